@@ -34,6 +34,11 @@ from .io import (
     write_corpus as write_corpus,
     write_tensor as write_tensor,
 )
+from .latent_classes import (
+    ClassChoice as ClassChoice,
+    LatentClassAnalysis as LatentClassAnalysis,
+    PairResiduals as PairResiduals,
+)
 from .likelihood import (
     BidirectionalBounds as BidirectionalBounds,
     Comparison as Comparison,

@@ -1,0 +1,7 @@
+"""Latent class analysis: how many classes, their profiles, and the class of each row."""
+
+from polyabayes.latent_classes.analysis import LatentClassAnalysis
+from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.residuals import PairResiduals
+
+__all__ = ["ClassChoice", "LatentClassAnalysis", "PairResiduals"]

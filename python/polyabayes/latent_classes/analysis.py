@@ -1,0 +1,298 @@
+"""Latent class analysis as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy import special
+
+from polyabayes._support import checks
+from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.results import ResultTable
+from polyabayes.latent_classes.answers import (
+    Answers,
+    ln_orders,
+    read_answers,
+    refuse_fractions,
+)
+from polyabayes.latent_classes.choice import (
+    PRIORS,
+    Chooser,
+    ClassChoice,
+    ClassPrior,
+    Run,
+    by_criteria,
+    checked_ln_prior,
+    checked_sizes,
+)
+from polyabayes.latent_classes.fitted import FittedClasses
+from polyabayes.latent_classes.tables import ClassTables
+from polyabayes.models.model_files import readers
+from polyabayes.sizes.priors import Geometric, SizePrior
+
+__all__ = ["LatentClassAnalysis"]
+
+# P(K) ∝ 2^-K.
+_SIZE_PRIOR = Geometric(0.5)
+
+
+class LatentClassAnalysis(FittedClasses):
+    """Latent classes of rows with categorical answers, and how probable each number of them is.
+
+    Every row belongs to one of K classes, and answers the items independently given its class:
+    p(row) = Σ_k w_k Π_j θ_jk(answer to j). Answers that are missing are summed out. Weights and
+    answers have Dirichlet priors and are integrated out, so that numbers of classes are compared by
+    their evidence, not by a criterion.
+
+    Parameters
+    ----------
+    n_classes : int or iterable of int, optional
+        Number of classes, or numbers to choose from. By default 1, 2, 3 and so on, until a further
+        class has no chance or there are `max_classes`.
+    items : sequence of str, optional
+        The columns that are items; by default all but that of the weights.
+    method : {"bayes", "em"}, default="bayes"
+        ``"bayes"``: posterior means over draws of the classes, with intervals; the number of
+        classes of largest posterior probability. ``"em"``: the maximum of the likelihood; the
+        number of classes of smallest BIC.
+    prior : {"flat", "jeffreys", "bdeu"} or mapping of str to float, default="flat"
+        Dirichlet parameters of the class weights and of each item's answers in a class: 1 and 1,
+        1/2 and 1/2, or 1/K and 1/(K x levels), which is that of :class:`AllocationModel`. A mapping
+        gives ``weights`` and ``items``.
+    size_prior : SizePrior, optional
+        Prior of the number of classes; by default P(K) ∝ 2^-K. Numbers beyond those tried are left
+        out.
+    max_classes : int, default=10
+        Largest number of classes that is tried where `n_classes` is not given.
+    n_restarts : int, default=20
+        Random starts of ``"em"``.
+    tol : float, default=1e-10
+        Relative gain at which ``"em"`` has converged.
+    random_state : None, int, RandomState, Generator or SeedSequence
+        Equal seeds give equal bits, for any number of threads.
+    n_jobs : int, optional
+        Threads; None means all cores.
+    progress : bool, default=False
+        Show progress bars (needs tqdm).
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of classes.
+    class_weights_ : ndarray of shape (n_classes,)
+        Shares of the classes, the largest first.
+    item_probabilities_ : dict of str to DataFrame, shape (n_classes, n_levels)
+        Probabilities of the answers to each item, a row a class.
+    choice_ : ClassChoice
+        Every number of classes that was tried.
+    log_evidence_ : float
+        Ln of the probability of the rows with all parameters integrated out, in nats; NaN by
+        ``"em"``.
+    log_likelihood_ : float
+        Ln of the probability of the rows under the tables, in nats.
+    n_parameters_ : int
+        Free parameters: K - 1 + K Σ (levels - 1).
+    feature_names_in_ : ndarray of str
+        The items.
+    n_features_in_ : int
+        Their number.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        By ``fit``, before any work, if a column is no item, or a row has no answer.
+
+    References
+    ----------
+    P. F. Lazarsfeld and N. W. Henry (1968). Latent structure analysis. Houghton Mifflin.
+
+    L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and
+    unidentifiable models. Biometrika 61(2).
+
+    J. W. Miller and M. T. Harrison (2018). Mixture models with a prior on the number of components.
+    Journal of the American Statistical Association 113(521).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import polyabayes as pb
+    >>> yes_no = {"q1": ["yes"] * 20 + ["no"] * 20, "q2": ["yes"] * 19 + ["no"] * 21}
+    >>> frame = pd.DataFrame({**yes_no, "q3": yes_no["q1"]})
+    >>> frame.loc[0, "q2"] = None  # an answer that is missing
+    >>> classes = pb.LatentClassAnalysis(random_state=0).fit(frame)
+    >>> classes.n_classes_, classes.class_weights_.round(1).tolist()
+    (2, [0.5, 0.5])
+    >>> classes.predict_proba(frame).shape
+    (40, 2)
+    """
+
+    def __init__(
+        self,
+        n_classes: int | Iterable[int] | None = None,
+        *,
+        items: Sequence[str] | None = None,
+        method: str = "bayes",
+        prior: str | Mapping[str, float] = "flat",
+        size_prior: SizePrior | None = None,
+        max_classes: int = 10,
+        n_restarts: int = 20,
+        tol: float = 1e-10,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_classes = n_classes
+        self.items = items
+        self.method = method
+        self.prior = prior
+        self.size_prior = size_prior
+        self.max_classes = max_classes
+        self.n_restarts = n_restarts
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None, *, weights: Any = None) -> Self:  # noqa: ARG002
+        """Find the classes.
+
+        Parameters
+        ----------
+        X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
+            A row a respondent and a column an item; missing values are missing answers. Cells of a
+            tensor count as often as they occur.
+        y : ignored
+            Present for scikit-learn.
+        weights : array of shape (n_rows,) or str, optional
+            How many rows each row stands for, or the column that says so. Sampling weights, which
+            have fractions, are for ``method="em"`` only.
+
+        Returns
+        -------
+        LatentClassAnalysis
+            The estimator itself.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad; before any work.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1], [0, 0, 1], [1, 1, 0], [1, 1, 0]]
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers, weights=[9, 8, 9, 7])
+        >>> classes.predict(answers).tolist()
+        [0, 0, 1, 1]
+        """
+        answers, sizes, ends = self._checked(X, weights)
+        self.seed_ = draw_seed(self.random_state)
+        run = Run(self.seed_, self.n_jobs, bool(self.progress))
+        if self.method == "em":
+            tables, self.choice_ = self._maximum(answers, sizes, run)
+            self._set(answers.items, answers.labels, None, tables)
+            self.log_evidence_ = np.nan
+        else:
+            chooser = Chooser(answers.tensor(), ClassPrior.of(self.prior), run)
+            self.choice_ = chooser.choose(sizes, ends, self._size_prior())
+            best = self.choice_.best
+            counts = chooser.counts(best)
+            for doubt in chooser.doubts(best):
+                warnings.warn(doubt, stacklevel=2)
+            self._set(answers.items, answers.labels, counts, counts.expected())
+            evidence = chooser.evidence(best)
+            self.log_evidence_ = float(evidence.value - ln_orders(chooser.tensor))
+        self.log_likelihood_ = float(answers.weights @ self._ln_rows(answers))
+        return self
+
+    def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
+        """How probable each number of classes is under the three priors of tables.
+
+        How many classes there are hangs on the prior of their weights and answers; where the
+        columns differ, tell it.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        ResultTable
+            A row a number of classes, and a column of probabilities a prior.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            If an argument is bad.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 0, 0]]
+        >>> classes = pb.LatentClassAnalysis([1, 2, 3], random_state=0)
+        >>> table = classes.compare_priors(answers, weights=[9, 8, 9, 7])
+        >>> list(table)
+        ['n_classes', 'flat', 'jeffreys', 'bdeu']
+        """
+        answers, sizes, ends = self._checked(X, weights)
+        refuse_fractions(answers, "evidences are of rows that are counted")
+        run = Run(draw_seed(self.random_state), self.n_jobs, bool(self.progress))
+        found = {}
+        for name, prior in PRIORS.items():
+            chooser = Chooser(answers.tensor(), prior, run)
+            found[name] = chooser.compare(sizes, ends, self._size_prior()).probabilities
+            for doubt in chooser.doubts():
+                warnings.warn(doubt, stacklevel=2)
+        numbers = sorted(set().union(*found.values()))
+        rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
+        return ResultTable(["n_classes", *found], rows)
+
+    def _checked(self, X: Any, weights: Any) -> tuple[Answers, list[int], bool]:
+        """Answers, and the numbers of classes to try; bad arguments are refused."""
+        checks.choice("method", self.method, ("bayes", "em"))
+        ClassPrior.of(self.prior)
+        checks.positive_number("tol", self.tol)
+        checks.whole_number("n_restarts", self.n_restarts, 1)
+        answers = read_answers(X, self.items, weights)
+        n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
+        sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
+        if self.method == "bayes":
+            refuse_fractions(
+                answers,
+                "rows are counted: the evidence of weighted rows is not defined; take method='em' "
+                "for point estimates, or whole numbers",
+            )
+            checked_ln_prior(self._size_prior(), sizes)
+        return answers, sizes, ends
+
+    def _size_prior(self) -> SizePrior:
+        return _SIZE_PRIOR if self.size_prior is None else self.size_prior
+
+    def _maximum(
+        self, answers: Answers, sizes: list[int], run: Run
+    ) -> tuple[ClassTables, ClassChoice]:
+        """Tables of the largest likelihood, and the criteria of every number of classes."""
+        tensor, n_rows = answers.tensor(), float(answers.weights.sum())
+        fits, found = {}, {}
+        for n_classes in sizes:
+            model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
+            made = model.decompose(
+                tensor,
+                "ml",
+                n_restarts=self.n_restarts,
+                tol=self.tol,
+                **run.options(n_classes, 0),
+            ).tables
+            tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
+            ln_rows = special.logsumexp(tables.ln_joint(answers.levels), axis=1)
+            found[n_classes] = tables
+            fits[n_classes] = (float(answers.weights @ ln_rows), tables.n_parameters)
+        choice = by_criteria(fits, n_rows)
+        return found[choice.best], choice
+
+
+readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

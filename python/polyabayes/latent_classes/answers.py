@@ -1,0 +1,287 @@
+"""Answers of rows to items, as numbers of levels; what is no set of answers is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from polyabayes._support.frames import data_frame, import_pandas
+from polyabayes.data.cells import Integers
+from polyabayes.data.factors import axis_names, complete_column, factor, known_levels, one_column
+from polyabayes.data.frames import frame_of
+from polyabayes.data.tensor import CountTensor
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidCountsError,
+    InvalidTypeError,
+    argument,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Levels of a numeric column above which it is taken for a measurement: rating scales have fewer.
+_MOST_LEVELS = 50
+
+# Units that weights with fractions are rounded to, in all: their relative error is far below that
+# of an ascent.
+_UNITS = 2.0**40
+
+
+class Answers(NamedTuple):
+    """Answers of rows.
+
+    Attributes
+    ----------
+    items : tuple of str
+        Names of the items.
+    labels : tuple of tuple of str
+        Levels of each item.
+    levels : ndarray of int, shape (n_rows, n_items)
+        Answers by the numbers of their levels; -1 is missing.
+    weights : ndarray of shape (n_rows,)
+        Rows that each row stands for.
+    """
+
+    items: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    levels: Integers
+    weights: NDArray[np.float64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each item."""
+        return tuple(map(len, self.labels))
+
+    @property
+    def has_fractions(self) -> bool:
+        """Whether a weight is no whole number."""
+        return bool((self.weights != np.rint(self.weights)).any())
+
+    def tensor(self) -> CountTensor:
+        """Counts of the patterns of answers; weights with fractions as multiples of a small one."""
+        counts = self.weights
+        if self.has_fractions:
+            counts = np.rint(counts * (_UNITS / counts.sum()))
+        return CountTensor.from_coo(
+            self.levels,
+            counts.astype(np.int64),
+            axes_of(self.items),
+            self.shape,
+            self.labels,
+            unknown=-1,
+        )
+
+
+def axes_of(items: Sequence[str]) -> list[str]:
+    """Names of axes for items, which a graph can name."""
+    names = axis_names(items)
+    taken = len(set(names)) < len(names)
+    return [f"item{number}" for number in range(len(names))] if taken else names
+
+
+def ln_orders(tensor: CountTensor) -> float:
+    """Ln of the number of orders of the rows of a tensor, each with the answers it lacks."""
+    shown = tensor.coordinates >= 0
+    _, pattern = np.unique(shown, axis=0, return_inverse=True)
+    totals = np.bincount(pattern.ravel(), tensor.counts)
+    return float(special.gammaln(totals + 1).sum() - special.gammaln(tensor.counts + 1).sum())
+
+
+def read_answers(data: Any, items: Any, weights: Any) -> Answers:
+    """Answers to fit classes to.
+
+    Parameters
+    ----------
+    data : DataFrame, table of polars or pyarrow, integer array, or CountTensor
+        Rows, or cells and their counts.
+    items : sequence of str, optional
+        The columns; by default all but that of the weights.
+    weights : array of shape (n_rows,) or str, optional
+        Weights of the rows, or the column that has them.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If a column is no item, or a row has no answer.
+    """
+    frame, counts = _frame_of(data, weights)
+    columns = _columns(frame, items, weights)
+    for column in columns:
+        _refuse_measurement(frame[column], column)
+    factors = [factor(frame, column) for column in columns]
+    levels = np.stack([found for found, _ in factors], axis=1)
+    labels = tuple(tuple(found) for _, found in factors)
+    _refuse_items(columns, levels, labels)
+    answers = Answers(tuple(map(str, columns)), labels, levels, counts)
+    _refuse_empty_rows(answers, frame)
+    return answers
+
+
+def like_answers(
+    data: Any, items: Sequence[str], labels: Sequence[Sequence[str]], weights: Any = None
+) -> Answers:
+    """Answers of new rows to the items of a fit.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError, InvalidTypeError
+        If an item is not there, or has a level that the fit has not seen.
+    """
+    frame, counts = _frame_of(data, weights)
+    named = {str(column): column for column in frame.columns}
+    if not isinstance(data, CountTensor) and frame_of(data) is None:
+        if frame.shape[1] != len(items):
+            raise InvalidArgumentError(
+                f"X has {frame.shape[1]} columns, but the classes were fitted to {len(items)} "
+                f"items: {', '.join(items)}"
+            )
+        named = dict(zip(items, frame.columns, strict=True))
+    if missing := [item for item in items if item not in named]:
+        raise InvalidArgumentError(
+            f"X has no column {missing[0]!r}; the classes were fitted to {', '.join(items)}"
+        )
+    levels = [
+        known_levels(frame, named[item], list(known))
+        for item, known in zip(items, labels, strict=True)
+    ]
+    return Answers(tuple(items), tuple(map(tuple, labels)), np.stack(levels, axis=1), counts)
+
+
+def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """A frame of pandas whose whole numbers are whole, and the weights of its rows."""
+    if isinstance(data, CountTensor):
+        if weights is not None:
+            raise InvalidArgumentError(
+                f"a CountTensor has counts, and takes no {argument('weights')}"
+            )
+        return _cells_of(data), data.counts.astype(np.float64)
+    found = frame_of(data)
+    frame = _array_of(data) if found is None else found.copy(deep=False)
+    if not len(frame):
+        raise InvalidArgumentError("X has no rows")
+    for column in frame.columns:
+        values: Any = frame[column]
+        if values.ndim == 1 and getattr(values.dtype, "kind", "") == "f":
+            known = values.dropna()
+            if len(known) and np.isfinite(known).all() and (known == np.rint(known)).all():
+                frame[column] = values.astype("Int64")
+    if isinstance(weights, str):
+        weights = complete_column(frame, weights).to_numpy()
+    return frame, _checked_weights(weights, len(frame))
+
+
+def _cells_of(tensor: CountTensor) -> pd.DataFrame:
+    columns = {}
+    for axis, name in enumerate(tensor.axes):
+        labels = tensor.labels[axis]
+        known = np.arange(tensor.shape[axis]) if labels is None else labels
+        texts: Any = [str(label) for label in known]
+        codes = tensor.coordinates[:, axis]
+        columns[name] = import_pandas().Categorical.from_codes(codes, texts)
+    return data_frame(columns)
+
+
+def _array_of(data: Any) -> pd.DataFrame:
+    array = np.asarray(data)
+    if array.ndim != 2 or array.dtype.kind not in "biufOUS":
+        raise InvalidTypeError(
+            "X must be a table of pandas, polars or pyarrow, a CountTensor, or an array of shape "
+            f"(n_rows, n_items), got {type(data).__name__} of shape {array.shape}"
+        )
+    return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
+
+
+def _columns(frame: pd.DataFrame, items: Any, weights: Any) -> list[Any]:
+    if items is None:
+        columns = [column for column in frame.columns if not _is_same(column, weights)]
+    elif isinstance(items, str):
+        raise InvalidTypeError(f"{argument('items')} must be a list of columns, got {items!r}")
+    else:
+        columns = list(items)
+    for column in columns:
+        one_column(frame, column)
+    if len(set(columns)) < len(columns) or not columns:
+        raise InvalidArgumentError(
+            f"{argument('items')} must name columns, each once, got {columns}"
+        )
+    return columns
+
+
+def _is_same(column: Any, weights: Any) -> bool:
+    return isinstance(weights, str) and bool(column == weights)
+
+
+def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
+    if weights is None:
+        return np.ones(n_rows)
+    found = np.asarray(weights)
+    if found.dtype.kind not in "biuf" or found.shape != (n_rows,):
+        raise InvalidTypeError(
+            f"{argument('weights')} must be a number for each of the {n_rows:,} rows, or the name "
+            f"of a column, got {found.dtype} of shape {found.shape}"
+        )
+    found = found.astype(np.float64)
+    bad = ~(np.isfinite(found) & (found >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InvalidCountsError(
+            f"{argument('weights')} has {found[row]:g} at row {row}; weights are not negative"
+        )
+    if not found.any():
+        raise InvalidCountsError(f"all {argument('weights')} are 0")
+    return found
+
+
+def _refuse_measurement(values: Any, column: Any) -> None:
+    """Refuse columns of numbers that are measured, not chosen from."""
+    if getattr(values.dtype, "kind", "O") not in "iuf":
+        return
+    known = values.dropna()
+    remedy = (
+        "an item has a few levels: cut it into some, as by pandas.cut or polyabayes.discretise, "
+        f"or leave it out of {argument('items')}"
+    )
+    if values.dtype.kind == "f" and len(known):
+        raise InvalidArgumentError(
+            f"item {column!r} holds {float(known.iloc[0]):g}, a number with a fraction; {remedy}"
+        )
+    if known.nunique() > _MOST_LEVELS:
+        raise InvalidArgumentError(
+            f"item {column!r} is a number with {known.nunique():,} levels; {remedy}, or make it "
+            "categorical if these are levels"
+        )
+
+
+def _refuse_items(columns: list[Any], levels: Integers, labels: Sequence[Sequence[str]]) -> None:
+    for number, column in enumerate(columns):
+        seen = np.unique(levels[levels[:, number] >= 0, number])
+        if len(seen) == 1:
+            raise InvalidArgumentError(
+                f"item {column!r} has the answer {labels[number][seen[0]]!r} in all rows, which "
+                f"tells no classes apart; leave it out of {argument('items')}"
+            )
+
+
+def _refuse_empty_rows(answers: Answers, frame: pd.DataFrame) -> None:
+    empty = np.flatnonzero((answers.levels < 0).all(axis=1) & (answers.weights > 0))
+    if len(empty):
+        rows = ", ".join(str(frame.index[row]) for row in empty[:5])
+        raise InvalidArgumentError(
+            f"{len(empty):,} rows have no answer to any item (row {rows}"
+            f"{', ...' if len(empty) > 5 else ''}); leave them out, as by frame.dropna(how='all')"
+        )
+
+
+def refuse_fractions(answers: Answers, reason: str) -> None:
+    """Refuse weights that are no whole numbers."""
+    if answers.has_fractions:
+        row = int(np.argmax(answers.weights != np.rint(answers.weights)))
+        raise InvalidCountsError(
+            f"{argument('weights')} has the fraction {answers.weights[row]:g} at row {row}: "
+            f"{reason}"
+        )

@@ -1,0 +1,517 @@
+"""Fitted latent classes: the classes of rows, profiles, scores and files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from polyabayes._support import checks
+from polyabayes._support.files import checked_path
+from polyabayes._support.frames import data_frame
+from polyabayes._support.random import RandomState, random_generator
+from polyabayes._support.results import ResultTable
+from polyabayes.exceptions import NotFittedError
+from polyabayes.latent_classes.answers import Answers, like_answers, refuse_fractions
+from polyabayes.latent_classes.choice import ClassChoice, criteria
+from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
+from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
+from polyabayes.models.stored_model import StoredModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FittedClasses"]
+
+
+class FittedClasses(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of latent class analysis: what classes that are fitted tell."""
+
+    n_classes_: int
+    choice_: ClassChoice
+    log_evidence_: float
+    log_likelihood_: float
+    n_parameters_: int
+    feature_names_in_: NDArray[np.object_]
+    n_features_in_: int
+    seed_: int
+
+    # Levels of each item; tables of the classes, one for each draw, and the draws' counts.
+    _labels: tuple[tuple[str, ...], ...]
+    _tables: ClassTables
+    _counts: ClassCounts | None
+
+    @property
+    def class_weights_(self) -> Floats:
+        """Shares of the classes, the largest first."""
+        found: Floats = self._means().weights[0]
+        return found
+
+    @property
+    def item_probabilities_(self) -> dict[str, pd.DataFrame]:
+        """Probabilities of the answers to each item, a row a class."""
+        means, found = self._means(), {}
+        tables = zip(self.feature_names_in_, self._labels, means.items, strict=True)
+        for item, labels, table in tables:
+            frame = data_frame(dict(zip(labels, table[0], strict=True)))
+            frame.index.name, frame.columns.name = "class", item
+            found[item] = frame
+        return found
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes of rows.
+
+        Parameters
+        ----------
+        X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
+            Rows with the items of the fit; answers may be missing, all of a row, too.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            p(class | answers): by ``"bayes"`` averaged over the draws.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If the rows do not have the items or their levels.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> classes.predict_proba([[0, 0, 1]]).round(1).tolist()
+        [[1.0, 0.0]]
+        """
+        return self._probabilities(self._like(X))
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most probable class of each row, as numbers from 0; class 0 is the largest.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
+        [1]
+        """
+        found: NDArray[np.intp] = self.predict_proba(X).argmax(axis=1)
+        return found
+
+    def score_samples(self, X: Any) -> Floats:
+        """Ln of the probability of each row's answers, in nats.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            By ``"bayes"`` ln of the posterior predictive probability.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
+        >>> classes.score_samples([[0, 0, 1]]).round(4).tolist()
+        [-0.4055]
+        """
+        return self._ln_rows(self._like(X))
+
+    def score(self, X: Any, y: Any = None, *, weights: Any = None) -> float:  # noqa: ARG002
+        """Mean of :meth:`score_samples`, in nats per row; higher is better.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
+        >>> round(classes.score(answers), 4)
+        -0.6365
+        """
+        answers = self._like(X, weights)
+        return float(np.average(self._ln_rows(answers), weights=answers.weights))
+
+    def bic(self, X: Any, *, weights: Any = None) -> float:
+        """Bayesian information criterion of the tables on rows; lower is better.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        float
+            p ln n - 2 ln p(rows), with p = ``n_parameters_``.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
+        >>> round(classes.bic(answers), 3)
+        61.999
+        """
+        return self._criterion("bic", X, weights)
+
+    def aic(self, X: Any, *, weights: Any = None) -> float:
+        """Akaike's information criterion of the tables on rows; lower is better.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        float
+            2 p - 2 ln p(rows), with p = ``n_parameters_``.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
+        >>> round(classes.aic(answers), 3)
+        52.191
+        """
+        return self._criterion("aic", X, weights)
+
+    def entropy(self, X: Any, *, weights: Any = None) -> float:
+        """How clearly rows belong to one class: 1 less the relative entropy of the memberships.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        float
+            1 - Σ H(class | row) / (n ln K): 1 where all memberships are certain, 0 where they are
+            even; NaN for one class.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
+        >>> round(classes.entropy(answers), 3)
+        1.0
+        """
+        answers = self._like(X, weights)
+        if self.n_classes_ == 1:
+            return float("nan")
+        spread = special.entr(self._probabilities(answers)).sum(axis=1)
+        return float(1 - np.average(spread, weights=answers.weights) / np.log(self.n_classes_))
+
+    def profiles(self, level: float = 0.95) -> ResultTable:
+        """Class weights and answers of each class, with intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Posterior probability of each interval.
+
+        Returns
+        -------
+        ResultTable
+            Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
+            ``lower`` and ``upper``: quantiles over draws, NaN by ``"em"``, which has none.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If `level` is no probability, or there are no classes yet.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> first = classes.profiles().row(0)
+        >>> bool(first["lower"] < first["probability"] < first["upper"])
+        True
+        """
+        means, half = self._means(), checks.share("level", level) / 2
+        drawn = None if self._counts is None else self._counts.drawn(random_generator(self.seed_))
+        rows = _rows("", ("",), means.weights[:, None], drawn and drawn.weights[:, None], half)
+        for number, (item, labels) in enumerate(
+            zip(self.feature_names_in_, self._labels, strict=True)
+        ):
+            draws = drawn and drawn.items[number]
+            rows += _rows(item, labels, means.items[number], draws, half)
+        return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
+
+    def residuals(self, X: Any, *, weights: Any = None, n_samples: int = 200) -> PairResiduals:
+        """How far pairs of items are from what the classes expect, with posterior p-values.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+        n_samples : int, default=200
+            Data sets drawn from the model; by ``"bayes"`` at most as many as there are draws.
+
+        Returns
+        -------
+        PairResiduals
+            A residual and a p-value for each pair, and the p-value of the largest.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            As for :meth:`predict_proba`; or if weights have fractions, so that no data set of as
+            many rows can be drawn.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> classes.residuals(answers).p_value > 0.05
+        True
+        """
+        answers = self._like(X, weights)
+        refuse_fractions(answers, "data sets of as many rows are drawn from the model")
+        rows = np.repeat(np.arange(len(answers.levels)), answers.weights.astype(np.int64))
+        answers = answers._replace(levels=answers.levels[rows], weights=np.ones(len(rows)))
+        n_samples = checks.whole_number("n_samples", n_samples, 1)
+        generator = random_generator(self.seed_)
+        if self._counts is None:
+            drawn, at = self._tables, np.zeros(n_samples, dtype=np.intp)
+        else:
+            drawn = self._counts.drawn(generator)
+            last = len(drawn.weights) - 1
+            at = np.linspace(0, last, min(n_samples, last + 1)).round().astype(np.intp)
+        return pair_residuals(answers, drawn.take(at), generator)
+
+    def sample(
+        self, n_samples: int = 1, *, random_state: RandomState = None
+    ) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+        """Rows drawn from the model: by ``"bayes"`` from the posterior predictive distribution.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            By default, equal rows at every call.
+
+        Returns
+        -------
+        X : DataFrame of shape (n_samples, n_items)
+            Answers, as text.
+        y : ndarray of int, shape (n_samples,)
+            Their classes.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If `n_samples` is no positive number, or there are no classes yet.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> rows, of = pb.LatentClassAnalysis(2, random_state=0).fit(answers).sample(5)
+        >>> rows.shape, of.shape
+        ((5, 3), (5,))
+        """
+        self._check_fitted()
+        n_samples = checks.whole_number("n_samples", n_samples, 1)
+        generator = random_generator(self.seed_ if random_state is None else random_state)
+        draws = generator.integers(len(self._tables.weights), size=n_samples)
+        levels, classes = self._tables.draw(generator, draws)
+        columns = {
+            item: np.array(labels, dtype=object)[levels[:, number]]
+            for number, (item, labels) in enumerate(
+                zip(self.feature_names_in_, self._labels, strict=True)
+            )
+        }
+        return data_frame(columns), classes
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
+
+        Raises
+        ------
+        FileAccessError
+            If the file cannot be written.
+        NotFittedError
+            If there are no classes yet.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "classes.safetensors"
+        ...     classes.save(file)
+        ...     bool((pb.load(file).class_weights_ == classes.class_weights_).all())
+        True
+        """
+        self._check_fitted()
+        scalars = {
+            "seed_": self.seed_,
+            "log_evidence_": self.log_evidence_,
+            "log_likelihood_": self.log_likelihood_,
+            "items": self.feature_names_in_.tolist(),
+            "labels": self._labels,
+            "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
+            "occupied": list(self.choice_.occupied.items()),
+        }
+        kept: Any = self._tables
+        if self._counts is not None:
+            kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
+        arrays = {"classes": kept[0], **{f"item{n}": table for n, table in enumerate(kept[1])}}
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in ("n_jobs", "progress", "size_prior")
+        }
+        StoredModel(type(self).__name__, parameters, scalars, arrays, None).write(
+            checked_path(path)
+        )
+
+    @classmethod
+    def _of_store(cls, content: StoredModel) -> FittedClasses:
+        """Classes of the content of a file."""
+        scalars, arrays = content.scalars, content.arrays
+        model = cls(**content.parameters)
+        tables = tuple(arrays[f"item{number}"] for number in range(len(scalars["items"])))
+        counts = None
+        if "alphas" in scalars:
+            counts = ClassCounts(arrays["classes"], tables, scalars["alphas"])
+        made = ClassTables(arrays["classes"], tables) if counts is None else counts.expected()
+        model._set(scalars["items"], scalars["labels"], counts, made)
+        best, criterion, rows = scalars["choice"]
+        model.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
+        model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
+        model.log_evidence_ = float(scalars["log_evidence_"])
+        model.log_likelihood_ = float(scalars["log_likelihood_"])
+        return model
+
+    def _set(
+        self, items: Any, labels: Any, counts: ClassCounts | None, tables: ClassTables
+    ) -> None:
+        """Keep classes, the largest first: their tables and, of draws, the counts behind them."""
+        order = tables.by_size()
+        self._counts = None if counts is None else counts.ordered(order)
+        self._tables = tables.ordered(order)
+        self._labels = tuple(map(tuple, labels))
+        self.feature_names_in_ = np.array(items, dtype=object)
+        self.n_features_in_ = len(items)
+        self.n_classes_, self.n_parameters_ = tables.n_classes, tables.n_parameters
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_tables"):
+            raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_tables")
+
+    def _means(self) -> ClassTables:
+        self._check_fitted()
+        return self._tables.mean()
+
+    def _like(self, X: Any, weights: Any = None) -> Answers:
+        self._check_fitted()
+        return like_answers(X, self.feature_names_in_.tolist(), self._labels, weights)
+
+    def _probabilities(self, answers: Answers) -> Floats:
+        ln_joint = self._tables.ln_joint(answers.levels)
+        # Rows that no class can give tell nothing of their class.
+        ln_joint[~np.isfinite(ln_joint).any(axis=1)] = np.log(self.class_weights_)
+        found: Floats = special.softmax(ln_joint, axis=1)
+        return found
+
+    def _ln_rows(self, answers: Answers) -> Floats:
+        found: Floats = special.logsumexp(self._tables.ln_joint(answers.levels), axis=1)
+        return found
+
+    def _criterion(self, name: str, X: Any, weights: Any) -> float:
+        answers = self._like(X, weights)
+        value = float(answers.weights @ self._ln_rows(answers))
+        return criteria(value, self.n_parameters_, answers.weights.sum())[name]
+
+
+def _rows(
+    item: str, labels: tuple[str, ...], means: Floats, draws: Floats | None, half: float
+) -> list[list[Any]]:
+    """A row a class and label: mean and interval of a table, shape (draws, labels, classes)."""
+    low, high = np.full((2, *means.shape[1:]), np.nan)
+    if draws is not None:
+        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
+    return [
+        [k, item, label, means[0, at, k], low[at, k], high[at, k]]
+        for k in range(means.shape[2])
+        for at, label in enumerate(labels)
+    ]

@@ -1,0 +1,129 @@
+"""Do classes explain how items go together? Residuals of pairs of items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.results import Result
+from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.tables import ClassTables, Floats
+
+__all__ = ["PairResiduals"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairResiduals(Result):
+    """How far tables of two items are from what classes expect, for each pair.
+
+    Attributes
+    ----------
+    pairs : list of tuple of (str, str)
+        Names of the items.
+    residual : ndarray of shape (n_pairs,)
+        Pearson's Σ (observed - expected)² / expected over the cells of the pair's table, divided by
+        their number less one; the mean over draws. About 1 where the classes explain the pair.
+    p_values : ndarray of shape (n_pairs,)
+        Share of data sets drawn from the model whose residual is as large: a posterior predictive
+        p-value, which is conservative. Small where the classes do not explain the pair.
+    p_value : float
+        The same of the largest residual of all pairs. Small where no such number of classes fits.
+
+    References
+    ----------
+    A. Gelman, X.-L. Meng and H. Stern (1996). Posterior predictive assessment of model fitness via
+    realized discrepancies. Statistica Sinica 6(4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polyabayes as pb
+    >>> answers = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, 0]], [20, 20, 4], axis=0)
+    >>> one = pb.LatentClassAnalysis(1, random_state=0).fit(answers)
+    >>> bool(one.residuals(answers).p_value < 0.01)
+    True
+    """
+
+    pairs: list[tuple[str, str]]
+    residual: NDArray[np.float64]
+    p_values: NDArray[np.float64]
+    p_value: float
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "item": [first for first, _ in self.pairs],
+            "other": [second for _, second in self.pairs],
+            "residual": self.residual,
+            "p_value": self.p_values,
+        }
+
+    def __repr__(self) -> str:
+        if not self.pairs:
+            return "<PairResiduals: one item has no pairs>"
+        worst = self.pairs[int(np.argmax(self.residual))]
+        return (
+            f"<PairResiduals: {len(self.pairs):,} pairs of items, largest {self.residual.max():.2f}"
+            f" ({worst[0]}, {worst[1]}), p = {self.p_value:.3f}>"
+        )
+
+
+def pair_residuals(
+    answers: Answers, tables: ClassTables, generator: np.random.Generator
+) -> PairResiduals:
+    """Residuals of data against those of data drawn from each draw of the tables.
+
+    Rows drawn lack the answers that the rows of the data lack. Weights count as so many rows.
+    """
+    pairs = np.transpose(np.triu_indices(len(answers.items), 1))
+    totals = _both_answered(answers)
+    observed = _pair_table(answers.levels, answers.weights, answers.shape)
+    mine, its = np.empty((2, len(tables.weights), len(pairs)))
+    for draw in range(len(tables.weights)):
+        expected = _expected(tables, draw) * totals
+        mine[draw] = _residuals(observed, expected, pairs, answers.shape)
+        numbers = np.full(len(answers.levels), draw)
+        levels, _ = tables.draw(generator, numbers)
+        levels[answers.levels < 0] = -1
+        drawn = _pair_table(levels, answers.weights, answers.shape)
+        its[draw] = _residuals(drawn, expected, pairs, answers.shape)
+    names = [(answers.items[first], answers.items[second]) for first, second in pairs]
+    largest = (its.max(axis=1) >= mine.max(axis=1)).mean() if len(pairs) else np.nan
+    return PairResiduals(names, mine.mean(axis=0), (its >= mine).mean(axis=0), float(largest))
+
+
+def _pair_table(levels: Any, weights: Floats, shape: tuple[int, ...]) -> Floats:
+    """Rows by pairs of answers, shape (answers, answers), the levels of all items one by one."""
+    starts = np.cumsum((0, *shape[:-1]))
+    rows, items = np.nonzero(levels >= 0)
+    shown = np.zeros((len(levels), sum(shape)))
+    shown[rows, starts[items] + levels[rows, items]] = 1.0
+    table: Floats = (shown * weights[:, None]).T @ shown
+    return table
+
+
+def _both_answered(answers: Answers) -> Floats:
+    """Rows that have both answers of each pair of levels, shape (answers, answers)."""
+    shown = (answers.levels >= 0).astype(np.float64)
+    items = (shown * answers.weights[:, None]).T @ shown
+    number = np.repeat(np.arange(len(answers.items)), answers.shape)
+    table: Floats = items[np.ix_(number, number)]
+    return table
+
+
+def _expected(tables: ClassTables, draw: int) -> Floats:
+    """Probabilities of pairs of answers under a draw of the tables."""
+    stacked = np.concatenate([table[draw] for table in tables.items])
+    found: Floats = (stacked * tables.weights[draw]) @ stacked.T
+    return found
+
+
+def _residuals(observed: Floats, expected: Floats, pairs: Any, shape: tuple[int, ...]) -> Floats:
+    """Pearson's statistic of each pair over the degrees of freedom of its table."""
+    terms = np.zeros_like(expected)
+    np.divide((observed - expected) ** 2, expected, out=terms, where=expected > 0)
+    starts = np.cumsum((0, *shape[:-1]))
+    sums = np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1)
+    return np.array([sums[i, j] / (shape[i] * shape[j] - 1) for i, j in pairs])

@@ -1,0 +1,151 @@
+"""How many classes: posterior of their number, of those that hold a row, and whether any fits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+import polyabayes as pb
+from polyabayes import priors
+from polyabayes.exceptions import EdgeWarning
+
+ROWS = [(0, 0, 1), (0, 0, None), (0, 1, 1), (1, 1, 0), (1, None, 0), (1, 1, 0), (0, 0, 1)]
+FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"]).astype(pd.CategoricalDtype([0, 1]))
+
+
+def enumerated(n_classes: int, weights: float, items: float) -> dict[int, float]:
+    """Probability of the rows by the number of classes that hold one, over all allocations."""
+    found: dict[int, float] = {}
+    for classes in itertools.product(range(n_classes), repeat=len(ROWS)):
+        sizes = np.bincount(classes, minlength=n_classes)
+        value = math.lgamma(n_classes * weights) - math.lgamma(n_classes * weights + len(ROWS))
+        value += special.gammaln(sizes + weights).sum() - n_classes * math.lgamma(weights)
+        for k, item in itertools.product(range(n_classes), range(3)):
+            seen = [row[item] for row, of in zip(ROWS, classes, strict=True) if of == k]
+            counts = np.array([seen.count(0), seen.count(1)])
+            value += special.gammaln(counts + items).sum() - 2 * math.lgamma(items)
+            value += math.lgamma(2 * items) - math.lgamma(2 * items + counts.sum())
+        n_occupied = int((sizes > 0).sum())
+        found[n_occupied] = found.get(n_occupied, 0.0) + math.exp(value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("prior", "weights", "items"),
+    [("flat", 1, 1), ("jeffreys", 0.5, 0.5), ({"weights": 2.0, "items": 0.3}, 2.0, 0.3)],
+)
+def test_probabilities_are_those_of_all_allocations(prior: Any, weights: Any, items: Any) -> None:
+    by_size = {n: enumerated(n, weights, items) for n in (1, 2, 3)}
+    joint = {n: 2.0**-n * sum(found.values()) for n, found in by_size.items()}
+    total = sum(joint.values())
+    classes = pb.LatentClassAnalysis([1, 2, 3], prior=prior, random_state=0).fit(FRAME)
+    choice = classes.choice_
+    for row in choice.rows:
+        n = row["n_classes"]
+        assert row["log_evidence"] == pytest.approx(math.log(sum(by_size[n].values())), abs=1e-10)
+        assert row["prior"] == pytest.approx(2.0**-n / 0.875)
+        assert row["probability"] == pytest.approx(joint[n] / total, abs=1e-10)
+    assert choice.best == max(joint, key=lambda n: joint[n])
+    chosen = math.log(sum(by_size[choice.best].values()))
+    assert classes.log_evidence_ == pytest.approx(chosen, abs=1e-10)
+    assert sum(choice.occupied.values()) == pytest.approx(1.0)
+    for number, probability in choice.occupied.items():
+        exact = sum(2.0**-n * found.get(number, 0.0) for n, found in by_size.items()) / total
+        # 400 draws of each number of classes, which are correlated.
+        assert probability == pytest.approx(exact, abs=0.06)
+
+
+def test_predictions_average_over_all_allocations() -> None:
+    classes = pb.LatentClassAnalysis(2, random_state=0).fit(FRAME)
+    row = (0, 1, 0)
+    base = sum(enumerated(2, 1.0, 1.0).values())
+    ROWS.append(row)
+    try:
+        extended = sum(enumerated(2, 1.0, 1.0).values())
+    finally:
+        ROWS.pop()
+    found = classes.score_samples(pd.DataFrame([row], columns=["a", "b", "c"]))
+    assert found == pytest.approx([math.log(extended / base)], abs=0.05)
+
+
+def test_the_default_tries_numbers_until_none_has_a_chance() -> None:
+    answers = np.repeat([[0, 0, 0, 0, 0], [1, 1, 1, 1, 1]], 40, axis=0)
+    answers[::7, 0] ^= 1
+    answers[::5, 2] ^= 1
+    answers[::11, 4] ^= 1
+    choice = pb.LatentClassAnalysis(random_state=0).fit(answers).choice_
+    assert choice.best == 2
+    numbers = [row["n_classes"] for row in choice.rows]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert numbers[-1] < 10
+    last = choice.rows[-1]
+    assert last["probability"] < 1e-3
+    assert max(choice.occupied, key=lambda n: choice.occupied[n]) == 2
+    with pytest.warns(EdgeWarning, match="max_classes"):
+        few = pb.LatentClassAnalysis(max_classes=2, random_state=0).fit(answers).choice_
+    assert few.probabilities[2] > 0.999
+    only = pb.LatentClassAnalysis(size_prior=priors.Uniform(3, 3), random_state=0).fit(answers)
+    assert only.n_classes_ == 3
+
+
+def test_the_three_priors_are_compared() -> None:
+    classes = pb.LatentClassAnalysis([1, 2], random_state=0)
+    table = classes.compare_priors(FRAME)
+    assert table["n_classes"].tolist() == [1, 2]
+    for name, weights in (("flat", 1.0), ("jeffreys", 0.5)):
+        joint = [2.0**-n * sum(enumerated(n, weights, weights).values()) for n in (1, 2)]
+        assert table[name] == pytest.approx(np.array(joint) / sum(joint), abs=1e-9)
+    models = {str(n): pb.AllocationModel.cp(list("abc"), n) for n in (1, 2)}
+    data = pb.CountTensor.from_frame(FRAME)
+    default = pb.posterior_over_models(
+        models, data, prior={"1": 0.5, "2": 0.25}, given_total=True
+    ).probabilities
+    assert table["bdeu"] == pytest.approx([default["1"], default["2"]], abs=1e-9)
+
+
+def test_criteria_choose_among_maxima() -> None:
+    classes = pb.LatentClassAnalysis([1, 2], method="em", random_state=0).fit(FRAME)
+    for row in classes.choice_.rows:
+        fit = pb.LatentClassAnalysis(row["n_classes"], method="em", random_state=0).fit(FRAME)
+        assert row["bic"] == pytest.approx(fit.bic(FRAME), abs=1e-4)
+        assert row["aic"] == pytest.approx(fit.aic(FRAME), abs=1e-4)
+        penalty = fit.n_parameters_ * math.log((len(ROWS) + 2) / 24)
+        assert row["sabic"] == pytest.approx(penalty - 2 * fit.log_likelihood_, abs=1e-4)
+    assert (
+        classes.choice_.best == min(classes.choice_.rows, key=lambda row: row["bic"])["n_classes"]
+    )
+    assert classes.choice_.probabilities == {}
+
+
+def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:
+    generator = np.random.default_rng(11)
+    of = generator.choice(2, size=400)
+    answers = (generator.random((400, 6)) < np.where(of, 0.8, 0.25)[:, None]).astype(int)
+    classes = pb.LatentClassAnalysis(2, random_state=0)
+    fair = clone_fit(classes, answers).residuals(answers)
+    assert fair.p_value > 0.05
+    assert fair.residual.mean() == pytest.approx(1.0, abs=0.5)
+    answers[:, 5] = np.where(generator.random(400) < 0.8, answers[:, 4], answers[:, 5])
+    fit = clone_fit(classes, answers)
+    found = fit.residuals(answers).to_frame()
+    worst = found.loc[found.residual.idxmax()]
+    assert (worst["item"], worst["other"]) == ("x4", "x5")
+    assert worst["p_value"] < 0.01
+    assert fit.residuals(answers).p_value < 0.01
+    patterns, counts = np.unique(answers, axis=0, return_counts=True)
+    weighted = fit.residuals(patterns, weights=counts)
+    assert weighted.residual == pytest.approx(found.residual.to_numpy(), rel=1e-9)
+    hidden = answers.astype(float)
+    hidden[generator.random(answers.shape) < 0.3] = np.nan
+    partly = clone_fit(classes, hidden).residuals(hidden)
+    assert partly.pairs[int(np.argmax(partly.residual))] == ("x4", "x5")
+
+
+def clone_fit(classes: Any, answers: Any) -> Any:
+    return pb.LatentClassAnalysis(**classes.get_params()).fit(answers)
