@@ -131,7 +131,7 @@ def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:
     fair = clone_fit(classes, answers).residuals(answers)
     assert fair.p_value > 0.05
     assert fair.residual.mean() == pytest.approx(1.0, abs=0.5)
-    answers[:, 5] = np.where(generator.random(400) < 0.35, answers[:, 4], answers[:, 5])
+    answers[:, 5] = np.where(generator.random(400) < 0.5, answers[:, 4], answers[:, 5])
     fit = clone_fit(classes, answers)
     found = fit.residuals(answers).to_frame()
     worst = found.loc[found.residual.idxmax()]
