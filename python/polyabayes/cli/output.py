@@ -30,7 +30,10 @@ from polyabayes.io.vocabularies import vocabulary_path
 INTERRUPTED = 130
 
 # Arguments that name what is written, for commands where they are others than usual.
-_OUTPUTS_OF = {"split": ("train", "test")}
+_OUTPUTS_OF = {
+    "split": ("train", "test"),
+    "classes": ("output", "profiles", "save", "plot"),
+}
 
 # First letters of what a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -128,6 +128,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
         "networks",
         (_TENSOR, _MODEL, Takes("AllocationModel.decompose")),
     ),
+    "classes": ("classes", (Takes("LatentClassAnalysis"),)),
     "demo": ("documents", ()),
     "completion": ("documents", ()),
 }

@@ -135,6 +135,7 @@ def _distribution(text: str) -> priors.UnivariatePrior:
 _READERS: tuple[tuple[str, Callable[[str], Any] | None, str], ...] = (
     (r"^(?:str|Any)\b.*?: \{", str, "NAME"),
     (r"Executor|callable|array of bool", None, ""),
+    (r"^int \| Iterable", whole_numbers, "N[,N,...]"),
     (r"^int\b", int, "N"),
     (r"^RandomState|^Any: None, int", int, "N"),
     (r": float or int", number, "X"),

@@ -24,7 +24,7 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-# Levels of a numeric column above which it is taken for a measurement: rating scales have fewer.
+# Levels of a column above which it is taken for a measurement or a name: rating scales have fewer.
 _MOST_LEVELS = 50
 
 # Units that weights with fractions are rounded to, in all: their relative error is far below that
@@ -205,9 +205,9 @@ def _columns(frame: pd.DataFrame, items: Any, weights: Any) -> list[Any]:
         columns = list(items)
     for column in columns:
         one_column(frame, column)
-    if len(set(columns)) < len(columns) or not columns:
+    if len(set(columns)) < len(columns) or len(columns) < 2:
         raise InvalidArgumentError(
-            f"{argument('items')} must name columns, each once, got {columns}"
+            f"{argument('items')} must be two columns or more, each once, got {columns}"
         )
     return columns
 
@@ -238,22 +238,22 @@ def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
 
 
 def _refuse_measurement(values: Any, column: Any) -> None:
-    """Refuse columns of numbers that are measured, not chosen from."""
-    if getattr(values.dtype, "kind", "O") not in "iuf":
+    """Refuse columns that are measured, or name the rows, not chosen from a few levels."""
+    if hasattr(values, "cat"):
         return
     known = values.dropna()
     remedy = (
         "an item has a few levels: cut it into some, as by pandas.cut or polyabayes.discretise, "
         f"or leave it out of {argument('items')}"
     )
-    if values.dtype.kind == "f" and len(known):
+    if getattr(values.dtype, "kind", "O") == "f" and len(known):
         raise InvalidArgumentError(
             f"item {column!r} holds {float(known.iloc[0]):g}, a number with a fraction; {remedy}"
         )
     if known.nunique() > _MOST_LEVELS:
         raise InvalidArgumentError(
-            f"item {column!r} is a number with {known.nunique():,} levels; {remedy}, or make it "
-            "categorical if these are levels"
+            f"item {column!r} has {known.nunique():,} levels; {remedy}, or make it categorical if "
+            "these are levels"
         )
 
 

@@ -61,8 +61,6 @@ class PairResiduals(Result):
         }
 
     def __repr__(self) -> str:
-        if not self.pairs:
-            return "<PairResiduals: one item has no pairs>"
         worst = self.pairs[int(np.argmax(self.residual))]
         return (
             f"<PairResiduals: {len(self.pairs):,} pairs of items, largest {self.residual.max():.2f}"
@@ -90,7 +88,7 @@ def pair_residuals(
         drawn = _pair_table(levels, answers.weights, answers.shape)
         its[draw] = _residuals(drawn, expected, pairs, answers.shape)
     names = [(answers.items[first], answers.items[second]) for first, second in pairs]
-    largest = (its.max(axis=1) >= mine.max(axis=1)).mean() if len(pairs) else np.nan
+    largest = (its.max(axis=1) >= mine.max(axis=1)).mean()
     return PairResiduals(names, mine.mean(axis=0), (its >= mine).mean(axis=0), float(largest))
 
 

@@ -1,0 +1,113 @@
+"""The command on latent classes of rows of answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polyabayes as pb
+from polyabayes._support.files import content_of, open_binary
+from polyabayes.cli.output import (
+    check_table,
+    checked_file,
+    checked_picture,
+    escaped,
+    keep,
+    save_picture,
+    say,
+    write_table,
+)
+from polyabayes.cli.parser import Given
+from polyabayes.io.tabular.parquet import load_pandas, read_parquet_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def classes(
+    given: Given,
+    answers: str,
+    *,
+    weights: str | None = None,
+    sep: str = ",",
+    output: str | None = None,
+    profiles: str | None = None,
+    save: str | None = None,
+    plot: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Latent classes of survey answers, and how probable each number of them is.
+
+    Parameters
+    ----------
+    answers : ANSWERS.csv|ANSWERS.parquet
+        A row a respondent and a column an item; empty fields are missing answers.
+    weights : COLUMN
+        How many rows each row stands for.
+    sep : CHARACTER
+        What separates the fields of a CSV file; by default a comma.
+    output : CLASSES.csv|CLASSES.parquet
+        The class of each row, and its probabilities; '-' is CSV on standard output.
+    profiles : PROFILES.csv|PROFILES.parquet
+        Weights and answers of each class, with 95 % intervals.
+    save : CLASSES.safetensors
+        A file for polyabayes.load.
+    plot : FILE.png|.pdf|.svg
+        Draw the answers by class.
+    escape_formulas : bool
+        Put ' before labels that begin with = + - @, which spreadsheets execute.
+
+    Examples
+    --------
+    $ polyabayes classes survey.csv --items q1,q2,q3 --seed 0
+    """
+    picture = checked_picture(plot, "--plot")
+    for table in (output, profiles):
+        if table is not None:
+            check_table(table)
+    model = None if save is None else checked_file(save, (".safetensors",))
+    frame = _read(answers, sep)
+    found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
+    found.fit(frame, weights=weights)
+    if output is not None:
+        write_table(escaped(_memberships(found, frame), wanted=escape_formulas), output)
+    if profiles is not None:
+        write_table(escaped(found.profiles(), wanted=escape_formulas), profiles)
+    if model is not None:
+        keep({model: found.save})
+    if picture is not None:
+        save_picture(pb.plotting.plot_item_probabilities(found), picture)
+    for path in (profiles, save, plot):
+        if path is not None:
+            say(f"wrote {path}")
+    if output != "-" and profiles != "-":
+        print(found.choice_)
+        print()
+        print(_summary(found))
+    return 0
+
+
+def _read(path: str, sep: str) -> pd.DataFrame:
+    """The table of a file; what pandas takes for missing is missing."""
+    place = Path(path)
+    if place.suffix.lower() == ".parquet":
+        return read_parquet_frame(place)
+    pandas = load_pandas("CSV")
+    with open_binary(place) as stream, content_of(place):
+        frame: pd.DataFrame = pandas.read_csv(stream, sep=sep)
+    return frame
+
+
+def _memberships(found: pb.LatentClassAnalysis, frame: pd.DataFrame) -> dict[str, Any]:
+    shares = found.predict_proba(frame)
+    columns = {"row": frame.index.to_numpy(), "class": shares.argmax(axis=1)}
+    return columns | {f"class_{k}": shares[:, k] for k in range(found.n_classes_)}
+
+
+def _summary(found: pb.LatentClassAnalysis) -> str:
+    lines = [f"weights  {'  '.join(f'{weight:.3f}' for weight in found.class_weights_)}"]
+    for item, table in found.item_probabilities_.items():
+        for answer in table.columns:
+            values = "  ".join(f"{value:.3f}" for value in table[answer])
+            lines.append(f"{values}  {item} = {answer}")
+    return "\n".join(lines)

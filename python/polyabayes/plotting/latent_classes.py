@@ -1,0 +1,89 @@
+"""Latent classes: the answers of each class, item by item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidTypeError
+from polyabayes.latent_classes import LatentClassAnalysis
+from polyabayes.plotting.axes import axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_item_probabilities"]
+
+# Share of the height of an item that its classes take.
+_FILLED = 0.8
+
+
+def plot_item_probabilities(
+    classes: LatentClassAnalysis, level: float = 0.95, *, ax: Axes | None = None
+) -> Axes:
+    """Draw how probable each answer is in each class, with intervals.
+
+    One line a class, from answer to answer; of items with two answers the second alone is drawn,
+    since the first is what is left.
+
+    Parameters
+    ----------
+    classes : LatentClassAnalysis
+        Fitted classes.
+    level : float, default=0.95
+        Posterior probability of the intervals; there are none by ``method="em"``.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError, NotFittedError
+        If `classes` is something else or not fitted, or `level` is no probability.
+    MissingDependencyError
+        If Matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+    >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+    >>> ax = pb.plotting.plot_item_probabilities(classes)
+    >>> len(ax.containers)
+    2
+    """
+    if not isinstance(classes, LatentClassAnalysis):
+        raise InvalidTypeError(
+            f"classes must be a LatentClassAnalysis, got {type(classes).__name__}"
+        )
+    checks.share("level", level)
+    table: Any = classes.profiles(level).to_frame()
+    rows = table[table["item"] != ""]
+    n_answers = rows.groupby("item", sort=False)["answer"].transform("nunique")
+    first = rows.groupby(["class", "item"], sort=False).cumcount() == 0
+    rows = rows[~(first & (n_answers == 2))]
+    names = rows[rows["class"] == 0]
+    ax = axes_or_new(ax, 6, 1.2 + 0.3 * len(names))
+    places = np.arange(len(names))
+    for k in range(classes.n_classes_):
+        of = rows[rows["class"] == k]
+        ends = np.stack([of.probability - of.lower, of.upper - of.probability])
+        ax.errorbar(
+            of.probability,
+            places + _FILLED * ((k + 0.5) / classes.n_classes_ - 0.5),
+            xerr=np.nan_to_num(ends).clip(0),
+            fmt="o",
+            markersize=4,
+            label=f"class {k} ({classes.class_weights_[k]:.0%})",
+        )
+    labels = [f"{item}: {answer}" for item, answer in zip(names["item"], names.answer, strict=True)]
+    ax.set_yticks(places, labels)
+    ax.invert_yaxis()
+    ax.set(xlim=(-0.02, 1.02), xlabel="probability of the answer")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    return ax

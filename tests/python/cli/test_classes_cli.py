@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyabayes as pb
+from command_line import run
+
+mpl.use("Agg")
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    generator = np.random.default_rng(0)
+    of = generator.choice(2, size=60, p=[0.6, 0.4])
+    yes = generator.random((60, 4)) < np.where(of, 0.9, 0.1)[:, None]
+    frame = pd.DataFrame(np.where(yes, "yes", "no"), columns=["q1", "q2", "q3", "other"])
+    frame.loc[::9, "q2"] = None
+    frame["n"] = 1 + np.arange(60) % 3
+    frame.to_csv(tmp_path / "survey.csv", index=False)
+    return tmp_path / "survey.csv"
+
+
+def test_classes_are_those_of_the_api(
+    survey: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("rows.csv", "profiles.csv", "classes.safetensors", "classes.png")
+    rows, profiles, model, picture = (tmp_path / name for name in names)
+    options = "--items q1,q2,q3 --weights n --seed 0 --classes 1,2 --prior jeffreys"
+    files: list[Any] = ["-o", rows, "--profiles", profiles, "--save", model, "--plot", picture]
+    assert run("classes", survey, *options.split(), *files) == 0
+    frame = pd.read_csv(survey)
+    expected = pb.LatentClassAnalysis(
+        [1, 2], items=["q1", "q2", "q3"], prior="jeffreys", random_state=0
+    ).fit(frame, weights="n")
+    output = capsys.readouterr()
+    assert str(expected.choice_) in output.out
+    assert "q3 = yes" in output.out
+    assert f"wrote {model}" in output.err
+    found = pd.read_csv(rows)
+    assert found.shape == (60, 4)
+    assert found["class"].tolist() == expected.predict(frame).tolist()
+    shares = found[["class_0", "class_1"]].to_numpy()
+    assert shares == pytest.approx(expected.predict_proba(frame), abs=1e-12)
+    assert pd.read_csv(profiles).probability.to_numpy() == pytest.approx(
+        expected.profiles()["probability"]
+    )
+    assert pb.load(model).class_weights_.tolist() == expected.class_weights_.tolist()
+    assert picture.stat().st_size > 1000
+
+
+def test_tables_go_to_standard_output(survey: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run("classes", survey, "--items", "q1,q2", "--method", "em", "--classes", "2", "-o", "-")
+        == 0
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "row,class,class_0,class_1"
+    assert len(lines) == 61
+
+
+def test_mistakes_are_told_in_a_line(
+    survey: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, says in (
+        ([survey, "--items", "q1,q9"], "no columns called 'q9'"),
+        ([survey, "--weights", "q1", "--classes", "2"], "--weights must be a number for each"),
+        ([survey, "-o", survey], "which this command reads"),
+        ([tmp_path / "missing.csv"], "cannot read"),
+        ([survey, "--sep", ";"], "--items must be two columns or more"),
+    ):
+        assert run("classes", *arguments) == 2
+        message = capsys.readouterr().err
+        assert says in message
+        assert len(message.splitlines()) == 1
+    survey.write_text('a,b\n"1,2\n')
+    assert run("classes", survey) == 2
+    assert "cannot be read" in capsys.readouterr().err
