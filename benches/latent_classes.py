@@ -1,0 +1,147 @@
+"""Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
+
+``python benches/latent_classes.py choice|coverage|peers`` prints a table and keeps it as a record;
+``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of two to four
+levels, their probabilities from Dirichlet(1). Run one at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from record import Table, save
+
+import polyabayes as pb
+
+COMMAND = "python benches/latent_classes.py"
+WEIGHTS = {2: [0.6, 0.4], 3: [0.55, 0.3, 0.15], 4: [0.4, 0.3, 0.2, 0.1]}
+CELLS = [(n_rows, n_items) for n_items in (6, 20) for n_rows in (100, 300, 1000)]
+CRITERIA = ("bic", "aic", "sabic")
+
+
+def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float = 0.0) -> Any:
+    """Answers, their probabilities by class, and the weights."""
+    rng = np.random.default_rng([seed, n_rows, n_items, n_classes])
+    of = rng.choice(n_classes, size=n_rows, p=WEIGHTS[n_classes])
+    columns, tables = {}, []
+    for item in range(n_items):
+        table = rng.dirichlet(np.ones(rng.integers(2, 5)), size=n_classes)
+        points = rng.random((n_rows, 1))
+        answers = (points > np.cumsum(table, axis=1)[of][:, :-1]).sum(axis=1)
+        shown = rng.random(n_rows) >= (missing if item else 0.0)
+        columns[f"q{item}"] = pd.Categorical.from_codes(
+            np.where(shown, answers, -1), list(range(table.shape[1]))
+        )
+        tables.append(table)
+    return pd.DataFrame(columns), tables, np.array(WEIGHTS[n_classes])
+
+
+def choice(n_sets: int) -> None:
+    """How often the planted number is named, of `n_sets`, and the time of ours."""
+    columns = {
+        "rows": ",",
+        "items": "d",
+        "classes": "d",
+        "P(K)": "d",
+        **dict.fromkeys(CRITERIA, "d"),
+    }
+    table = Table(
+        "latent-classes-choice", f"{COMMAND} choice --sets {n_sets}", columns | {"s a set": ".1f"}
+    )
+    for n_rows, n_items in CELLS:
+        for n_classes in WEIGHTS:
+            hits, seconds = np.zeros(1 + len(CRITERIA), dtype=int), 0.0
+            for seed in range(n_sets):
+                frame, _, _ = planted(n_rows, n_items, n_classes, seed)
+                start = time.process_time()
+                ours = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1).fit(frame)
+                seconds += time.process_time() - start
+                point = pb.LatentClassAnalysis(range(1, 8), method="em", tol=1e-7, random_state=0)
+                rows = point.fit(frame).choice_.rows
+                named = [min(rows, key=lambda row: row[name])["n_classes"] for name in CRITERIA]
+                hits += np.array([ours.n_classes_, *named]) == n_classes
+            table.add(n_rows, n_items, n_classes, *hits.tolist(), seconds / n_sets)
+    save(table)
+
+
+def coverage(n_sets: int) -> None:
+    """Share of 95 % intervals that hold the planted weights and probabilities; two classes."""
+    columns = {"answers missing": ".0%", "rows": ",", "weights": ".3f", "answers": ".3f"}
+    table = Table(
+        "latent-classes-coverage",
+        f"{COMMAND} coverage --sets {n_sets}",
+        columns | {"mean weight of the first, planted 0.6": ".3f"},
+    )
+    for missing in (0.0, 0.2, 0.5):
+        held: list[list[bool]] = [[], []]
+        firsts = []
+        for seed in range(n_sets):
+            frame, tables, weights = planted(500, 8, 2, seed, missing)
+            found = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(frame)
+            rows = found.profiles().to_frame()
+            truth = np.concatenate([weights, *(part.ravel() for part in tables)])
+            other = np.concatenate([weights[::-1], *(part[::-1].ravel() for part in tables)])
+            # Labels of the nearer of both orders.
+            distances = [np.abs(rows.probability - values).sum() for values in (truth, other)]
+            truth = truth if distances[0] < distances[1] else other
+            inside = ((rows.lower <= truth) & (truth <= rows.upper)).to_numpy()
+            held[0] += inside[:1].tolist()
+            held[1] += inside[2:].tolist()
+            firsts.append(found.class_weights_[0 if distances[0] < distances[1] else 1])
+        table.add(missing, 500, np.mean(held[0]), np.mean(held[1]), np.mean(firsts))
+    save(table)
+
+
+def peers(n_sets: int) -> None:
+    """Log-likelihoods and seconds of both for the maximum of three classes, 20 starts each."""
+    from stepmix import StepMix
+
+    columns = {
+        "rows": ",",
+        "items": "d",
+        "ours, nats a row": ".5f",
+        "StepMix": ".5f",
+        "ours, s": ".2f",
+        "StepMix, s": ".2f",
+        "P(K) of ours, s": ".1f",
+    }
+    table = Table("latent-classes-peers", f"{COMMAND} peers --sets {n_sets}", columns)
+    for n_rows, n_items in CELLS:
+        found = []
+        for seed in range(n_sets):
+            frame, _, _ = planted(n_rows, n_items, 3, seed)
+            clocks, values = [time.process_time()], []
+            ours = pb.LatentClassAnalysis(3, method="em", random_state=0, n_jobs=1).fit(frame)
+            clocks.append(time.process_time())
+            values.append(ours.log_likelihood_ / n_rows)
+            codes = frame.apply(lambda column: column.cat.codes)
+            theirs = StepMix(
+                3, measurement="categorical", n_init=20, random_state=0, progress_bar=0, verbose=0
+            ).fit(codes)
+            clocks.append(time.process_time())
+            values.append(theirs.score(codes))
+            pb.LatentClassAnalysis(range(1, 7), random_state=0, n_jobs=1).fit(frame)
+            clocks.append(time.process_time())
+            found.append([*values, *np.diff(clocks)])
+        table.add(n_rows, n_items, *np.mean(found, axis=0))
+    save(table)
+
+
+def main() -> int:
+    """Print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["choice", "coverage", "peers"])
+    parser.add_argument("--sets", type=int, default=30)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    {"choice": choice, "coverage": coverage, "peers": peers}[given.what](given.sets)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
