@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support.files import checked_path, is_unfinished
 from polyabayes._support.storage import read_arrays, write_arrays
+from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     CheckpointWarning,
     FileAccessError,
@@ -103,7 +103,7 @@ class StateFolder:
 
     def damaged(self, why: object) -> None:
         """Warn of a file that is made again."""
-        warnings.warn(f"{why}; it is made again", CheckpointWarning, stacklevel=4)
+        warn(f"{why}; it is made again", CheckpointWarning)
 
     def keep(
         self, file: str, header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], what: str
@@ -144,11 +144,10 @@ class StateFolder:
             if self._has_warned:
                 return False
             self._has_warned = True
-            warnings.warn(
+            warn(
                 f"{what} is not in the checkpoint: {error}; {self._work} goes on and keeps there "
                 "what can be written, and this is the only warning",
                 CheckpointWarning,
-                stacklevel=6,
             )
             return False
         return True

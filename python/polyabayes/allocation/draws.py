@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
+from polyabayes._support.warnings import warn
 from polyabayes.allocation.alignment import Numbering
 from polyabayes.allocation.decomposition import Decomposition
 from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence, held_by_bound
@@ -311,12 +311,10 @@ def draw_posterior(
     random_state: RandomState,
     n_jobs: int | None,
     progress: bool,
-    stacklevel: int = 3,
 ) -> PosteriorDraws:
     """Allocations of a tensor under a model that is laid out for it.
 
-    Where `n_draws` is None there are some `DRAWS`, or fewer if rounds must be short. Warnings name
-    the caller `stacklevel` frames up, counted from here.
+    Where `n_draws` is None there are some `DRAWS`, or fewer if rounds must be short.
     """
     n_wanted = 1 if n_draws is None else checks.whole_number("n_draws", n_draws, 1)
     n_draws = DRAWS if n_draws is None else n_wanted
@@ -377,15 +375,14 @@ def draw_posterior(
         raise Interrupted(f"stopped with {len(draws):,} draws of {n_draws:,}", draws)
     if len(draws) < n_wanted:
         n_each = -(-n_wanted // evidence.n_replicates)
-        warnings.warn(
+        warn(
             f"{len(draws):,} draws, not {n_wanted:,}: {argument('n_samples')}={options.n_samples} "
             f"makes the last round too short; lower {argument('n_draws')}, or raise "
             f"{argument('n_samples')} to {2 * n_each:,}",
             TargetWarning,
-            stacklevel=stacklevel,
         )
     if evidence.doubt:
-        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=stacklevel)
+        warn(evidence.doubt, UnreliableErrorWarning)
     return draws
 
 

@@ -104,7 +104,6 @@ def find_decomposition(
                 random_state=random_state,
                 n_jobs=n_jobs,
                 progress=progress,
-                stacklevel=4,
             ).decomposition()
         except Interrupted as stop:
             raise Interrupted(str(stop), stop.partial.decomposition()) from None

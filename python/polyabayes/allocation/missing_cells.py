@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
+from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
@@ -291,7 +291,7 @@ def find_missing(
         lower_bound=found.estimate.lower_bound,
     )
     if evidence.doubt:
-        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
+        warn(evidence.doubt, UnreliableErrorWarning)
     return MissingCells(
         evidence=evidence,
         totals=tensor.total + np.arange(len(found.ln_joint)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -14,6 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import Result
+from polyabayes._support.warnings import quiet
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
@@ -241,8 +241,7 @@ def particle_mcmc(
         made = model(rank, value)
         if not isinstance(made, AllocationModel):
             raise InvalidTypeError(f"model({rank}, {value:g}) must give a model, got {made!r}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnreliableErrorWarning)
+        with quiet(UnreliableErrorWarning):
             found = made.log_evidence(data, method, random_state=seed, **options)
         return _State(rank, value, ln_prior, found.value)
 

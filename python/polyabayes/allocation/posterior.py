@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.options import METHODS
@@ -333,8 +333,7 @@ def posterior_over_models(
         if checkpoint is not None:
             options["checkpoint"] = checked_path(checkpoint, "checkpoint") / f"model-{number}"
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnreliableErrorWarning)
+            with quiet(UnreliableErrorWarning):
                 evidence = model.log_evidence(data, method, random_state=seeds[number], **options)
         except KeyboardInterrupt:
             partial = _best_first(evidences, weights) if evidences else None
@@ -342,7 +341,7 @@ def posterior_over_models(
             raise Interrupted(message, partial) from None
         evidences[str(name)] = evidence
         if evidence.doubt:
-            warnings.warn(f"{name}: {evidence.doubt}", UnreliableErrorWarning, stacklevel=2)
+            warn(f"{name}: {evidence.doubt}", UnreliableErrorWarning)
     return _best_first(evidences, weights)
 
 

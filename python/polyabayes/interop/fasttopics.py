@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.special import digamma, polygamma
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
+from polyabayes._support.warnings import warn
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
 from polyabayes.interop.shared import normalised
@@ -94,11 +94,10 @@ def from_fasttopics(
             )
         weights = normalised(loadings * scale, "L", "document", "topic")
         doc_topic_prior = dirichlet_of(np.maximum(weights, minval))
-        warnings.warn(
+        warn(
             "fastTopics has no prior of the topic weights: a Dirichlet law was fitted to L, and "
             "likelihoods are under it",
             PriorWarning,
-            stacklevel=2,
         )
     return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=doc_topic_prior,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from functools import partial
 from numbers import Real
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import Words, words_of
 from polyabayes.data.frames import texts_of
@@ -270,11 +270,10 @@ def _from_nmf(
             )
         weights = np.asarray(model.transform(as_corpus(documents).counts), dtype=np.float64)
         shape, probability = _gamma_moments(weights)
-        warnings.warn(
+        warn(
             "NMF has no law of the topic weights: a gamma law was fitted by moments to those of "
             "the documents given, and likelihoods are under it",
             PriorWarning,
-            stacklevel=3,
         )
     return PoissonFactorAnalysis.from_parameters(
         topic_word=np.asarray(model.components_, dtype=np.float64),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -131,11 +131,10 @@ def from_tomotopy(
         model = _cut_off(model)
     elif not attribute(model, "global_step", "tomotopy"):
         # train(0) leaves random topics, convert_to_lda those of the HDP: nothing tells them apart.
-        warnings.warn(
+        warn(
             f"this {kind} of tomotopy counts no sweeps: unless it comes from convert_to_lda, its "
             "topics are random, and its train should be called",
             PolyabayesWarning,
-            stacklevel=2,
         )
     if kind in _BY_METADATA:
         alpha = _alpha_of(model, metadata, multi_metadata, numeric_metadata)
@@ -154,11 +153,10 @@ def from_tomotopy(
 def _cut_off(model: Any) -> Any:
     """The LDA of the live topics of an HDP."""
     lda, _ = attribute(model, "convert_to_lda", "tomotopy")()
-    warnings.warn(
+    warn(
         f"an HDP has topics without end: it is scored as the LDA of its {lda.k} live topics, whose "
         "alpha is that of tomotopy's convert_to_lda",
         PriorWarning,
-        stacklevel=3,
     )
     return lda
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from polyabayes._support.jackknife import paired_difference
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
@@ -26,7 +26,6 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     PolyabayesError,
-    PolyabayesWarning,
     RefusedModelWarning,
     WorkerError,
 )
@@ -389,8 +388,7 @@ def compare(
     def score(targets: Mapping[str, dict[str, Any]]) -> None:
         for name, of_total in targets.items():
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", PolyabayesWarning)
+                with quiet():
                     results[name] = log_likelihood(
                         known[name], documents, method, **common, **of_total
                     )
@@ -414,19 +412,18 @@ def compare(
             score({name: {"total_std_error": error} for name, error in wanted.items()})
     _check_enough(results, refused)
     for name, why in refused.items():
-        warnings.warn(f"{name} is not compared: {why}", RefusedModelWarning, stacklevel=2)
+        warn(f"{name} is not compared: {why}", RefusedModelWarning)
     for name, result in results.items():
         results[name] = replace(result, n_unseen_tokens=n_unseen) if n_unseen else result
         left_out = np.flatnonzero(~_scored(result))
         if len(left_out):
-            warnings.warn(
+            warn(
                 f"{name}: {len(left_out):,} documents without a finite score, document "
                 f"{left_out[0]} first, are left out of its differences to other models",
                 ImpossibleDocumentWarning,
-                stacklevel=2,
             )
     for category, message in shared_doubts(results):
-        warnings.warn(message, category, stacklevel=2)
+        warn(message, category)
     return Comparison(
         _best_first(results),
         event,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
@@ -248,7 +248,7 @@ def log_completion(
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)
     for category, message in doubts(result):
-        warnings.warn(message, category, stacklevel=2)
+        warn(message, category)
     return result
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from functools import partial
@@ -15,6 +14,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -299,14 +299,13 @@ def log_likelihood(
         of_total = partial(score, plan=plan.for_total())
         result = result_of(*score_to_target(of_total, population, wanted))
     for category, message in doubts(result):
-        warnings.warn(message, category, stacklevel=2)
+        warn(message, category)
     if result.total_std_error > wanted:
-        warnings.warn(
+        warn(
             f"the total has a standard error of {result.total_std_error:.3g} nats, not the "
             f"{wanted:.3g} asked for: ask for less, or score documents one by one with "
             f"{argument('target_std_error')}",
             TargetWarning,
-            stacklevel=2,
         )
     return result
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,11 +19,11 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
 from polyabayes._support.results import Record
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     InvalidArgumentError,
     NotFittedError,
-    PolyabayesWarning,
     argument,
 )
 from polyabayes.likelihood.core_parts import CoreParts
@@ -366,8 +365,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _log_likelihood(self, X: Any, exposure: Any) -> LogLikelihood:
         """Scores of documents; warnings name the function that takes what would help."""
         corpus = self._checked(X)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PolyabayesWarning)
+        with quiet():
             result = log_likelihood(
                 self,
                 corpus,
@@ -376,7 +374,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 n_jobs=self.n_jobs,
             )
         for category, message in doubts(result, "polyabayes.log_likelihood(model, X, {})"):
-            warnings.warn(message, category, stacklevel=3)
+            warn(message, category)
         return result
 
     def _with_tokens(self, X: Any) -> Corpus:

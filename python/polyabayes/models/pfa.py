@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -16,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
@@ -405,13 +405,11 @@ class PoissonFactorAnalysis(TopicModel):
         cells = np.flatnonzero(is_impossible[corpus.counts.indices])
         documents = np.unique(np.searchsorted(corpus.counts.indptr, cells, side="right") - 1)
         if len(documents):
-            warnings.warn(
+            warn(
                 "documents that hold a word which no topic can produce: "
                 f"{len(documents):,}, document {documents[0]} first; their weights are those of "
                 "the other words",
                 ImpossibleDocumentWarning,
-                # Scikit-learn wraps ``transform``.
-                stacklevel=4,
             )
 
     def _has_likelihood(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from functools import partial
@@ -17,13 +16,13 @@ from sklearn.utils.validation import validate_data
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     NotFittedError,
-    PolyabayesWarning,
     argument,
 )
 from polyabayes.likelihood.foreign import exposed
@@ -429,8 +428,7 @@ class TopicModel(FittedModel):
 
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PolyabayesWarning)
+        with quiet():
             result = log_likelihood(
                 self,
                 held_out,

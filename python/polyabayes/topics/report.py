@@ -6,7 +6,6 @@ import html
 import json
 import os
 import textwrap
-import warnings
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_labels
-from polyabayes.exceptions import InvalidArgumentError, PolyabayesWarning
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.interop.shared import principal_coordinates
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
@@ -127,13 +127,12 @@ def report(
     checks.whole_number("n_documents", n_documents)
     scores = None
     if fitted._has_likelihood():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PolyabayesWarning)
+        with quiet():
             scores = log_likelihood(
                 fitted, corpus, random_state=random_state, n_jobs=n_jobs, progress=progress
             )
         for category, message in doubts(scores, "polyabayes.log_likelihood(model, documents, {})"):
-            warnings.warn(message, category, stacklevel=2)
+            warn(message, category)
     content = {
         "model": _about_model(fitted),
         "corpus": _about_corpus(corpus, n_unseen),

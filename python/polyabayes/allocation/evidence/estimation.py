@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from concurrent.futures import Executor
 from typing import Any
 
@@ -14,6 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.tables import counted
+from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.parts import sampled_in_parts
 from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
@@ -116,5 +116,5 @@ def find_evidence(
     if estimate.interruption is not None:
         raise estimate.interruption
     if evidence.doubt:
-        warnings.warn(evidence.doubt, UnreliableErrorWarning, stacklevel=3)
+        warn(evidence.doubt, UnreliableErrorWarning)
     return evidence

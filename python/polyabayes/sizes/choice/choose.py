@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from typing import Any
@@ -14,6 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.warnings import warn
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import (
@@ -284,11 +284,10 @@ def _checked_folds(
     if n_units < 2:
         raise InvalidArgumentError(f"{argument('groups')} has one group; folds need two or more")
     if labels is not None and n_units < _FEW_GROUPS:
-        warnings.warn(
+        warn(
             f"there are {n_units} groups only: standard errors for new groups are uncertain "
             "themselves",
             UnreliableErrorWarning,
-            stacklevel=3,
         )
     n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
     return checks.whole_number("n_folds", n_folds, 2, n_units), labels

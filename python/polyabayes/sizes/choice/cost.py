@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.models.fitting import comparable, comparable_sweeps
 from polyabayes.sizes.choice.fits import n_scored, score
 
@@ -106,8 +105,7 @@ def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
     """Expected time of a fit of all sweeps, its starts included, and its scores."""
     n_sweeps: int = model.max_iter
     short, longer = min(_SHORT, n_sweeps), min(_LONGER, n_sweeps)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolyabayesWarning)
+    with quiet():
         first, _ = _timed_fit(model, train, size, short)
         second, fitted = _timed_fit(model, train, size, longer)
         some = test[: min(_SCORED, test.n_documents)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.models.fitting import comparable
 from polyabayes.topics.fitted import probabilities
 
@@ -27,8 +26,7 @@ def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> 
     """Train every size once on all documents; columns of the sizes and their criteria."""
     rows = []
     lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolyabayesWarning)
+    with quiet():
         for size in sizes:
             fitted = comparable(model, size, seed)
             looks = fit_and_look(fitted, corpus)

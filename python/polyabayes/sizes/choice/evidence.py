@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from scipy import special
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder, fingerprint_of
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import AllocationModel
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import METHODS
@@ -290,16 +290,15 @@ class _Evidences:
         if doubts:
             n_more = len(doubts) - 1
             more = f"; and {n_more} more of the evidences are in doubt" if n_more else ""
-            warnings.warn(doubts[0] + more, UnreliableErrorWarning, stacklevel=5)
+            warn(doubts[0] + more, UnreliableErrorWarning)
         best = max(self.table, key=lambda values: self._score(self.table[values]).value)
         index, given = self.best_concentration(best), self.concentrations.values
         if self.concentrations.is_averaged and index in (0, len(given) - 1):
-            warnings.warn(
+            warn(
                 f"the most probable concentration, {given[index]:g} at size {_named(best)}, is the "
                 f"{'smallest' if index == 0 else 'largest'} of those to choose from: others beyond "
                 "may be more probable, and change the choice",
                 EdgeWarning,
-                stacklevel=5,
             )
 
     def choice(self, ranges: list[list[int]], *, ended: bool) -> SizeChoice:
@@ -332,8 +331,7 @@ class _Evidences:
         # The bits of a concentration, so that its seed does not hang on which others there are.
         bits = int(np.float64(concentration).view(np.uint64))
         seed = np.random.SeedSequence([self._seed % 2**63, *sizes.values(), bits])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnreliableErrorWarning)
+        with quiet(UnreliableErrorWarning):
             made = model.log_evidence(self._data, random_state=seed, **self._options)
         found = Found(made.value, made.std_error, made.doubt)
         if self._folder is not None:

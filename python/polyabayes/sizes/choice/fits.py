@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import comparable
@@ -95,8 +94,7 @@ def fit_and_score(
     """
     began = time.perf_counter()
     fitted = comparable(model, size, seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolyabayesWarning)
+    with quiet():
         fitted.fit(train)
         scores = score(fitted, scored, seed)
         figures = _figures(fitted, train)

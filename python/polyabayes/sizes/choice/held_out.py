@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import EdgeWarning, Interrupted
 from polyabayes.models.fitting import fingerprint
@@ -192,11 +192,10 @@ class Chooser:
             return self._result(ended=False)
         result = self._result(ended=True)
         if result.at_edge:
-            warnings.warn(
+            warn(
                 f"the best size, {result.best}, is the {result.at_edge} of those tried: the best "
                 "of all may lie beyond; give a wider range, or none",
                 EdgeWarning,
-                stacklevel=4,
             )
         return result
 

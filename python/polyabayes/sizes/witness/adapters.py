@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,11 +14,11 @@ from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
-    PolyabayesWarning,
 )
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
@@ -266,8 +265,7 @@ class NestedEstimator:
     def _likelihood(self, model: Any, documents: Any) -> Score:
         # The event whose probability the multinomial ceiling bounds.
         options = {"n_jobs": self._parameters.get("n_jobs"), **self._options}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PolyabayesWarning)
+        with quiet():
             result = log_likelihood(
                 model,
                 documents,
@@ -277,7 +275,7 @@ class NestedEstimator:
                 **options,
             )
         for category, message in doubts(result, "WitnessSearch(scoring_options=dict({}))"):
-            warnings.warn(message, category, stacklevel=2)
+            warn(message, category)
         return Score(result.total, result.total_std_error, degrees_of_freedom(result))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple, Self
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder
+from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -230,10 +230,9 @@ class Runner:
                 f"{_MOST_FAILURES_IN_A_ROW} configurations in a row could not be scored, the "
                 f"last {named(sizes)}: {error!r}"
             ) from error
-        warnings.warn(
+        warn(
             f"{named(sizes)} could not be scored: {error!r}; its prior mass stays unexplored",
             ScoreWarning,
-            stacklevel=5,
         )
 
 

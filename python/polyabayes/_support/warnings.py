@@ -1,0 +1,47 @@
+"""Warnings of the package: one door, which work that others report on can close.
+
+``warnings.catch_warnings`` changes the filters of the whole process: where fits run in threads, one
+that ends restores the filters under another that still runs. A context variable is of its thread.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+
+from polyabayes.exceptions import PolyabayesWarning
+
+__all__ = ["quiet", "warn"]
+
+# Packages whose frames are no caller: our own, and scikit-learn, which wraps ``transform``.
+_NO_CALLERS = (__name__.partition(".")[0], "sklearn")
+_silenced: ContextVar[tuple[type[PolyabayesWarning], ...]] = ContextVar("silenced", default=())
+
+
+def warn(message: str, category: type[PolyabayesWarning]) -> None:
+    """Warn at the line that called the package, however deep in it the warning arises."""
+    if issubclass(category, _silenced.get()):
+        return
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and _package_of(frame) in _NO_CALLERS:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package_of(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]
+
+
+@contextmanager
+def quiet(category: type[PolyabayesWarning] = PolyabayesWarning) -> Iterator[None]:
+    """Do not give warnings of a category in this thread: the caller reports what matters."""
+    token = _silenced.set((*_silenced.get(), category))
+    try:
+        yield
+    finally:
+        _silenced.reset(token)

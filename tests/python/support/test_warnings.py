@@ -1,0 +1,97 @@
+"""Warnings name the caller's line, and work in one thread does not open or close those of others."""
+
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.utils._set_output import _SetOutputMixin
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes._support.warnings import quiet, warn
+
+# Filters of the process are for imports of other packages and the command line alone.
+OF_THE_PROCESS = {"_support/arviz.py", "cli/__init__.py"}
+
+
+def test_quiet_is_of_a_category_and_ends():
+    with pytest.warns(errors.EdgeWarning) as told:
+        with quiet(errors.EdgeWarning):
+            warn("not this", errors.EdgeWarning)
+            with quiet(errors.TargetWarning):
+                warn("nor this", errors.EdgeWarning)
+            warn("other", errors.TargetWarning)
+        warn("this", errors.EdgeWarning)
+    assert [str(one.message) for one in told] == ["other", "this"]
+    assert {one.filename for one in told} == {__file__}
+
+
+def test_an_error_opens_the_door_again():
+    with pytest.raises(ZeroDivisionError), quiet():
+        1 / 0  # noqa: B018
+    with pytest.warns(errors.EdgeWarning):
+        warn("this", errors.EdgeWarning)
+
+
+def test_a_quiet_thread_neither_silences_nor_opens_others():
+    """Two overlap, as fits in a thread pool do; filters of the process would be left behind."""
+    before, both, first_ended = list(warnings.filters), threading.Barrier(2), threading.Event()
+
+    def ends_first():
+        with quiet():
+            both.wait(10)
+        first_ended.set()
+
+    def ends_last():
+        with quiet():
+            both.wait(10)
+            assert first_ended.wait(10)
+            warn("silenced here", errors.EdgeWarning)
+
+    with warnings.catch_warnings(record=True) as told, ThreadPoolExecutor(2) as pool:
+        warnings.simplefilter("always")
+        running = [pool.submit(ends_first), pool.submit(ends_last)]
+        for one in running:
+            one.result()
+        warn("given", errors.EdgeWarning)
+    assert [str(one.message) for one in told] == ["given"]
+    assert warnings.filters == before
+
+
+def test_fits_in_threads_do_not_warn_of_what_a_choice_asks():
+    """Documents of a word that the training folds lack have no finite score: nobody asked."""
+    counts = np.tile([[3, 1, 0, 0], [1, 2, 0, 0]], (4, 1))
+    counts[0, 3] = 1
+    lda = pb.PoissonFactorAnalysis(max_iter=4, burn_in=1, n_jobs=1, random_state=0)
+    filters = list(warnings.filters)
+    with warnings.catch_warnings(), ThreadPoolExecutor(3) as pool:
+        warnings.simplefilter("error")
+        pb.choose_n_components(lda, counts, [1, 2, 3], n_folds=2, random_state=0, executor=pool)
+    assert warnings.filters == filters
+
+
+def test_the_package_changes_no_filters_of_the_process():
+    package = Path(pb.__file__).parent
+    changed = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "catch_warnings" in path.read_text("utf-8") and path.name != "warnings.py"
+    }
+    assert changed == OF_THE_PROCESS
+
+
+def test_frames_of_scikit_learn_are_no_callers():
+    class Wrapped(_SetOutputMixin):
+        def transform(self, X):
+            warn("of the data", errors.PriorWarning)
+            return X
+
+        def get_feature_names_out(self):
+            return None
+
+    with pytest.warns(errors.PriorWarning) as told:
+        Wrapped().transform([[1]])
+    assert told[0].filename == __file__
