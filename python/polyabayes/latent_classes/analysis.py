@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -200,8 +199,7 @@ class LatentClassAnalysis(FittedClasses):
             self.choice_ = chooser.choose(sizes, ends, self._size_prior())
             best = self.choice_.best
             counts = chooser.counts(best)
-            for doubt in chooser.doubts(best):
-                warnings.warn(doubt, stacklevel=2)
+            chooser.warn(best)
             self._set(answers.items, answers.labels, counts, counts.expected())
             evidence = chooser.evidence(best)
             self.log_evidence_ = float(evidence.value - ln_orders(chooser.tensor))
@@ -245,8 +243,7 @@ class LatentClassAnalysis(FittedClasses):
         for name, prior in PRIORS.items():
             chooser = Chooser(answers.tensor(), prior, run)
             found[name] = chooser.compare(sizes, ends, self._size_prior()).probabilities
-            for doubt in chooser.doubts():
-                warnings.warn(doubt, stacklevel=2)
+            chooser.warn()
         numbers = sorted(set().union(*found.values()))
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.results import Result
 from polyabayes._support.tables import columns_of, text_table
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import AllocationModel, Evidence, ModelPosterior, PosteriorDraws
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
@@ -19,7 +19,6 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    PolyabayesWarning,
     UnreliableErrorWarning,
     argument,
 )
@@ -216,30 +215,31 @@ class Chooser:
         self._ended_at_edge = ends and is_last and sizes[-1] < self.tensor.n_cells
         return self._choice(ln_masses)
 
-    def doubts(self, chosen: int | None = None) -> Iterator[PolyabayesWarning]:
-        """Warnings of evidences, of the largest number tried, and of the draws of one number."""
+    def warn(self, chosen: int | None = None) -> None:
+        """Warn of evidences, of the largest number tried, and of the draws of one number."""
         untrusted = [f"{n} classes: {e.doubt}" for n, e in self.evidences.items() if e.doubt]
         if untrusted:
-            yield UnreliableErrorWarning("; ".join(untrusted[:2]))
+            warn("; ".join(untrusted[:2]), UnreliableErrorWarning)
         if self._ended_at_edge:
-            yield EdgeWarning(
+            warn(
                 "the most probable number of classes is the largest tried; raise "
-                f"{argument('max_classes')}"
+                f"{argument('max_classes')}",
+                EdgeWarning,
             )
         ratio = 1.0 if chosen is None else self._r_hat(chosen)
         if ratio > _MOST_R_HAT:
-            yield UnreliableErrorWarning(
+            warn(
                 f"chains of the draws disagree about the weights of {chosen} classes (ratio "
                 f"{ratio:.2f}, above {_MOST_R_HAT}): their intervals may be too narrow or hold two "
-                "solutions"
+                "solutions",
+                UnreliableErrorWarning,
             )
 
     def evidence(self, n_classes: int) -> Evidence:
         """Evidence of a number of classes, given the number of rows."""
         if n_classes not in self.evidences:
             model, _ = self.prior.model(self.tensor.axes, n_classes)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnreliableErrorWarning)
+            with quiet(UnreliableErrorWarning):
                 self.evidences[n_classes] = model.log_evidence(
                     self.tensor, given_total=True, **self.run.options(n_classes, 0)
                 )
@@ -260,8 +260,7 @@ class Chooser:
         if n_classes not in self._draws:
             visits = self.tensor.n_cells * len(self.tensor.axes) * n_classes
             n_samples = int(np.clip(_VISITS // visits, _LEAST_SWEEPS, _MOST_SWEEPS))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnreliableErrorWarning)
+            with quiet(UnreliableErrorWarning):
                 self._draws[n_classes] = model.sample_posterior(
                     self.tensor, n_samples=n_samples, **self.run.options(n_classes, 1)
                 )

@@ -1,4 +1,4 @@
-"""Warnings name the caller's line, and work in one thread does not open or close those of others."""
+"""Warnings name the caller's line; a thread that is quiet does not silence others."""
 
 import threading
 import warnings
@@ -12,19 +12,24 @@ from sklearn.utils._set_output import _SetOutputMixin
 import polyabayes as pb
 from polyabayes import exceptions as errors
 from polyabayes._support.warnings import quiet, warn
+from polyabayes.sizes.choice import fits
 
 # Filters of the process are for imports of other packages and the command line alone.
 OF_THE_PROCESS = {"_support/arviz.py", "cli/__init__.py"}
 
 
+def speak():
+    with quiet(errors.EdgeWarning):
+        warn("not this", errors.EdgeWarning)
+        with quiet(errors.TargetWarning):
+            warn("nor this", errors.EdgeWarning)
+        warn("other", errors.TargetWarning)
+    warn("this", errors.EdgeWarning)
+
+
 def test_quiet_is_of_a_category_and_ends():
-    with pytest.warns(errors.EdgeWarning) as told:
-        with quiet(errors.EdgeWarning):
-            warn("not this", errors.EdgeWarning)
-            with quiet(errors.TargetWarning):
-                warn("nor this", errors.EdgeWarning)
-            warn("other", errors.TargetWarning)
-        warn("this", errors.EdgeWarning)
+    with pytest.warns(errors.PolyabayesWarning) as told:
+        speak()
     assert [str(one.message) for one in told] == ["other", "this"]
     assert {one.filename for one in told} == {__file__}
 
@@ -61,15 +66,22 @@ def test_a_quiet_thread_neither_silences_nor_opens_others():
     assert warnings.filters == before
 
 
-def test_fits_in_threads_do_not_warn_of_what_a_choice_asks():
-    """Documents of a word that the training folds lack have no finite score: nobody asked."""
-    counts = np.tile([[3, 1, 0, 0], [1, 2, 0, 0]], (4, 1))
-    counts[0, 3] = 1
-    lda = pb.PoissonFactorAnalysis(max_iter=4, burn_in=1, n_jobs=1, random_state=0)
+def test_scores_of_folds_do_not_warn_in_threads(monkeypatch):
+    plain = fits.score
+
+    def doubtful(*arguments):
+        warn("errors of a fold", errors.UnreliableErrorWarning)
+        return plain(*arguments)
+
+    monkeypatch.setattr(fits, "score", doubtful)
+    counts = np.tile([[3, 1, 0, 0], [1, 2, 0, 1]], (4, 1))
+    pfa = pb.PoissonFactorAnalysis(max_iter=4, burn_in=1, n_jobs=1, random_state=0)
     filters = list(warnings.filters)
     with warnings.catch_warnings(), ThreadPoolExecutor(3) as pool:
-        warnings.simplefilter("error")
-        pb.choose_n_components(lda, counts, [1, 2, 3], n_folds=2, random_state=0, executor=pool)
+        warnings.simplefilter("error", errors.UnreliableErrorWarning)
+        pb.choose_n_components(pfa, counts, [1, 2], n_folds=2, random_state=0, executor=pool)
+        with pytest.raises(errors.UnreliableErrorWarning):
+            doubtful()
     assert warnings.filters == filters
 
 
