@@ -33,9 +33,9 @@ pub mod urn;
 pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
 pub use document::{
-    Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, RunSizes, Sampler, Score,
-    Settings, Share, Start, TopicModel, TracePoint, bidirectional, check_completion, check_score,
-    completion, score, score_for_total, transform,
+    Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, Sampler, Score, Settings,
+    Spread, Start, TopicModel, TracePoint, bidirectional, check_completion, check_score,
+    completion, score, transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

@@ -181,7 +181,7 @@ class Scores:
     @property
     def reached(self) -> NDArray[np.bool_]: ...
     @property
-    def corrections(self) -> _Floats: ...
+    def shortfalls(self) -> _Floats: ...
     @property
     def variances(self) -> _Floats: ...
     @property
@@ -218,10 +218,7 @@ def score_for_total(
     documents: Documents,
     settings: _ScoreSettings,
     *,
-    sizes: _Integers | None,
-    size: int | None,
-    variance: float,
-    number: int,
+    n_temperatures: int,
     seed: int,
     n_jobs: int,
     progress: Callable[[int], None] | None = None,

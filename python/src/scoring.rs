@@ -4,8 +4,8 @@ use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use polyabayes::document::estimators::mean_field::Order;
 use polyabayes::{
-    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, RunSizes,
-    Sampler, Score, Settings, Share, Start,
+    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
+    Settings, Spread, Start,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -117,7 +117,7 @@ pub(crate) struct Scores {
     reached: Py<PyArray1<bool>>,
     /// The part of each document in the correction of a total, and the variance of ln p of one of its
     /// runs; 0 where no total was wanted.
-    corrections: Py<PyArray1<f64>>,
+    shortfalls: Py<PyArray1<f64>>,
     variances: Py<PyArray1<f64>>,
     /// Samples, values and standard errors on the way, (3, D, T).
     trace: [Py<PyArray2<f64>>; 3],
@@ -132,9 +132,9 @@ impl Scores {
             let values = scores.iter().map(|s| s.as_ref().map_or(f64::NAN, |s| of(&s.estimate)));
             PyArray1::from_iter(py, values).unbind()
         };
-        let of_share = |of: fn(Share) -> f64| {
-            let shares = scores.iter().map(|s| s.as_ref().and_then(|s| s.share).map_or(0.0, of));
-            PyArray1::from_iter(py, shares).unbind()
+        let of_spread = |of: fn(Spread) -> f64| {
+            let spreads = scores.iter().map(|s| s.as_ref().and_then(|s| s.spread).map_or(0.0, of));
+            PyArray1::from_iter(py, spreads).unbind()
         };
         let sizes = scores.iter().map(|score| score.as_ref().map_or(0, |s| s.size as i64));
         let reached = scores.iter().map(|score| score.as_ref().is_some_and(|s| s.reached));
@@ -151,8 +151,8 @@ impl Scores {
             std_errors: column(|estimate| estimate.std_error),
             n_effs: column(|estimate| estimate.n_eff),
             methods: methods.collect(),
-            corrections: of_share(|share| share.correction),
-            variances: of_share(|share| share.variance),
+            shortfalls: of_spread(|spread| spread.shortfall),
+            variances: of_spread(|spread| spread.variance),
             sizes: PyArray1::from_iter(py, sizes).unbind(),
             reached: PyArray1::from_iter(py, reached).unbind(),
             trace: [
@@ -188,33 +188,23 @@ pub(crate) fn score(
     Ok(Scores::new(py, outcome))
 }
 
-/// ln p of every document for the sake of their sum; `sizes` of runs, (D,), or one
-/// size for all of them, or those at which pilots expect ln of a run to have this variance.
+/// ln p of every document for the sake of their sum, through so many temperatures.
 #[pyfunction]
-#[pyo3(signature = (model, documents, settings, *, sizes, size, variance, number, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, settings, *, n_temperatures, seed, n_jobs, progress = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn score_for_total(
     py: Python<'_>,
     model: &Model,
     documents: &Documents,
     settings: ScoreSettings,
-    sizes: Option<PyReadonlyArray1<'_, i64>>,
-    size: Option<usize>,
-    variance: f64,
-    number: u64,
+    n_temperatures: usize,
     seed: u64,
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
-    let sizes: Option<Vec<usize>> = sizes
-        .map(|sizes| PyResult::Ok(sizes.as_slice()?.iter().map(|&size| size as usize).collect()))
-        .transpose()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        let by_size = size.map_or(RunSizes::Variance(variance), RunSizes::Short);
-        let sizes = sizes.as_deref().map_or(by_size, RunSizes::Given);
-        let model = model.0.urn_model()?;
-        polyabayes::score_for_total(model, &documents.0, &settings, sizes, number, seed, watch)
+        model.0.score_for_total(&documents.0, &settings, n_temperatures, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }

@@ -2,10 +2,11 @@
 
 use super::gaussian::{self, LogisticNormal};
 use super::mixture::FiniteMixture;
-use super::{Moments, Score, Settings, TopicModel};
+use super::{Moments, Score, Settings, TopicModel, scoring};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
+use crate::rng::{Key, Purpose};
 
 /// A prior of topic weights and a decoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +33,40 @@ impl DocumentModel {
     ) -> Result<Vec<Option<Score>>> {
         match self {
             DocumentModel::Urn(model) => super::score(model, documents, settings, seed, observer),
+            DocumentModel::LogisticNormal(model) => gaussian::score(
+                model,
+                documents,
+                settings,
+                Key::new(seed, Purpose::Score),
+                observer,
+            ),
+            DocumentModel::Mixture(model) => model.score(documents, settings, observer),
+        }
+    }
+
+    /// Scores every document for the sake of their sum: exactly where that is cheap, else through so
+    /// many temperatures, with the [spread](Score::spread) of its runs.
+    ///
+    /// Streams of different numbers of temperatures are independent.
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score).
+    pub fn score_for_total(
+        &self,
+        documents: &CountMatrix,
+        settings: &Settings,
+        n_temperatures: usize,
+        seed: u64,
+        observer: &impl Observer,
+    ) -> Result<Vec<Option<Score>>> {
+        let key = Key::new(seed, Purpose::Score).unit(n_temperatures as u64);
+        match self {
+            DocumentModel::Urn(model) => {
+                scoring::score_for_total(model, documents, settings, n_temperatures, key, observer)
+            }
             DocumentModel::LogisticNormal(model) => {
-                gaussian::score(model, documents, settings, seed, observer)
+                let settings = Settings { n_samples: Some(n_temperatures), ..*settings };
+                gaussian::score(model, documents, &settings, key, observer)
             }
             DocumentModel::Mixture(model) => model.score(documents, settings, observer),
         }

@@ -16,17 +16,30 @@ pub struct Score {
     pub reached: bool,
     /// Estimates from smaller samples, where the settings ask for them.
     pub trace: Vec<TracePoint>,
-    /// The document's part in the correction of a total, where one is wanted and it is sampled.
-    pub share: Option<Share>,
+    /// The spread of its runs, where the sum over a corpus is wanted.
+    pub spread: Option<Spread>,
 }
 
-/// Part of a document in the correction of a total.
+/// Spread of the runs of a document: what longer runs would change.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
-    /// Minus the bias of the value, as the jackknife finds it.
-    pub correction: f64,
+pub struct Spread {
+    /// How far the mean of ln Ẑ is below ln of the mean.
+    pub shortfall: f64,
     /// Variance of ln Ẑ of one run.
     pub variance: f64,
+}
+
+impl Spread {
+    pub(super) fn of(ln_values: &[f64], ln_mean: f64) -> Self {
+        let mean = ln_values.iter().sum::<f64>() / ln_values.len() as f64;
+        Spread { shortfall: ln_mean - mean, variance: variance(ln_values) }
+    }
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)
 }
 
 /// An estimate from part of the samples.
@@ -41,7 +54,7 @@ pub struct TracePoint {
 impl Score {
     /// A value without replicates.
     pub(super) fn of(estimate: Estimate, method: Method) -> Self {
-        Score { estimate, method, size: 0, reached: true, trace: Vec::new(), share: None }
+        Score { estimate, method, size: 0, reached: true, trace: Vec::new(), spread: None }
     }
 
     /// The score of the probability times exp(`ln_factor`).

@@ -44,7 +44,7 @@ pub(super) fn estimate(
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
     let estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
-    Ok(Score { estimate, method: Method::Sample(sampler), size, reached, trace, share: None })
+    Ok(Score { estimate, method: Method::Sample(sampler), size, reached, trace, spread: None })
 }
 
 /// Sample sizes from 1 to `size`, some for every tenfold.

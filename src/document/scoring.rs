@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::limits::{check, check_budget, exact_plans};
 use super::settings::{Method, Settings};
-use super::totals::{self, RunSizes};
+use super::totals;
 use super::urn_sum::ln_urn_sum;
 use super::{Score, TopicModel};
 use crate::control::{Observer, unless_stopped};
@@ -37,43 +37,34 @@ pub fn score(
 }
 
 /// Scores every document for the sake of the sum over a corpus: exactly where that is as cheap as
-/// sampling, else by short runs whose bias [`Share`](super::Share) tells.
-///
-/// Streams of different `round`s are independent.
+/// sampling, else by annealing through so many temperatures, with the [spread](super::Spread) of the
+/// runs.
 ///
 /// # Errors
-/// Those of [`score`]; another number of sizes.
-pub fn score_for_total(
+/// Those of [`score`].
+pub(super) fn score_for_total(
     model: &TopicModel,
     documents: &CountMatrix,
     settings: &Settings,
-    sizes: RunSizes<'_>,
-    round: u64,
-    seed: u64,
+    n_temperatures: usize,
+    key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    if let RunSizes::Given(sizes) = sizes {
-        let (found, expected) = (sizes.len(), documents.n_documents());
-        if found != expected {
-            return Err(Error::Length { name: "sizes", found, expected });
-        }
-    }
-    let key = Key::new(seed, Purpose::Score).unit(round);
     score_each(model, documents, settings, observer, |row| {
         observer.check_stop()?;
         let document = documents.document(row);
         let Some(urn) = model.local_urn(document) else {
             return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
         };
-        let size = sizes.of(row);
-        let budget = settings.budget.unwrap_or(f64::INFINITY).min(totals::exact_budget(&urn, size));
+        let least = totals::exact_budget(&urn, n_temperatures);
+        let budget = settings.budget.unwrap_or(f64::INFINITY).min(least);
         let exactly = Settings { budget: Some(budget), method: Method::Auto, ..*settings };
         let mut rng = key.document(document).rng();
         let plan = exact_plans([&urn], &exactly).map(|[plan]| plan);
         if urn.n_tokens() == 0 || plan.is_some() {
             return ln_urn_sum(&urn, plan, &exactly, &mut rng, observer);
         }
-        totals::estimate(&urn, size, &mut rng, observer)
+        totals::estimate(&urn, n_temperatures, &mut rng, observer)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Choice of a document's sampler and of its size.
 
 use super::estimators::annealed::Start;
-use super::estimators::prepared::{Effort, Prepared};
+use super::estimators::prepared::Prepared;
 use super::estimators::runs::Runs;
 use super::estimators::sampler::{Pilot, Sampler};
 use super::limits::most;
@@ -66,7 +66,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
             _ if self.settings.n_particles.is_some() => Sampler::SmcLookahead,
             _ => Sampler::Annealed(Start::MeanField),
         };
-        let effort = Effort::Careful(self.settings.size(sampler));
+        let effort = self.settings.size(sampler);
         Prepared::new(sampler, self.urn, effort, rng, self.observer)
     }
 

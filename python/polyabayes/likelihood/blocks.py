@@ -28,10 +28,6 @@ _TOKENS = (2**12, 2**16)
 # Methods whose cost grows with the square of the length.
 _QUADRATIC = ("left-to-right", "left-to-right-particle", "left-to-right-sequential", "l2r")
 
-# Error that the correction of the bias of ln p brings to a value, as a multiple of the correction:
-# as measured where values are known.
-_ERROR_OF_CORRECTION = 2.0
-
 # A trace's numbers of samples, values and standard errors.
 _N_TRACED = 3
 
@@ -45,7 +41,7 @@ class BlockScores(NamedTuple):
     methods: list[str]
     sizes: NDArray[np.int64]
     reached: NDArray[np.bool_]
-    corrections: NDArray[np.float64]
+    shortfalls: NDArray[np.float64]
     variances: NDArray[np.float64]
     trace: list[NDArray[np.float64]]
     interruption: BaseException | None = None
@@ -65,18 +61,10 @@ class BlockScores(NamedTuple):
             methods=[""] * n_documents,
             sizes=np.zeros(n_documents, np.int64),
             reached=np.zeros(n_documents, np.bool_),
-            corrections=np.zeros(n_documents),
+            shortfalls=np.zeros(n_documents),
             variances=np.zeros(n_documents),
             trace=[np.full((n_documents, 0), np.nan) for _ in range(_N_TRACED)],
         )
-
-    @property
-    def corrected_errors(self) -> NDArray[np.float64]:
-        """Standard errors of the values with their corrections."""
-        errors: NDArray[np.float64] = np.hypot(
-            self.std_errors, _ERROR_OF_CORRECTION * self.corrections
-        )
-        return errors
 
     def put(self, rows: slice | NDArray[np.int64], scores: BlockScores) -> BlockScores:
         """Take over the scores of these documents."""
@@ -86,7 +74,7 @@ class BlockScores(NamedTuple):
         for place, method in zip(places.tolist(), scores.methods, strict=True):
             self.methods[place] = method
         self.sizes[rows], self.reached[rows] = scores.sizes, scores.reached
-        self.corrections[rows], self.variances[rows] = scores.corrections, scores.variances
+        self.shortfalls[rows], self.variances[rows] = scores.shortfalls, scores.variances
         n_points = max(self.trace[0].shape[1], scores.trace[0].shape[1])
         trace = self._widened(n_points)
         for mine, other in zip(trace, scores._widened(n_points), strict=True):
@@ -102,7 +90,7 @@ class BlockScores(NamedTuple):
             methods=[self.methods[row] for row in rows.tolist()],
             sizes=self.sizes[rows],
             reached=self.reached[rows],
-            corrections=self.corrections[rows],
+            shortfalls=self.shortfalls[rows],
             variances=self.variances[rows],
             trace=[table[rows] for table in self.trace],
         )
@@ -137,18 +125,11 @@ class ScoringPlan:
 
     def __init__(self, parts: CoreParts, settings: Settings, seed: int, n_jobs: int) -> None:
         self._parts, self._settings, self._seed, self._n_jobs = parts, settings, seed, n_jobs
-        self._for_total = False
 
     @cached_property
     def model(self) -> _core.Model:
         """The model, made once in every process."""
         return self._parts.core_model()
-
-    def for_total(self) -> ScoringPlan:
-        """The same for the sake of a total: short runs, whose bias is told."""
-        other = copy(self)
-        other._for_total = True
-        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "model"}
@@ -161,23 +142,17 @@ class ScoringPlan:
     def score(
         self,
         *documents: _core.Documents,
-        sizes: NDArray[np.int64] | None = None,
-        size: int | None = None,
-        variance: float = 1.0,
-        number: int = 0,
+        n_temperatures: int | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> _core.Scores:
         """Score documents, or held-out tokens given observed ones.
 
-        `sizes` of the documents' runs, or one `size` of short runs, or the `variance` of ln p that
-        they aim at, and the `number` of the round are those of a total.
+        Through so many temperatures, for the sake of a total, where their number is given.
         """
         function: Any = _core.score if len(documents) == 1 else _core.completion
-        of_total: dict[str, Any] = {}
-        if self._for_total:
-            sizes = None if sizes is None else np.require(sizes, np.int64, ["C", "A"])
-            function, of_total = _core.score_for_total, {"sizes": sizes}
-            of_total |= {"size": size, "variance": variance, "number": number}
+        effort = {}
+        if n_temperatures is not None:
+            function, effort = _core.score_for_total, {"n_temperatures": n_temperatures}
         scores: _core.Scores = function(
             self.model,
             *documents,
@@ -185,7 +160,7 @@ class ScoringPlan:
             seed=self._seed,
             n_jobs=self._n_jobs,
             progress=progress,
-            **of_total,
+            **effort,
         )
         return scores
 
@@ -236,8 +211,6 @@ def score_in_blocks(
     corpora: list[Corpus],
     groups: NDArray[np.int64],
     progress: Callable[[int], None] | None,
-    *,
-    sizes: NDArray[np.int64] | None = None,
     **effort: Any,
 ) -> BlockScores:
     """Score documents on the workers of an executor: to the bit what one process gives.
@@ -257,7 +230,7 @@ def score_in_blocks(
         Which of the different documents each one is, in order of first appearance.
     progress : callable, optional
         Told how many documents are done.
-    sizes, **effort
+    **effort
         As in :meth:`ScoringPlan.score`.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
@@ -272,7 +245,7 @@ def score_in_blocks(
         for block in blocks:
             rows = first[block]
             parts = tuple(_Rows.of(corpus, rows) for corpus in corpora)
-            yield parts, {**effort, "sizes": None if sizes is None else sizes[rows]}
+            yield parts, effort
 
     def describe(number: int) -> str:
         rows = first[blocks[number]]

@@ -105,7 +105,7 @@ class LogLikelihood(Result):
         not unbiased.
     correction_std_error : float or None
         Standard error, in nats, that the values share, where an error of the total was asked for:
-        most of them are then predicted from short runs and from longer ones of a sample of the
+        most of them are then predicted from short runs and from longer ones of samples of the
         documents, and have the spread of these differences as errors. They serve for sums.
     n_unseen_tokens : int
         Tokens dropped because the model does not know their words.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,7 @@ from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.streams import documents_of
-from polyabayes.likelihood.survey import Population
-from polyabayes.likelihood.totals import AS_DOCUMENTS, checked_target, score_to_target
+from polyabayes.likelihood.totals import Population, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
 __all__ = ["EVENTS", "log_likelihood"]
@@ -134,14 +132,12 @@ def log_likelihood(
         `budget`. The estimate itself is made afresh and accepted whatever its error is, so that
         it stays unbiased; ``reached`` tells in which documents no pilot got there.
     total_std_error, nats_per_token_std_error : float, optional
-        Standard error to reach in the sum over all documents, or in that sum by token: much
+        Standard error to reach in the sum over all documents, or in that sum per token: much
         cheaper than good values of all documents, which are then for sums only. All documents take
-        very short annealing runs, and a random sample longer ones, whose bias of ln the jackknife
-        reduces: what these are higher by is predicted for the others (a difference estimator,
-        Cassel et al. 1976). The sample grows until the total is known, and ends the sooner the
-        smaller the differences in it, so that totals are low by a small part of their error; where
-        it would be almost all documents, all take runs as long as needed. Sample and sizes depend
-        on the content of the whole corpus, and on no chunking.
+        short annealing runs, and ever smaller random samples longer ones, which tell what the
+        shorter ones leave out (multilevel Monte Carlo, Giles 2008). Lengths and samples make the
+        whole cheapest; they depend on the content of the corpus, and on no chunking. Totals are
+        low by a part of their error.
         With method "auto", no other size, and ``reached`` tells whether the total got there; a
         TargetWarning says where it did not.
     event : {"sequence", "counts"}, optional
@@ -214,8 +210,7 @@ def log_likelihood(
     I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
     variable models. NIPS.
 
-    C. Cassel, C. Särndal and J. Wretman (1976). Some results on generalized difference estimation
-    and generalized regression estimation for finite populations. Biometrika 63.
+    M. Giles (2008). Multilevel Monte Carlo path simulation. Operations Research 56.
 
     R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
 
@@ -267,12 +262,10 @@ def log_likelihood(
     seed = draw_seed(random_state)
     plan = ScoringPlan(model._core_parts(), settings, seed, n_threads)
 
-    def score(
-        rows: NDArray[np.int64] | None, number: int, *, plan: ScoringPlan, **effort: Any
-    ) -> _core.Scores | BlockScores:
+    def score(rows: NDArray[np.int64] | None = None, **effort: Any) -> _core.Scores | BlockScores:
         n_documents = corpus.n_documents if rows is None else len(rows)
         with progress_bar(progress, n_documents, "document") as update:
-            return corpus.score(plan, executor, update, rows=rows, number=number, **effort)
+            return corpus.score(plan, executor, update, rows=rows, **effort)
 
     def result_of(
         scores: _core.Scores | BlockScores, correction: float | None = None
@@ -291,13 +284,11 @@ def log_likelihood(
         return found
 
     wanted = np.inf if target is None else target(int(corpus.n_tokens.sum()))
-    result = None
-    if target is None or wanted <= AS_DOCUMENTS * np.sqrt(corpus.n_documents):
-        result = result_of(score(None, 0, plan=plan))
-    if result is None or result.total_std_error > wanted:
+    if target is None:
+        result = result_of(score())
+    else:
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
-        of_total = partial(score, plan=plan.for_total())
-        result = result_of(*score_to_target(of_total, population, wanted))
+        result = result_of(*score_to_target(score, population, wanted))
     for category, message in doubts(result):
         warn(message, category)
     if result.total_std_error > wanted:

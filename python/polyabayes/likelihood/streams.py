@@ -64,28 +64,25 @@ class Documents:
         progress: Callable[[int], None] | None,
         *,
         rows: NDArray[np.int64] | None = None,
-        sizes: NDArray[np.int64] | None = None,
         **effort: Any,
     ) -> _core.Scores | BlockScores:
         """Score the documents of these rows, or all, block by block.
 
-        `sizes` and `effort` are those of :meth:`ScoringPlan.score`, in the order of the rows.
+        `effort` is that of :meth:`ScoringPlan.score`.
         """
         found: list[_core.Scores | BlockScores] = []
         done = 0
         n_documents = self.n_documents if rows is None else len(rows)
         for block in self._chosen(rows):
-            own = slice(done, done + block.n_documents)
-            of_block = {**effort, "sizes": None if sizes is None else sizes[own]}
             told = None if progress is None else _after(progress, done)
             documents = block._core_documents()
             if executor is None:
-                found.append(plan.score(documents, progress=told, **of_block))
+                found.append(plan.score(documents, progress=told, **effort))
             else:
                 plan.check(documents)
                 groups = documents.groups()
-                found.append(score_in_blocks(executor, plan, [block], groups, told, **of_block))
-            done = own.stop
+                found.append(score_in_blocks(executor, plan, [block], groups, told, **effort))
+            done += block.n_documents
             if found[-1].interruption is not None:
                 break
         if len(found) == 1 and done == n_documents:

@@ -16,15 +16,6 @@ const REFINING: usize = 20;
 /// Temperatures for each of these sweeps, where so many are asked for.
 const TEMPERATURES_PER_SWEEP: usize = 5;
 
-/// How the start of annealing is found.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Effort {
-    /// By the mean field, for runs of a few temperatures.
-    Quick,
-    /// Refined by chains: for so many temperatures, or for any number.
-    Careful(Option<usize>),
-}
-
 /// A sampler made ready for a document. The draws that make it ready are no part of an estimate:
 /// given them, all estimates are unbiased that are so by themselves.
 pub(crate) struct Prepared<'a> {
@@ -46,17 +37,19 @@ enum Basis<'a> {
 }
 
 impl<'a> Prepared<'a> {
+    /// Makes it ready for runs of this size, or of any.
+    ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
     pub(crate) fn new(
         sampler: Sampler,
         urn: &'a LocalUrn,
-        effort: Effort,
+        size: Option<usize>,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
         let basis = match sampler {
-            Sampler::Annealed(start) => Basis::new(start, urn, effort, rng, observer)?,
+            Sampler::Annealed(start) => Basis::new(start, urn, size, rng, observer)?,
             _ => Basis::Plain,
         };
         Ok(Prepared { sampler, urn, basis })
@@ -146,7 +139,7 @@ impl<'a> Basis<'a> {
     fn new(
         start: Start,
         urn: &'a LocalUrn,
-        effort: Effort,
+        size: Option<usize>,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
@@ -156,10 +149,15 @@ impl<'a> Basis<'a> {
         if let Some(spread) = similar::spread(urn) {
             return Ok(Basis::Similar(spread));
         }
-        let (Start::MeanField, Effort::Careful(size)) = (start, effort) else {
+        if start == Start::Prior {
             return Ok(Basis::Plain);
-        };
-        let n_sweeps = size.map_or(REFINING, |n| n.div_ceil(TEMPERATURES_PER_SWEEP));
-        Ok(Basis::Refined(UrnPath::refined(urn, n_sweeps.min(REFINING), rng, observer)?))
+        }
+        let n_sweeps = size.map_or(REFINING, n_refining_sweeps);
+        Ok(Basis::Refined(UrnPath::refined(urn, n_sweeps, rng, observer)?))
     }
+}
+
+/// Sweeps that refine the start of runs through so many temperatures.
+pub(crate) fn n_refining_sweeps(n_temperatures: usize) -> usize {
+    n_temperatures.div_ceil(TEMPERATURES_PER_SWEEP).min(REFINING)
 }

@@ -9,7 +9,7 @@ use super::{LogisticNormal, fit, quadrature};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::document::model::ln_orders;
-use crate::document::{Event, Method, Sampler, Score, Settings, Start};
+use crate::document::{Event, Method, Sampler, Score, Settings, Spread, Start};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
@@ -24,7 +24,7 @@ const MOMENT_STEPS: usize = 64;
 /// Scores every document; `None` for those not reached when the observer stopped the work. The own
 /// prior of a document is its mean, in place of the model's.
 ///
-/// Runs on the current rayon pool. A document's random numbers depend on the seed, its content and its
+/// Runs on the current rayon pool. A document's random numbers depend on the key, its content and its
 /// mean only, and equal documents with equal means are scored once.
 ///
 /// # Errors
@@ -34,12 +34,11 @@ pub fn score(
     model: &LogisticNormal,
     documents: &CountMatrix,
     settings: &Settings,
-    seed: u64,
+    key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
     check(model, documents, settings)?;
     let distinct = documents.distinct();
-    let key = Key::new(seed, Purpose::Score);
     let mut copies = vec![0; distinct.representatives.len()];
     distinct.index.iter().for_each(|&index| copies[index] += 1);
     let scores = (distinct.representatives.par_iter().zip(copies))
@@ -157,7 +156,8 @@ fn score_document(
     }
     let estimate = Estimate::from_replicates(&replicates, n * replicates.len());
     let reached = settings.target_std_error.is_none_or(|error| estimate.std_error <= error);
-    Ok(Score { size: n, reached, ..Score::of(estimate, annealed) })
+    let spread = Some(Spread::of(&replicates, estimate.ln_value));
+    Ok(Score { size: n, reached, spread, ..Score::of(estimate, annealed) })
 }
 
 /// Means and standard deviations of the topic weights given a document: annealed chains, each by its

@@ -4,6 +4,7 @@ use super::*;
 use crate::counts::CountMatrix;
 use crate::document::{Event, Method, Query, Sampler, Settings, Start};
 use crate::estimate::Estimate;
+use crate::rng::{Key, Purpose};
 
 const PHI: [f64; 12] = [0.4, 0.3, 0.2, 0.1, 0.1, 0.1, 0.2, 0.6, 0.25, 0.05, 0.6, 0.1];
 const COVARIANCE: [f64; 4] = [1.5, 0.4, 0.4, 0.8];
@@ -22,7 +23,7 @@ fn estimates(
     seed: u64,
 ) -> Vec<Estimate> {
     let documents = CountMatrix::from_dense(rows).unwrap();
-    let scores = score(model, &documents, settings, seed, &()).unwrap();
+    let scores = score(model, &documents, settings, Key::new(seed, Purpose::Score), &()).unwrap();
     scores.into_iter().map(|score| score.unwrap().estimate).collect()
 }
 
@@ -226,12 +227,15 @@ fn what_is_no_model_is_refused() {
     let model = new(Link::Reference, &COVARIANCE).unwrap();
     let documents = || CountMatrix::from_dense(&[vec![1, 0, 0, 0], vec![0, 1, 0, 0]]).unwrap();
     let means_of_three = documents().with_priors(vec![0.0; 6]).unwrap();
-    assert!(score(&model, &means_of_three, &settings(Method::Auto), 0, &()).is_err());
+    assert!(
+        score(&model, &means_of_three, &settings(Method::Auto), Key::new(0, Purpose::Score), &())
+            .is_err()
+    );
     let exact = settings(Method::Exact);
     let three = mixture(Link::Softmax, 3, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(score(&three, &documents(), &exact, 0, &()).is_err());
+    assert!(score(&three, &documents(), &exact, Key::new(0, Purpose::Score), &()).is_err());
     let filter = settings(Method::Sample(Sampler::Smc));
-    assert!(score(&model, &documents(), &filter, 0, &()).is_err());
+    assert!(score(&model, &documents(), &filter, Key::new(0, Purpose::Score), &()).is_err());
 }
 
 #[test]
@@ -242,7 +246,9 @@ fn a_document_may_have_a_mean_of_its_own() {
     let means = [MEAN, [1.0, 1.0]].concat();
     let documents = documents.with_priors(means).unwrap();
     let model = mixture(Link::Reference, 3, &COVARIANCE);
-    let scores = score(&model, &documents, &settings(Method::Auto), 0, &()).unwrap();
+    let scores =
+        score(&model, &documents, &settings(Method::Auto), Key::new(0, Purpose::Score), &())
+            .unwrap();
     let found = |i: usize| scores[i].as_ref().unwrap().estimate.ln_value;
     let shared = estimates(&model, &rows, &settings(Method::Auto), 0)[0].ln_value;
     assert!((found(0) - shared).abs() < 1e-12 && (found(1) - shared).abs() > 0.01);
