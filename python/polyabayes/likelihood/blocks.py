@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -2,8 +2,8 @@
 
 Every document takes short annealing runs. Longer runs of ever smaller random samples tell what
 short ones leave out: each level adds the difference to the level below, and effort goes where
-the errors of these differences are (Neyman 1934). A level below the last takes the mean of ln of its
-runs, which is low but has little noise; the last takes ln of their mean.
+the errors of these differences are (Neyman 1934). A level below the last takes the mean of ln of
+its runs, which is low but has little noise; the last takes ln of their mean.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Score(Protocol):
     def __call__(
         self, rows: NDArray[np.int64], *, n_temperatures: int
     ) -> _core.Scores | BlockScores:
-        """Values, variances of ln of one run, and how far the mean of ln is below ln of the mean."""
+        """Values, variances of ln of a run, and how far the mean of ln is below ln of the mean."""
 
 
 class CorrectedScores(NamedTuple):
@@ -346,11 +346,11 @@ class _Levels:
             float(np.sqrt(square / cost)) * float(roots.sum()) / squared_error if cost else 0.0
             for square, cost in zip(squares, costs, strict=True)
         ]
-        each = [
+        of_levels = [
             min(scale * cost, level.cost * whole)
             for scale, cost, level in zip(scales, costs, levels[1:], strict=True)
         ]
-        return scales, levels[0].cost * whole + sum(each)
+        return scales, levels[0].cost * whole + sum(of_levels)
 
     def _of_sampling(self, levels: list[_Level]) -> float:
         """Squared error of the total that comes from drawing documents.
@@ -367,7 +367,7 @@ class _Levels:
             own = (level.weights - 1.0) * errors
             parts[level.drawn] += level.weights * errors * (own + 2.0 * before[level.drawn])
             before[level.drawn] += own
-        whole, n = float(parts.sum()), max(np.count_nonzero(parts), 1)
+        whole, n = float(parts.sum()), max(int(np.count_nonzero(parts)), 1)
         doubt = max(float(parts @ parts) - whole**2 / n, 0.0)
         return max(whole + float(np.sqrt(doubt)), 0.0)
 
