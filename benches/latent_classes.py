@@ -1,13 +1,14 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py choice|coverage|peers`` prints a table and keeps it as a record;
-``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of two to four
-levels, their probabilities from Dirichlet(1). Run one at a time.
+``python benches/latent_classes.py choice|coverage|calibration|peers`` prints a table and keeps it
+as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of
+two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 import warnings
 from typing import Any
@@ -81,7 +82,7 @@ def coverage(n_sets: int) -> None:
         held: list[list[bool]] = [[], []]
         firsts = []
         for seed in range(n_sets):
-            frame, tables, weights = planted(500, 8, 2, seed, missing)
+            frame, tables, weights = planted(300, 8, 2, seed, missing)
             found = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(frame)
             rows = found.profiles().to_frame()
             truth = np.concatenate([weights, *(part.ravel() for part in tables)])
@@ -93,7 +94,7 @@ def coverage(n_sets: int) -> None:
             held[0] += inside[:1].tolist()
             held[1] += inside[2:].tolist()
             firsts.append(found.class_weights_[0 if distances[0] < distances[1] else 1])
-        table.add(missing, 500, np.mean(held[0]), np.mean(held[1]), np.mean(firsts))
+        table.add(missing, 300, np.mean(held[0]), np.mean(held[1]), np.mean(firsts))
     save(table)
 
 
@@ -132,14 +133,44 @@ def peers(n_sets: int) -> None:
     save(table)
 
 
+def calibration(n_sets: int) -> None:
+    """Numbers of classes and data drawn from the prior: how often what is called probable is so."""
+    columns = {"P(K) called": "s", "claims": ",", "mean": ".3f", "true": ".3f"}
+    table = Table("latent-classes-calibration", f"{COMMAND} calibration --sets {n_sets}", columns)
+    called, is_true = [], []
+    for seed in range(n_sets):
+        rng = np.random.default_rng([seed, 7])
+        n_classes = int(rng.geometric(0.5))
+        of = rng.choice(n_classes, size=100, p=rng.dirichlet(np.ones(n_classes)))
+        tables = [rng.dirichlet(np.ones(3), size=n_classes) for _ in range(6)]
+        answers = [(rng.random((100, 1)) > np.cumsum(t, axis=1)[of][:, :-1]).sum(1) for t in tables]
+        found = pb.LatentClassAnalysis(max_classes=8, random_state=0, n_jobs=1).fit(
+            np.transpose(answers)
+        )
+        for number, probability in found.choice_.probabilities.items():
+            called.append(probability)
+            is_true.append(number == n_classes)
+    ends = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
+    claims, truths = np.array(called), np.array(is_true)
+    for low, high in itertools.pairwise(ends):
+        at = (claims > low) & (claims <= high)
+        if at.any():
+            name = f"{low:.0%} to {high:.0%}"
+            table.add(name, int(at.sum()), claims[at].mean(), truths[at].mean())
+    save(table)
+
+
+MEASURES = {"choice": choice, "coverage": coverage, "calibration": calibration, "peers": peers}
+
+
 def main() -> int:
     """Print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["choice", "coverage", "peers"])
+    parser.add_argument("what", choices=[*MEASURES])
     parser.add_argument("--sets", type=int, default=30)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    {"choice": choice, "coverage": coverage, "peers": peers}[given.what](given.sets)
+    MEASURES[given.what](given.sets)
     return 0
 
 

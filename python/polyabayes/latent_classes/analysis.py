@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
@@ -205,6 +206,34 @@ class LatentClassAnalysis(FittedClasses):
             self.log_evidence_ = float(evidence.value - ln_orders(chooser.tensor))
         self.log_likelihood_ = float(answers.weights @ self._ln_rows(answers))
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, *, weights: Any = None) -> NDArray[np.intp]:  # noqa: ARG002
+        """Find the classes, and the most probable one of each row.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+        y : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            As for :meth:`fit`.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> pb.LatentClassAnalysis(2, random_state=0).fit_predict(answers)[15:25].tolist()
+        [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+        """
+        return self.fit(X, weights=weights).predict(X)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
         """How probable each number of classes is under the three priors of tables.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, DensityMixin
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["FittedClasses"]
 
 
-class FittedClasses(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of latent class analysis: what classes that are fitted tell."""
 
     n_classes_: int
@@ -474,6 +474,11 @@ class FittedClasses(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "_tables"):
             raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_tables")

@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
-from polyabayes.exceptions import FileFormatError, NotFittedError
+from polyabayes.exceptions import FileFormatError, Interrupted, NotFittedError
 
 WEIGHTS = np.array([0.6, 0.4])
 LEVELS = (2, 3, 2, 4, 2)
@@ -238,6 +239,34 @@ def test_an_item_may_be_called_class() -> None:
     assert other.log_evidence_ == pytest.approx(plain.log_evidence_, abs=4.0)
     twins = frame.rename(columns={"q 0": "a b", "q 1": "a_b"})
     assert "a b" in pb.LatentClassAnalysis(2, random_state=0).fit(twins).item_probabilities_
+
+
+def test_classes_are_an_estimator_of_scikit_learn() -> None:
+    frame, _, _ = planted(60, 12)
+    estimator = pb.LatentClassAnalysis(2, random_state=0)
+    labels = estimator.fit_predict(frame)
+    assert labels.tolist() == clone(estimator).fit(frame).predict(frame).tolist()
+    search = GridSearchCV(estimator, {"n_classes": [1, 2]}, cv=2).fit(frame)
+    assert search.best_params_ == {"n_classes": 2}
+    assert estimator.__sklearn_tags__().input_tags.allow_nan
+
+
+def test_ctrl_c_leaves_the_numbers_that_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, _, _ = planted(30, 13)
+    found = pb.AllocationModel.log_evidence
+
+    def third(model: pb.AllocationModel, *data: Any, **options: Any) -> Any:
+        if max(model.sizes.values()) == 3:
+            raise KeyboardInterrupt
+        return found(model, *data, **options)
+
+    whole = pb.LatentClassAnalysis([1, 2], random_state=0).fit(frame).choice_
+    monkeypatch.setattr(pb.AllocationModel, "log_evidence", third)
+    with pytest.raises(Interrupted, match="2 numbers of classes are done") as caught:
+        pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(frame)
+    assert [row["log_evidence"] for row in caught.value.partial.rows] == [
+        row["log_evidence"] for row in whole.rows
+    ]
 
 
 def test_classes_that_are_not_fitted_are_refused(tmp_path: Path) -> None:
