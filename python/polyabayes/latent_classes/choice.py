@@ -29,11 +29,11 @@ from polyabayes.sizes.priors import SizePrior
 __all__ = ["ClassChoice", "ClassPrior"]
 
 # Posterior odds against a number of classes below which no larger one is tried.
-_LEAST_ODDS = 1e-3
+_LEAST_ODDS = 0.01
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
 _LEAST_SHARE = 0.01
-# Answers that chains of draws visit in some ten seconds, for each class and each sweep; and the
-# least sweeps.
+# Answers that chains of draws visit in some ten seconds, by class and by sweep; and the least and
+# most sweeps.
 _VISITS, _LEAST_SWEEPS, _MOST_SWEEPS = 4_000_000, 32, 512
 # Gelman and Rubin's ratio above which chains disagree (Gelman et al. 2014, BDA3, section 11.4).
 _MOST_R_HAT = 1.1
@@ -258,7 +258,7 @@ class Chooser:
     def _drawn(self, n_classes: int) -> tuple[PosteriorDraws, str]:
         model, hidden = self.prior.model(self.tensor.axes, n_classes)
         if n_classes not in self._draws:
-            visits = self.tensor.n_cells * len(self.tensor.axes) * n_classes
+            visits = self.tensor.total * len(self.tensor.axes) * n_classes
             n_samples = int(np.clip(_VISITS // visits, _LEAST_SWEEPS, _MOST_SWEEPS))
             with quiet(UnreliableErrorWarning):
                 self._draws[n_classes] = model.sample_posterior(
