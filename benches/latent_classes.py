@@ -23,6 +23,7 @@ COMMAND = "python benches/latent_classes.py"
 WEIGHTS = {2: [0.6, 0.4], 3: [0.55, 0.3, 0.15], 4: [0.4, 0.3, 0.2, 0.1]}
 CELLS = [(n_rows, n_items) for n_items in (6, 20) for n_rows in (100, 300, 1000)]
 CRITERIA = ("bic", "aic", "sabic")
+RESTS_ON = ["nmf, tempered"]
 
 
 def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float = 0.0) -> Any:
@@ -51,9 +52,8 @@ def choice(n_sets: int) -> None:
         "P(K)": "d",
         **dict.fromkeys(CRITERIA, "d"),
     }
-    table = Table(
-        "latent-classes-choice", f"{COMMAND} choice --sets {n_sets}", columns | {"s a set": ".1f"}
-    )
+    columns |= {"s a set": ".1f"}
+    table = Table("latent-classes-choice", f"{COMMAND} choice --sets {n_sets}", columns, RESTS_ON)
     for n_rows, n_items in CELLS:
         for n_classes in WEIGHTS:
             hits, seconds = np.zeros(1 + len(CRITERIA), dtype=int), 0.0
@@ -77,6 +77,7 @@ def coverage(n_sets: int) -> None:
         "latent-classes-coverage",
         f"{COMMAND} coverage --sets {n_sets}",
         columns | {"mean weight of the first, planted 0.6": ".3f"},
+        RESTS_ON,
     )
     for missing in (0.0, 0.2, 0.5):
         held: list[list[bool]] = [[], []]
@@ -110,7 +111,8 @@ def peers(n_sets: int) -> None:
         "ours, s": ".2f",
         "StepMix, s": ".2f",
     }
-    table = Table("latent-classes-peers", f"{COMMAND} peers --sets {n_sets}", columns)
+    command = f"{COMMAND} peers --sets {n_sets}"
+    table = Table("latent-classes-peers", command, columns, ["decomposition, em"])
     for n_rows, n_items in (*CELLS, (5000, 20)):
         found = []
         for seed in range(n_sets):
@@ -133,7 +135,8 @@ def peers(n_sets: int) -> None:
 def calibration(n_sets: int) -> None:
     """Numbers of classes and data drawn from the prior: how often what is called probable is so."""
     columns = {"P(K) called": "s", "claims": ",", "mean": ".3f", "true": ".3f"}
-    table = Table("latent-classes-calibration", f"{COMMAND} calibration --sets {n_sets}", columns)
+    command = f"{COMMAND} calibration --sets {n_sets}"
+    table = Table("latent-classes-calibration", command, columns, RESTS_ON)
     called, is_true = [], []
     for seed in range(n_sets):
         rng = np.random.default_rng([seed, 7])
