@@ -9,6 +9,7 @@ from typing import Any
 from polyabayes import __version__
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.interop.shared import fitted_model
+from polyabayes.latent_classes import LatentClassAnalysis
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.models import LatentDirichletAllocation
 
@@ -52,7 +53,7 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model, optional
+    model : LatentDirichletAllocation, LatentClassAnalysis, foreign model or other, optional
         Fitted.
     result : LogLikelihood, optional
         What :func:`log_likelihood` returned for it.
@@ -78,7 +79,10 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
     elsewhere. The 2 documents (6 tokens) have a log-likelihood of -0.6453 nats per token (exact), a
     total of -3.87 nats. Computed with polyabayes 0.1.0.
     """
-    parts = [] if model is None else [_about_model(fitted_model(model))]
+    if isinstance(model, LatentClassAnalysis):
+        parts = [_about_classes(model)]
+    else:
+        parts = [] if model is None else [_about_model(fitted_model(model))]
     if result is not None:
         if not isinstance(result, LogLikelihood):
             raise InvalidTypeError(f"result must be of log_likelihood, got {result!r:.100}")
@@ -101,6 +105,30 @@ def _about_model(model: Any) -> str:
     return (
         f"{text}trained by {how if how != 'em' else 'expectation maximisation'} "
         f"({model.n_iter_:,} {unit}, seed {model.seed_})."
+    )
+
+
+def _about_classes(model: LatentClassAnalysis) -> str:
+    table = [row for row in zip(*model.profiles().values(), strict=True) if not row[1]]
+    rows = {row["n_classes"]: row for row in model.choice_.rows}
+    best, numbers = rows[model.n_classes_], sorted(rows)
+    text = f"We used latent class analysis of {model.n_features_in_:,} items "
+    if model.choice_.criterion == "bic":
+        weights = ", ".join(f"{row[3]:.2f}" for row in table)
+        return (
+            f"{text}by maximum likelihood. Of {numbers[0]} to {numbers[-1]} classes, "
+            f"{model.n_classes_} have the smallest BIC ({best['bic']:.2f}). Class weights are "
+            f"{weights}."
+        )
+    weights = ", ".join(f"{row[3]:.2f} ({row[4]:.2f} to {row[5]:.2f})" for row in table)
+    prior: Any = model.prior
+    if not isinstance(prior, str):
+        prior = f"{prior['weights']:g} (weights) and {prior['items']:g} (answers)"
+    return (
+        f"{text}with {prior} Dirichlet priors, missing answers summed out. Of "
+        f"{numbers[0]} to {numbers[-1]} classes, {model.n_classes_} have a posterior probability of "
+        f"{best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of the "
+        f"evidences). Class weights are {weights}, with 95 % intervals."
     )
 
 

@@ -149,3 +149,16 @@ def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:
 
 def clone_fit(classes: Any, answers: Any) -> Any:
     return pb.LatentClassAnalysis(**classes.get_params()).fit(answers)
+
+
+def test_a_paragraph_reports_the_choice() -> None:
+    classes = pb.LatentClassAnalysis([1, 2], random_state=0).fit(FRAME)
+    text = " ".join(pb.cite(classes).methods.split())
+    probability = classes.choice_.probabilities[classes.n_classes_]
+    assert "latent class analysis of 3 items with flat Dirichlet priors" in text
+    assert f"Of 1 to 2 classes, {classes.n_classes_} have a posterior" in text
+    assert f"of {probability:.2f} (" in text
+    row = classes.profiles().row(0)
+    assert f"{row['probability']:.2f} ({row['lower']:.2f} to {row['upper']:.2f})" in text
+    point = pb.LatentClassAnalysis([1, 2], method="em", random_state=0).fit(FRAME)
+    assert "by maximum likelihood" in pb.cite(point).methods
