@@ -126,8 +126,8 @@ def _about_classes(model: LatentClassAnalysis) -> str:
         prior = f"{prior['weights']:g} (weights) and {prior['items']:g} (answers)"
     return (
         f"{text}with {prior} Dirichlet priors, missing answers summed out. Of "
-        f"{numbers[0]} to {numbers[-1]} classes, {model.n_classes_} have a posterior probability of "
-        f"{best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of the "
+        f"{numbers[0]} to {numbers[-1]} classes, {model.n_classes_} have a posterior probability "
+        f"of {best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of the "
         f"evidences). Class weights are {weights}, with 95 % intervals."
     )
 
