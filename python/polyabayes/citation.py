@@ -127,8 +127,8 @@ def _about_classes(model: LatentClassAnalysis) -> str:
     return (
         f"{text}with {prior} Dirichlet priors, missing answers summed out. Of "
         f"{numbers[0]} to {numbers[-1]} classes, {model.n_classes_} have a posterior probability "
-        f"of {best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of the "
-        f"evidences). Class weights are {weights}, with 95 % intervals."
+        f"of {best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of "
+        f"the evidences). Class weights are {weights}, with 95 % intervals."
     )
 
 
