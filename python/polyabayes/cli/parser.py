@@ -93,7 +93,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
         "documents",
         (
             _CORPUS,
-            Takes("choose_n_components", without=("options",)),
+            Takes("choose_n_components", without=("options", "layer", "exposure")),
             Takes("LatentDirichletAllocation", "lda", without=_CHOSEN),
             Takes("PoissonFactorAnalysis", "pfa", without=_CHOSEN),
         ),

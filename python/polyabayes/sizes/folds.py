@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-__all__ = ["folds_of", "group_numbers"]
+__all__ = ["folds_of", "group_numbers", "with_one_thread"]
 
 
 def folds_of(
@@ -36,6 +37,12 @@ def folds_of(
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
     return fold_of[groups]
+
+
+def with_one_thread(model: Any) -> Any:
+    """A model as a worker trains it: on one thread, unless it says on how many."""
+    open_number = model.get_params(deep=False).get("n_jobs", 1) is None
+    return clone(model).set_params(n_jobs=1) if open_number else model
 
 
 def group_numbers(corpus: Corpus, groups: Any) -> NDArray[np.int64]:

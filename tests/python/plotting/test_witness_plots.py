@@ -70,21 +70,28 @@ def test_posterior_bounds() -> None:
 
 
 def test_predictions_by_fold() -> None:
-    names = ["fold", "prior", "n_tokens", "lower", "upper", "best", "best_std_error"]
-    rows = [[0, "a", 10, -21.0, -20.0, -22.0, 0.5], [1, "a", 20, -42.0, -40.0, -41.0, 1]]
+    names = ["fold", "prior", "n_tokens", "lower", "upper", "average", "best", "best_std_error"]
+    rows = [
+        [0, "a", 10, -21.0, -20.0, -20.4, -22.0, 0.5],
+        [1, "a", 20, -42.0, -40.0, -41.2, -41.0, 1],
+    ]
     ax = plot_predictive_bounds(ResultTable(names, rows))
     averaged, best = ax.containers
     segments = averaged.lines[2][0].get_segments()
     np.testing.assert_allclose([s[:, 1] for s in segments], [[-2.1, -2.0], [-2.1, -2.0]])
+    np.testing.assert_allclose(averaged.lines[0].get_ydata(), [-2.04, -2.06])
     np.testing.assert_allclose(best.lines[0].get_ydata(), [-2.2, -2.05])
 
 
 def test_predictions_under_two_priors() -> None:
-    names = ["fold", "prior", "n_tokens", "lower", "upper", "best", "best_std_error"]
-    rows = [[0, "a", 10, -21.0, -20.0, -22.0, 0.5], [0, "b", 10, -31.0, -30.0, -32.0, 0.5]]
+    names = ["fold", "prior", "n_tokens", "lower", "upper", "average", "best", "best_std_error"]
+    rows = [
+        [0, "a", 10, -21.0, -20.0, -20.4, -22.0, 0.5],
+        [0, "b", 10, -31.0, -30.0, -30.6, -32.0, 0.5],
+    ]
     ax = plot_predictive_bounds(ResultTable(names, rows))
     middles = [bars.lines[0].get_ydata()[0] for bars in ax.containers]
-    np.testing.assert_allclose(middles, [-2.05, -2.2, -3.05, -3.2])
+    np.testing.assert_allclose(middles, [-2.04, -2.2, -3.06, -3.2])
     places = [bars.lines[0].get_xdata()[0] for bars in ax.containers]
     assert places == sorted(places)
     legend = ax.get_legend()

@@ -226,8 +226,8 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path: Path) -> None:
     first = search(max_steps=2).fit(counts).bounds_["log_score"].tolist()
     assert search().fit(WORDS).bounds_["log_score"].tolist()[:2] == first
     for options, data, message in (
-        ({}, counts + 1, "its corpus is"),
-        ({"concentration": 2.0}, counts, "its concentration is '1.0'"),
+        ({}, counts + 1, "its data is"),
+        ({"concentration": 2.0}, counts, "its concentration is 1.0"),
         ({"scoring_options": {"n_samples": 7}}, counts, "its scoring_options is"),
     ):
         with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):

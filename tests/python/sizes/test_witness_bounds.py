@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from polyabayes import priors
 from polyabayes.exceptions import ScoreError
+from polyabayes.sizes.scores import Intervals, Record
 from polyabayes.sizes.witness import Score, WitnessSearch
 from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
-from polyabayes.sizes.witness.scores import Intervals, Record
 
 HALF = priors.Geometric(0.5)
 

@@ -15,7 +15,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import warn
 from polyabayes.allocation import AllocationModel
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -24,6 +24,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cost
+from polyabayes.sizes.choice.documents import documents_of
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
 from polyabayes.sizes.choice.held_out import (
     MOST_SIZE,
@@ -49,6 +50,8 @@ def choose_n_components(
     sizes: Iterable[Any] | None = None,
     *,
     tolerance: float | None = None,
+    layer: str | None = None,
+    exposure: Any = None,
     groups: Any = None,
     max_time: float | None = None,
     n_folds: int | None = None,
@@ -80,14 +83,21 @@ def choose_n_components(
         Cloned; its parameters but for the number of topics (and `random_state`) are kept. An
         AllocationModel is chosen by evidence, among `sizes` for its sizes that are None; the other
         models by held-out likelihood.
-    data : Corpus, sparse matrix, integer array, DataFrame or CountTensor
-        The documents; for an AllocationModel its tensor.
+    data : Corpus, sparse matrix, integer array, DataFrame, AnnData or CountTensor
+        The documents; for an AllocationModel its tensor. The ``obs`` of an AnnData are the metadata
+        of its cells.
     sizes : iterable of int, or mapping of node to iterable of int, optional
         The sizes to choose from; for several hidden nodes, a mapping. By default they are found,
         by held-out likelihood only.
     tolerance : float, optional
         By held-out likelihood: loss in nats per token that does not matter; the smallest size
         within it is recommended. By default the curve decides (see :class:`SizeChoice`).
+    layer : str, optional
+        Of an AnnData: the layer that holds the counts; by default ``X``.
+    exposure : "total", str, float or array of shape (n_documents,), optional
+        By held-out likelihood of a PoissonFactorAnalysis: the known size of each document, as for
+        its ``fit``, or the column of the metadata that holds it. ``"total"`` is the total count of
+        each document over the mean of all, unless a column is called so.
     groups : str or array of shape (n_documents,), optional
         By held-out likelihood: documents that are not independent, as of one author, donor or day:
         a column of the corpus's metadata, or labels. Groups stay whole in the folds, and errors
@@ -163,6 +173,8 @@ def choose_n_components(
     """
     held_out = {
         "tolerance": tolerance,
+        "layer": layer,
+        "exposure": exposure,
         "groups": groups,
         "max_time": max_time,
         "n_folds": n_folds,
@@ -191,6 +203,8 @@ def choice_cost(
     data: Any,
     sizes: Iterable[Any] | None = None,
     *,
+    layer: str | None = None,
+    exposure: Any = None,
     n_folds: int | None = None,
     max_fits: int | None = None,
     concentrations: Any = None,
@@ -203,7 +217,7 @@ def choice_cost(
 
     Parameters
     ----------
-    model, data, sizes, n_folds, max_fits, concentrations
+    model, data, sizes, layer, exposure, n_folds, max_fits, concentrations
         As of :func:`choose_n_components`.
 
     Returns
@@ -224,7 +238,7 @@ def choice_cost(
     >>> cost.n_fits, cost.sizes
     (15, (2, 8))
     """
-    held_out = {"n_folds": n_folds, "max_fits": max_fits}
+    held_out = {"layer": layer, "exposure": exposure, "n_folds": n_folds, "max_fits": max_fits}
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, and an AllocationModel is chosen by evidence", held_out)
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
@@ -257,7 +271,7 @@ def _checked(
         )
     if not model._has_likelihood():
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
-    corpus = as_corpus(data, "data")
+    corpus = documents_of(model, data, options["layer"], options["exposure"])
     given = None if sizes is None else _checked_sizes(sizes)
     if corpus.n_documents < 2:
         raise InvalidArgumentError(

@@ -14,7 +14,7 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
-from polyabayes._support.state_folder import StateFolder, fingerprint_of
+from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import AllocationModel
 from polyabayes.allocation.observed_cells import lay_out_observed
@@ -28,7 +28,9 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.sizes.choice.cost import ChoiceCost
-from polyabayes.sizes.choice.result import Score, SizeChoice, choice_by_evidence
+from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence
+from polyabayes.sizes.evidences import identity_of
+from polyabayes.sizes.scores import Score, Sizes, plain
 
 AUTO = "auto"
 # "auto" averages over powers of 2 from this one.
@@ -41,12 +43,6 @@ _NEGLIGIBLE = 10.0
 _WALKED = 6
 # Standard errors of a difference that "auto" doubts it by.
 _DOUBT = 2.0
-
-# Options that change no value.
-_OF_THE_RUN = ("n_jobs", "executor", "progress", "observed")
-_OF_THE_MODEL = ("prior", "rate", "tied")
-
-Sizes = tuple[int, ...]
 
 
 class Found(NamedTuple):
@@ -221,11 +217,8 @@ def _prepared(
     if chosen.is_averaged and model.rate is None and options.get("observed") is None:
         # The default rate follows the data: P(T) would speak for large concentrations.
         options.setdefault("given_total", True)
-    tensor = layout.tensor
-    fingerprint = fingerprint_of(
-        (tensor.axes, tensor.shape), tensor.coordinates, tensor.counts, missing
-    )
-    found = _Evidences(model, data, fingerprint, chosen, draw_seed(random_state), options)
+    identity = identity_of(model, layout.tensor, options, missing)
+    found = _Evidences(model, data, identity, chosen, draw_seed(random_state), options)
     return found, chosen.nearest(model.concentration)
 
 
@@ -236,27 +229,20 @@ class _Evidences:
         self,
         model: AllocationModel,
         data: Any,
-        fingerprint: str,
+        identity: dict[str, Any],
         concentrations: Concentrations,
         seed: int,
         options: dict[str, Any],
     ) -> None:
         self._model, self._data, self._seed, self._options = model, data, seed, options
-        self._fingerprint = fingerprint
+        self._identity = identity
         self.concentrations = concentrations
         self.table: dict[Sizes, dict[int, Found]] = {}
         self._folder: StateFolder | None = None
 
     def keep_in(self, folder: StateFolder) -> None:
         """Keep evidences in a folder, and take those of this work that it holds."""
-        identity = {
-            "graph": self._model.graph.to_text(),
-            **{name: repr(getattr(self._model, name)) for name in _OF_THE_MODEL},
-            "data": self._fingerprint,
-            "options": {n: repr(v) for n, v in self._options.items() if n not in _OF_THE_RUN},
-            "random_state": self._seed,
-        }
-        folder.claim("choice.safetensors", "choice", identity)
+        folder.claim("choice.safetensors", "choice", {**self._identity, "seed": self._seed})
         self._folder = folder
 
     def of_sizes(self, sizes: dict[str, int], start: int) -> None:
@@ -282,7 +268,7 @@ class _Evidences:
     def warn(self) -> None:
         """Warn once of all evidences that cannot be trusted."""
         doubts = [
-            f"size {_named(values)}{self._at(index)}: {evidence.doubt}"
+            f"size {plain(values)}{self._at(index)}: {evidence.doubt}"
             for values, found in self.table.items()
             for index, evidence in found.items()
             if evidence.doubt
@@ -295,7 +281,7 @@ class _Evidences:
         index, given = self.best_concentration(best), self.concentrations.values
         if self.concentrations.is_averaged and index in (0, len(given) - 1):
             warn(
-                f"the most probable concentration, {given[index]:g} at size {_named(best)}, is the "
+                f"the most probable concentration, {given[index]:g} at size {plain(best)}, is the "
                 f"{'smallest' if index == 0 else 'largest'} of those to choose from: others beyond "
                 "may be more probable, and change the choice",
                 EdgeWarning,
@@ -305,7 +291,7 @@ class _Evidences:
         """The choice among the combinations that are done."""
         joint = [
             {
-                "size": _named(values),
+                "size": plain(values),
                 "concentration": self.concentrations.values[index],
                 "score": found[index].value,
                 "std_error": found[index].std_error,
@@ -314,7 +300,7 @@ class _Evidences:
             for values, found in self.table.items()
             for index in sorted(found)
         ]
-        scores = {_named(values): self._score(found) for values, found in self.table.items()}
+        scores = {plain(values): self._score(found) for values, found in self.table.items()}
         return choice_by_evidence(
             scores, joint if self.concentrations.is_averaged else [], ranges, ended
         )
@@ -359,8 +345,3 @@ def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
     top = max(others, key=lambda other: other.value)
     error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)
     return bool(top.value - evidence.value > _NEGLIGIBLE + _DOUBT * error)
-
-
-def _named(values: Sizes) -> int | Sizes:
-    """Sizes as users read them: a number where one node is unknown."""
-    return values[0] if len(values) == 1 else values

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import warn
@@ -30,6 +29,7 @@ from polyabayes.sizes.choice.fits import (
 )
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
+from polyabayes.sizes.folds import with_one_thread
 
 __all__ = ["MOST_SIZE", "Chooser", "Limits", "Plan", "Store", "first_sizes"]
 
@@ -76,12 +76,6 @@ class Plan(NamedTuple):
     folds: NDArray[np.int64]
     n_folds: int
     seed: int
-
-    def with_one_thread(self) -> Plan:
-        """The same, each fit on one thread where the model leaves their number open."""
-        if self.model.n_jobs is not None:
-            return self
-        return self._replace(model=clone(self.model).set_params(n_jobs=1))
 
     def scored(self) -> NDArray[np.int64]:
         """The fold of each document that is scored, -1 for the others: a random part of a fold."""
@@ -176,7 +170,8 @@ class Chooser:
         """Race until the answer is known, or the fits or the time are spent."""
         if self._executor is None:
             return self._race()
-        with sharing(self._executor, self._plan.with_one_thread()) as self._workers:
+        plan = self._plan._replace(model=with_one_thread(self._plan.model))
+        with sharing(self._executor, plan) as self._workers:
             return self._race()
 
     def _race(self) -> SizeChoice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,14 @@ from polyabayes.sizes.choice.criteria import criteria_of
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FIGURES
 from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.scores import Score, Sizes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["SizeChoice"]
 
-Size = int | tuple[int, ...]
+Size = int | Sizes
 
 # Log odds that are not worth more than a bare mention (Kass & Raftery 1995).
 _NO_EVIDENCE = float(np.log(3))
@@ -345,13 +346,6 @@ def choice_by_fits(
         curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
         rule=curve.rule, elbows=curve.elbows,
     )  # fmt: skip
-
-
-class Score(NamedTuple):
-    """Log evidence of a size and its standard error, in nats."""
-
-    value: float
-    std_error: float
 
 
 def choice_by_evidence(

@@ -1,10 +1,10 @@
 """Search over unknown sizes, with bounds that hold wherever it stops."""
 
 from polyabayes._support.results import ResultTable
+from polyabayes.sizes.scores import Score
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.folds import cross_validate
 from polyabayes.sizes.witness.results import PredictiveBounds
-from polyabayes.sizes.witness.scores import Score
 from polyabayes.sizes.witness.search import SearchStep
 
 __all__ = [

@@ -24,7 +24,7 @@ from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
 from polyabayes.models.model_files import load
-from polyabayes.sizes.witness.scores import Record, Score, Sizes, checked_score, named
+from polyabayes.sizes.scores import Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
 

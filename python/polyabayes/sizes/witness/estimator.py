@@ -23,19 +23,18 @@ from polyabayes.exceptions import (
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import check_executor, n_workers
 from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.scores import Sizes, named, plain
 from polyabayes.sizes.witness.adapters import NestedEstimator, Scorer
 from polyabayes.sizes.witness.results import (
     PredictiveBounds,
     best_sizes,
     bounds_table,
-    plain,
     posterior_table,
     predictive_bounds,
     size_names,
     unexplored_posterior,
 )
 from polyabayes.sizes.witness.runner import Runner, StopRules
-from polyabayes.sizes.witness.scores import Sizes, named
 from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
 from polyabayes.sizes.witness.sources import (
     ScoreOptions,

@@ -10,14 +10,14 @@ import numpy as np
 from scipy import special
 
 from polyabayes._support import checks
-from polyabayes._support.state_folder import fingerprint_of
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.options import METHODS, Options
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.sizes.evidences import identity_of
+from polyabayes.sizes.scores import ROUNDING, Score, Sizes
 from polyabayes.sizes.witness.adapters import FunctionScorer, check_names
-from polyabayes.sizes.witness.scores import ROUNDING, Score, Sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,8 @@ class EvidenceOf:
         return self.model.with_sizes(**dict(zip(self.model.unknown_sizes, sizes, strict=True)))
 
 
-# Parameters that make the model, and arguments of log_evidence that the search sets itself, has no
-# use for, or leaves to run time.
-_OF_THE_MODEL = ("sizes", "concentration", "rate", "tied")
+# Arguments of log_evidence that the search sets itself, or has no use for.
 _OWN = ("self", "data", "observed", "max_total", "random_state", "options")
-_FREE = ("random_state", "n_jobs", "progress")
 
 
 class EvidenceScorer(FunctionScorer):
@@ -109,15 +106,7 @@ class EvidenceScorer(FunctionScorer):
 
     def identity(self) -> dict[str, Any]:
         """Model, data and how the evidence is found."""
-        model, options = self._evidence.model, self._evidence.options
-        tensor = self._evidence.tensor
-        told = [(name, option) for name, option in sorted(options.items()) if name not in _FREE]
-        return {
-            "score": model.graph.to_text(),
-            "prior of the tables": repr(model.prior),
-            **{name: repr(getattr(model, name)) for name in _OF_THE_MODEL},
-            "corpus": fingerprint_of(
-                (tensor.axes, tensor.shape), tensor.coordinates, tensor.counts
-            ),
-            "scoring_options": repr(told),
-        }
+        model, tensor, options = self._evidence.model, self._evidence.tensor, self._evidence.options
+        identity = identity_of(model, tensor, options)
+        told = {"concentration": model.concentration, "scoring_options": identity.pop("options")}
+        return {**identity, **told}

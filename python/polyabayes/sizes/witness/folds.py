@@ -19,7 +19,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.scale.executors import Workers, check_executor, sharing
-from polyabayes.sizes.folds import folds_of, group_numbers
+from polyabayes.sizes.folds import folds_of, group_numbers, with_one_thread
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
@@ -143,10 +143,8 @@ class _Plan(NamedTuple):
 
     def with_one_thread(self) -> _Plan:
         """The same, each fold on one thread where the estimator leaves their number open."""
-        if self.search.estimator.get_params(deep=False).get("n_jobs", 1) is not None:
-            return self
         copy: WitnessSearch = clone(self.search)
-        return self._replace(search=copy.set_params(estimator__n_jobs=1))
+        return self._replace(search=copy.set_params(estimator=with_one_thread(copy.estimator)))
 
     def search_of(self, fold: int) -> WitnessSearch:
         """A copy of the search, whose checkpoint is the fold's own."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from polyabayes._support.log_space import log_sum
 from polyabayes._support.results import Record, ResultTable
 from polyabayes.exceptions import ScoreError
+from polyabayes.sizes.scores import Score, Sizes, interval, named, plain
 from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
-from polyabayes.sizes.witness.scores import Score, Sizes, interval, named
 from polyabayes.sizes.witness.search import Search, Survey, rest_bounds
 
 Vector = NDArray[np.float64]
@@ -71,11 +71,6 @@ def size_names(n_variables: int, nodes: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(
         f"size_{name}" if name in taken or not nodes else name for name in nodes or numbers
     )
-
-
-def plain(sizes: Sizes) -> int | Sizes:
-    """One size as a number, several as a tuple."""
-    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def bounds_table(search: Search, names: Sequence[str]) -> ResultTable:

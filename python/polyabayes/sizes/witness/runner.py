@@ -27,8 +27,8 @@ from polyabayes.exceptions import (
     ScoreWarning,
 )
 from polyabayes.scale.executors import Workers, sharing
+from polyabayes.sizes.scores import Record, Score, Sizes, checked_score, named
 from polyabayes.sizes.witness.adapters import Scorer
-from polyabayes.sizes.witness.scores import Record, Score, Sizes, checked_score, named
 from polyabayes.sizes.witness.search import Search
 
 _MOST_FAILURES_IN_A_ROW = 10

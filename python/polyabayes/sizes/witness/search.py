@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from polyabayes._support.log_space import log_difference, log_sum
 from polyabayes.exceptions import BudgetExceededError, ScoreError, argument
 from polyabayes.sizes.priors import SizePrior
-from polyabayes.sizes.witness.scores import Intervals, Record, Score, Sizes, named
+from polyabayes.sizes.scores import Intervals, Record, Score, Sizes, named
 
 KINDS = ("nested", "evidence")
 BOUNDS = ("witness", "min-witness", "paper")

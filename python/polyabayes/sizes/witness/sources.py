@@ -12,9 +12,9 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.scores import ROUNDING, Sizes
 from polyabayes.sizes.witness.adapters import FunctionScorer, NestedEstimator, Scorer
 from polyabayes.sizes.witness.evidence import EvidenceScorer
-from polyabayes.sizes.witness.scores import ROUNDING, Sizes
 
 
 class ScoreOptions(NamedTuple):

@@ -1,4 +1,4 @@
-"""Scores of configurations, and intervals that hold for all of them together."""
+"""Scores of sizes, for a choice and a search, and intervals that hold for all of them together."""
 
 from __future__ import annotations
 
@@ -106,6 +106,11 @@ def checked_score(result: Any, sizes: Sizes) -> Score:
     if not degrees > 0:
         raise ScoreError(f"the degrees of freedom of the score of {named(sizes)} are {degrees}")
     return Score(value, std_error, degrees)
+
+
+def plain(sizes: Sizes) -> int | Sizes:
+    """Sizes as users read them: one as a number, several as a tuple."""
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def named(sizes: Sizes) -> str:
