@@ -38,8 +38,8 @@ __all__ = ["FittedModel", "TopicWeights"]
 
 _TRANSFORM_SWEEPS = 100
 
-# Standard error of a mean per token: a tenth of what documents of a thousand differ by, about, which
-# is how well they can tell models apart.
+# Standard error of a mean per token: a tenth of the error with which a thousand documents tell
+# models apart, about.
 _SCORE_STD_ERROR = 0.001
 
 
