@@ -371,7 +371,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         corpus = self._with_tokens(X)
         return self._log_likelihood(corpus, exposure, nats_per_token_std_error=_SCORE_STD_ERROR)
 
-    def _log_likelihood(self, X: Any, exposure: Any, **target: float) -> LogLikelihood:
+    def _log_likelihood(self, X: Any, exposure: Any, **target: Any) -> LogLikelihood:
         """Scores of documents; warnings name the function that takes what would help."""
         corpus = self._checked(X)
         with quiet():
