@@ -39,7 +39,7 @@ def main(cases: list[tuple[str, str]]) -> None:
         documents = pb.read_corpus(DATA / f"{corpus}.ldac.gz")
         train, test = documents.split(test_size=0.2, random_state=0)
         model = pb.LatentDirichletAllocation(int(n_topics), random_state=0, n_jobs=1).fit(train)
-        usual, of_default = timed(model, test, random_state=0)
+        _, of_default = timed(model, test, random_state=0)
         truth = pb.log_likelihood(model, test, "annealed", n_samples=LONG, random_state=SEEDS)
         runs = [
             timed(model, test, nats_per_token_std_error=TARGET, random_state=seed)
