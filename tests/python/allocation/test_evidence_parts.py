@@ -319,6 +319,7 @@ def test_models_that_are_compared_have_folders_of_their_own(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model-0", "model-1"]
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path: Path) -> None:
     options: dict[str, Any] = {"method": "tempered", "n_samples": 32, "random_state": 1}
     model = AllocationModel.nmf(None)

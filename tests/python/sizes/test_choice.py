@@ -162,7 +162,9 @@ def test_tables_are_chosen_by_evidence():
     assert sum(found.probabilities.values()) == pytest.approx(1)
     several = pb.AllocationModel.tucker(["i", "j"], [None, None])
     hidden = [node for node, size in several.sizes.items() if size is None]
-    both = pb.choose_n_components(several, table, {node: [1, 2] for node in hidden}, random_state=0)
+    sizes = {node: [1, 2] for node in hidden}
+    with pytest.warns(errors.EdgeWarning, match=r"best size, \(2, 2\), is the largest of those"):
+        both = pb.choose_n_components(several, table, sizes, random_state=0)
     assert both.best == (2, 2)
     with pytest.raises(errors.InvalidArgumentError, match="give a mapping"):
         pb.choose_n_components(several, table, [1, 2])

@@ -166,7 +166,7 @@ def choose_n_components(
     3
 
     >>> ranks = pb.choose_n_components(
-    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3]], [1, 2], concentrations="auto"
+    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3]], [1, 2, 3], concentrations="auto"
     ... )
     >>> ranks.best, round(ranks.probabilities[2], 3)
     (2, 0.711)

@@ -28,7 +28,7 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.sizes.choice.cost import ChoiceCost
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence
+from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, warn_at_edge
 from polyabayes.sizes.evidences import identity_of
 from polyabayes.sizes.scores import Score, Sizes, plain
 
@@ -169,7 +169,9 @@ def by_evidence(
         done = f"{len(found.table)} of {len(combinations)} sizes are done"
         raise Interrupted(done, partial) from None
     found.warn()
-    return found.choice([*sizes.values()], ended=True)
+    choice = found.choice([*sizes.values()], ended=True)
+    warn_at_edge(choice)
+    return choice
 
 
 def cost_by_evidence(

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.state_folder import StateFolder
-from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import EdgeWarning, Interrupted
+from polyabayes.exceptions import Interrupted
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
@@ -28,7 +27,7 @@ from polyabayes.sizes.choice.fits import (
     n_scored,
 )
 from polyabayes.sizes.choice.race import Race
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits
+from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
 __all__ = ["MOST_SIZE", "Chooser", "Limits", "Plan", "Store", "first_sizes"]
@@ -186,12 +185,7 @@ class Chooser:
         except _Spent:
             return self._result(ended=False)
         result = self._result(ended=True)
-        if result.at_edge:
-            warn(
-                f"the best size, {result.best}, is the {result.at_edge} of those tried: the best "
-                "of all may lie beyond; give a wider range, or none",
-                EdgeWarning,
-            )
+        warn_at_edge(result)
         return result
 
     def _stage(self, sizes: list[int]) -> None:

@@ -14,8 +14,9 @@ from scipy.optimize import linear_sum_assignment
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result, ResultTable
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import as_corpus
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import EdgeWarning, InvalidArgumentError
 from polyabayes.sizes.choice.criteria import criteria_of
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FIGURES
@@ -290,6 +291,16 @@ class SizeChoice(Result):
 
     def __repr__(self) -> str:
         return f"<SizeChoice: {self}>"
+
+
+def warn_at_edge(choice: SizeChoice) -> None:
+    """Warn where the best of all sizes may lie beyond those that were given."""
+    if choice.at_edge:
+        warn(
+            f"the best size, {choice.best}, is the {choice.at_edge} of those tried: the best of "
+            "all may lie beyond; give a wider range",
+            EdgeWarning,
+        )
 
 
 def choice_by_fits(
