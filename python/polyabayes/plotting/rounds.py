@@ -29,8 +29,8 @@ def draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     ax.set_xscale("log", base=2)
     ax.set_xlabel("sweeps of a round")
     ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
-    settled = "settled" if evidence.converged else "not settled"
-    ax.set_title(f"{evidence.round_trips} round trips, {settled}", loc="left", fontsize="medium")
+    state = "converged" if evidence.converged else "not converged"
+    ax.set_title(f"{evidence.round_trips} round trips, {state}", loc="left", fontsize="medium")
     ax.legend(frameon=False, loc="upper left", fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
     ladder = ax.inset_axes((0.62, 0.12, 0.36, 0.28))

@@ -30,7 +30,7 @@ class Score(NamedTuple):
     std_error : float
         Its standard error; 0 where it is exact.
     degrees_of_freedom : float
-        Of Student's law of the error; infinite for the normal law.
+        Of Student's distribution of the error; infinite for the normal distribution.
     """
 
     value: float

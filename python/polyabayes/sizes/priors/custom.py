@@ -1,4 +1,4 @@
-"""Any law, by the functions that give its masses."""
+"""Any distribution, by the functions that give its masses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZES_CHECKED = 20
 
 
 class Custom(UnivariatePrior):
-    """Any law, by two functions of the size.
+    """Any distribution, by two functions of the size.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class Custom(UnivariatePrior):
     --------
     >>> from polyabayes import priors
     >>> from scipy import stats
-    >>> law = stats.geom(0.3)
-    >>> prior = priors.Custom(law.logpmf, law.logsf)
+    >>> distribution = stats.geom(0.3)
+    >>> prior = priors.Custom(distribution.logpmf, distribution.logsf)
     >>> f"{float(prior.log_pmf(1)):.6f}"
     '-1.203973'
     """
@@ -86,7 +86,7 @@ class Custom(UnivariatePrior):
 
 
 class Joint(SizePrior):
-    """Any joint law, by the masses of boxes.
+    """Any joint distribution, by the masses of boxes.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class Joint(SizePrior):
     Examples
     --------
     >>> from polyabayes import priors
-    >>> law = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
-    >>> prior = priors.Joint(law.log_box, 2)
+    >>> distribution = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
+    >>> prior = priors.Joint(distribution.log_box, 2)
     >>> f"{prior.log_box((1, 1), (1, 1)):.6f}"  # ln 1/4
     '-1.386294'
     """

@@ -1,4 +1,4 @@
-"""Any law on finitely many sizes."""
+"""Any distribution on finitely many sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_TABLE = 10**7
 
 
 class Table(UnivariatePrior):
-    """Any law on finitely many sizes.
+    """Any distribution on finitely many sizes.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Table(UnivariatePrior):
 
 
 class JointTable(SizePrior):
-    """Any joint law on finitely many sizes of several variables.
+    """Any joint distribution on finitely many sizes of several variables.
 
     Parameters
     ----------

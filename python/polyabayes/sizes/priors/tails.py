@@ -18,7 +18,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 def log_poisson_tail(counts: NDArray[np.int64], mean: float) -> Vector:
-    """Ln P(N > counts) for a Poisson law, counts from 0 on.
+    """Ln P(N > counts) for a Poisson distribution, counts from 0 on.
 
     P(N > n) = P(n + 1, mean), the regularised incomplete gamma function.
     """
@@ -33,7 +33,7 @@ def log_poisson_tail(counts: NDArray[np.int64], mean: float) -> Vector:
 
 
 def log_negative_binomial_tail(counts: NDArray[np.int64], mean: float, shape: float) -> Vector:
-    """Ln P(N > counts) for a negative binomial law of this mean and shape, counts from 0 on.
+    """Ln P(N > counts) for a negative binomial distribution, counts from 0 on.
 
     P(N > n) = I_q(n + 1, shape), q = mean / (mean + shape), the incomplete beta function.
     """

@@ -63,7 +63,7 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : estimator, AllocationModel or callable
         A callable ``estimator(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
-        standard error, or of these and the degrees of freedom of Student's law (normal without).
+        standard error, or of these and degrees of freedom (Student's distribution; else normal).
         An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
         :class:`LatentDirichletAllocation`, is trained on the documents: each size from the model
         of its best witness, every size up to 10 and then each that has grown by a tenth also

@@ -29,7 +29,7 @@ class EvidenceOf:
     options: dict[str, Any]
 
     def __call__(self, *sizes: int) -> Score:
-        """The value with its error, by Student's law where that is of replicates."""
+        """The value with its error, by Student's distribution where that is of replicates."""
         found = self.sized(sizes).log_evidence(self.tensor, **self.options)
         if not found.n_replicates:
             return Score(found.value)
@@ -95,7 +95,7 @@ class EvidenceScorer(FunctionScorer):
     def log_ceiling(self) -> float:
         """Ln of the probability of the tensor, given its total, by its own frequencies.
 
-        Given the total, the evidence of every network is an average of multinomial laws.
+        Given the total, the evidence of every network is an average of multinomial distributions.
         """
         counts = self._evidence.tensor.counts.astype(np.float64)
         total = float(counts.sum())

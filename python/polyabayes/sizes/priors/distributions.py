@@ -1,4 +1,4 @@
-"""The usual laws of one size."""
+"""The usual distributions of one size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyabayes.sizes.priors.tails import log_negative_binomial_tail, log_poisso
 
 
 class _CountPrior(UnivariatePrior):
-    """A law of counts from 0 on, moved by `shift` or conditioned on not being 0."""
+    """A distribution of counts from 0 on, moved by `shift` or conditioned on not being 0."""
 
     shift: int | None
     truncate: bool
@@ -33,7 +33,7 @@ class _CountPrior(UnivariatePrior):
             if shift == 0:
                 raise InvalidArgumentError(
                     "shift=0 leaves mass at size 0, and there is no model of size 0: use shift=1, "
-                    "or truncate=True for the law given that it is not 0"
+                    "or truncate=True for the distribution given that it is not 0"
                 )
             object.__setattr__(self, "shift", shift)
         object.__setattr__(self, "_offset", 0 if self.truncate else self.shift)
@@ -57,12 +57,12 @@ class _CountPrior(UnivariatePrior):
 
 @dataclass(frozen=True)
 class Poisson(_CountPrior):
-    """Poisson law, moved to start at 1, or truncated there.
+    """Poisson distribution, moved to start at 1, or truncated there.
 
     Parameters
     ----------
     mean : float
-        Mean of the Poisson law, before it is moved or truncated.
+        Mean of the Poisson distribution, before it is moved or truncated.
     shift : int, optional
         The size is `shift` plus a Poisson count; 1 unless `truncate`.
     truncate : bool, default=False
@@ -97,16 +97,16 @@ class Poisson(_CountPrior):
 
 @dataclass(frozen=True)
 class NegativeBinomial(_CountPrior):
-    """Negative binomial law, moved to start at 1, or truncated there.
+    """Negative binomial distribution, moved to start at 1, or truncated there.
 
     Parameters
     ----------
     mean : float
-        Mean of the law, before it is moved or truncated.
+        Mean of the distribution, before it is moved or truncated.
     shape : float
         Its variance is ``mean + mean**2 / shape``.
     shift : int, optional
-        The size is `shift` plus a count of this law; 1 unless `truncate`.
+        The size is `shift` plus a count of this distribution; 1 unless `truncate`.
     truncate : bool, default=False
         The size is a count given that it is not 0.
 
