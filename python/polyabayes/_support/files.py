@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import io
@@ -25,6 +26,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     PolyabayesError,
+    argument,
 )
 
 STANDARD_INPUT = Path("-")
@@ -34,6 +36,7 @@ MAX_WORDS = 2**31 - 1
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 # No operating system gives these for a file: a parser does, for an offset in it that is none.
 _OF_THE_CONTENT = (None, errno.EINVAL)
+_BOMS_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
@@ -104,7 +107,8 @@ def content_of(path: Path) -> Generator[None]:
     except (FileFormatError, FileAccessError):
         raise
     except (InvalidArgumentError, InvalidTypeError) as error:
-        raise FileFormatError(f"{path}: {error}") from error
+        # The message itself: its references to arguments are not lost in the text of the error.
+        raise FileFormatError(f"{path}: {error.args[0]}") from error
     except MemoryError as error:
         raise _too_large(path) from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
@@ -177,20 +181,32 @@ def line_blocks(
             body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1])
             body = body.removesuffix(b"\n") if keeps_blanks else body.rstrip()
             if body:
-                yield line, body
-                line += body.count(b"\n") + 1
                 pending = pending[len(body) :].partition(b"\n")[2]
+                found = body.removeprefix(codecs.BOM_UTF8) if line == 1 else body
+                if not keeps_blanks and b"\r" in found:
+                    found = found.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                yield line, found
+                line += found.count(b"\n") + 1
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
-    """All lines of a text file, without their ends."""
+    """All lines of a text file, without their ends and without a byte order mark."""
     try:
         "a".encode(encoding)
     except (LookupError, ValueError, TypeError) as error:
         raise InvalidArgumentError(f"encoding={encoding!r} is not one of text: {error}") from error
     with open_binary(path) as stream, reading(path):
-        text = stream.read().decode(encoding)
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+        content = stream.read()
+    try:
+        text: str = content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeError as error:
+        line = content[: getattr(error, "start", 0)].count(b"\n") + 1
+        other = "utf-16" if content[:2] in _BOMS_UTF16 else "latin-1"
+        raise FileFormatError(
+            f"{path}, line {line}: it is not valid {encoding}; perhaps it is "
+            f"{argument('encoding', other)}"
+        ) from error
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 

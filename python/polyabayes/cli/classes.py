@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
 from polyabayes._support.files import content_of, open_binary
+from polyabayes._support.frames import import_pandas
 from polyabayes.cli.output import (
     check_table,
     checked_file,
@@ -18,7 +19,7 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.cli.parser import Given
-from polyabayes.io.tabular.parquet import load_pandas, read_parquet_frame
+from polyabayes.io.tabular.parquet import read_parquet_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +93,7 @@ def _read(path: str, sep: str) -> pd.DataFrame:
     place = Path(path)
     if place.suffix.lower() == ".parquet":
         return read_parquet_frame(place)
-    pandas = load_pandas("CSV")
+    pandas = import_pandas()
     with open_binary(place) as stream, content_of(place):
         frame: pd.DataFrame = pandas.read_csv(stream, sep=sep)
     return frame

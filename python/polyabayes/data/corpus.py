@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,19 +11,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import frames, sources
-from polyabayes.data.counts import (
-    CountMatrix,
-    checked_counts,
-    checked_exposure,
-    checked_labels,
-    checked_words,
-    unpack_frame,
-)
-from polyabayes.data.metadata import checked_metadata
+from polyabayes.data.counts import CountMatrix, checked_exposure, checked_labels, checked_words
+from polyabayes.data.documents import source_of, source_of_table
+from polyabayes.data.metadata import checked_metadata, joined_metadata
+from polyabayes.data.selection import Selectable
+from polyabayes.data.sources import Source
 from polyabayes.data.summary import CorpusSummary, summary_of
+from polyabayes.data.tables import NamedColumns
+from polyabayes.data.texts import checked_on_empty
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ _NAMES_SHOWN = 5
 _WORDS_SHOWN = 10
 
 
-class Corpus:
+class Corpus(Selectable):
     """Word counts of a collection of documents.
 
     Parameters
@@ -91,8 +89,6 @@ class Corpus:
     vocabulary: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
     exposure: NDArray[np.float64] | None
-    # Parameters of the prior of each document, where a score gives them: rows of the counts' own.
-    _priors: NDArray[np.float64] | None = None
     metadata: pd.DataFrame | None
 
     def __init__(
@@ -103,12 +99,26 @@ class Corpus:
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        made = _from_any(counts, "counts")
-        self.counts, self.exposure = made.counts, made.exposure
-        if exposure is not None:
-            self.exposure = checked_exposure(exposure, self.n_documents)
-        self.vocabulary = made.vocabulary if vocabulary is None else checked_words(vocabulary)
-        self.ids = made.ids if ids is None else checked_labels(ids, "ids")
+        self._fill(_source_of(counts, "counts"), vocabulary, ids, exposure, metadata)
+
+    def _fill(
+        self,
+        found: Source,
+        vocabulary: Any = None,
+        ids: Any = None,
+        exposure: Any = None,
+        metadata: Any = None,
+    ) -> None:
+        """Take over checked counts, and labels that are checked here; arguments go before."""
+        words, names = (
+            given if given is not None else own
+            for given, own in ((vocabulary, found.vocabulary), (ids, found.ids))
+        )
+        sizes = found.exposure if exposure is None else exposure
+        table = found.metadata if metadata is None else metadata
+        self.counts, self._has_open_width = found.counts, found.has_open_width
+        self.vocabulary = None if words is None else checked_words(words)
+        self.ids = None if names is None else checked_labels(names, "ids")
         for name, labels, size, unit in (
             ("vocabulary", self.vocabulary, self.n_words, "words (columns)"),
             ("ids", self.ids, self.n_documents, "documents (rows)"),
@@ -116,10 +126,10 @@ class Corpus:
             if labels is not None and len(labels) != size:
                 raise InvalidArgumentError(
                     f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
-                    "give one entry for each"
+                    f"give one entry for each{_if_transposed(name, len(labels), self.shape)}"
                 )
-        given = made.metadata if metadata is None else metadata
-        self.metadata = checked_metadata(given, self.n_documents, self.ids)
+        self.exposure = None if sizes is None else checked_exposure(sizes, self.n_documents)
+        self.metadata = checked_metadata(table, self.n_documents, self.ids)
 
     @classmethod
     def from_documents(
@@ -155,8 +165,8 @@ class Corpus:
         array([[1, 2],
                [1, 0]])
         """
-        counts, words, _ = sources.tokens(documents, vocabulary)
-        return cls(counts, words, ids)
+        found = sources.tokens(documents, vocabulary)
+        return cls(found.counts, found.vocabulary, ids)
 
     @classmethod
     def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
@@ -183,35 +193,37 @@ class Corpus:
         >>> Corpus.from_gensim([[(0, 2), (2, 1)], [(1, 3)]], {0: "urn", 1: "ball", 2: "law"})
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
-        counts, words, _ = sources.bags(corpus, dictionary)
-        return cls(counts, words)
+        return cls(*sources.bags(corpus, dictionary).parts)
 
     @classmethod
     def from_table(
         cls,
         table: Any,
-        column: str | None = None,
+        text: str | None = None,
         vocabulary: Sequence[str] | NDArray[Any] | None = None,
+        *,
+        on_empty: str | None = None,
         **options: Any,
     ) -> Corpus:
-        """Count the documents of a table: texts or lists of tokens in a column, or single counts.
+        """Count the documents of a table: texts or lists of tokens in a column, or counts.
 
         Everything that takes documents takes such tables, too, with what follows as defaults.
 
         Parameters
         ----------
         table : DataFrame, polars or pyarrow table, or Hugging Face dataset
-            A row a document, or columns ``document``, ``word`` and ``count``, a row a count. Rows
-            of a dataset are those of its selections, shuffles and splits.
-        column : str, optional
-            The column of texts or of lists of tokens; by default the only one of token lists, else
-            the one called ``text``, else the only one of strings, if most of them hold spaces. A
-            column ``id`` names the documents. Without any the table must hold counts, a row a
-            document and a column a word.
+            Rows of a dataset are those of its selections, shuffles and splits.
+        text : str, optional
+            The column of texts or of lists of tokens.
         vocabulary : sequence of str, optional
             The words of the columns. Others are left out of texts, and refused among tokens.
+        on_empty : {"raise", "drop", "keep"}, optional
+            What to do about documents without words. By default they are kept, but missing values
+            are refused.
         **options
-            Of texts: those of scikit-learn's ``CountVectorizer``, as ``stop_words`` and ``min_df``.
+            ``ids``, ``document``, ``word``, ``count``, ``exposure``, ``metadata`` and ``layout``,
+            and how columns are told apart without them, are as in :func:`polyabayes.read_corpus`.
+            Of texts: ``stem`` and those of scikit-learn's ``CountVectorizer``, as ``stop_words``.
 
         Returns
         -------
@@ -228,18 +240,21 @@ class Corpus:
         --------
         >>> import pandas as pd
         >>> reviews = pd.DataFrame({"text": ["An urn of balls", "Balls!"], "label": [1, 0]})
-        >>> Corpus.from_table(reviews, stop_words=["of", "an"]).vocabulary.tolist()
-        ['balls', 'urn']
+        >>> corpus = Corpus.from_table(reviews, stop_words=["of", "an"])
+        >>> corpus.vocabulary.tolist(), corpus.metadata["label"].tolist()
+        (['balls', 'urn'], [1, 0])
         """
-        found = frames.texts_of(table, column)
-        if found is not None:
-            return cls(*frames.counted_texts(found, vocabulary, options))
-        if options:
-            raise InvalidArgumentError(
-                f"{', '.join(options)}: options of texts, but the table has no column of texts; "
-                "name it by column="
+        frame = frames.frame_of(table)
+        if frame is None:
+            raise InvalidTypeError(
+                f"table must be a DataFrame or another table, got {type(table).__name__}"
             )
-        made = cls(table)
+        names = [field.name for field in fields(NamedColumns) if field.name in options]
+        named = NamedColumns(text, **{name: options.pop(name) for name in names})
+        found = source_of_table(
+            frames.FrameTable(frame), named, vocabulary, options, checked_on_empty(on_empty)
+        )
+        made = cls(*found.parts)
         return made if vocabulary is None else made.aligned_to(vocabulary)[0]
 
     @classmethod
@@ -280,24 +295,24 @@ class Corpus:
         """
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
-        corpus = cls(*sources.anndata(adata, layer))
+        corpus = cls(*sources.anndata(adata, layer).parts)
         if exposure is None:
             return corpus
         return corpus.with_exposure(sources.anndata_column(adata, exposure))
 
-    @classmethod
-    def _from_checked(
-        cls,
-        counts: CountMatrix,
-        vocabulary: NDArray[np.object_] | None,
-        ids: NDArray[np.object_] | None,
-        exposure: NDArray[np.float64] | None = None,
-        metadata: pd.DataFrame | None = None,
-    ) -> Corpus:
-        corpus = cls.__new__(cls)
-        corpus.counts, corpus.vocabulary, corpus.ids = counts, vocabulary, ids
-        corpus.exposure, corpus.metadata = exposure, metadata
+    def _replaced(self, **parts: Any) -> Corpus:
+        """The same with some of its parts replaced, unchecked."""
+        corpus = type(self).__new__(type(self))
+        corpus.__dict__.update({**self.__dict__, **parts})
         return corpus
+
+    def _widened_to(self, n_words: int) -> Corpus:
+        """Bags of ids, which do not tell how many words there are, over so many words."""
+        if not self._has_open_width or self.n_words >= n_words:
+            return self
+        parts = self.counts.data, self.counts.indices, self.counts.indptr
+        counts = sparse.csr_matrix(parts, shape=(self.n_documents, n_words))
+        return self._replaced(counts=counts, _has_open_width=False)
 
     def with_exposure(self, exposure: Any) -> Corpus:
         """Give the same documents known sizes, which multiply their Poisson rates.
@@ -325,7 +340,7 @@ class Corpus:
         [2.5]
         """
         checked = None if exposure is None else checked_exposure(exposure, self.n_documents)
-        return self._from_checked(self.counts, self.vocabulary, self.ids, checked, self.metadata)
+        return self._replaced(exposure=checked)
 
     def with_metadata(self, metadata: Any) -> Corpus:
         """Give the same documents other metadata.
@@ -352,7 +367,7 @@ class Corpus:
         [2024]
         """
         checked = checked_metadata(metadata, self.n_documents, self.ids)
-        return self._from_checked(self.counts, self.vocabulary, self.ids, self.exposure, checked)
+        return self._replaced(metadata=checked)
 
     def _core_documents(self) -> _core.Documents:
         """The counts as the compiled core reads them."""
@@ -385,9 +400,6 @@ class Corpus:
         """(n_documents, n_words); it lets scikit-learn's model selection split a corpus."""
         return self.n_documents, self.n_words
 
-    def __len__(self) -> int:
-        return self.n_documents
-
     def __repr__(self) -> str:
         return (
             f"<Corpus: {counted(self.n_documents, 'document')}, {counted(self.n_words, 'word')}, "
@@ -401,97 +413,9 @@ class Corpus:
         columns = {"": list(facts), "corpus": list(facts.values())}
         return html_table(columns_of(columns), repr(self).strip("<>"))
 
-    def __getitem__(self, rows: Any) -> Corpus:
-        """Documents chosen by a slice, an integer array or a boolean mask.
-
-        Parameters
-        ----------
-        rows : slice, or array of int or bool
-            The documents, in the order wanted. A mask has shape (n_documents,).
-
-        Returns
-        -------
-        Corpus
-            Those documents over the same vocabulary.
-        """
-        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
-            rows = rows[0]
-        selection = np.arange(self.n_documents)[rows] if isinstance(rows, slice) else rows
-        selection = np.asarray(selection)
-        if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
-            raise InvalidTypeError(
-                "a corpus is indexed by a slice, a one-dimensional integer array or a boolean "
-                f"mask, got {rows!r}"
-            )
-        if selection.dtype.kind == "b":
-            if len(selection) != self.n_documents:
-                raise InvalidArgumentError(
-                    f"the mask has {len(selection)} entries, the corpus {self.n_documents} "
-                    "documents; give one entry for each"
-                )
-            selection = np.flatnonzero(selection)
-        if not selection.size:
-            raise InvalidArgumentError("the selection holds no documents; choose at least one")
-        outside = (selection < -self.n_documents) | (selection >= self.n_documents)
-        if outside.any():
-            raise InvalidArgumentError(
-                f"document {selection[outside][0]} does not exist: the corpus has "
-                f"{self.n_documents} documents"
-            )
-        selection = selection.astype(np.int64)
-        ids = None if self.ids is None else self.ids[selection]
-        exposure = None if self.exposure is None else self.exposure[selection]
-        metadata = None if self.metadata is None else self.metadata.iloc[selection]
-        if metadata is not None and ids is None:
-            metadata = metadata.reset_index(drop=True)
-        counts = self.counts[selection]
-        chosen = self._from_checked(counts, self.vocabulary, ids, exposure, metadata)
-        chosen._priors = None if self._priors is None else self._priors[selection]
-        return chosen
-
     def _with_priors(self, priors: NDArray[np.float64] | None) -> Corpus:
         """The same documents, each with parameters of its own prior, shape (n_documents, n)."""
-        corpus = self._from_checked(
-            self.counts, self.vocabulary, self.ids, self.exposure, self.metadata
-        )
-        corpus._priors = priors
-        return corpus
-
-    def split(
-        self, test_size: float = 0.2, random_state: RandomState = None
-    ) -> tuple[Corpus, Corpus]:
-        """Split the documents at random into a training and a test part.
-
-        Parameters
-        ----------
-        test_size : float or int, default=0.2
-            A float in (0, 1) is the share of the documents that go to the test part, rounded
-            up; an int is their number.
-        random_state : None, int, RandomState, Generator or SeedSequence, default=None
-            Source of the randomness.
-
-        Returns
-        -------
-        train, test : Corpus
-            Both keep the order of the documents.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If `test_size` is no such share or number, or leaves a part empty.
-
-        Examples
-        --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
-        >>> train, test = corpus.split(test_size=1, random_state=0)
-        >>> train.n_documents, test.n_documents
-        (1, 1)
-        """
-        n_test = _number_of_test_documents(test_size, self.n_documents)
-        in_test = np.zeros(self.n_documents, dtype=bool)
-        in_test[random_generator(random_state).permutation(self.n_documents)[:n_test]] = True
-        return self[~in_test], self[in_test]
+        return self._replaced(_priors=priors)
 
     def summary(self) -> CorpusSummary:
         """Size of the corpus and lengths of its documents.
@@ -600,7 +524,7 @@ class Corpus:
             shape=(self.n_documents, len(wanted)),
         )
         counts.sort_indices()
-        aligned = self._from_checked(counts, wanted, self.ids, self.exposure, self.metadata)
+        aligned = self._replaced(counts=counts, vocabulary=wanted)
         return aligned, int(table.data[~known].sum())
 
 
@@ -624,43 +548,54 @@ def as_corpus(documents: Any, name: str = "documents") -> Corpus:
     InvalidCountsError, InvalidArgumentError, InvalidTypeError
         As for :class:`Corpus`.
     """
-    return _from_any(documents, name)
-
-
-def _number_of_test_documents(test_size: float, n_documents: int) -> int:
-    whole = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
-    if whole:
-        n_test = int(test_size)
-    elif isinstance(test_size, (float, np.floating)) and 0 < test_size < 1:
-        n_test = int(np.ceil(test_size * n_documents))
-    else:
-        raise InvalidArgumentError(
-            f"{argument('test_size')} must be a number of documents (int) or a share in (0, 1) "
-            f"(float), got {test_size!r}"
-        )
-    if not 0 < n_test < n_documents:
-        raise InvalidArgumentError(
-            f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the test "
-            "part; leave at least one document in each part"
-        )
-    return n_test
-
-
-def _from_any(documents: Any, name: str) -> Corpus:
     if isinstance(documents, Corpus):
         return documents
-    if sources.is_anndata(documents):
-        return Corpus.from_anndata(documents)
-    if sources.is_tomotopy(documents):
-        return Corpus(*sources.tomotopy(documents))
-    frame = frames.frame_of(documents)
-    if frame is not None:
-        found = frames.documents_of(frame)
-        if found is not None:
-            return Corpus(*found)
-        documents = frame if frame is documents else frames.with_named_rows(frame)
-    documents, vocabulary, ids = unpack_frame(documents, name)
-    return Corpus._from_checked(checked_counts(documents, name), vocabulary, ids)
+    corpus = Corpus.__new__(Corpus)
+    corpus._fill(_source_of(documents, name))
+    return corpus
+
+
+def _source_of(documents: Any, name: str) -> Source:
+    """The parts of a corpus, from documents in any form."""
+    if isinstance(documents, Iterator):
+        documents = list(documents)
+    if isinstance(documents, Corpus):
+        return Source(*(getattr(documents, part) for part in Source._fields[:-1]))
+    if isinstance(documents, list) and documents and isinstance(documents[0], Corpus):
+        return _joined(documents, name)
+    return source_of(documents, name)
+
+
+def _joined(blocks: list[Any], name: str) -> Source:
+    """The documents of corpora over the same words, one after another."""
+    parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
+    first = parts[0]
+    for number, part in enumerate(parts):
+        is_same = part.n_words == first.n_words and (
+            (part.vocabulary is None) == (first.vocabulary is None)
+        )
+        if not (is_same and np.array_equal(part.vocabulary, first.vocabulary)):  # type: ignore[arg-type]
+            raise InvalidArgumentError(
+                f"block {number} of {name} has other words than the first; align it by "
+                "corpus.aligned_to(first.vocabulary)"
+            )
+    sizes = [part.exposure for part in parts]
+    ids = [part.ids for part in parts]
+    tables = [part.metadata for part in parts]
+    return Source(
+        sparse.vstack([part.counts for part in parts], format="csr"),
+        first.vocabulary,
+        np.concatenate(ids) if all(x is not None for x in ids) else None,  # type: ignore[arg-type]
+        np.concatenate(sizes) if all(x is not None for x in sizes) else None,  # type: ignore[arg-type]
+        joined_metadata(tables) if all(x is not None for x in tables) else None,
+    )
+
+
+def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
+    """The remedy where the labels fit the other axis."""
+    other = shape[0] if name == "vocabulary" else shape[1]
+    is_other = n_labels == other != shape[name == "vocabulary"]
+    return "; they fit the other axis: transpose the counts, transpose=True of a file" * is_other
 
 
 def _some(names: Sequence[object]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeAlias
 
@@ -158,33 +157,25 @@ def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     return exposure
 
 
-def unpack_frame(documents: Any, name: str) -> tuple[Any, Words | None, Words | None]:
-    """Values, words and ids of a pandas DataFrame; anything else comes back without the two."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(documents, pandas.DataFrame):
-        return documents, None, None
-    columns, index = documents.columns, documents.index
-    vocabulary = ids = None
-    if not isinstance(columns, pandas.RangeIndex):
-        vocabulary = checked_words([str(column) for column in columns])
-    if not index.equals(pandas.RangeIndex(len(documents))):
-        ids = checked_labels([str(label) for label in index], "ids")
-    for column, dtype in zip(columns, documents.dtypes, strict=True):
+def values_of_frame(frame: Any, name: str) -> Any:
+    """The counts of a pandas DataFrame as a sparse matrix or an array."""
+    import pandas
+
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
         if getattr(dtype, "kind", "O") not in _NUMERIC_KINDS + "Oc":
             raise InvalidTypeError(
-                f"column {column!r} of {name} holds {dtype}, not counts; "
-                f"leave it out or make it the index, and {_VECTORISE}"
+                f"column {column!r} of {name} holds {dtype}, not counts; leave it out, name it in "
+                f"metadata or make it the index, and {_VECTORISE}"
             )
     is_sparse = all(
-        isinstance(dtype, pandas.SparseDtype) and dtype.fill_value == 0
-        for dtype in documents.dtypes
+        isinstance(dtype, pandas.SparseDtype) and dtype.fill_value == 0 for dtype in frame.dtypes
     )
-    if is_sparse and documents.size:
-        return documents.sparse.to_coo(), vocabulary, ids
-    if not any(pandas.api.types.is_extension_array_dtype(dtype) for dtype in documents.dtypes):
-        return documents.to_numpy(), vocabulary, ids
+    if is_sparse and frame.size:
+        return frame.sparse.to_coo()
+    if not any(pandas.api.types.is_extension_array_dtype(dtype) for dtype in frame.dtypes):
+        return frame.to_numpy()
     try:
-        return documents.to_numpy(dtype=np.float64, na_value=np.nan), vocabulary, ids
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError, OverflowError) as error:
         raise _not_numbers(name, error) from error
 

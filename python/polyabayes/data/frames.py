@@ -1,52 +1,24 @@
-"""Tables whose rows are documents as text or tokens, or single counts, as counts."""
+"""Tables of pandas, polars, pyarrow and Hugging Face."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
-from polyabayes.data import sources
-from polyabayes.data.counts import checked_words
-from polyabayes.data.sources import Source
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidCountsError,
-    InvalidTypeError,
-    MissingDependencyError,
-)
+from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
+from polyabayes.data.labels import kind_of_strings
+from polyabayes.data.tables import Kind, Table
+from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LONG_COLUMNS = ("document", "word", "count")
-# Columns that hold texts and names by custom.
-_TEXT, _ID = "text", "id"
-# Rows that are looked at to tell a column of texts from one of names.
-_ROWS_LOOKED_AT = 100
-# Kinds of columns that hold numbers and times.
-_OTHER_KINDS = "biufcmM"
-
-
-class Texts(NamedTuple):
-    """The documents of a table, uncounted.
-
-    Attributes
-    ----------
-    documents : list of str, or list of sequences of str
-        Texts, or tokens.
-    ids : list of str or None
-        Names of the documents.
-    are_tokens : bool
-        Which of the two.
-    """
-
-    documents: list[Any]
-    ids: list[str] | None
-    are_tokens: bool
+_NUMERIC_KINDS = "biufc"
+_TIME_KINDS = "mM"
 
 
 def frame_of(table: Any) -> pd.DataFrame | None:
@@ -105,163 +77,75 @@ def _dataset_kind(table: Any) -> str:
     return ""
 
 
-def texts_of(table: Any, column: str | None = None) -> Texts | None:
-    """Documents of a table that holds them as texts or tokens; None for anything else.
+class FrameTable(Table):
+    """A data frame of pandas as a table; its index names the rows, unless it is the default one.
 
     Parameters
     ----------
-    table : DataFrame, polars or pyarrow table, Hugging Face dataset, or anything else
-        Its documents are the only column of token lists, else the column called ``text``, else the
-        only column of strings, if most of these hold spaces, as texts do and names do not. A column
-        ``id`` names them, else an index of pandas that is not the default one.
-    column : str, optional
-        The column of the documents.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such column, or if a document is missing.
-    InvalidTypeError
-        If the column holds neither texts nor tokens.
+    frame : DataFrame
+        The table.
+    title : str
+        What error messages call it.
     """
-    frame = frame_of(table)
-    if frame is None:
-        return None
-    if column is None:
-        column = _column_of(frame)
-        if column is None:
-            return None
-    elif column not in frame.columns:
-        known = ", ".join(repr(name) for name in frame.columns[:8])
-        raise InvalidArgumentError(f"the table has no column {column!r}; it has {known}")
-    kind = _kind_of(frame[column])
-    if not kind:
-        raise InvalidTypeError(
-            f"column {column!r} holds {frame[column].dtype}, neither texts nor lists of tokens"
-        )
-    missing = frame[column].isna().to_numpy()
-    if missing.any():
-        raise InvalidArgumentError(
-            f"row {int(np.argmax(missing))} has no document in column {column!r}: leave it out"
-        )
-    return Texts(frame[column].tolist(), _ids_of(frame), kind == "tokens")
+
+    def __init__(self, frame: pd.DataFrame, title: str = "the table") -> None:
+        self.frame, self.title = frame, title
+        self.names = checked_words([str(name) for name in frame.columns]).tolist()
+        self.has_headers = not hasattr(frame.columns, "step")
+        self.n_rows = len(frame)
+        is_default = frame.index.equals(frame.reset_index(drop=True).index)
+        self.row_names = None if is_default else [str(label) for label in frame.index]
+        self._column = {name: place for place, name in enumerate(self.names)}
+        self._kinds: dict[str, Kind] = {}
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds, by its type, else by its values."""
+        if name not in self._kinds:
+            self._kinds[name] = _kind_of(self._series(name))
+        return self._kinds[name]
+
+    def values(self, name: str) -> list[Any]:
+        """The values of a column, None where one is missing."""
+        series = self._series(name)
+        missing = series.isna().to_numpy()
+        values = series.tolist()
+        return [None if is_missing else x for x, is_missing in zip(values, missing, strict=True)]
+
+    def counts(self, names: Sequence[str]) -> CountMatrix:
+        """Columns of counts, checked."""
+        places = [self._column[name] for name in names]
+        is_all = len(places) == len(self.names)
+        chosen = self.frame if is_all else self.frame.iloc[:, places]
+        return checked_counts(values_of_frame(chosen, self.title), self.title)
+
+    def numbers(self, name: str) -> Any:
+        """A column of numbers."""
+        return self._series(name).to_numpy()
+
+    def place(self, row: int) -> str:
+        """The label of a row."""
+        return f"{self.frame.index.name or 'row'} {self.frame.index[row]}"
+
+    def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as they are."""
+        chosen = self.frame.iloc[:, [self._column[name] for name in names]]
+        return chosen.set_axis(list(names), axis=1)
+
+    def _series(self, name: str) -> pd.Series[Any]:
+        return self.frame.iloc[:, self._column[name]]
 
 
-def _column_of(frame: pd.DataFrame) -> str | None:
-    named = [
-        name
-        for name, dtype in frame.dtypes.items()
-        if getattr(dtype, "kind", "O") not in _OTHER_KINDS and name != _ID
-    ]
-    kinds = {name: _kind_of(frame[name]) for name in named}
-    tokens = [name for name, kind in kinds.items() if kind == "tokens"]
-    if len(tokens) == 1:
-        return tokens[0]  # type: ignore[return-value]
-    if kinds.get(_TEXT) == "text":
-        return _TEXT
-    strings = [name for name, kind in kinds.items() if kind == "text"]
-    if len(strings) != 1 or _is_long(frame):
-        return None
-    shown = frame[strings[0]].dropna().head(_ROWS_LOOKED_AT)
-    holds_spaces = [" " in text.strip() for text in shown]
-    return strings[0] if 2 * sum(holds_spaces) > len(holds_spaces) else None  # type: ignore[return-value]
-
-
-def _kind_of(column: Any) -> str:
-    """Whether a column holds texts, tokens or, as an empty string, neither."""
-    # Two columns of one name come as a frame.
-    if column.ndim != 1 or getattr(column.dtype, "kind", "O") in _OTHER_KINDS:
-        return ""
-    held = column.dropna().head(_ROWS_LOOKED_AT).tolist()
+def _kind_of(column: pd.Series[Any]) -> Kind:
+    dtype_kind = getattr(column.dtype, "kind", "O")
+    if dtype_kind in _NUMERIC_KINDS:
+        return "number"
+    held = [] if dtype_kind in _TIME_KINDS else column.dropna().tolist()
     if held and all(isinstance(value, str) for value in held):
-        return "text"
-    is_list = held and all(isinstance(value, (list, tuple, np.ndarray)) for value in held)
-    return "tokens" if is_list and all(isinstance(x, str) for row in held for x in row) else ""
-
-
-def _ids_of(frame: pd.DataFrame) -> list[str] | None:
-    if _ID in frame.columns:
-        return [str(label) for label in frame[_ID]]
-    is_default = frame.index.equals(frame.reset_index(drop=True).index)
-    return None if is_default else [str(label) for label in frame.index]
-
-
-def counted_texts(
-    found: Texts, vocabulary: Any = None, options: Mapping[str, Any] | None = None
-) -> Source:
-    """Count documents of a table; texts by scikit-learn's CountVectorizer.
-
-    Parameters
-    ----------
-    found : Texts
-        The documents.
-    vocabulary : sequence of str, optional
-        The words of the columns. Others are left out of texts, and refused among tokens.
-    options : mapping, optional
-        Options of CountVectorizer.
-    """
-    if found.are_tokens:
-        if options:
-            raise InvalidArgumentError(
-                f"{', '.join(options)}: options of texts, but the column holds lists of tokens"
-            )
-        counts, words, _ = sources.tokens(found.documents, vocabulary)
-        return Source(counts, words, found.ids)
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    words = None if vocabulary is None else checked_words(vocabulary).tolist()
-    try:
-        vectoriser = CountVectorizer(vocabulary=words, **(options or {}))
-        counts = vectoriser.fit_transform(found.documents)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"the words of the texts cannot be counted: {error}") from error
-    return Source(counts, [str(word) for word in vectoriser.get_feature_names_out()], found.ids)
-
-
-def documents_of(frame: pd.DataFrame) -> Source | None:
-    """Counts of a table of texts, of tokens, or of documents, words and counts.
-
-    Returns
-    -------
-    Source or None
-        None for tables of a row a document and a column a word.
-    """
-    found = texts_of(frame)
-    if found is not None:
-        return counted_texts(found)
-    return long_source(frame) if _is_long(frame) else None
-
-
-def _is_long(frame: pd.DataFrame) -> bool:
-    return set(frame.columns) == set(LONG_COLUMNS)
-
-
-def long_source(frame: pd.DataFrame) -> Source:
-    """Counts of a table with a row for each document, word and count; the words are sorted.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError
-        If an entry is missing, or a count is no number.
-    """
-    for column in LONG_COLUMNS:
-        missing = frame[column].isna().to_numpy()
-        if missing.any():
-            raise InvalidArgumentError(
-                f"row {int(np.argmax(missing)) + 1} of the table: no {column} is given"
-            )
-    rows, documents = frame["document"].factorize()
-    columns, words = frame["word"].factorize(sort=True)
-    counts = frame["count"].to_numpy()
-    if counts.dtype.kind not in "iuf":
-        raise InvalidCountsError(f"the column count holds {frame['count'].dtype}, not numbers")
-    matrix = sparse.coo_matrix((counts, (rows, columns)), shape=(len(documents), len(words)))
-    return Source(matrix, [str(word) for word in words], [str(label) for label in documents])
-
-
-def with_named_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table that came without an index, its first column of text as the names of the rows."""
-    first = frame.columns[0] if len(frame.columns) else None
-    if first is not None and frame[first].dtype.kind not in "biuf" and len(frame.columns) > 1:
-        return frame.set_index(first)
-    return frame
+        return kind_of_strings(held)
+    if held and all(isinstance(value, (list, tuple, np.ndarray)) for value in held):
+        are_tokens = all(isinstance(token, str) for row in held for token in row)
+        return "tokens" if are_tokens else "other"
+    if hasattr(column, "cat"):
+        return "name" if held else "other"
+    is_number = held and all(isinstance(value, (Real, np.bool_)) for value in held)
+    return "number" if is_number or not (held or dtype_kind in _TIME_KINDS) else "other"

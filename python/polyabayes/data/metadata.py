@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,12 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     index = None if ids is None else pandas.Index(ids, name="id")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
     return checked if index is None else checked.set_axis(index, axis=0)
+
+
+def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
+    """The rows of tables of the same columns, one table after another."""
+    joined: pd.DataFrame = import_pandas().concat(list(tables), ignore_index=True)
+    return joined
 
 
 def metadata_bytes(metadata: pd.DataFrame) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes.data.counts import Words, checked_counts, checked_words
@@ -17,11 +18,26 @@ _NAMES_SHOWN = 8
 
 
 class Source(NamedTuple):
-    """The parts of a corpus: counts, vocabulary and ids."""
+    """The parts of a corpus; `has_open_width` if there may be words beyond the last column."""
 
     counts: Any
-    vocabulary: Words | list[str] | None
-    ids: Words | list[str] | None
+    vocabulary: Words | list[str] | None = None
+    ids: Words | list[str] | None = None
+    exposure: Any = None
+    metadata: Any = None
+    has_open_width: bool = False
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """Counts, vocabulary, ids, exposure and metadata: the arguments of a Corpus."""
+        return self[:-1]
+
+    def rows(self, are_kept: NDArray[np.bool_]) -> Source:
+        """The documents for which the mask holds."""
+        ids = None if self.ids is None else np.asarray(self.ids, dtype=object)[are_kept]
+        exposure = None if self.exposure is None else self.exposure[are_kept]
+        metadata = None if self.metadata is None else self.metadata[are_kept]
+        return Source(self.counts[are_kept], self.vocabulary, ids, exposure, metadata)
 
 
 class _Rows:
@@ -75,9 +91,11 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
     rows.values = [1] * len(rows.columns)
     counts = rows.matrix(len(column_of))
     if fixed is not None:
-        return Source(counts, fixed, None)
+        return Source(counts, fixed)
+    if not column_of:
+        return Source(rows.matrix(1), has_open_width=True)
     words = sorted(column_of)
-    return Source(counts[:, [column_of[word] for word in words]], words, None)
+    return Source(counts[:, [column_of[word] for word in words]], words)
 
 
 def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
@@ -107,12 +125,12 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
         rows.end_row()
     n_words = 1 + max(rows.columns, default=-1)
     if dictionary is None:
-        return Source(rows.matrix(max(n_words, 1)), None, None)
+        return Source(rows.matrix(max(n_words, 1)), has_open_width=True)
     # A Dictionary makes its words by id when one is asked for, and lists them by keys().
     known = {int(key): str(dictionary[key]) for key in dictionary.keys()}  # noqa: SIM118
     n_words = max(n_words, 1 + max(known, default=-1))
     words = [known.get(column, f"#{column}") for column in range(n_words)]
-    return Source(rows.matrix(n_words), words, None)
+    return Source(rows.matrix(n_words), words)
 
 
 def is_anndata(value: Any) -> bool:
@@ -135,7 +153,7 @@ def _is_of(value: Any, package: str, kind: str) -> bool:
 def tomotopy(corpus: Any) -> Source:
     """Count the words of a corpus of tomotopy, whose uids name the documents."""
     documents = [(list(document), document.uid) for document in corpus]
-    counts, words, _ = tokens(text for text, _ in documents)
+    counts, words = tokens(text for text, _ in documents)[:2]
     ids = [str(uid) for _, uid in documents]
     return Source(counts, words, ids if all(uid for _, uid in documents) else None)
 
@@ -163,7 +181,8 @@ def anndata(data: Any, layer: str | None = None) -> Source:
         _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
     ]
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
-    return Source(counts, [str(name) for name in data.var_names], [str(i) for i in data.obs_names])
+    words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
+    return Source(counts, words, ids, metadata=data.obs if len(data.obs.columns) else None)
 
 
 def anndata_column(data: Any, name: str) -> Any:

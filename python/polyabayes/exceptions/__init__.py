@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BudgetExceededError",
     "CheckpointWarning",
+    "DataWarning",
     "EdgeWarning",
     "FileAccessError",
     "FileFormatError",
@@ -182,6 +183,10 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 class CheckpointWarning(PolyabayesWarning):
     """A checkpoint could not be written; the work goes on, the last good one stays."""
+
+
+class DataWarning(PolyabayesWarning):
+    """Data may not be what they are read as, or a part of them is left out."""
 
 
 class EdgeWarning(PolyabayesWarning):

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import Words, words_of
-from polyabayes.data.frames import texts_of
+from polyabayes.data.documents import texts_of
+from polyabayes.data.texts import checked_texts
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -230,7 +231,9 @@ def _counted(before: Any, documents: Any, name: str) -> Corpus:
     found = None if isinstance(documents, Corpus) else texts_of(documents)
     if found is None and not _are_raw(documents):
         return as_corpus(documents, name)
-    raw, ids = (documents, None) if found is None else (found.documents, found.ids)
+    raw, ids = (documents, None) if found is None else found
+    if isinstance(raw, (list, tuple)) and any(isinstance(text, str) for text in raw):
+        raw = checked_texts(raw)
     counts = as_corpus(before.transform(raw), name)
     return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()], ids)
 

@@ -13,6 +13,7 @@ from polyabayes.data.cells import checked_axes
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
+from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
 from polyabayes.io.docword import read_docword
 from polyabayes.io.exposures import resolve_exposure
 from polyabayes.io.ldac import read_ldac, write_ldac
@@ -20,16 +21,15 @@ from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrix_market import read_matrix_market, write_matrix_market
 from polyabayes.io.npz import read_npz, write_npz
 from polyabayes.io.svmlight import read_svmlight
-from polyabayes.io.tabular.csv_counts import read_csv
+from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
 from polyabayes.io.tabular.factor_tables import (
     read_factor_csv,
     read_factor_parquet,
     write_factor_csv,
 )
-from polyabayes.io.tabular.parquet import read_parquet
 from polyabayes.io.tensors.npz import read_tensor_npz, write_tensor_npz
-from polyabayes.io.tensors.tns import read_tns, write_tns
-from polyabayes.io.text import read_text
+from polyabayes.io.tensors.tns import read_tns, read_tns_corpus, write_tns
+from polyabayes.io.text import read_text, refuse_tables
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 
 __all__ = ["read_corpus", "read_tensor", "write_corpus", "write_tensor"]
@@ -43,7 +43,11 @@ _READERS: dict[str, Callable[..., Corpus]] = {
     "svmlight": read_svmlight,
     "docword": read_docword,
     "csv": read_csv,
+    "tns": read_tns_corpus,
     "parquet": read_parquet,
+    "jsonl": read_json_lines,
+    "h5ad": read_h5ad,
+    "10x": read_10x,
     "text": read_text,
     "mallet": read_mallet,
 }
@@ -68,10 +72,17 @@ _FORMAT_OF_SUFFIX = {
     ".dat": "ldac",
     ".lda-c": "ldac",
     ".mtx": "mtx",
+    ".mm": "mtx",
     ".npz": "npz",
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".all": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".h5ad": "h5ad",
     ".parquet": "parquet",
     ".txt": "text",
     ".mallet": "mallet",
@@ -85,9 +96,26 @@ def read_corpus(
     vocabulary: VocabularyLike | None = None,
     exposure: Any = None,
     format: str | None = None,  # noqa: A002
+    encoding: str | None = None,
+    text: str | None = None,
+    ids: str | None = None,
+    document: str | None = None,
+    word: str | None = None,
+    count: str | None = None,
+    metadata: Sequence[str] | None = None,
+    sep: str | None = None,
+    columns: Sequence[str] | None = None,
+    transpose: bool = False,
+    layout: str | None = None,
+    layer: str | None = None,
+    stop_words: str | Sequence[str] | None = None,
+    min_df: float | None = None,
+    max_df: float | None = None,
+    stem: str | None = None,
+    on_empty: str | None = None,
     **options: Any,
 ) -> Corpus:
-    """Read a corpus from a file or a folder.
+    r"""Read a corpus from a file or a folder.
 
     Parameters
     ----------
@@ -96,16 +124,20 @@ def read_corpus(
 
         ========================================  ==============================================
         ``.ldac``, ``.dat``, ``.lda-c``           LDA-C: ``M id:count ...``, ids counted from 0
-        ``.mtx``                                  Matrix Market
+        ``.mtx``, ``.mm``                         Matrix Market
         ``.npz``                                  :func:`write_corpus`, ``scipy.sparse.save_npz``
         ``.svmlight``, ``.libsvm``                svmlight; its labels are left out
         ``docword*.txt``                          UCI bag of words
-        ``.csv``, ``.parquet``                    a row a document, or columns document, word
-                                                  and count
+        ``.tns``                                  FROSTT, of two axes: documents and words
+        ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row a document and a
+        ``.parquet``, ``.jsonl``                  column a word; or columns of documents, words
+                                                  and counts
+        ``.h5ad``                                 AnnData: cells and genes
         ``.txt``                                  text, one document a line
         ``.mallet``                               text that MALLET imports (``name label text`` on
                                                   each line), or prints of imported instances
-        a folder                                  text, one document a ``.txt`` file
+        a folder                                  of 10x Genomics; or text, one document a ``.txt``
+                                                  file
         ========================================  ==============================================
 
         Any file may be gzipped, its name then ends in ``.gz``. ``"-"`` reads LDA-C from
@@ -114,17 +146,53 @@ def read_corpus(
         The words, as a file with one word a line or as a sequence. For formats that hold the
         words themselves, it is the order of columns wanted.
     exposure : str, path, float or array of shape (n_documents,), optional
-        Known sizes of the documents, which multiply their Poisson rates: a column of a ``.csv`` or
-        ``.parquet`` table, or else a text file with one number a line, or the numbers. In place of
-        those that a ``.npz`` file may hold.
+        Known sizes of the documents, which multiply their Poisson rates: a column of a table, or
+        else a text file with one number a line, or the numbers. In place of those that a ``.npz``
+        file may hold.
     format : str, optional
         The format, where the name does not tell: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
-        ``"docword"``, ``"csv"``, ``"parquet"``, ``"text"`` or ``"mallet"``.
+        ``"docword"``, ``"tns"``, ``"csv"``, ``"parquet"``, ``"jsonl"``, ``"h5ad"``, ``"text"``,
+        ``"mallet"`` or ``"10x"``.
+    encoding : str, default="utf-8"
+        Encoding of texts, tables and of the vocabulary.
+    text : str, optional
+        Tables: the column of texts. By default the only one of token lists, else the one called
+        ``text``, else the only one whose values are several words. All other columns become the
+        metadata.
+    ids : str, optional
+        Tables: the column of the names of documents. By default one that is called ``id`` or the
+        like, and the first of a table of counts if it holds no numbers.
+    document, word, count : str, optional
+        Tables with a row a count: the columns of documents, of words and of counts, if they are
+        not called so. Without a column of counts each row counts once. For 10x Genomics `word` is
+        ``"id"`` or ``"name"`` of the features.
+    metadata : sequence of str, optional
+        Tables of counts: the columns that are no words, but properties of the documents.
+    sep : str, optional
+        Delimited files: the character between two fields; by default the one of ``, ; |`` and
+        tab that the header has most of.
+    columns : sequence of str, optional
+        Delimited files: names of the columns of a file without a header.
+    transpose : bool, default=False
+        Matrix Market and tables of counts: whether the rows are words and the columns documents.
+    layout : str, optional
+        Tables of counts: ``"wide"``, a row a document, or ``"long"``, a row a count; MALLET:
+        ``"lines"``, ``"printed"``, ``"matrix"`` or ``"svmlight"``. By default told by the content.
+    layer : str, optional
+        ``.h5ad``: the layer of counts; by default ``X``.
+    stop_words : str or sequence of str, optional
+        Texts: words to leave out, or the language of a list, as ``"english"``.
+    min_df, max_df : int or float, optional
+        Texts: the least and the largest number of documents with a word; floats are shares.
+    stem : str, optional
+        Texts: language of the Snowball stemmer, as ``"english"``; it needs the extra ``stem``.
+    on_empty : {"raise", "drop", "keep"}, optional
+        Texts: what to do about documents without words. By default they are kept, but missing
+        values of a table are refused.
     **options
-        Options of the format: ``n_words`` (ldac, svmlight), ``transpose`` (mtx),
-        ``zero_based`` (svmlight), ``layout`` (csv, parquet, mallet), ``encoding``, ``stem`` and
-        those of scikit-learn's ``CountVectorizer`` (text, mallet), ``sep``, ``quotechar``,
-        ``encoding`` and ``skiprows`` (csv).
+        Options of the format: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
+        ``quotechar`` and ``skiprows`` (csv), and those of scikit-learn's ``CountVectorizer``, as
+        ``ngram_range`` (texts).
 
     Returns
     -------
@@ -143,23 +211,53 @@ def read_corpus(
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
 
+    Warns
+    -----
+    DataWarning
+        If a column may be something else than it is read as, or if documents are left out.
+
     Examples
     --------
     >>> import polyabayes as pb
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "two.ldac"
-    ...     pb.write_corpus([[1, 0, 0, 2], [0, 4, 0, 0]], file)
-    ...     pb.read_corpus(file)
-    <Corpus: 2 documents, 4 words, 7 tokens>
+    ...     file = Path(folder) / "reviews.csv"
+    ...     _ = file.write_text("id,review,stars\na,An urn of balls,5\nb,Balls again,1\n")
+    ...     corpus = pb.read_corpus(file, text="review", stop_words=["an", "of"])
+    >>> corpus.vocabulary.tolist(), corpus.metadata["stars"].tolist()
+    (['again', 'balls', 'urn'], [5, 1])
     """
     path = checked_path(path)
+    named = {
+        "text": text,
+        "ids": ids,
+        "document": document,
+        "word": word,
+        "count": count,
+        "metadata": metadata,
+        "sep": sep,
+        "columns": columns,
+        "transpose": transpose or None,
+        "layout": layout,
+        "layer": layer,
+        "stop_words": stop_words,
+        "min_df": min_df,
+        "max_df": max_df,
+        "stem": stem,
+        "on_empty": on_empty,
+    }
+    options.update({name: value for name, value in named.items() if value is not None})
+    if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):
+        options["encoding"] = encoding
     reader = _reader(path, format, _READERS, "ldac", options)
-    is_table = reader in (read_csv, read_parquet)
+    if encoding is not None and "encoding" in inspect.signature(reader).parameters:
+        options["encoding"] = encoding
+    words = resolve_vocabulary(vocabulary, encoding or "utf-8")
+    is_table = reader in (read_csv, read_parquet, read_json_lines)
     if is_table and isinstance(exposure, str) and not Path(exposure).is_file():
-        return reader(path, resolve_vocabulary(vocabulary), exposure=exposure, **options)
-    corpus = reader(path, resolve_vocabulary(vocabulary), **options)
+        return reader(path, words, exposure=exposure, **options)
+    corpus = reader(path, words, **options)
     return corpus if exposure is None else corpus.with_exposure(resolve_exposure(exposure))
 
 
@@ -208,6 +306,10 @@ def read_tensor(
     axes: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002
+    counts: str | None = None,
+    sep: str | None = None,
+    columns: Sequence[str] | None = None,
+    encoding: str | None = None,
     **options: Any,
 ) -> CountTensor:
     """Read a count tensor from a file.
@@ -222,7 +324,7 @@ def read_tensor(
                                                   sizes and labels of the axes are in the file
                                                   of the same name that ends in ``.modes.json``
         ``.npz``                                  :func:`write_tensor`
-        ``.csv``, ``.parquet``                    a column an axis, and perhaps one of counts
+        ``.csv``, ``.tsv``, ``.parquet``          a column an axis, and perhaps one of counts
         ========================================  ==============================================
 
         Any file may be gzipped, its name then ends in ``.gz``. ``"-"`` reads FROSTT from
@@ -232,10 +334,19 @@ def read_tensor(
         in place of those in the file.
     format : {"tns", "npz", "csv", "parquet"}, optional
         The format, where the name does not tell.
+    counts : str, optional
+        Tables: the column of counts. By default one that is called ``count``, ``freq`` or the like,
+        or ``n`` or ``value`` if no two rows have the same levels; else each row counts once.
+    sep : str, optional
+        Delimited files: the character between two fields; by default the one of ``, ; |`` and
+        tab that the header has most of.
+    columns : sequence of str, optional
+        Delimited files: names of the columns of a file without a header.
+    encoding : str, default="utf-8"
+        Encoding of a delimited file.
     **options
         Options of the format: ``shape`` (tns), the sizes of the axes where no file tells;
-        ``counts`` (csv, parquet), the column of counts if it is not called ``count``; ``sep``,
-        ``quotechar``, ``encoding`` and ``skiprows`` (csv).
+        ``quotechar`` and ``skiprows`` (csv).
 
     Returns
     -------
@@ -253,6 +364,11 @@ def read_tensor(
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
 
+    Warns
+    -----
+    DataWarning
+        If a column that may hold the counts is left out.
+
     Examples
     --------
     >>> import polyabayes as pb
@@ -266,6 +382,8 @@ def read_tensor(
     """
     path = checked_path(path)
     names = None if axes is None else checked_axes(axes)
+    named = {"counts": counts, "sep": sep, "columns": columns, "encoding": encoding}
+    options.update({name: value for name, value in named.items() if value is not None})
     reader = _reader(path, format, _TENSOR_READERS, "tns", options)
     return reader(path, names, **options)
 
@@ -321,7 +439,10 @@ def _reader(
             raise FileAccessError(f"{path} does not exist")
         if path.is_dir() and "text" not in readers:
             raise FileAccessError(f"cannot read {path}: it is a folder")
-    name = name or (piped if path == STANDARD_INPUT else _format_of(path, list(readers)))
+    if name is None:
+        name = piped if path == STANDARD_INPUT else _format_of(path, list(readers))
+        if name == "text" and not path.is_dir():
+            refuse_tables(path)
     if name not in readers:
         raise InvalidArgumentError(
             _other_reader(path, name) or f"unknown format {name!r}; known are {', '.join(readers)}"
@@ -360,7 +481,7 @@ def _writer(path: Path, writers: dict[str, Callable[[T, Path], None]]) -> Callab
 
 def _format_of(path: Path, known: list[str]) -> str:
     if path.is_dir():
-        return "text"
+        return "text" if matrix_of_folder(path) is None else "10x"
     name = path.name.removesuffix(".gz")
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"

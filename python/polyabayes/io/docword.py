@@ -12,7 +12,7 @@ from polyabayes._support.files import line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import is_number, parse_integer_lines
+from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
 
 _N_HEADER_LINES = 3
 
@@ -78,22 +78,19 @@ def _header(path: Path, lines: list[bytes]) -> list[int]:
 
 def _table(path: Path, first_line: int, body: bytes, header: list[int]) -> NDArray[np.int64]:
     """Document, word and count of each line, shape (n_lines, 3)."""
-    parsed = parse_integer_lines(body)
-    if parsed is not None and not parsed.after_colon.any() and (parsed.per_line == 3).all():
-        table = parsed.values.reshape(-1, 3)
-        limits = np.array([header[0], header[1], MAX_COUNT])
-        if ((table >= 1) & (table <= limits)).all():
-            return table
+    table = parse_counts(body, 3, with_counts=True)
+    if table is not None and ((table >= 1) & (table <= [*header[:2], MAX_COUNT])).all():
+        return table
     for number, line in enumerate(body.split(b"\n"), start=first_line):
-        fields = line.split()
-        if len(fields) != 3 or not all(map(is_number, fields)):
+        fields = line.decode("utf-8", "replace").split()
+        if len(fields) != 3 or not all(map(is_number, fields[:2])):
             reason = "is not 'document word count'"
         elif not 1 <= int(fields[0]) <= header[0]:
             reason = f"names a document outside of 1 to {header[0]}"
         elif not 1 <= int(fields[1]) <= header[1]:
             reason = f"names a word outside of 1 to {header[1]}"
-        elif not 1 <= int(fields[2]) <= MAX_COUNT:
-            reason = f"has a count outside of 1 to {MAX_COUNT}"
+        elif count_mistake(fields[2]) or not whole_count(fields[2]):
+            reason = f"has a count that is no whole number from 1 to {MAX_COUNT}"
         else:
             continue
         text = line.decode("utf-8", "replace").strip()

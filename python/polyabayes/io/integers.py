@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ _MOST_SHOWN = 40
 _BLANK = ord(" ")
 _ALLOWED = b"0123456789: \t\r\n"
 _DECIMAL = b"0123456789+-.eE \t\r\n"
-_DIGITS = b"0123456789\n"
 _COLON, _NEWLINE, _ZERO, _NINE = b":\n09"
 
 
@@ -127,70 +125,6 @@ def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.i
     if table is None or (with_counts and (table[:, -1] > MAX_COUNT).any()):
         return None
     return table
-
-
-def parse_fields(block: bytes, width: int, sep: bytes) -> NDArray[np.int64] | None:
-    """Parse lines of `width` counts with one separator between two of them.
-
-    Parameters
-    ----------
-    block : bytes
-        Whole lines, none of them blank.
-    width : int
-        Counts on every line.
-    sep : bytes
-        The character between two counts.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_lines, width), or None
-        None if a line is anything else, or a count is no whole number from 0 to 2**32 - 1.
-    """
-    counts: NDArray[Any] | None = _whole_fields(block, width, sep)
-    if counts is None and b"." in block:
-        # Floats that are whole, as most programs write them.
-        whole = block.replace(b".0" + sep, sep).replace(b".0\n", b"\n").removesuffix(b".0")
-        counts = _whole_fields(whole, width, sep)
-    if counts is not None:
-        return None if (counts > MAX_COUNT).any() else counts
-    if block.translate(None, _DECIMAL + sep):
-        return None
-    rows = [line.split(sep) for line in block.split(b"\n")]
-    if any(len(row) != width for row in rows):
-        return None
-    try:
-        counts = np.array([float(field) for row in rows for field in row]).reshape(-1, width)
-    except ValueError:
-        return None
-    if not ((counts >= 0) & (counts <= MAX_COUNT) & (counts == np.floor(counts))).all():
-        return None
-    return counts.astype(np.int64)
-
-
-def fields_per_line(block: bytes, sep: bytes) -> NDArray[np.int64]:
-    """How many fields each line has, blank lines one.
-
-    Parameters
-    ----------
-    block : bytes
-        Whole lines.
-    sep : bytes
-        The character between two fields.
-    """
-    text = np.frombuffer(block + b"\n", dtype=np.uint8)
-    ends = np.searchsorted(np.flatnonzero(text == ord(sep)), np.flatnonzero(text == _NEWLINE))
-    return np.diff(ends, prepend=0) + 1
-
-
-def _whole_fields(block: bytes, width: int, sep: bytes) -> NDArray[np.int64] | None:
-    """As :func:`parse_fields`, where all counts are written by digits only."""
-    if block.translate(None, _DIGITS + sep):
-        return None
-    lines = parse_integer_lines(block.translate(bytes.maketrans(sep, b" ")))
-    n_fields = block.count(sep) + block.count(b"\n") + 1
-    if lines is None or len(lines.values) != n_fields or not (lines.per_line == width).all():
-        return None
-    return lines.values.reshape(-1, width)
 
 
 def _parse_decimals(block: bytes, width: int) -> NDArray[np.int64] | None:

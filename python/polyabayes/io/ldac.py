@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
+_POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
 _MAX_ID = 2**31 - 2
 
 # Bytes of a block where memory is short: its numbers take some twenty times as much.
@@ -133,6 +135,8 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
 
 def _parse(block: bytes, limit: int) -> _Rows | None:
     """The documents of some lines, or None if one is malformed."""
+    # Floats that are whole, as some programs write them.
+    block = _POINT_ZERO.sub(b"", block) if b"." in block else block
     lines = parse_integer_lines(block)
     if lines is None or not (lines.per_line % 2 == 1).all():
         return None
@@ -169,6 +173,7 @@ def _line_error(line: str, limit: int) -> str | None:
         return f"{head!r} is not a number of words; a line is 'M id:count id:count ...'"
     for pair in pairs:
         word, colon, count = pair.partition(":")
+        count = _POINT_ZERO.sub(b"", count.encode()).decode()
         if not (colon and is_number(word) and is_number(count.removeprefix("-"))):
             return f"{pair!r} is not an id:count pair; a line is 'M id:count id:count ...'"
         if not 1 <= int(count) <= MAX_COUNT:

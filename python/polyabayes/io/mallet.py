@@ -15,7 +15,8 @@ from polyabayes._support.files import content_of, open_binary, read_lines, readi
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.text import count_texts
+from polyabayes.io.integers import count_mistake, whole_count
+from polyabayes.io.text import corpus_of_texts
 from polyabayes.io.vocabularies import with_vocabulary
 
 Layout = Literal["auto", "lines", "printed", "matrix", "svmlight"]
@@ -64,8 +65,8 @@ def read_mallet(
     **options
         For lines: those of ``sklearn.feature_extraction.text.CountVectorizer``, and ``stem``. As in
         MALLET, texts are lower-cased and ``token_pattern`` is ``\p{L}[\p{L}\p{P}]+\p{L}``; files
-        imported by ``--token-regex '\S+'`` want ``token_pattern=r"\S+"``, and those imported by
-        ``--remove-stopwords`` its list as ``stop_words``.
+        imported by ``--token-regex '\S+'`` want ``token_pattern=r"(?a:\S+)"``, and those imported
+        by ``--remove-stopwords`` its list as ``stop_words``.
 
     Returns
     -------
@@ -138,8 +139,8 @@ def _from_lines(
     texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:
         options = {"token_pattern": _token_pattern(texts), **options}
-    stem = options.pop("stem", None)
-    return count_texts(path, [match[_NAME] for match in parts], texts, vocabulary, stem, options)
+    names = [match[_NAME] for match in parts]
+    return corpus_of_texts(path, names, texts, vocabulary, options.pop("on_empty", None), options)
 
 
 def _token_pattern(texts: Iterable[str]) -> str:
@@ -164,7 +165,7 @@ def _from_printed(path: Path, lines: list[str]) -> Iterator[Document]:
         if found is None:
             raise _damaged(path, number, "nothing that MALLET prints")
         first = number + text.count("\n", place, max(found.start(2), place))
-        rows = (found[2] or "").splitlines()
+        rows = (found[2] or "").split("\n")[:-1]
         yield found[1], [_entry(path, first + ix, ix, row) for ix, row in enumerate(rows)]
         place, number = found.end(), number + found[0].count("\n")
 
@@ -172,12 +173,20 @@ def _from_printed(path: Path, lines: list[str]) -> Iterator[Document]:
 def _entry(path: Path, number: int, position: int, row: str) -> tuple[str, int]:
     """A token at its position, or a word and its count."""
     token, word = _TOKEN.match(row), _WORD.match(row)
-    if token is not None and int(token[1]) == position:
+    if token is not None and token[1] == str(position):
         return token[2], 1
     if word is None:
         told = "neither 'position: word (index)' nor 'word(index)=count' of MALLET"
         raise _damaged(path, number, told)
-    return word[1], int(word[2])
+    return word[1], _count(path, number, word[2])
+
+
+def _count(path: Path, number: int, text: str) -> int:
+    """A count from its digits; those of thousands of digits are not made integers."""
+    mistake = count_mistake(text)
+    if mistake:
+        raise FileFormatError(f"{path}, line {number:,}: {mistake}")
+    return whole_count(text)
 
 
 def _from_matrix(path: Path, lines: list[str]) -> Iterator[Document]:
@@ -190,7 +199,7 @@ def _from_matrix(path: Path, lines: list[str]) -> Iterator[Document]:
             yield (
                 vector[1],
                 [
-                    (_without_index(word), int(n))
+                    (_without_index(word), _count(path, number, n))
                     for word, n in zip(fields[::2], fields[1::2], strict=True)
                 ],
             )
@@ -211,7 +220,7 @@ def _from_svmlight(path: Path, lines: list[str]) -> Iterator[Document]:
         found = _SVMLIGHT.match(line)
         if found is not None:
             pairs = (field.rpartition(":") for field in found[2].split())
-            yield "", [(word, int(count.partition(".")[0])) for word, _, count in pairs]
+            yield "", [(word, _count(path, number, count)) for word, _, count in pairs]
         elif line.strip():
             raise _damaged(path, number, "no 'label word:count word:count ...'")
 

@@ -1,23 +1,25 @@
-"""Raw text, counted by scikit-learn's CountVectorizer and stemmed by PyStemmer."""
+"""Raw text: files with a document a line, and folders with a document a file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polyabayes._support.files import read_lines, reading
+from polyabayes._support.files import content_of, line_blocks, read_lines, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-    MissingDependencyError,
-)
+from polyabayes.data.documents import without_empty
+from polyabayes.data.sources import Source
+from polyabayes.data.texts import check_text_options, checked_on_empty, count_texts
+from polyabayes.exceptions import FileAccessError, FileFormatError, argument
+from polyabayes.io.integers import is_number
+from polyabayes.io.tabular.delimited import separator_of
 
-Analyzer = Callable[[str], list[str]]
+_SUFFIX = ".txt"
+_HIDDEN = "."
+_BYTES_LOOKED_AT = 1 << 16
+_LINES_LOOKED_AT = 20
 
 
 def read_text(
@@ -25,7 +27,7 @@ def read_text(
     vocabulary: Words | None = None,
     *,
     encoding: str = "utf-8",
-    stem: str | None = None,
+    on_empty: str | None = None,
     **options: Any,
 ) -> Corpus:
     """Count the words of a text file with a document a line, or of a folder of text files.
@@ -34,51 +36,81 @@ def read_text(
     ----------
     path : Path
         A file, plain or gzipped, of which each line is a document; or a folder of which each
-        ``.txt`` file, at any depth, is one, with its relative path as its id.
+        ``.txt`` file, at any depth, is one, with its relative path as its id. What begins with a
+        dot is left out.
     vocabulary : ndarray of str, shape (n_words,), optional
         The words to count; all others are left out.
     encoding : str, default="utf-8"
         Encoding of the text.
-    stem : str, optional
-        Language of the Snowball stemmer, such as "english"; needs the extra ``stem``. Words
-        are stemmed after stop words are dropped and before they make n-grams.
+    on_empty : {"raise", "drop", "keep"}, optional
+        What to do about documents without words; they are kept by default.
     **options
-        Passed to ``sklearn.feature_extraction.text.CountVectorizer``: ``lowercase``,
-        ``stop_words``, ``min_df``, ``max_df``, ``token_pattern``, ``ngram_range``, ...
+        ``stem``, the language of the Snowball stemmer, such as "english" (words are stemmed after
+        stop words are dropped and before they make n-grams), and those of scikit-learn's
+        ``CountVectorizer``: ``lowercase``, ``stop_words``, ``min_df``, ``max_df``,
+        ``token_pattern``, ``ngram_range``, ...
 
     Returns
     -------
     Corpus
         Documents in order of the lines or sorted paths; words sorted.
     """
-    if path.is_dir():
-        ids, texts = _read_folder(path, encoding)
-    else:
-        ids, texts = None, read_lines(path, encoding)
+    ids, texts = _read_folder(path, encoding) if path.is_dir() else (None, [])
+    if ids is None:
+        texts = read_lines(path, encoding)
     if not texts:
         kind = "no .txt file, so it holds no documents" if path.is_dir() else "no documents"
         raise FileFormatError(f"{path} holds {kind}")
-    return count_texts(path, ids, texts, vocabulary, stem, options)
+    return corpus_of_texts(path, ids, texts, vocabulary, on_empty, options)
 
 
-def count_texts(
+def refuse_tables(path: Path) -> None:
+    """Refuse a table that is called a text: the first lines are of as many numbers or tabs.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is one; the message says how to read it as a table, or as text.
+    """
+    block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
+    lines = [line for line in block.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
+    head, body = lines[:1], lines[1:_LINES_LOOKED_AT]
+    if not body:
+        return
+    sep = separator_of(head[0])
+    rows = [line.split(sep) for line in lines[:_LINES_LOOKED_AT]]
+    n_fields = len(rows[0])
+    is_even = n_fields > 1 and all(len(row) == n_fields for row in rows)
+    are_counts = is_even and all(is_number(x.strip()) for row in rows[1:] for x in row[1:])
+    if not (are_counts or (is_even and sep == "\t")):
+        return
+    options = [argument("format", "csv")]
+    if all(is_number(field) for field in rows[0]):
+        options.append(argument("columns", ["document", "word", "count"][:n_fields]))
+    raise FileFormatError(
+        f"{path} looks like a table of {n_fields} columns, not like text: read it as a table by "
+        f"{', '.join(options)}, or as text by {argument('format', 'text')}"
+    )
+
+
+def corpus_of_texts(
     path: Path,
     ids: list[str] | None,
     texts: list[str],
     vocabulary: Words | None,
-    stem: str | None,
+    on_empty: str | None,
     options: dict[str, Any],
 ) -> Corpus:
-    """Count the words of texts that stand in a file."""
-    words = None if vocabulary is None else vocabulary.tolist()
-    vectorizer = _vectorizer(words, stem, options)
-    try:
-        counts = vectorizer.fit_transform(texts)
-    except ValueError as error:
-        if isinstance(error, TypeError):
-            raise InvalidArgumentError(f"a text option is not valid: {error}") from error
-        raise FileFormatError(f"{path}: the words cannot be counted: {error}") from error
-    return Corpus(counts, vectorizer.get_feature_names_out(), ids)
+    """Count the words of texts that stand in a file or folder."""
+    checked_on_empty(on_empty)
+    check_text_options(options)
+
+    def place(row: int) -> str:
+        return f"line {row + 1}" if ids is None else repr(ids[row])
+
+    with content_of(path):
+        found = Source(*count_texts(texts, vocabulary, options), ids)
+        return Corpus(*without_empty(found, on_empty, place).parts)
 
 
 def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
@@ -87,57 +119,14 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
 
     found = {}
     with reading(folder):
-        for parent, _, names in os.walk(folder, onerror=refuse):
-            paths = (Path(parent, name) for name in names if name.endswith(".txt"))
-            found.update({path.relative_to(folder).as_posix(): path for path in paths})
+        for parent, folders, names in os.walk(folder, onerror=refuse):
+            folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+            for name in names:
+                if name.lower().endswith(_SUFFIX) and not name.startswith(_HIDDEN):
+                    path = Path(parent, name)
+                    found[path.relative_to(folder).as_posix()] = path
     for name, path in found.items():
         if not path.is_file():
             raise FileAccessError(f"cannot read {folder}: {name} is not a file of text")
     ids = sorted(found)
     return ids, ["\n".join(read_lines(found[name], encoding)) for name in ids]
-
-
-def _vectorizer(words: list[str] | None, stem: str | None, options: dict[str, Any]) -> Any:
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    try:
-        vectorizer = CountVectorizer(vocabulary=words, **options)
-        if stem is not None:
-            analyzer = _stemming_analyzer(stem, options)
-            vectorizer.set_params(analyzer=analyzer, token_pattern=None, stop_words=None)
-            vectorizer.set_params(ngram_range=(1, 1))
-    except TypeError as error:
-        raise InvalidArgumentError(f"unknown text option: {error}") from error
-    return vectorizer
-
-
-def _stemming_analyzer(language: str, options: dict[str, Any]) -> Analyzer:
-    try:
-        import Stemmer
-    except ImportError as error:
-        raise MissingDependencyError(
-            "stemming needs PyStemmer; install it with: pip install 'polyabayes[stem]'"
-        ) from error
-    try:
-        stemmer = Stemmer.Stemmer(language)
-    except KeyError as error:
-        raise InvalidArgumentError(
-            f"stem={language!r} is not a language of PyStemmer; "
-            f"it knows {', '.join(Stemmer.algorithms())}"
-        ) from error
-    if options.get("analyzer", "word") != "word":
-        raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    shortest, longest = options.get("ngram_range", (1, 1))
-    words_of: Analyzer = CountVectorizer(**{**options, "ngram_range": (1, 1)}).build_analyzer()
-
-    def analyze(text: str) -> list[str]:
-        stems = stemmer.stemWords(words_of(text))
-        return [
-            " ".join(stems[start : start + length])
-            for length in range(shortest, longest + 1)
-            for start in range(len(stems) - length + 1)
-        ]
-
-    return analyze

@@ -15,17 +15,24 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words, checked_words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 
+_TABBED = ".tsv"
+
 VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[Any]"
 
 
-def resolve_vocabulary(vocabulary: VocabularyLike | None) -> Words | None:
-    """Words of a vocabulary given as a file with one word a line, or as a sequence."""
+def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8") -> Words | None:
+    """Words of a vocabulary given as a file with one word a line, or as a sequence.
+
+    Of a ``.tsv`` file, as the ``features.tsv`` of 10x Genomics, the first column is taken.
+    """
     if vocabulary is None:
         return None
     if not isinstance(vocabulary, (str, os.PathLike)):
         return checked_words(vocabulary)
     path = Path(vocabulary)
-    words = read_lines(path)
+    words = read_lines(path, encoding)
+    if Path(path.name.removesuffix(".gz")).suffix.lower() == _TABBED:
+        words = [line.partition("\t")[0] for line in words]
     while words and not words[-1].strip():
         words.pop()
     if not words:

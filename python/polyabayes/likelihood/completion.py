@@ -127,7 +127,7 @@ def split_tokens(
     for data in (counts.data - taken, taken):
         part = sparse.csr_matrix((data, counts.indices, counts.indptr), counts.shape, copy=True)
         part.eliminate_zeros()
-        parts.append(Corpus(part, corpus.vocabulary, corpus.ids, corpus.exposure, corpus.metadata))
+        parts.append(corpus._replaced(counts=part))
     return parts[0], parts[1]
 
 

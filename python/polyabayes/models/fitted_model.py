@@ -445,7 +445,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
         """The documents over the model's vocabulary, and the number of tokens dropped."""
         self._check_fitted()
-        corpus = read_documents([self], documents, name)
+        corpus = read_documents([self], documents, name)._widened_to(self.n_features_in_)
         policy = checks.choice("unseen", unseen, ("raise", "drop"))
         if corpus.vocabulary is not None and self.vocabulary_ is not None:
             return corpus.aligned_to(self.vocabulary_, policy)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+import polyabayes as pb
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 from polyabayes.io import read_corpus, write_corpus
@@ -165,7 +166,8 @@ def test_index_outside_of_a_sparse_matrix_is_refused():
         (pd.DataFrame(), InvalidArgumentError, r"0 sample\(s\)"),
         (DENSE * 1j, InvalidArgumentError, "Complex data not supported"),
         (sparse.csr_matrix(DENSE * 1j), InvalidArgumentError, "Complex data not supported"),
-        (["one text", "another"], InvalidTypeError, "read_corpus"),
+        (["one text", None], InvalidTypeError, "document 1 is None, not a text"),
+        (["one text", 2.5], InvalidTypeError, "document 1 is 2.5, not a text"),
         (np.array([["a"]], dtype=object), InvalidTypeError, "could not convert string"),
         (
             np.array([[{"a": 1}]], dtype=object),
@@ -175,7 +177,8 @@ def test_index_outside_of_a_sparse_matrix_is_refused():
         ([[1, 2], [3]], InvalidTypeError, "Corpus.from_documents"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), InvalidTypeError, "datetime64"),
         (object(), InvalidTypeError, "object"),
-        (pd.DataFrame({"a": ["x"], "b": [1]}), InvalidTypeError, "'?x'?"),
+        (pd.DataFrame({"a": ["x"], "b": [1], "c": ["y"]}), InvalidTypeError, "'?y'?"),
+        (pd.DataFrame({"a": ["x"]}), InvalidArgumentError, "no column of counts, but 'a'"),
         (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), InvalidTypeError, "'when'"),
     ],
 )
@@ -428,3 +431,112 @@ def test_metadata_survives_a_file(tmp_path):
 def test_metadata_must_fit(metadata, error, says):
     with pytest.raises(error, match=says):
         Corpus(DENSE, metadata=metadata)
+
+
+def test_documents_by_name_and_one_by_one(corpus):
+    assert corpus["b"].ids.tolist() == ["b"]
+    assert corpus[["c", "a"]].ids.tolist() == ["c", "a"]
+    assert [document.n_tokens for document in corpus] == [3, 0, 8]
+    assert [document.ids.tolist() for document in corpus] == [["a"], ["b"], ["c"]]
+    for name, says in (("z", "no document has the id 'z'"), ("a", "several documents")):
+        with pytest.raises(InvalidArgumentError, match=says):
+            Corpus(DENSE, ids=["a", "a", "b"])[name]
+    with pytest.raises(InvalidArgumentError, match="the corpus has no ids"):
+        Corpus(DENSE)["a"]
+
+
+def test_filter(corpus):
+    assert corpus.filter(min_df=1).n_words == 4
+    many = Corpus([[1, 1, 0], [1, 0, 2], [1, 0, 0]], ["the", "urn", "ball"])
+    assert many.filter(max_df=0.9).vocabulary.tolist() == ["urn", "ball"]
+    assert many.filter(min_df=2).vocabulary.tolist() == ["the"]
+    assert many.filter(max_df=2, min_tokens=2).counts.toarray().tolist() == [[0, 2]]
+    assert many.filter(stop_words=["urn"]).vocabulary.tolist() == ["the", "ball"]
+    for options, says in (
+        ({"min_df": 4}, "leaves no words"),
+        ({"min_tokens": 9}, "leaves no documents"),
+        ({"min_tokens": -1}, "min_tokens must be at least 0"),
+        ({"max_df": 1.5}, "max_df must be an int"),
+    ):
+        with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+            many.filter(**options)
+
+
+def test_duplicates(corpus):
+    twice = Corpus(DENSE[[0, 2, 0]], WORDS, ["a", "b", "b"])
+    assert twice.duplicated().tolist() == [False, False, True]
+    assert twice.duplicated(by="ids").tolist() == [False, False, True]
+    assert twice.duplicated(other=corpus[["a"]]).tolist() == [True, False, True]
+    assert twice.duplicated("ids", corpus).tolist() == [True, True, True]
+    with pytest.raises(InvalidArgumentError, match="other has other words"):
+        twice.duplicated(other=Corpus(DENSE, WORDS[::-1]))
+    with pytest.raises(InvalidArgumentError, match="no ids"):
+        Corpus(DENSE).duplicated(by="ids")
+
+
+def test_splits_by_groups_and_strata():
+    labels = np.repeat(["x", "y"], [20, 80])
+    groups = np.arange(100) // 4
+    corpus = Corpus(np.ones((100, 1), int), metadata={"label": labels, "group": groups})
+    train, test = corpus.split(25, 0, stratify="label")
+    assert test.metadata["label"].value_counts().to_dict() == {"y": 20, "x": 5}
+    train, test = corpus.split(0.2, 0, groups="group")
+    assert len(test) == 20
+    assert not set(train.metadata["group"]) & set(test.metadata["group"])
+    again = corpus.split(0.2, 0, groups=groups)[1]
+    assert again.metadata["group"].tolist() == test.metadata["group"].tolist()
+    for options, says in (
+        ({"groups": "group", "stratify": "label"}, "exclude each other"),
+        ({"groups": "day"}, "groups='day'.* no such column; it has 'label', 'group'"),
+        ({"groups": [1, 2]}, "one label for each of the 100 documents"),
+        ({"groups": np.zeros(100)}, "1 groups cannot be divided"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=says):
+            corpus.split(0.2, 0, **options)
+
+
+BAGS = [[(0, 2), (2, 1)], [], [(1, 3)]]
+TOKENS = [["urn", "ball", "urn"], [], ["ball"]]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, iter, lambda rows: (row for row in rows)])
+def test_lists_and_streams_of_bags_tokens_texts_and_blocks(kind):
+    assert dense(as_corpus(kind(BAGS))).tolist() == [[2, 0, 1], [0, 0, 0], [0, 3, 0]]
+    assert dense(as_corpus(kind(TOKENS))).tolist() == [[1, 2], [0, 0], [1, 0]]
+    assert dense(as_corpus(kind(["the urn", "", "the the"]))).tolist() == [[1, 1], [0, 0], [2, 0]]
+    blocks = [Corpus(DENSE, WORDS, list("abc")), Corpus(DENSE[:1], WORDS, ["d"])]
+    if kind in (list, iter):
+        joined = as_corpus(kind(blocks))
+        assert (joined.n_documents, joined.ids.tolist()) == (4, ["a", "b", "c", "d"])
+        with pytest.raises(InvalidArgumentError, match="block 1 of documents has other words"):
+            as_corpus(kind([blocks[0], Corpus(DENSE)]))
+
+
+@pytest.mark.parametrize("empty", [[[]], [[], []]])
+def test_empty_documents_have_their_likelihood_in_every_form(empty):
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.5, 0.25, 0.25]], vocabulary=["a", "b", "c"]
+    )
+    assert pb.log_likelihood(model, empty).values.tolist() == [0.0] * len(empty)
+    assert Corpus.from_documents(empty).n_tokens == 0
+
+
+def test_every_door_takes_bags_and_streams_of_them():
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]]
+    )
+    matrix = [[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 0]]
+    doors = {
+        "log_likelihood": lambda X: pb.log_likelihood(model, X, "exact").values,
+        "compare": lambda X: pb.compare({"a": model, "b": model}, X).to_frame().iloc[:, 1],
+        "transform": lambda X: model.transform(X),
+        "score": lambda X: model.score(X),
+        "completion": lambda X: pb.completion_perplexity(model, X, random_state=0).value,
+        "fit": lambda X: pb.LatentDirichletAllocation(1, max_iter=2, random_state=0).fit(X).seed_,
+        "prevalence": lambda X: pb.topics.diagnostics(model, X, n_words=2).to_frame()["tokens"],
+    }
+    for name, door in doors.items():
+        expected = np.asarray(door(matrix), dtype=float)
+        for bags in (BAGS, iter(BAGS)):
+            found = np.asarray(door(bags), dtype=float)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)

@@ -33,7 +33,6 @@ def test_tokens_are_counted():
         (["a text"], errors.InvalidTypeError, "CountVectorizer"),
         ("a text", errors.InvalidTypeError, "lists of tokens"),
         ([["a", 3]], errors.InvalidTypeError, "token 3"),
-        ([[]], errors.InvalidArgumentError, "0 feature"),
         ([], errors.InvalidArgumentError, "0 sample"),
     ],
 )
@@ -231,7 +230,9 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
         ]
         with pytest.raises(errors.InvalidArgumentError, match="no column 'txt'; it has 'label'"):
             pb.Corpus.from_table(table, "txt")
-        with pytest.raises(errors.InvalidTypeError, match="'label' holds int64, neither"):
+        with pytest.raises(
+            errors.InvalidTypeError, match="'label' of the table holds numbers, neither"
+        ):
             pb.Corpus.from_table(table, "label")
     for kind in kinds:
         found = pb.Corpus(kind(long))
@@ -242,7 +243,7 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
 
 
 def test_missing_documents_and_idle_options_are_refused():
-    with pytest.raises(errors.InvalidArgumentError, match="row 1 has no document in column"):
+    with pytest.raises(errors.InvalidArgumentError, match="no document in column 'text' at row 1"):
         pb.Corpus(pd.DataFrame({"text": ["an urn", None]}))
     with pytest.raises(errors.InvalidArgumentError, match="min_df: options of texts"):
         pb.Corpus.from_table(pd.DataFrame({"a": [1, 2]}), min_df=2)

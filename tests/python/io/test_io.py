@@ -180,7 +180,9 @@ def test_bad_vocabulary_file(write):
         read_corpus(path, vocabulary=write("v", "a\nb\na\n"))
     with pytest.raises(FileFormatError, match="holds no words"):
         read_corpus(path, vocabulary=write("v", ""))
-    with pytest.raises(FileFormatError, match=r"cannot be read: .*utf-8"):
+    with pytest.raises(
+        FileFormatError, match="line 1: it is not valid utf-8; perhaps it is encoding='utf-16'"
+    ):
         read_corpus(path, vocabulary=write("v", b"\xff\xfe"))
     with pytest.raises(FileAccessError, match="No such file"):
         read_corpus(path, vocabulary=path.with_name("missing.vocab"))
@@ -201,8 +203,8 @@ def test_unknown_format_or_option(write):
         read_corpus(write("x.bag", LDAC))
     with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
         read_corpus(write("x.ldac", LDAC), format="bag")
-    with pytest.raises(InvalidArgumentError, match=r"tensor, of .* polyabayes\.read_tensor reads"):
-        read_corpus(write("x.tns", "1 1 2\n"))
+    with pytest.raises(FileFormatError, match=r"tensor of 3 axes: polyabayes\.read_tensor reads"):
+        read_corpus(write("x.tns", "1 1 2 5\n"))
     with pytest.raises(InvalidArgumentError, match=r"format ldac: .*'min_df'"):
         read_corpus(write("x.ldac", LDAC), min_df=2)
 

@@ -58,10 +58,13 @@ def test_docword(write, monkeypatch, content, block_bytes):
         ("0\n3\n0\n", "holds no documents"),
         (DOCWORD.replace("1 3 1", "1 4 1"), "line 5: '1 4 1' names a word outside of 1 to 3"),
         (DOCWORD.replace("1 3 1", "4 3 1"), "line 5: '4 3 1' names a document outside"),
-        (DOCWORD.replace("1 3 1", "1 3 0"), "line 5: '1 3 0' has a count outside"),
+        (
+            DOCWORD.replace("1 3 1", "1 3 0"),
+            "line 5: '1 3 0' has a count that is no whole number from 1",
+        ),
         (DOCWORD.replace("1 3 1", "1 3"), "line 5: '1 3' is not 'document word count'"),
         (DOCWORD.replace("1 3 1", "1 3:1"), "line 5: '1 3:1' is not"),
-        (DOCWORD.replace("1 3 1", ""), "line 5: '' is not"),
+        (DOCWORD.replace("1 3 1", ""), "line 3: 3 lines are announced, but 2 follow"),
     ],
 )
 def test_malformed_docword_is_located(write, content, says):
@@ -183,7 +186,7 @@ def test_tables(tmp_path, name):
     [
         ("", {}, "cannot be read"),
         ("urn,ball\n", {}, "holds no documents"),
-        ("urn,ball\n1,\n", {}, "line 2: column 'ball' has no count"),
+        ("urn,ball\n1,\n", {}, "line 2: column 'ball': no count; write 0"),
         ("urn,ball\n1,2\n3\n", {}, "line 3: 1 fields, less than the 2"),
         ("urn,ball\n1,2\n\n3,4,5\n", {}, "line 4: 3 fields, more than the 2"),
         ("urn,ball\n1,-2\n", {}, "line 2: column 'ball': the count '-2' is not"),
@@ -194,17 +197,21 @@ def test_tables(tmp_path, name):
         ("name,urn\na,many\n", {}, "line 2: column 'urn': the count 'many' is not"),
         ("name,urn\na,1\n,2\n", {}, "line 3: the document has no name"),
         ("urn,ball,urn\n1,2,3\n", {}, "line 1: two columns are called 'urn'"),
-        ('a,b\n"1"2,3\n', {}, "line 2: a quote within a field, at '2,3'"),
+        ('a,b\n"1"2,3\n', {}, "line 2: a quote in a field"),
         ('a,b\n1,2\n"x\ny,2\n', {}, "line 3: a quoted field does not end"),
         ('a,b\n"x\ny",2\n1,many\n', {}, "line 4: column 'b': the count 'many'"),
         ('a,b,c\n1,"2,3\n4",5\n', {}, "line 2: column 'b': the count"),
-        ("a,b\r1,2\r", {}, "line 1: a carriage return"),
-        (b"a,b\n1,2\n\xff,3\n", {}, "line 3: it is no text in utf-8"),
+        ("a,b\r1,2\r3,x\r", {}, "line 3: column 'b': the count 'x'"),
+        (
+            b"a,b\n1,2\n\xff,3\n",
+            {},
+            "line 3: it is not valid utf-8; perhaps it is encoding='latin-1'",
+        ),
         ("document,word,count\na,,1\n", {}, "line 2: no word is given"),
         ('document,word,count\na,"urn",1\na,urn,many\n', {}, "line 3: column 'count': .*many"),
         ("document,word,count\na,urn,0.5\n", {}, "line 2: column 'count': .*0.5"),
         ("document,word,count\na,urn,1\nb,urn\n", {}, "line 3: 2 fields, less than the 3"),
-        ("urn,ball\n1,2\n", {"layout": "long"}, "the columns urn, ball"),
+        ("urn,ball\n1,2\n", {"layout": "long"}, "the columns 'urn', 'ball'"),
         ("urn,ball\n1,2,3,4\n1\n1,2,3,4,5\n", {}, "line 2: 4 fields, more than the 2"),
     ],
 )
@@ -274,7 +281,7 @@ def test_csv_needs_no_other_parser(write, monkeypatch):
     assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["1"], ["the", "urn"])
     corpus = read_corpus(write("x.csv", "n,text,t\n1,an urn,2\n2,ball,3\n"), exposure="t")
     assert (corpus.ids, corpus.exposure.tolist()) == (None, [2, 3])
-    with pytest.raises(FileFormatError, match="has no document in column 'text'"):
+    with pytest.raises(FileFormatError, match="no document in column 'text' at line 3"):
         read_corpus(write("x.csv", "id,text\n1,the urn\n2,\n"))
     assert read_tensor(write("x.csv", "i,count\n1,3\n")).total == 3
 
@@ -331,7 +338,7 @@ def test_folder_of_text(tmp_path):
     ("options", "error", "says"),
     [
         ({"stop_words": ["urn"]}, FileFormatError, "empty vocabulary"),
-        ({"encoding": "ascii"}, FileFormatError, "'ascii' codec"),
+        ({"encoding": "ascii"}, FileFormatError, "line 1: it is not valid ascii"),
         ({"ngrams": 2}, InvalidArgumentError, "unknown text option: .*ngrams"),
         ({"min_df": "many"}, InvalidArgumentError, "'min_df'"),
     ],

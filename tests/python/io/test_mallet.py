@@ -151,3 +151,20 @@ def test_real_documents_are_scored_as_by_hand(shared_data):
     found = pb.log_likelihood(model, test, "recursive", unseen="drop")
     assert found.n_unseen_tokens == 0
     assert abs(found.total + 58_199.8) < 300
+
+
+@pytest.mark.parametrize("mark", ["\x85", "\u2028", "\x1c"])
+def test_marks_that_are_no_ends_of_lines(write, mark):
+    text = f"name: d1\ntarget: x\ninput: 0: urn{mark}ball (0)\n1: urn (1)\n\n"
+    assert pb.read_corpus(write("x.mallet", text)).n_tokens == 2
+    lines = write("y.mallet", f"d1 x urn{mark}ball urn\n")
+    assert pb.read_corpus(lines, token_pattern=r"(?a:\S+)").n_tokens == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["d1\tx\turn(0)=DIGITS.0\n\n", "d1 x  urn:0 DIGITS\n", "x urn:DIGITS\n"]
+)
+def test_counts_of_thousands_of_digits(write, text):
+    path = write("x.mallet", text.replace("DIGITS", "9" * 4400))
+    with pytest.raises(FileFormatError, match=r"the count '9+\.\.\.' is not a whole number"):
+        pb.read_corpus(path)

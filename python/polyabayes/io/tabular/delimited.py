@@ -1,31 +1,51 @@
-"""Comma- or tab-separated files: their header, and their records with the numbers of their lines.
-
-A quoted field may hold separators, newlines and doubled quotes; nothing is guessed or mended.
-"""
+"""Delimited files, as CSV and TSV, divided into fields by Python's own parser."""
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Iterable, Iterator
+import csv
+import io
+import re
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import sparse
 
 from polyabayes._support.files import line_blocks
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes._support.frames import import_pandas
+from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
+from polyabayes.data.labels import kind_of_strings, number_of
+from polyabayes.data.tables import Kind, Table
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
+from polyabayes.io.integers import count_mistake, whole_count
 
-# Small blocks: arrays of their numbers stay in the cache.
-_BLOCK_BYTES = 1 << 18
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A line, or the first of several where a quoted field holds newlines, and its fields.
+Record: TypeAlias = "tuple[int, list[str]]"
+
+# Bytes and fields that are read at once: their numbers stay in the cache.
+_BLOCK_BYTES = 1 << 20
+_BLOCK_FIELDS = 1 << 17
+# Fewer lists than make Python look for garbage among them.
+_BLOCK_ROWS = 512
+# Narrower tables are kept as columns of text.
+_LEAST_WIDTH = 4
+_LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
+_SEPARATORS = ",\t;|"
 _NO_SEPARATORS = "0123456789+-.eE\r\n"
-
-
-class Record(NamedTuple):
-    """The fields of a line, or of several where a quoted field holds newlines."""
-
-    line: int
-    fields: list[str]
+# Numbers as they are written back; longer ones are no counts.
+_WHOLE = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})")
+_POINT_ZERO = re.compile(r"\.0+(?=,|$)")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 
 
 @dataclass(frozen=True)
@@ -34,33 +54,41 @@ class Dialect:
 
     Attributes
     ----------
-    sep : str
-        The character between two fields.
+    sep : str or None
+        The character between two fields; None takes the one that the header has most of.
     quotechar : str
         The character around a field that holds separators, quotes or newlines.
     encoding : str
         The encoding of the text, one in which digits and newlines are those of ASCII.
     skiprows : int
         Lines before the header.
+    columns : sequence of str or None
+        Names of the columns of a file without a header.
     """
 
-    sep: str = ","
+    sep: str | None = None
     quotechar: str = '"'
     encoding: str = "utf-8"
     skiprows: int = 0
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("sep", self.sep), ("quotechar", self.quotechar)):
+        for name, value in (("sep", self.sep or ","), ("quotechar", self.quotechar)):
             is_character = isinstance(value, str) and len(value) == 1 and value.isascii()
             if not is_character or value in _NO_SEPARATORS:
                 raise InvalidArgumentError(
-                    f"{name} must be one character of ASCII that no number holds, got {value!r}"
+                    f"{argument(name)} must be one character of ASCII that no number holds, got "
+                    f"{value!r}"
                 )
         if self.sep == self.quotechar:
             raise InvalidArgumentError(f"sep and quotechar must differ, both are {self.sep!r}")
-        if isinstance(self.skiprows, bool) or not isinstance(self.skiprows, int):
-            raise InvalidArgumentError(f"skiprows must be a number of lines, got {self.skiprows!r}")
-        plain = f"{_NO_SEPARATORS}{self.sep}{self.quotechar}"
+        if isinstance(self.skiprows, bool) or not (
+            isinstance(self.skiprows, int) and 0 <= self.skiprows <= sys.maxsize
+        ):
+            raise InvalidArgumentError(
+                f"{argument('skiprows')} must be a number of lines, got {self.skiprows!r}"
+            )
+        plain = f"{_NO_SEPARATORS}{_SEPARATORS}{self.quotechar}"
         try:
             is_like_ascii = plain.encode(self.encoding) == plain.encode()
         except (LookupError, ValueError, TypeError) as error:
@@ -73,8 +101,16 @@ class Dialect:
             )
 
 
-class DelimitedFile:
-    """A file of records, read once from its start to its end.
+class _Block(NamedTuple):
+    """Rows, as columns of text, or as a first column of text and a matrix of counts."""
+
+    lines: array[int]
+    columns: list[list[str]]
+    counts: CountMatrix | None
+
+
+class DelimitedTable(Table):
+    """The table of a file; rows of plain counts take little memory.
 
     Parameters
     ----------
@@ -82,150 +118,223 @@ class DelimitedFile:
         The file, plain or gzipped.
     dialect : Dialect
         How its lines are divided.
-
-    Attributes
-    ----------
-    header : list of str
-        Names of the columns: the first record.
     """
 
     def __init__(self, path: Path, dialect: Dialect) -> None:
-        self.path, self.dialect = path, dialect
-        self._blocks = line_blocks(path, _BLOCK_BYTES, keeps_blanks=True)
-        # Lines of the current block, how many of them are read, and the number of its first.
-        self._lines: list[bytes] = []
-        self._n_read, self._first = 0, 1
-        self.header = self._read_header()
+        self.path = path
+        self._blocks: list[_Block] = []
+        self._known: dict[str, str] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._read(dialect)
+        self.n_rows = sum(len(block.lines) for block in self._blocks)
+        self._starts = np.cumsum([0, *(len(block.lines) for block in self._blocks)])
+        self._column = {name: column for column, name in enumerate(self.names)}
 
-    def next_block(self) -> tuple[int, bytes] | None:
-        """A block of whole lines as they stand in the file, with the number of the first of them.
+    def kind(self, name: str) -> Kind:
+        """What the fields of a column are that are not empty."""
+        if name not in self._kinds:
+            column, held = self._column[name], list[str]()
+            for block in self._blocks:
+                if block.counts is None or not column:
+                    held += filter(None, block.columns[column])
+            self._kinds[name] = kind_of_strings(held)
+        return self._kinds[name]
 
-        One that holds more than plain fields can be put back, and read by :meth:`records`.
-        """
-        if not self._has_lines():
-            return None
-        block = self._first + self._n_read, b"\n".join(self._lines[self._n_read :])
-        self._n_read = len(self._lines)
-        return block
+    def values(self, name: str) -> list[Any]:
+        """The fields of a column, None where one is empty; numbers are text."""
+        column, values = self._column[name], list[Any]()
+        for block in self._blocks:
+            if block.counts is None or not column:
+                values += [text or None for text in block.columns[column]]
+            else:
+                values += map(str, block.counts[:, column - 1].toarray().ravel().tolist())
+        return values
 
-    def put_back(self, line: int, block: bytes) -> None:
-        """Make a block the next to be read."""
-        self._lines, self._n_read, self._first = block.split(b"\n"), 0, line
+    def counts(self, names: Sequence[str]) -> CountMatrix:
+        """Columns of counts; an error names the line and the column."""
+        columns = np.array([self._column[name] for name in names])
+        parts = []
+        for block in self._blocks:
+            if block.counts is None:
+                fields = [self._counts_of(block, int(column)) for column in columns]
+                parts.append(sparse.csr_matrix(np.array(fields, dtype=np.int64).T))
+                continue
+            table: Any = block.counts[:, columns[columns > 0] - 1]
+            if 0 in columns:
+                # The first column of the file comes first among those asked for, too.
+                first = np.array([self._counts_of(block, 0)], dtype=np.int64).T
+                table = sparse.hstack([sparse.csr_matrix(first), table])
+            parts.append(table)
+        counts: CountMatrix = sparse.vstack(parts, format="csr")
+        return counts
 
-    def records(self) -> Iterator[Record]:
-        """The records that are left; blank lines have no fields."""
-        while self._has_lines():
-            yield self._record()
+    def _counts_of(self, block: _Block, column: int) -> list[int]:
+        fields = block.columns[column]
+        # Equal fields are checked once.
+        mistakes = {field: _mistake_of(field.strip()) for field in set(fields)}
+        if any(mistakes.values()):
+            row = next(row for row, field in enumerate(fields) if mistakes[field])
+            reason = f"column {self.names[column]!r}: {mistakes[fields[row]]}"
+            raise self._refuse(block.lines[row], reason)
+        counts = {field: whole_count(field.strip()) for field in mistakes}
+        return [counts[field] for field in fields]
 
-    def records_of_block(self, n_fields: int) -> list[Record]:
-        """The records that begin in the current block, without blank lines.
+    def numbers(self, name: str) -> Any:
+        """A column of numbers: integers where all are written so, else floats."""
+        texts = self.values(name)
+        values = []
+        for row, text in enumerate(texts):
+            value = None if text is None else number_of(text)
+            if value is None or value != value:
+                held = "no value" if text is None else repr(text[:_MOST_SHOWN])
+                raise FileFormatError(
+                    f"{self.path}: column {name!r} holds {held} at {self.place(row)}, not a number"
+                )
+            values.append(value)
+        if all(_INTEGER.fullmatch(text) for text in texts):
+            whole = [int(text) for text in texts]
+            for kind in (np.int64, np.uint64):
+                limits = np.iinfo(kind)
+                if limits.min <= min(whole, default=0) and max(whole, default=0) <= limits.max:
+                    return np.array(whole, dtype=kind)
+        return np.array(values)
 
-        Parameters
-        ----------
-        n_fields : int
-            Fields of a record; others are refused.
-        """
-        records = []
-        while self._n_read < len(self._lines):
-            record = self._record()
-            if record.fields:
-                records.append(self.checked(record, n_fields))
-        return records
+    def line(self, row: int) -> int:
+        """The number of the line where a row begins."""
+        block = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return self._blocks[block].lines[row - int(self._starts[block])]
 
-    def checked(self, record: Record, n_fields: int) -> Record:
-        """A record, if it has this many fields."""
-        if len(record.fields) == n_fields:
-            return record
-        more = "more" if len(record.fields) > n_fields else "less"
-        raise self.refuse(
-            record.line, f"{len(record.fields)} fields, {more} than the {n_fields} of the header"
-        )
+    def place(self, row: int) -> str:
+        """The line where a row begins."""
+        return f"line {self.line(row)}"
 
-    def refuse(self, line: int, reason: str) -> FileFormatError:
-        """The error of a line."""
+    def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as a data frame: numbers where all that are there are, else text."""
+        pandas = import_pandas()
+        columns = {}
+        for name in names:
+            values = self.values(name)
+            if self.kind(name) == "number":
+                numbers = [None if x is None else number_of(x) for x in values]
+                is_whole = all(x is None or _INTEGER.fullmatch(x) for x in values)
+                values = pandas.Series(numbers, dtype="float64")
+                if is_whole and None not in numbers:
+                    values = values.astype("int64")
+            columns[name] = values
+        frame: pd.DataFrame = pandas.DataFrame(columns)
+        return frame
+
+    def _refuse(self, line: int, reason: str) -> FileFormatError:
         return FileFormatError(f"{self.path}, line {line}: {reason}")
 
-    def _has_lines(self) -> bool:
-        if self._n_read == len(self._lines):
-            for first, block in self._blocks:
-                self.put_back(first, block)
-                return True
-        return self._n_read < len(self._lines)
-
-    def _next_line(self) -> tuple[int, str]:
-        number, line = self._first + self._n_read, self._lines[self._n_read]
-        self._n_read += 1
-        try:
-            return number, line.decode(self.dialect.encoding)
-        except UnicodeError as error:
-            raise self.refuse(number, f"it is no text in {self.dialect.encoding}") from error
-
-    def _record(self) -> Record:
-        quote, sep = self.dialect.quotechar, self.dialect.sep
-        number, line = self._next_line()
-        if quote not in line:
-            line = line.removesuffix("\r")
-            if "\r" in line:
-                raise self.refuse(number, "a carriage return within it; end lines by newlines")
-            return Record(number, line.split(sep) if line.strip() else [])
-        lines, n_quotes = [line], line.count(quote)
-        while n_quotes % 2:
-            if not self._has_lines():
-                raise self.refuse(number, "a quoted field does not end")
-            lines.append(self._next_line()[1])
-            n_quotes += lines[-1].count(quote)
-        return Record(number, self._quoted(number, "\n".join(lines).removesuffix("\r")))
-
-    def _quoted(self, number: int, text: str) -> list[str]:
-        """The fields of a text with quotes; these enclose every second of its parts."""
-        quote, sep = self.dialect.quotechar, self.dialect.sep
-        parts = text.split(quote)
-        fields: list[str] = []
-        for place, part in enumerate(parts):
-            is_first, is_last = place == 0, place == len(parts) - 1
-            if place % 2:
-                fields[-1] += part
-            elif not part and not (is_first or is_last):
-                # Two quotes in a quoted field stand for one.
-                fields[-1] += quote
-            elif part and not (
-                (is_first or part.startswith(sep)) and (is_last or part.endswith(sep))
-            ):
-                raise self.refuse(number, f"a quote within a field, at {part[:_MOST_SHOWN]!r}")
-            else:
-                between = part.split(sep)
-                fields += between if is_first else between[1:]
-        return fields
-
-    def _read_header(self) -> list[str]:
-        if self._has_lines():
-            self._lines[0] = self._lines[0].removeprefix(codecs.BOM_UTF8)
-        for _ in range(self.dialect.skiprows):
-            if self._has_lines():
-                self._next_line()
-        number, fields = next((record for record in self.records() if record.fields), (0, []))
-        if not fields:
+    def _read(self, dialect: Dialect) -> None:
+        records = self._records(dialect)
+        self._header_line, self.names = next(records, (0, []))
+        if not self.names:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
-        seen: set[str] = set()
-        for name in fields:
-            if name in seen:
-                raise self.refuse(number, f"two columns are called {name!r}; rename one")
-            seen.add(name)
-        return fields
+        if dialect.columns is not None:
+            records = chain([(self._header_line, self.names)], records)
+            self.names = list(checked_labels(dialect.columns, "columns"))
+        twice = [name for name, n in Counter(self.names).items() if n > 1]
+        if twice:
+            raise self._refuse(
+                self._header_line, f"two columns are called {twice[0]!r}; rename one"
+            )
+        first = next(records, None)
+        if first is None:
+            return
+        if len(first[1]) == len(self.names) + 1 and dialect.columns is None:
+            # R does not name the column of the row names.
+            self.names.insert(0, "")
+        records = chain([first], records)
+        n_rows = max(1, min(_BLOCK_ROWS, _BLOCK_FIELDS // len(self.names)))
+        while rows := list(islice(records, n_rows)):
+            self._add(rows)
+
+    def _add(self, rows: list[Record]) -> None:
+        """Add rows to the blocks: as numbers if they are, else to the columns of text."""
+        n_fields = len(self.names)
+        for line, fields in rows:
+            if len(fields) != n_fields:
+                more = "more" if len(fields) > n_fields else "less"
+                reason = f"{len(fields)} fields, {more} than the {n_fields} of the header"
+                raise self._refuse(line, reason)
+        lines = array("q", [line for line, _ in rows])
+        if n_fields >= _LEAST_WIDTH:
+            text = ",".join([",".join(fields[1:]) for _, fields in rows])
+            text = _POINT_ZERO.sub("", text) if "." in text else text
+            if _WHOLE.fullmatch(text):
+                table = np.fromstring(text, dtype=np.int64, sep=",")
+                if len(table) == len(rows) * (n_fields - 1) and table.max() <= MAX_COUNT:
+                    counts = sparse.csr_matrix(table.reshape(len(rows), -1))
+                    first = [fields[0] for _, fields in rows]
+                    self._blocks.append(_Block(lines, [first], counts))
+                    return
+        if not self._blocks or self._blocks[-1].counts is not None:
+            self._blocks.append(_Block(array("q"), [[] for _ in self.names], None))
+        self._blocks[-1].lines.extend(lines)
+        fields_of = zip(*(fields for _, fields in rows), strict=True)
+        for column, texts in zip(self._blocks[-1].columns, fields_of, strict=True):
+            # Equal fields are one object.
+            column += [self._known.setdefault(text, text) for text in texts]
+
+    def _records(self, dialect: Dialect) -> Iterator[Record]:
+        """The records of the file, blank lines left out."""
+        lines = chain.from_iterable(self._lines(dialect.encoding))
+        n_skipped = sum(1 for _ in islice(lines, dialect.skiprows))
+        before = list(_until_filled(lines))
+        header = before[-1] if before else ""
+        sep = dialect.sep or separator_of(header, dialect.quotechar) or ","
+        if sep not in header and dialect.columns is not None:
+            sep = " "
+        # A limit for the whole process: texts of books are longer than the parser allows.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+        reader = csv.reader(
+            chain(before, lines),
+            delimiter=sep,
+            quotechar=dialect.quotechar,
+            skipinitialspace=sep == " ",
+            strict=True,
+        )
+        line = n_skipped + 1
+        try:
+            for fields in reader:
+                if len(fields) > 1 or (fields and fields[0].strip()):
+                    yield line, fields
+                line = n_skipped + reader.line_num + 1
+        except csv.Error as error:
+            unended = "unexpected end" in str(error)
+            reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
+            raise self._refuse(line, reason) from error
+
+    def _lines(self, encoding: str) -> Iterator[Iterable[str]]:
+        """The lines of each block of the file, which end as they do there: CR, LF or both."""
+        for number, block in line_blocks(self.path, _BLOCK_BYTES, keeps_blanks=True):
+            try:
+                text = block.decode(encoding)
+            except UnicodeError as error:
+                line = number + block[: getattr(error, "start", 0)].count(b"\n")
+                raise self._refuse(
+                    line,
+                    f"it is not valid {encoding}; perhaps it is {argument('encoding', 'latin-1')}",
+                ) from error
+            yield io.StringIO(text + "\n", newline="")
 
 
-def label_order(labels: Iterable[str]) -> list[str]:
-    """Labels in order: by value if all of them are numbers, else by their characters."""
-    texts = sorted(labels)
-    numbers = [number_of(text) for text in texts]
-    if any(number is None or isnan(number) for number in numbers):
-        return texts
-    return [texts[place] for place in sorted(range(len(texts)), key=lambda k: numbers[k] or 0)]
+def _mistake_of(text: str) -> str | None:
+    return count_mistake(text) if text else "no count; write 0 where there is none"
 
 
-def number_of(text: str) -> float | None:
-    """The number that a text is, or None."""
-    try:
-        return float(text) if text.isascii() and "_" not in text else None
-    except ValueError:
-        return None
+def _until_filled(lines: Iterator[str]) -> Iterator[str]:
+    """Lines up to the first that is not blank."""
+    for line in lines:
+        yield line
+        if line.strip():
+            return
+
+
+def separator_of(line: str, quotechar: str = '"') -> str | None:
+    """The separator that a line has most of outside of quotes; None where it has none."""
+    plain = "".join(line.split(quotechar)[::2])
+    sep = max(_SEPARATORS, key=plain.count)
+    return sep if sep in plain else None

@@ -8,13 +8,17 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from polyabayes._support.files import content_of, line_blocks, replacing
 from polyabayes.data.cells import MAX_TOTAL, Integers, checked_sizes
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines
 from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes
+from polyabayes.io.vocabularies import with_vocabulary
 
 Shape = tuple[int, ...]
 
@@ -62,6 +66,27 @@ def read_tns(
     labels = None if modes is None else modes.labels
     with content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
+
+
+def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
+    """Read a FROSTT tensor of two axes, documents and words, as a corpus.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words; where the file has labels of the second axis, the order of columns wanted.
+    """
+    tensor = read_tns(path)
+    if tensor.n_axes != 2:
+        raise FileFormatError(
+            f"{path} is a tensor of {tensor.n_axes} axes: polyabayes.read_tensor reads it"
+        )
+    with content_of(path):
+        cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
+        corpus = Corpus(cells, tensor.labels[1], tensor.labels[0])
+    return with_vocabulary(corpus, vocabulary)
 
 
 def write_tns(tensor: CountTensor, path: Path) -> None:

@@ -1,0 +1,250 @@
+"""Whatever a user calls documents, as the parts of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from polyabayes._support.tables import counted
+from polyabayes._support.warnings import warn
+from polyabayes.data import sources
+from polyabayes.data.counts import checked_counts, checked_exposure
+from polyabayes.data.frames import FrameTable, frame_of
+from polyabayes.data.labels import label_order
+from polyabayes.data.sources import Source
+from polyabayes.data.tables import NamedColumns, Roles, Table, refuse_other_kinds, roles_of
+from polyabayes.data.texts import Place, count_texts, places_of, without_missing
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def source_of(documents: Any, name: str) -> Source:
+    """The parts of a corpus, from documents in any form but a corpus; the counts are checked.
+
+    Parameters
+    ----------
+    documents : object
+        AnnData, a corpus of tomotopy, a table, lists of (id, count) as those of gensim, lists of
+        tokens, texts, or a matrix of counts.
+    name : str
+        What error messages call them.
+    """
+    if sources.is_anndata(documents):
+        return sources.anndata(documents)
+    if sources.is_tomotopy(documents):
+        found = sources.tomotopy(documents)
+    elif (frame := frame_of(documents)) is not None:
+        found = source_of_table(FrameTable(frame, name)) if frame.size else Source(frame.to_numpy())
+    else:
+        found = _of_lists(documents) or Source(documents)
+    return found._replace(counts=checked_counts(found.counts, name))
+
+
+def _of_lists(documents: Any) -> Source | None:
+    """Counts of lists of pairs or of tokens, or of texts; None for anything else."""
+    if not isinstance(documents, (list, tuple)) or not documents:
+        return None
+    if any(isinstance(document, str) for document in documents):
+        return Source(*count_texts(documents))
+    if not all(isinstance(document, (list, tuple)) for document in documents):
+        return None
+    entry = next((entry for document in documents for entry in document), None)
+    if isinstance(entry, str):
+        return sources.tokens(documents)
+    return sources.bags(documents) if entry is None or isinstance(entry, tuple) else None
+
+
+def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
+    """Texts of a table and the names of its documents, uncounted; None for anything else."""
+    frame = frame_of(table)
+    if frame is None:
+        return None
+    found = FrameTable(frame)
+    roles = roles_of(found, NamedColumns())
+    if roles.layout != "texts":
+        return None
+    column = roles.columns[0]
+    return without_missing(found.values(column), column, None, found.place), _ids(found, roles)
+
+
+def source_of_table(
+    table: Table,
+    named: NamedColumns | None = None,
+    vocabulary: Any = None,
+    options: Mapping[str, Any] | None = None,
+    on_empty: str | None = None,
+) -> Source:
+    """Count the documents of a table.
+
+    Parameters
+    ----------
+    table : Table
+        A row a document, or a row a count.
+    named : NamedColumns, optional
+        Columns that the caller has named.
+    vocabulary : sequence of str, optional
+        The words of texts or tokens.
+    options : mapping, optional
+        Options of texts.
+    on_empty : {"raise", "drop", "keep"}, optional
+        What to do about missing texts and documents without words.
+    """
+    named = NamedColumns() if named is None else named
+    roles = roles_of(table, named)
+    if not table.n_rows:
+        raise InvalidArgumentError(f"{table.title} holds no documents")
+    if options and roles.layout != "texts":
+        raise InvalidArgumentError(
+            f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
+            f"name it by {argument('text')}"
+        )
+    if roles.layout == "texts":
+        found = _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
+    elif roles.layout == "long":
+        found = _from_counts(table, roles, named.exposure)
+    else:
+        found = _from_rows(table, roles, named.exposure)
+    return found
+
+
+def _from_texts(
+    table: Table,
+    roles: Roles,
+    exposure: str | None,
+    vocabulary: Any,
+    options: Mapping[str, Any],
+    on_empty: str | None,
+) -> Source:
+    column = roles.columns[0]
+    refuse_other_kinds(table, column)
+    texts = without_missing(table.values(column), column, on_empty, table.place)
+    if table.kind(column) == "tokens":
+        if options:
+            raise InvalidArgumentError(
+                f"{', '.join(options)}: options of texts, but column {column!r} holds lists of "
+                "tokens"
+            )
+        counts, words = sources.tokens(texts, vocabulary)[:2]
+    else:
+        counts, words = count_texts(texts, vocabulary, options)
+    found = Source(counts, words, _ids(table, roles), *_beside(table, roles, exposure))
+    return without_empty(found, on_empty, table.place)
+
+
+def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
+    """Documents that have words, where that is asked for.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are documents without words and `on_empty` is "raise".
+
+    Warns
+    -----
+    DataWarning
+        If documents are left out; the message names all their places.
+    """
+    if on_empty not in ("drop", "raise"):
+        return found
+    is_empty = np.asarray(found.counts.sum(axis=1)).ravel() == 0
+    if not is_empty.any():
+        return found
+    places = places_of(np.flatnonzero(is_empty), place)
+    number = counted(int(is_empty.sum()), "document")
+    if on_empty == "raise" or is_empty.all():
+        raise InvalidArgumentError(
+            f"{number} without words, at {places}: leave them out by "
+            f"{argument('on_empty', 'drop')}, or keep them by {argument('on_empty', 'keep')}"
+        )
+    warn(f"{number} without words left out, at {places}", DataWarning)
+    return found.rows(~is_empty)
+
+
+def _ids(table: Table, roles: Roles) -> list[str] | None:
+    """Names of the documents of a table with a row for each."""
+    if roles.ids is None:
+        return table.row_names
+    names = table.values(roles.ids)
+    for row, name in enumerate(names):
+        if name is None or not str(name).strip():
+            raise InvalidArgumentError(f"{table.place(row)}: the document has no name")
+    return [str(name) for name in names]
+
+
+def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.DataFrame | None]:
+    """Sizes and metadata of the rows."""
+    sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
+    return sizes, table.data_frame(roles.metadata) if roles.metadata else None
+
+
+def _from_rows(table: Table, roles: Roles, exposure: str | None) -> Source:
+    counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
+    return Source(counts, words, _ids(table, roles), *_beside(table, roles, exposure))
+
+
+def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
+    """Sums of the rows of each document and word; the words are sorted."""
+    found = []
+    for name in roles.columns:
+        values = table.values(name)
+        if None in values:
+            raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
+        found.append(values)
+    documents, words = _Numbers(), _Numbers()
+    rows = np.fromiter(map(documents.__getitem__, map(str, found[0])), np.int64, table.n_rows)
+    columns = np.fromiter(map(words.__getitem__, map(str, found[1])), np.int64, table.n_rows)
+    counts = np.ones(table.n_rows, dtype=np.int64)
+    if len(roles.columns) > 2:
+        counts = table.counts(roles.columns[2:]).toarray().ravel()
+    ordered = label_order(words)
+    place_of = np.empty(len(words), dtype=np.int64)
+    place_of[[words[word] for word in ordered]] = np.arange(len(words))
+    matrix = sparse.coo_matrix(
+        (counts, (rows, place_of[columns])), shape=(len(documents), len(words))
+    )
+    first = np.unique(rows, return_index=True)[1]
+    sizes, metadata = _of_documents(table, roles, exposure, rows, first)
+    return Source(matrix, ordered, list(documents), sizes, metadata)
+
+
+def _of_documents(
+    table: Table, roles: Roles, exposure: str | None, rows: Any, first: Any
+) -> tuple[Any, pd.DataFrame | None]:
+    """Sizes and metadata of documents, of which all rows of a document have the same."""
+    sizes = None
+    if exposure is not None:
+        by_row = checked_exposure(table.numbers(exposure), table.n_rows)
+        sizes = by_row[first]
+        if (by_row != sizes[rows]).any():
+            row = int(np.argmax(by_row != sizes[rows]))
+            raise InvalidArgumentError(
+                f"{table.place(row)}: the rows of document {table.values(roles.columns[0])[row]!r} "
+                "have different exposures; give all rows of a document the same"
+            )
+    kept: list[str] = []
+    left: list[str] = []
+    firsts = first[rows].tolist()
+    for name in roles.metadata:
+        values = table.values(name)
+        is_same = all(value == values[other] for value, other in zip(values, firsts, strict=True))
+        (kept if is_same else left).append(name)
+    if left:
+        warn(
+            f"left out: {', '.join(map(repr, left))} of {table.title}, which are no properties of "
+            "the documents, since they differ between rows of the same document",
+            DataWarning,
+        )
+    return sizes, table.data_frame(kept).iloc[first] if kept else None
+
+
+class _Numbers(dict[str, int]):
+    """A number for each label, in order of appearance."""
+
+    def __missing__(self, label: str) -> int:
+        self[label] = number = len(self)
+        return number

@@ -1,0 +1,372 @@
+"""Choosing documents and words of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.checks import whole_number
+from polyabayes._support.random import RandomState, random_generator
+from polyabayes.data.counts import CountMatrix, Words, checked_labels
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_Self = TypeVar("_Self", bound="Selectable")
+
+
+class Selectable:
+    """Documents by number, name or mask, at random, and by their words."""
+
+    counts: CountMatrix
+    vocabulary: Words | None
+    ids: Words | None
+    exposure: NDArray[np.float64] | None
+    metadata: pd.DataFrame | None
+    # Parameters of the prior of each document, where a score gives them: rows of the counts' own.
+    _priors: NDArray[np.float64] | None = None
+
+    def _replaced(self: _Self, **parts: Any) -> _Self:
+        """The same with some of its parts replaced, unchecked."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return int(self.counts.shape[0])
+
+    def __iter__(self: _Self) -> Iterator[_Self]:
+        """The documents one by one, each a corpus."""
+        for row in range(len(self)):
+            yield self[[row]]
+
+    def __getitem__(self: _Self, rows: Any) -> _Self:
+        """Documents chosen by name, a slice, an integer array or a boolean mask.
+
+        Parameters
+        ----------
+        rows : str, sequence of str, slice, or array of int or bool
+            The documents, in the order wanted, as names of `ids` or as numbers. A mask has shape
+            (n_documents,).
+
+        Returns
+        -------
+        Corpus
+            Those documents over the same vocabulary.
+        """
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]
+        selection = self._selection(rows)
+        metadata = None if self.metadata is None else self.metadata.iloc[selection]
+        if metadata is not None and self.ids is None:
+            metadata = metadata.reset_index(drop=True)
+        return self._replaced(
+            counts=self.counts[selection],
+            ids=None if self.ids is None else self.ids[selection],
+            exposure=None if self.exposure is None else self.exposure[selection],
+            metadata=metadata,
+            _priors=None if self._priors is None else self._priors[selection],
+        )
+
+    def _selection(self, rows: Any) -> NDArray[np.int64]:
+        """Numbers of the documents chosen."""
+        n_documents = len(self)
+        if isinstance(rows, str):
+            rows = [rows]
+        selection = np.asarray(np.arange(n_documents)[rows] if isinstance(rows, slice) else rows)
+        if selection.ndim == 1 and selection.size and selection.dtype.kind in "UO":
+            selection = self._rows_of(selection)
+        if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
+            raise InvalidTypeError(
+                "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
+                f"boolean mask, got {rows!r}"
+            )
+        if selection.dtype.kind == "b":
+            if len(selection) != n_documents:
+                raise InvalidArgumentError(
+                    f"the mask has {len(selection)} entries, the corpus {n_documents} "
+                    "documents; give one entry for each"
+                )
+            selection = np.flatnonzero(selection)
+        if not selection.size:
+            raise InvalidArgumentError("the selection holds no documents; choose at least one")
+        outside = (selection < -n_documents) | (selection >= n_documents)
+        if outside.any():
+            raise InvalidArgumentError(
+                f"document {selection[outside][0]} does not exist: the corpus has "
+                f"{n_documents} documents"
+            )
+        return selection.astype(np.int64)
+
+    def _rows_of(self, names: NDArray[Any]) -> NDArray[Any]:
+        """Numbers of the documents of these names; as given where they are no names."""
+        if not all(isinstance(name, str) for name in names):
+            return names
+        if self.ids is None:
+            raise InvalidArgumentError(f"there is no document {names[0]!r}: the corpus has no ids")
+        row_of = {name: row for row, name in reversed(list(enumerate(self.ids)))}
+        for name in map(str, names):
+            if name not in row_of:
+                raise InvalidArgumentError(f"no document has the id {name!r}")
+            if (self.ids == name).sum() > 1:
+                raise InvalidArgumentError(f"several documents have the id {name!r}; use numbers")
+        return np.array([row_of[name] for name in names])
+
+    def split(
+        self: _Self,
+        test_size: float = 0.2,
+        random_state: RandomState = None,
+        *,
+        stratify: Any = None,
+        groups: Any = None,
+    ) -> tuple[_Self, _Self]:
+        """Split the documents at random into a training and a test part.
+
+        Parameters
+        ----------
+        test_size : float or int, default=0.2
+            A float in (0, 1) is the share of the documents that go to the test part, rounded
+            up; an int is their number.
+        random_state : None, int, RandomState, Generator or SeedSequence, default=None
+            Source of the randomness.
+        stratify : str or array of shape (n_documents,), optional
+            A column of `metadata`, or labels: both parts have the same shares of each label, as
+            far as whole documents allow.
+        groups : str or array of shape (n_documents,), optional
+            A column of `metadata`, or labels: documents of one group stay together. Groups are
+            added at random until the test part has `test_size` documents, or just more.
+
+        Returns
+        -------
+        train, test : Corpus
+            Both keep the order of the documents.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `test_size` is no such share or number, or leaves a part empty.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> train, test = corpus.split(test_size=1, random_state=0)
+        >>> train.n_documents, test.n_documents
+        (1, 1)
+        """
+        if stratify is not None and groups is not None:
+            raise InvalidArgumentError(
+                f"{argument('stratify')} and {argument('groups')} exclude each other; give one"
+            )
+        n_documents = len(self)
+        n_test = _number_of_test_documents(test_size, n_documents)
+        order = random_generator(random_state).permutation(n_documents)
+        in_test = np.zeros(n_documents, dtype=bool)
+        if groups is not None:
+            in_test = _whole_groups(self.labels_of("groups", groups), order, n_test)
+        elif stratify is not None:
+            in_test[_equal_shares(self.labels_of("stratify", stratify), order, n_test)] = True
+        else:
+            in_test[order[:n_test]] = True
+        return self[~in_test], self[in_test]
+
+    def labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
+        """A number for each distinct label of the documents, in order of appearance.
+
+        Parameters
+        ----------
+        name : str
+            What error messages call the argument.
+        labels : str or array of shape (n_documents,)
+            A column of `metadata`, or the labels.
+        """
+        if isinstance(labels, str):
+            if self.metadata is None or labels not in self.metadata:
+                known = [] if self.metadata is None else list(self.metadata.columns)
+                raise InvalidArgumentError(
+                    f"{argument(name, labels)}: the metadata of the corpus has no such column; it "
+                    f"has {', '.join(map(repr, known)) or 'none'}"
+                )
+            labels = self.metadata[labels].to_numpy()
+        if np.shape(labels) != (len(self),):
+            raise InvalidArgumentError(
+                f"{argument(name)} must have one label for each of the {len(self):,} documents, "
+                f"got shape {np.shape(labels)}"
+            )
+        number_of: dict[Any, int] = {}
+        values = labels.tolist() if hasattr(labels, "tolist") else labels
+        return np.array([number_of.setdefault(value, len(number_of)) for value in values])
+
+    def filter(
+        self: _Self,
+        *,
+        min_df: float = 1,
+        max_df: float = 1.0,
+        stop_words: Sequence[str] = (),
+        min_tokens: int = 0,
+    ) -> _Self:
+        """Leave out words, and then documents that are too short.
+
+        Parameters
+        ----------
+        min_df, max_df : int or float, default=1, 1.0
+            The least and the largest number of documents with the word; floats are shares of the
+            documents.
+        stop_words : sequence of str, optional
+            Words to leave out.
+        min_tokens : int, default=0
+            Documents with fewer tokens, after the words are left out, are left out.
+
+        Returns
+        -------
+        Corpus
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no word or no document is left.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "the"])
+        >>> corpus.filter(max_df=1).vocabulary.tolist()
+        ['urn', 'ball']
+        """
+        n_documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
+        least, most = (
+            _number_of_documents(name, value, len(self))
+            for name, value in (("min_df", min_df), ("max_df", max_df))
+        )
+        is_kept = (n_documents >= least) & (n_documents <= most)
+        if len(stop_words):
+            if self.vocabulary is None:
+                raise InvalidArgumentError(
+                    f"{argument('stop_words')}: the corpus has no vocabulary to find them in"
+                )
+            left_out = set(checked_labels(stop_words, "stop_words"))
+            is_kept &= np.array([word not in left_out for word in self.vocabulary])
+        if not is_kept.any():
+            raise InvalidArgumentError("the filter leaves no words; ask for less")
+        found = self._replaced(
+            counts=self.counts[:, is_kept],
+            vocabulary=None if self.vocabulary is None else self.vocabulary[is_kept],
+        )
+        shortest = whole_number("min_tokens", min_tokens, least=0)
+        lengths = np.asarray(found.counts.sum(axis=1)).ravel()
+        if not (lengths >= shortest).any():
+            raise InvalidArgumentError("the filter leaves no documents; ask for less")
+        return found if (lengths >= shortest).all() else found[lengths >= shortest]
+
+    def duplicated(self, by: str = "words", other: Selectable | None = None) -> NDArray[np.bool_]:
+        """Find documents that are there twice.
+
+        Parameters
+        ----------
+        by : {"words", "ids"}, default="words"
+            Whether documents with the same counts are equal, or documents of the same id.
+        other : Corpus, optional
+            Documents to look for, such as those of training; otherwise the earlier ones of this
+            corpus. Its columns must be the same words.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_documents,)
+            Which documents equal another one: ``corpus[~corpus.duplicated()]`` drops them.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are no ids, or the words of `other` are others.
+
+        Examples
+        --------
+        >>> from polyabayes import Corpus
+        >>> Corpus([[2, 0], [0, 1], [2, 0]]).duplicated().tolist()
+        [False, False, True]
+        """
+        if by not in ("words", "ids"):
+            raise InvalidArgumentError(f"{argument('by')} must be 'words' or 'ids', got {by!r}")
+        if by == "words" and other is not None and not _same_words(self, other):
+            raise InvalidArgumentError(
+                f"{argument('other')} has other words: align it first, as by "
+                "other.aligned_to(corpus.vocabulary)"
+            )
+        seen = set() if other is None else set(other._keys(by))
+        is_twice = np.zeros(len(self), dtype=bool)
+        for row, key in enumerate(self._keys(by)):
+            is_twice[row] = key in seen
+            if other is None:
+                seen.add(key)
+        return is_twice
+
+    def _keys(self, by: str) -> Iterator[Any]:
+        """What is the same for equal documents."""
+        if by == "ids":
+            if self.ids is None:
+                raise InvalidArgumentError("the corpus has no ids: give them, or by='words'")
+            yield from self.ids
+            return
+        counts = self.counts
+        for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+            yield counts.indices[start:stop].tobytes(), counts.data[start:stop].tobytes()
+
+
+def _same_words(one: Selectable, other: Selectable) -> bool:
+    if one.counts.shape[1] != other.counts.shape[1]:
+        return False
+    named = one.vocabulary is not None and other.vocabulary is not None
+    return not named or np.array_equal(one.vocabulary, other.vocabulary)  # type: ignore[arg-type]
+
+
+def _number_of_documents(name: str, value: Any, n_documents: int) -> float:
+    """A bound on document frequencies, from a number or a share of documents."""
+    if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
+        return float(value) * n_documents
+    return whole_number(name, value, least=0)
+
+
+def _number_of_test_documents(test_size: float, n_documents: int) -> int:
+    whole = isinstance(test_size, (int, np.integer)) and not isinstance(test_size, bool)
+    if whole:
+        n_test = int(test_size)
+    elif isinstance(test_size, (float, np.floating)) and 0 < test_size < 1:
+        n_test = int(np.ceil(test_size * n_documents))
+    else:
+        raise InvalidArgumentError(
+            f"{argument('test_size')} must be a number of documents (int) or a share in (0, 1) "
+            f"(float), got {test_size!r}"
+        )
+    if not 0 < n_test < n_documents:
+        raise InvalidArgumentError(
+            f"test_size={test_size!r} puts {n_test} of {n_documents} documents into the test "
+            "part; leave at least one document in each part"
+        )
+    return n_test
+
+
+def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[np.bool_]:
+    """Test documents: groups in the order of their first documents, until there are enough."""
+    sizes = np.bincount(groups)
+    drawn, first = np.unique(groups[order], return_index=True)
+    by_draw = drawn[np.argsort(first)]
+    n_groups = int(np.searchsorted(np.cumsum(sizes[by_draw]), n_test)) + 1
+    if n_groups >= len(by_draw):
+        raise InvalidArgumentError(
+            f"{argument('groups')}: {len(by_draw)} groups cannot be divided so that a part has "
+            f"{n_test} documents and the other is not empty; use more groups or another test_size"
+        )
+    return np.isin(groups, by_draw[:n_groups])
+
+
+def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[Any]:
+    """Test documents: of each label its share, by the largest remainders."""
+    sizes = np.bincount(strata)
+    exact = sizes * (n_test / len(strata))
+    taken = np.floor(exact).astype(np.int64)
+    short = n_test - int(taken.sum())
+    taken[np.argsort(taken - exact, kind="stable")[:short]] += 1
+    rows = [order[strata[order] == label][:n] for label, n in enumerate(taken)]
+    return np.concatenate(rows)

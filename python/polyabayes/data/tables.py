@@ -1,0 +1,386 @@
+"""What the columns of a table are: one rule for data frames and for files.
+
+A table holds documents as texts or lists of tokens (a row each), as single counts (a row for each
+document and word) or as rows of counts (a column for each word).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from polyabayes._support.warnings import warn
+from polyabayes.data.counts import CountMatrix
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Layout = Literal["auto", "wide", "long"]
+# Numbers, labels, texts of several words, lists of tokens, and what is none of them (times).
+Kind = Literal["number", "name", "text", "tokens", "other"]
+
+_LAYOUTS = ("auto", "wide", "long")
+# Headers of long tables, lower-case letters and digits only.
+_DOCUMENTS = {
+    *("document", "documentid", "doc", "docid", "user", "userid"),
+    *("sample", "sampleid", "cell", "cellid", "barcode"),
+}
+_WORDS = {
+    *("word", "wordid", "term", "termid", "token", "tokenid", "lemma"),
+    *("feature", "featureid", "item", "itemid", "gene", "geneid"),
+}
+_COUNTS = ("count", "counts", "freq", "frequency", "n", "value", "values")
+# Headers that can be nothing but counts; the others may be levels of a factor, too.
+_SURE_COUNTS = _COUNTS[:4]
+_TEXT = "text"
+# Headers of names: those that always are, and words that may be columns of counts as well.
+_NAMES = re.compile(r"|ids?|unnamed: ?0|document|barcode|row ?names?|\w.*[_\W]ids?", re.IGNORECASE)
+_CAMEL_ID = re.compile(r"\w*[a-z]I[dD]s?")
+_NAMES_OR_WORDS = ("index", "name", "names", "sample", "cell", "doc", "gene", "key", "row")
+# Words of a value above which a column holds texts, not names such as "New York".
+_WORDS_OF_NAMES = 3
+_ROWS_LOOKED_AT = 100
+# Ratio to all other counts from which on the first column is taken for numbers of documents.
+_FAR_LARGER = 10
+_N_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class NamedColumns:
+    """Columns that the caller has named.
+
+    Attributes
+    ----------
+    text : str or None
+        The texts, or the lists of tokens.
+    ids : str or None
+        The names of the documents.
+    document, word, count : str or None
+        The columns of a table with a row for each document and word.
+    exposure : str or None
+        The known sizes of the documents.
+    metadata : sequence of str
+        Columns that are properties of the documents, in a table of counts.
+    layout : {"auto", "wide", "long"}
+        Whether a table of counts has a row a document or a row a count.
+    """
+
+    text: str | None = None
+    ids: str | None = None
+    document: str | None = None
+    word: str | None = None
+    count: str | None = None
+    exposure: str | None = None
+    metadata: Sequence[str] = ()
+    layout: Layout = "auto"
+
+    def __post_init__(self) -> None:
+        if self.layout not in _LAYOUTS:
+            raise InvalidArgumentError(
+                f"{argument('layout')} must be 'auto', 'wide' or 'long', got {self.layout!r}"
+            )
+
+
+class Roles(NamedTuple):
+    """What the columns of a table are.
+
+    Attributes
+    ----------
+    layout : {"texts", "long", "wide"}
+        Which kind of table it is.
+    ids : str or None
+        Column of names, of tables with a row a document.
+    columns : list of str
+        The column of texts; those of documents, of words and, unless each row counts once, of
+        counts; or those of all words.
+    metadata : list of str
+        The columns that remain.
+    """
+
+    layout: Literal["texts", "long", "wide"]
+    ids: str | None
+    columns: list[str]
+    metadata: list[str]
+
+
+class Table(ABC):
+    """A table of named columns.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns, each once.
+    n_rows : int
+        Number of rows.
+    row_names : list of str or None
+        Names of the rows that are no column, as the index of a data frame.
+    has_headers : bool
+        Whether the names are more than numbers of columns.
+    title : str
+        What error messages call the table.
+    """
+
+    names: list[str]
+    n_rows: int
+    row_names: list[str] | None = None
+    has_headers: bool = True
+    title: str = "the table"
+
+    @abstractmethod
+    def kind(self, name: str) -> Kind:
+        """What a column holds."""
+
+    @abstractmethod
+    def values(self, name: str) -> list[Any]:
+        """The values of a column, None where one is missing."""
+
+    @abstractmethod
+    def counts(self, names: Sequence[str]) -> CountMatrix:
+        """Columns of counts, checked; an error names the place."""
+
+    @abstractmethod
+    def numbers(self, name: str) -> Any:
+        """A column of numbers as an array of integers or floats; an error names the place."""
+
+    @abstractmethod
+    def place(self, row: int) -> str:
+        """Where a row is, in an error message."""
+
+    @abstractmethod
+    def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns as a data frame of pandas."""
+
+    def are_distinct(self, names: Sequence[str]) -> bool:
+        """Whether no two rows have the same values in these columns."""
+        rows = list(zip(*(self.values(name) for name in names), strict=True))
+        return len(set(rows)) == len(rows)
+
+
+def roles_of(table: Table, named: NamedColumns) -> Roles:
+    """What the columns of a table are, as they are named, else by their headers and values.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such column, or if the table can be read in more ways than one.
+    """
+    for field in fields(NamedColumns)[:-2]:
+        _check_column(table, field.name, getattr(named, field.name))
+    for name in named.metadata:
+        _check_column(table, "metadata", name)
+    names = [name for name in table.names if name != named.exposure]
+    if named.text is not None:
+        return _texts_roles(table, named, names, named.text)
+    rest = [name for name in names if name not in named.metadata and name != named.ids]
+    is_long = named.layout == "long" or None not in (named.document, named.word)
+    long = None if named.layout == "wide" else _long_columns(table, named, rest, is_long)
+    if long is not None:
+        return Roles("long", None, long, [name for name in names if name not in long])
+    text = None if named.layout == "wide" else _text_column(table, rest)
+    if text is not None:
+        return _texts_roles(table, named, names, text)
+    ids = named.ids or _ids_of_counts(table, rest)
+    words = [name for name in rest if name != ids]
+    if not words:
+        raise InvalidArgumentError(
+            f"{table.title} has no column of counts, but {_shown(names)}: name the column of texts "
+            f"by {argument('text')}, or the names of the documents by {argument('ids')}"
+        )
+    if ids is None and table.row_names is None and named.layout != "wide":
+        _warn_of_names(table, words)
+    return Roles("wide", ids, words, list(named.metadata))
+
+
+def _check_column(table: Table, option: str, name: str | None) -> None:
+    if name is not None and name not in table.names:
+        raise InvalidArgumentError(
+            f"{argument(option, name)}: {table.title} has no column {name!r}; it has "
+            f"{_shown(table.names)}",
+            argument=option,
+            value=name,
+        )
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _N_SHOWN:,} more" if len(names) > _N_SHOWN else ""
+    return ", ".join(map(repr, names[:_N_SHOWN])) + more
+
+
+def _texts_roles(table: Table, named: NamedColumns, names: list[str], text: str) -> Roles:
+    others = [name for name in names if name != text]
+    ids = named.ids or next((name for name in others if _is_of_names(table, name)), None)
+    return Roles("texts", ids, [text], [name for name in others if name != ids])
+
+
+def _long_columns(
+    table: Table, named: NamedColumns, names: list[str], is_long: bool
+) -> list[str] | None:
+    """Columns of documents, words and counts; None if the table has other rows."""
+    document = named.document or _headed(names, _DOCUMENTS)
+    word = named.word or _headed(names, _WORDS)
+    count = named.count or _headed(names, _COUNTS)
+    if None not in (document, word) and (is_long or count is not None):
+        found = [name for name in (document, word, count) if name is not None]
+        # Words of a vocabulary may be called so: further columns of counts tell.
+        if is_long or len(names) == len(found) or table.kind(found[1]) != "number":
+            return found
+    if is_long or named.count is not None:
+        raise InvalidArgumentError(
+            f"{table.title} has the columns {_shown(names)}; a long table has columns of documents "
+            f"and of words: name them by {argument('document')} and {argument('word')}"
+        )
+    if len(names) != 3 or _plain(names[2]) not in _COUNTS or _TEXT in map(_plain, names):
+        return None
+    if all(table.kind(name) in ("name", "text") for name in names[:2]):
+        return names
+    return names if all(map(_is_header_of_ids, names[:2])) else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _headed(names: Sequence[str], headers: Collection[str]) -> str | None:
+    """The first column with one of these headers, in the order of the headers if they have one."""
+    found = {_plain(name): name for name in reversed(names) if _plain(name) in headers}
+    order = headers if isinstance(headers, tuple) else found
+    return next((found[header] for header in order if header in found), None)
+
+
+def _text_column(table: Table, names: list[str]) -> str | None:
+    """The column of texts or of lists of tokens; None in a table of counts."""
+    # Rows of counts are by far the widest tables: their numbers need no further look.
+    kinds = {name: table.kind(name) for name in names}
+    tokens = [name for name, kind in kinds.items() if kind == "tokens"]
+    if len(tokens) == 1:
+        return tokens[0]
+    headed = [name for name in names if _plain(name) == _TEXT and kinds[name] in ("name", "text")]
+    if headed:
+        return headed[0]
+    texts = {name: _n_words(table, name) for name, kind in kinds.items() if kind == "text"}
+    n_numbers = sum(kind == "number" for kind in kinds.values())
+    if n_numbers > 1 and len(texts) == 1:
+        # Rows of counts may have names of several words.
+        texts = {name: n for name, n in texts.items() if n > _WORDS_OF_NAMES or name != names[0]}
+    if len(texts) > 1:
+        raise InvalidArgumentError(
+            f"{table.title} has {len(texts)} columns that may hold the texts "
+            f"({_shown(list(texts))}): name one by {argument('text')}"
+        )
+    return next(iter(texts), None)
+
+
+def _n_words(table: Table, name: str) -> float:
+    """Mean number of words of the first values."""
+    shown = [value for value in table.values(name) if value][:_ROWS_LOOKED_AT]
+    return sum(len(value.split()) for value in shown) / max(len(shown), 1)
+
+
+def _ids_of_counts(table: Table, names: list[str]) -> str | None:
+    """The first column, if it holds names of documents."""
+    if not names:
+        return None
+    first = names[0]
+    if table.kind(first) in ("name", "text"):
+        return first
+    return first if _is_of_names(table, first) else None
+
+
+def _is_header_of_ids(name: str) -> bool:
+    return bool(_NAMES.fullmatch(name) or _CAMEL_ID.fullmatch(name))
+
+
+def _is_of_names(table: Table, name: str) -> bool:
+    """Whether a column is headed as names are; numbers only if they number the rows, in doubt."""
+    if _is_header_of_ids(name):
+        return True
+    if name.lower() not in _NAMES_OR_WORDS:
+        return False
+    if table.kind(name) != "number":
+        return True
+    values = [float(value or 0) for value in table.values(name)]
+    return len(values) > 1 and any(
+        values == [float(first + row) for row in range(len(values))] for first in (0, 1)
+    )
+
+
+def _warn_of_names(table: Table, words: list[str]) -> None:
+    """Warn where the first column of counts looks like numbers of documents."""
+    if len(words) < 2 or table.n_rows < 2 or table.kind(words[0]) != "number":
+        return
+    if not table.are_distinct(words[:1]):
+        return
+    counts = table.counts(words)
+    first, largest = counts[:, 0].toarray(), int(counts[:, 1:].max())
+    if first.min() >= _FAR_LARGER * max(1, largest):
+        warn(
+            f"column {words[0]!r} of {table.title} is read as counts of a word, but its values are "
+            f"all different and far larger than the other counts: if they name the documents, say "
+            f"so by {argument('ids', words[0])}; if they do not, by {argument('layout', 'wide')}",
+            DataWarning,
+        )
+
+
+def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
+    """The column that holds the counts of a table of factors; None if each row counts once.
+
+    Parameters
+    ----------
+    table : Table
+        A row an observation, or a kind of observation.
+    axes : sequence of str or None
+        The columns that are axes; None for all others.
+    counts : str or None
+        The name that was given.
+
+    Warns
+    -----
+    DataWarning
+        If a column of whole numbers is left out and no two rows have the same levels, so that it
+        may hold the counts.
+    """
+    if counts is not None:
+        return counts
+    free = [name for name in table.names if name not in (axes or ())]
+    sure = _headed(free, _SURE_COUNTS)
+    if sure is not None and len(table.names) > 1:
+        return sure
+    if not set(axes or ()) <= set(table.names):
+        return None
+    wholes = [name for name in free if _holds_whole_numbers(table, name)]
+    perhaps = _headed(wholes, _COUNTS)
+    others = [other for other in table.names if other != perhaps]
+    if perhaps is not None and others and table.are_distinct(axes or others):
+        return perhaps
+    if axes is not None and wholes and table.n_rows > 1 and table.are_distinct(axes):
+        warn(
+            f"column {wholes[0]!r} is left out, and each row counts once, though no two rows have "
+            f"the same levels: if it holds the counts, say so by {argument('counts', wholes[0])}",
+            DataWarning,
+        )
+    return None
+
+
+def _holds_whole_numbers(table: Table, name: str) -> bool:
+    if table.kind(name) != "number":
+        return False
+    try:
+        return all(value is not None and float(value) % 1 == 0 for value in table.values(name))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def refuse_other_kinds(table: Table, name: str) -> None:
+    """Refuse a column named as that of the documents that holds neither texts nor tokens."""
+    if table.kind(name) not in ("name", "text", "tokens"):
+        raise InvalidTypeError(
+            f"column {name!r} of {table.title} holds {_CONTENT[table.kind(name)]}, neither texts "
+            "nor lists of tokens"
+        )
+
+
+_CONTENT: dict[str, str] = {"number": "numbers", "other": "neither numbers nor text"}

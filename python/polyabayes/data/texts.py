@@ -1,0 +1,199 @@
+"""Raw texts, counted by scikit-learn's CountVectorizer and stemmed by PyStemmer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from polyabayes.data.counts import CountMatrix, Words, checked_words
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+    PolyabayesError,
+    argument,
+)
+
+Analyzer = Callable[[str], list[str]]
+Place = Callable[[int], str]
+
+ON_EMPTY = ("raise", "drop", "keep")
+_MOST_PLACES = 50
+# The list of scikit-learn, whose name it takes; lists of other languages are those of stop-words.
+_OWN_LIST = "english"
+_ALL_WORDS: dict[str, Any] = {"stop_words": None, "ngram_range": (1, 1)}
+
+
+def checked_on_empty(on_empty: Any) -> str | None:
+    """What to do about documents without words: one of three, or None where nothing was said."""
+    if on_empty is not None and on_empty not in ON_EMPTY:
+        raise InvalidArgumentError(
+            f"{argument('on_empty')} must be 'raise', 'drop' or 'keep', got {on_empty!r}"
+        )
+    return on_empty  # type: ignore[no-any-return]
+
+
+def places_of(rows: Iterable[int], place: Place) -> str:
+    """Where rows are, all of them as far as a message can hold them."""
+    places = [place(int(row)) for row in rows]
+    more = f" and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
+    return ", ".join(places[:_MOST_PLACES]) + more
+
+
+def without_missing(texts: Sequence[Any], column: str, on_empty: str | None, place: Place) -> Any:
+    """Documents of a column, missing ones as empty texts; refused unless `on_empty` allows them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are such documents; the message names all their places.
+    """
+    missing = [row for row, text in enumerate(texts) if text is None]
+    if missing and on_empty in (None, "raise"):
+        raise InvalidArgumentError(
+            f"no document in column {column!r} at {places_of(missing, place)}: leave such rows out "
+            f"by {argument('on_empty', 'drop')}, or take them as empty by "
+            f"{argument('on_empty', 'keep')}"
+        )
+    return ["" if text is None else text for text in texts] if missing else texts
+
+
+def vectoriser_of(vocabulary: Any, options: Mapping[str, Any]) -> Any:
+    """A CountVectorizer by its own options and `stem`, with stop words of many languages."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    own = dict(options)
+    stem = own.pop("stem", None)
+    stop_words = own.get("stop_words")
+    try:
+        if isinstance(stop_words, str) and stop_words != _OWN_LIST:
+            own["stop_words"] = _stop_words(stop_words, CountVectorizer(**{**own, **_ALL_WORDS}))
+        vectoriser = CountVectorizer(vocabulary=vocabulary, **own)
+    except TypeError as error:
+        raise InvalidArgumentError(f"unknown text option: {error}") from error
+    if stem is not None:
+        analyzer = _stemming_analyzer(stem, own)
+        vectoriser.set_params(analyzer=analyzer, token_pattern=None, **_ALL_WORDS)
+    return vectoriser
+
+
+def check_text_options(options: Mapping[str, Any]) -> None:
+    """Refuse options that are unknown or have values that cannot be, before any text is read."""
+    if not options:
+        return
+    try:
+        vectoriser_of(None, options).fit(["urn"])
+    except ValueError as error:
+        # Others say that no word is left, as of so short a text.
+        if isinstance(error, TypeError):
+            raise InvalidArgumentError(f"a text option is not valid: {error}") from error
+        if isinstance(error, PolyabayesError):
+            raise
+
+
+def count_texts(
+    texts: Iterable[Any], vocabulary: Any = None, options: Mapping[str, Any] | None = None
+) -> tuple[CountMatrix, Words]:
+    """Count the words of texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The documents.
+    vocabulary : sequence of str, optional
+        The words to count; all others are left out.
+    options : mapping, optional
+        Those of CountVectorizer, and ``stem``.
+
+    Returns
+    -------
+    counts : csr_matrix of shape (n_documents, n_words)
+    words : ndarray of str, shape (n_words,)
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If an option is bad, a document is no text, or no word is left.
+    """
+    words = None if vocabulary is None else checked_words(vocabulary).tolist()
+    vectoriser = vectoriser_of(words, options or {})
+    try:
+        counts = vectoriser.fit_transform(checked_texts(texts))
+    except InvalidTypeError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"the words cannot be counted: {error}") from error
+    found = np.empty(counts.shape[1], dtype=object)
+    found[:] = [str(word) for word in vectoriser.get_feature_names_out()]
+    return counts, found
+
+
+def checked_texts(texts: Iterable[Any], name: str = "document") -> list[str]:
+    """Texts, each of which is one.
+
+    Raises
+    ------
+    InvalidTypeError
+        If one is missing, or a number; the message says which.
+    """
+    checked = list(texts)
+    for number, text in enumerate(checked):
+        if not isinstance(text, str):
+            raise InvalidTypeError(
+                f"{name} {number} is {text!r:.60}, not a text: leave it out, or write ''"
+            )
+    return checked
+
+
+def _stop_words(language: str, vectoriser: Any) -> list[str]:
+    """The stop words of a language, as the vectoriser divides them into tokens."""
+    try:
+        import stop_words
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"stop words of {language!r} need the package stop-words; install it with: pip install "
+            "'polyabayes[stem]'"
+        ) from error
+    known = stop_words.AVAILABLE_LANGUAGES
+    if language not in known:
+        raise InvalidArgumentError(
+            f"{argument('stop_words', language)} is no language with a list; there are "
+            f"{', '.join(known)}: or give the words themselves"
+        )
+    analyze: Analyzer = vectoriser.build_analyzer()
+    found = stop_words.get_stop_words(language)
+    return sorted({token for word in found for token in (word, *analyze(word))})
+
+
+def _stemming_analyzer(language: str, options: Mapping[str, Any]) -> Analyzer:
+    try:
+        import Stemmer
+    except ImportError as error:
+        raise MissingDependencyError(
+            "stemming needs PyStemmer; install it with: pip install 'polyabayes[stem]'"
+        ) from error
+    try:
+        stemmer = Stemmer.Stemmer(language)
+    except KeyError as error:
+        raise InvalidArgumentError(
+            f"stem={language!r} is not a language of PyStemmer; "
+            f"it knows {', '.join(Stemmer.algorithms())}"
+        ) from error
+    if options.get("analyzer", "word") != "word":
+        raise InvalidArgumentError("stem works on words only; leave analyzer at 'word'")
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    shortest, longest = options.get("ngram_range", (1, 1))
+    words_of: Analyzer = CountVectorizer(**{**options, "ngram_range": (1, 1)}).build_analyzer()
+
+    def analyze(text: str) -> list[str]:
+        stems = stemmer.stemWords(words_of(text))
+        return [
+            " ".join(stems[start : start + length])
+            for length in range(shortest, longest + 1)
+            for start in range(len(stems) - length + 1)
+        ]
+
+    return analyze

@@ -1,0 +1,123 @@
+"""Counts of genes in cells: folders of 10x Genomics, and ``.h5ad`` files of AnnData."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from polyabayes._support.files import content_of, read_lines, reading
+from polyabayes._support.warnings import warn
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.exceptions import (
+    DataWarning,
+    FileFormatError,
+    InvalidArgumentError,
+    MissingDependencyError,
+    argument,
+)
+from polyabayes.io.matrix_market import read_matrix_market
+from polyabayes.io.vocabularies import with_vocabulary
+
+_MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
+_WORDS = {"id": 0, "name": 1}
+
+
+def matrix_of_folder(folder: Path) -> Path | None:
+    """The matrix of a folder as Cell Ranger writes it; None in other folders."""
+    with reading(folder):
+        return _packed_or_not(folder, _MATRIX)
+
+
+def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -> Corpus:
+    """Read a folder of 10x Genomics: matrix.mtx, barcodes.tsv and features.tsv or genes.tsv.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; its files may be gzipped.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words in the order wanted.
+    word : {"id", "name"}, default="id"
+        The column of the features that becomes the words. Names that several features have are
+        told apart by numbers, as in ``"TBCE-1"``.
+
+    Returns
+    -------
+    Corpus
+        Cells are documents, named by their barcodes; features are words.
+    """
+    if word not in _WORDS:
+        raise InvalidArgumentError(
+            f"{argument('word')} must be 'id' or 'name' of the features, got {word!r}"
+        )
+    matrix, barcodes = matrix_of_folder(path), _packed_or_not(path, _BARCODES)
+    features = next(filter(None, (_packed_or_not(path, name) for name in _FEATURES)), None)
+    if matrix is None or barcodes is None or features is None:
+        missing = _MATRIX if matrix is None else _BARCODES if barcodes is None else _FEATURES[0]
+        raise FileFormatError(f"{path} is no folder of 10x Genomics: it has no {missing}")
+    words = []
+    for number, fields in enumerate(csv.reader(read_lines(features), delimiter="\t"), start=1):
+        if len(fields) <= _WORDS[word]:
+            raise FileFormatError(f"{features}, line {number}: there is no {word} of the feature")
+        words.append(fields[_WORDS[word]])
+    counts = read_matrix_market(matrix, transpose=True).counts
+    with content_of(path):
+        corpus = Corpus(counts, _distinct(words), read_lines(barcodes))
+    return with_vocabulary(corpus, vocabulary)
+
+
+def read_h5ad(path: Path, vocabulary: Words | None = None, *, layer: str | None = None) -> Corpus:
+    """Read an AnnData file: cells are documents, and ``obs`` is their metadata.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words in the order wanted.
+    layer : str, optional
+        Layer that holds the counts; by default ``X``.
+
+    Returns
+    -------
+    Corpus
+        With ``var_names`` as the words and ``obs_names`` as the ids.
+    """
+    try:
+        import anndata
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading .h5ad files needs anndata: pip install anndata"
+        ) from error
+    with reading(path):
+        cells = anndata.read_h5ad(path)
+    with content_of(path):
+        corpus = Corpus.from_anndata(cells, layer)
+    return with_vocabulary(corpus, vocabulary)
+
+
+def _packed_or_not(folder: Path, name: str) -> Path | None:
+    found = (folder / name, folder / f"{name}.gz")
+    return next((path for path in found if path.is_file()), None)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names of which each is there once: the others have numbers, as in AnnData."""
+    taken, seen, renamed = set(names), set[str](), []
+    for name in names:
+        own, number = name, 0
+        while own in seen or (number and own in taken):
+            number += 1
+            own = f"{name}-{number}"
+        seen.add(own)
+        renamed.append(own)
+    n_changed = sum(own != name for own, name in zip(renamed, names, strict=True))
+    if n_changed:
+        warn(
+            f"{n_changed:,} features have the name of another one and a number added to it, as in "
+            f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
+            f"{argument('word', 'id')} takes their identifiers",
+            DataWarning,
+        )
+    return renamed

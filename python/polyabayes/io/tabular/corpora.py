@@ -1,0 +1,153 @@
+"""Corpora in CSV, TSV, Parquet and JSON lines: the tables of files, read as data frames are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polyabayes._support.files import content_of, read_lines
+from polyabayes._support.frames import import_pandas
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.data.documents import source_of_table
+from polyabayes.data.frames import FrameTable
+from polyabayes.data.tables import Layout, NamedColumns, Table
+from polyabayes.data.texts import check_text_options, checked_on_empty
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
+from polyabayes.io.integers import is_number
+from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
+from polyabayes.io.tabular.parquet import read_parquet_frame
+from polyabayes.io.vocabularies import with_vocabulary
+
+_TRIPLET = 3
+
+
+def read_csv(
+    path: Path,
+    vocabulary: Words | None = None,
+    *,
+    sep: str | None = None,
+    quotechar: str = '"',
+    encoding: str = "utf-8",
+    skiprows: int = 0,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> Corpus:
+    """Read a delimited file, plain or gzipped.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    vocabulary : ndarray of str, shape (n_words,), optional
+        The words in the order wanted.
+    sep, quotechar, encoding, skiprows, columns
+        As for :class:`Dialect`.
+    **options
+        Those of :func:`corpus_of_table`.
+
+    Returns
+    -------
+    Corpus
+        Documents in order of appearance; the words of a long table are sorted.
+    """
+    if sep is None and ".tsv" in path.suffixes:
+        sep = "\t"
+    table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
+    is_bare = len(table.names) == _TRIPLET and all(map(is_number, table.names))
+    if is_bare and not {"layout", "document", "word"} & options.keys():
+        raise FileFormatError(
+            f"{path}: its first line holds three numbers, not names. If lines are document, word "
+            f"and count, say so by {argument('columns', ['document', 'word', 'count'])}; if the "
+            f"first line names words, by {argument('layout', 'wide')}"
+        )
+    return corpus_of_table(path, table, vocabulary, **options)
+
+
+def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) -> Corpus:
+    """Read a Parquet file; the options are those of :func:`corpus_of_table`."""
+    frame = read_parquet_frame(path)
+    with content_of(path):
+        table = FrameTable(frame)
+    return corpus_of_table(path, table, vocabulary, **options)
+
+
+def read_json_lines(
+    path: Path, vocabulary: Words | None = None, *, encoding: str = "utf-8", **options: Any
+) -> Corpus:
+    """Read a file with a JSON object a line; the options are those of :func:`corpus_of_table`."""
+    rows, lines = [], []
+    for number, line in enumerate(read_lines(path, encoding), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise FileFormatError(f"{path}, line {number}: it is no JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise FileFormatError(f"{path}, line {number}: it is no JSON object of named values")
+        rows.append(row)
+        lines.append(number)
+    pandas = import_pandas()
+    with content_of(path):
+        table = FrameTable(pandas.DataFrame(rows, index=pandas.Index(lines, name="line")))
+        table.row_names = None
+    return corpus_of_table(path, table, vocabulary, **options)
+
+
+def corpus_of_table(
+    path: Path,
+    table: Table,
+    vocabulary: Words | None = None,
+    *,
+    text: str | None = None,
+    ids: str | None = None,
+    document: str | None = None,
+    word: str | None = None,
+    count: str | None = None,
+    exposure: str | None = None,
+    metadata: Sequence[str] = (),
+    layout: Layout = "auto",
+    transpose: bool = False,
+    on_empty: str | None = None,
+    **options: Any,
+) -> Corpus:
+    """The corpus of the table of a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for error messages.
+    table : Table
+        Its table.
+    vocabulary : ndarray of str, optional
+        The words in the order wanted.
+    text, ids, document, word, count, exposure, metadata, layout
+        As for :class:`NamedColumns`.
+    transpose : bool, default=False
+        Whether the rows are words, named by `ids`, and the columns documents.
+    on_empty : {"raise", "drop", "keep"}, optional
+        What to do about missing texts and documents without words.
+    **options
+        Of texts: ``stem`` and those of CountVectorizer.
+    """
+    checked_on_empty(on_empty)
+    check_text_options(options)
+    named = NamedColumns(text, ids, document, word, count, exposure, metadata, layout)
+    if transpose:
+        if named != NamedColumns(ids=ids, layout=layout):
+            raise InvalidArgumentError(
+                f"{argument('transpose', True)} is for tables whose columns are documents: beside "
+                f"{argument('ids')}, the column of the words, no column has a meaning of its own"
+            )
+        named = NamedColumns(ids=ids, layout="wide")
+    with content_of(path):
+        found = source_of_table(table, named, vocabulary, options, on_empty)
+        if transpose:
+            found = found._replace(
+                counts=found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary
+            )
+        corpus = Corpus(*found.parts)
+    return with_vocabulary(corpus, vocabulary)

@@ -1,0 +1,370 @@
+"""Tables that people bring, as files and as data frames: one rule, and the right numbers."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
+
+DOORS = ("csv", "tsv", "semicolon", "parquet", "jsonl", "pandas", "polars", "arrow", "shards")
+
+
+def corpus_of(door: str, folder: Path, text: str, **options: Any) -> pb.Corpus:
+    """The corpus of a table, which comes in by one of the doors."""
+    frame = pd.read_csv(io.StringIO(text), keep_default_na=False)
+    path = folder / f"x.{door}"
+    if door == "csv":
+        path.write_text(text)
+    elif door == "tsv":
+        frame.to_csv(path, sep="\t", index=False)
+    elif door == "semicolon":
+        path = folder / "x.csv"
+        frame.to_csv(path, sep=";", index=False)
+    elif door == "parquet":
+        frame.to_parquet(path)
+    elif door == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif door == "pandas":
+        return pb.Corpus(frame)
+    elif door == "polars":
+        return pb.Corpus(polars.from_pandas(frame))
+    elif door == "arrow":
+        return pb.Corpus(polars.from_pandas(frame).to_arrow())
+    elif door == "shards":
+        shards = pb.write_shards(frame, folder / "shards")
+        return pb.Corpus(next(iter(shards.blocks(10))).counts, shards.vocabulary)
+    return pb.read_corpus(path, **options)
+
+
+COUNTS = {
+    "numbered documents": ("doc_id,apple,pear\n1001,2,0\n1002,0,3\n", ["apple", "pear"], 5),
+    "camel case": ("PatientID,a,b\n1001,1,2\n1002,0,3\n", ["a", "b"], 6),
+    "upper case": ("ID,a,b\n1,1,2\n2,0,3\n", ["a", "b"], 6),
+    "index of pandas": ("Unnamed: 0,a,b\n0,1,2\n1,0,3\n", ["a", "b"], 6),
+    "numbers of rows": ("index,a,b\n0,1,2\n1,0,3\n", ["a", "b"], 6),
+    "names of people": ("who,a,b\nAnn Lee,1,2\nBob Ray,0,3\n", ["a", "b"], 6),
+    "triplets of numbers": ("UserId,ItemId,Count\n7,30,2\n7,31,5\n9,30,4\n", ["30", "31"], 11),
+    "tidy": ("document,term,count\na,urn,2\nb,ball,3\n", ["ball", "urn"], 5),
+    "tidy of R": ("book,word,n\nEmma,urn,2\nEmma,ball,3\n", ["ball", "urn"], 5),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("text", "words", "n_tokens"), COUNTS.values(), ids=COUNTS.keys())
+def test_names_are_no_counts(tmp_path, door, text, words, n_tokens):
+    corpus = corpus_of(door, tmp_path, text)
+    assert (corpus.vocabulary.tolist(), corpus.n_tokens) == (words, n_tokens)
+    assert door == "shards" or corpus.ids is not None
+
+
+CAT = ["bad", "cat", "dog", "food", "good"]
+TEXTS = {
+    "labels after": ("text,stars\ngood cat food,5\nbad dog food,1\n", CAT, 6),
+    "much before": (
+        "year,id,review\n2020,a,good cat food\n2021,b,bad dog food\n",
+        CAT,
+        6,
+    ),
+    "alone": ("text\ngood cat food\nbad dog food\n", CAT, 6),
+    "labels and parts": (
+        "text,label,split\ngood cat food,good,train\nbad dog food,bad,test\n",
+        CAT,
+        6,
+    ),
+    "a number first": ("id,text\na,2020\nb,good food\n", ["2020", "food", "good"], 3),
+    "words alone": ("id,text\na,cat\nb,dog\n", ["cat", "dog"], 2),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("text", "words", "n_tokens"), TEXTS.values(), ids=TEXTS.keys())
+def test_texts_are_found(tmp_path, door, text, words, n_tokens):
+    corpus = corpus_of(door, tmp_path, text)
+    assert (corpus.vocabulary.tolist(), corpus.n_tokens) == (words, n_tokens)
+    if door == "shards":
+        return
+    header = text.partition("\n")[0].split(",")
+    assert (corpus.ids is not None) == ("id" in header)
+    others = [name for name in header if name not in ("id", "text", "review")]
+    found = [] if corpus.metadata is None else list(corpus.metadata.columns)
+    assert found == others
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.jsonl"])
+def test_columns_may_be_named(tmp_path, name):
+    frame = pd.DataFrame(
+        {"no": [7, 8], "title": ["a title", "a tale"], "review": ["good cat", "bad dog"]}
+    )
+    path = tmp_path / name
+    write = {".csv": frame.to_csv, ".parquet": frame.to_parquet}
+    if path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        write[path.suffix](path, index=False)
+    with pytest.raises(FileFormatError, match=r"2 columns that may hold the texts .*by text"):
+        pb.read_corpus(path)
+    corpus = pb.read_corpus(path, text="review", ids="no")
+    assert (corpus.ids.tolist(), corpus.n_tokens) == (["7", "8"], 4)
+    assert corpus.metadata["title"].tolist() == ["a title", "a tale"]
+    with pytest.raises(FileFormatError, match=r"text='body': the table has no column 'body'"):
+        pb.read_corpus(path, text="body")
+
+
+def test_named_columns_of_counts(write):
+    rows = "who,what,how_many,year\nann,urn,2,1999\nbob,urn,1,2024\nann,ball,3,1999\n"
+    path = write("x.csv", rows)
+    corpus = pb.read_corpus(path, document="who", word="what", count="how_many")
+    assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["ann", "bob"], ["ball", "urn"])
+    assert corpus.counts.toarray().tolist() == [[3, 2], [0, 1]]
+    assert corpus.metadata["year"].tolist() == [1999, 2024]
+    tokens = pb.read_corpus(
+        write("y.csv", "who,what\nann,urn\nann,urn\n"), document="who", word="what"
+    )
+    assert tokens.n_tokens == 2
+    wide = write("z.csv", "no,year,urn,ball\n10,1999,1,2\n11,2024,0,3\n")
+    corpus = pb.read_corpus(wide, ids="no", metadata=["year"])
+    assert (corpus.n_tokens, corpus.metadata["year"].tolist()) == (6, [1999, 2024])
+    with pytest.warns(DataWarning, match=r"left out: 'tf'.*differ between rows"):
+        pb.read_corpus(write("w.csv", "document,word,count,tf\na,b,1,.5\na,c,2,.7\n"))
+
+
+def test_zero_padded_numbers_are_names(write):
+    corpus = pb.read_corpus(write("x.csv", "sample,urn,ball\n001,1,2\n002,0,3\n"))
+    assert (corpus.ids.tolist(), corpus.n_tokens) == (["001", "002"], 6)
+
+
+@pytest.mark.parametrize("read", ["frame", "file"])
+def test_a_first_column_of_large_different_numbers_is_a_warning(write, read):
+    text = "case,apple,pear\n1001,2,0\n1002,0,3\n"
+    frame = pd.read_csv(io.StringIO(text))
+    with pytest.warns(DataWarning, match=r"'case' .*far larger.* ids='case'") as caught:
+        corpus = pb.Corpus(frame) if read == "frame" else pb.read_corpus(write("x.csv", text))
+    assert corpus.n_tokens == 2008
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pb.read_corpus(write("x.csv", text), layout="wide").n_tokens == 2008
+        assert pb.read_corpus(write("x.csv", text), ids="case").n_tokens == 5
+
+
+def test_bare_triplets_are_read_where_named(write):
+    columns = ["document", "word", "count"]
+    for name, sep in (("x.csv", ","), ("x.tsv", "\t"), ("x.txt", " ")):
+        path = write(name, "\n".join(sep.join(row) for row in ("162", "173", "365")))
+        with pytest.raises(FileFormatError, match=r"columns=\['document', 'word', 'count'\]"):
+            pb.read_corpus(path)
+        corpus = pb.read_corpus(path, format="csv", columns=columns)
+        assert (corpus.shape, corpus.n_tokens) == ((2, 2), 10)
+    assert pb.read_corpus(write("x.csv", "1,6,2\n3,0,5\n"), layout="wide").n_tokens == 8
+
+
+def test_tables_are_not_read_as_prose(write):
+    table = "MutationType\tS1\tS2\nA[C>A]A\t5\t7\nA[C>A]C\t4\t8\n"
+    with pytest.raises(FileFormatError, match=r"a table of 3 columns.*format='csv'"):
+        pb.read_corpus(write("x.txt", table))
+    for name, options in (("x.txt", {"format": "csv"}), ("x.all", {}), ("x.tsv", {})):
+        corpus = pb.read_corpus(write(name, table), transpose=True, **options)
+        assert (corpus.ids.tolist(), corpus.n_tokens) == (["S1", "S2"], 24)
+        assert corpus.vocabulary.tolist() == ["A[C>A]A", "A[C>A]C"]
+    named = write("y.tsv", "no\tgene\tS1\n1\tA\t5\n2\tB\t6\n")
+    corpus = pb.read_corpus(named, ids="gene", transpose=True)
+    assert (corpus.vocabulary.tolist(), corpus.n_tokens) == (["A", "B"], 14)
+    with pytest.raises(FileFormatError, match=r"a table of 2 columns.*format='text'"):
+        pb.read_corpus(write("z.txt", "id\ttext\na\tthe urn\nb\tthe ball\n"))
+    assert pb.read_corpus(write("z.txt", "id\ttext\na\tthe urn\n"), format="text").n_documents == 2
+    assert pb.read_corpus(write("p.txt", "the urn, the ball\nan urn, a ball\n")).n_documents == 2
+
+
+def test_a_shape_that_fits_transposed_says_so(write):
+    banner = "%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 4\n3 2 5\n"
+    with pytest.raises(InvalidArgumentError, match=r"fit the other axis.*transpose=True"):
+        pb.read_corpus(write("x.mtx", banner), vocabulary=["a", "b", "c"])
+    path = write("x.mm", banner)
+    assert pb.read_corpus(path, vocabulary=["a", "b", "c"], transpose=True).shape == (2, 3)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("features", ["features.tsv", "genes.tsv"])
+def test_folders_of_10x(tmp_path, suffix, features):
+    import gzip
+
+    pack = gzip.compress if suffix else bytes
+    rows = "G1\tTBCE\tGene\nG2\tACT\tGene\nG3\tTBCE\tGene\n"
+    matrix = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"
+    for name, text in (
+        ("matrix.mtx", matrix),
+        (features, rows),
+        ("barcodes.tsv", "AAC-1\nAAG-1\n"),
+    ):
+        (tmp_path / f"{name}{suffix}").write_bytes(pack(text.encode()))
+    corpus = pb.read_corpus(tmp_path)
+    assert corpus.counts.toarray().tolist() == [[4, 0, 0], [0, 1, 5]]
+    assert corpus.ids.tolist() == ["AAC-1", "AAG-1"]
+    assert corpus.vocabulary.tolist() == ["G1", "G2", "G3"]
+    with pytest.warns(DataWarning, match=r"1 features have the name of another.*'TBCE-1'"):
+        named = pb.read_corpus(tmp_path, word="name")
+    assert named.vocabulary.tolist() == ["TBCE", "ACT", "TBCE-1"]
+    path = tmp_path / f"matrix.mtx{suffix}"
+    words = tmp_path / f"{features}{suffix}"
+    assert pb.read_corpus(path, vocabulary=words, transpose=True).vocabulary[1] == "G2"
+    (tmp_path / f"barcodes.tsv{suffix}").unlink()
+    with pytest.raises(FileFormatError, match=r"it has no barcodes\.tsv"):
+        pb.read_corpus(tmp_path)
+
+
+def test_files_of_anndata(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(np.array([[2.0, 0.0], [1.0, 3.0]]))
+    cells.layers["raw"] = 2 * cells.X
+    cells.obs["donor"] = ["a", "b"]
+    cells.write_h5ad(tmp_path / "x.h5ad")
+    corpus = pb.read_corpus(tmp_path / "x.h5ad")
+    assert (corpus.n_tokens, corpus.metadata["donor"].tolist()) == (6, ["a", "b"])
+    assert pb.read_corpus(tmp_path / "x.h5ad", layer="raw").n_tokens == 12
+
+
+def test_tensors_of_two_axes_are_corpora(write):
+    write(
+        "x.modes.json", json.dumps({"modes": [{"name": "d", "size": 2}, {"name": "w", "size": 3}]})
+    )
+    assert pb.read_corpus(write("x.tns", "1 1 2\n2 3 1\n")).shape == (2, 3)
+
+
+BOM = "\ufeff"
+
+
+def test_a_byte_order_mark_is_no_letter(write):
+    path = write("x.ldac", "2 0:1 1:2\n".encode("utf-8-sig"))
+    words = write("x.vocab", "cat\r\ndog\r\n".encode("utf-8-sig"))
+    corpus = pb.read_corpus(path, vocabulary=words)
+    assert (corpus.vocabulary.tolist(), corpus.n_tokens) == (["cat", "dog"], 3)
+    text = write("x.txt", "cat dog\n".encode("utf-8-sig"))
+    assert pb.read_corpus(text, token_pattern=r"\S+").vocabulary.tolist() == ["cat", "dog"]
+    for name, content in (
+        ("x.csv", "cat,dog\n1,2\n"),
+        ("x.jsonl", '{"cat": 1, "dog": 2}\n'),
+        ("x.svmlight", "1 1:1 2:2\n"),
+        ("docword.x.txt", "1\n2\n2\n1 1 1\n1 2 2\n"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate integer general\n1 2 2\n1 1 1\n1 2 2\n"),
+        ("x.mallet", "name label cat dog dog\n"),
+    ):
+        assert pb.read_corpus(write(name, content.encode("utf-8-sig"))).n_tokens == 3
+
+
+def test_other_encodings_and_ends_of_lines(write):
+    words = write("x.vocab", "caf\xe9\nth\xe9\n".encode("latin-1"))
+    path = write("x.ldac", "2 0:1 1:2\n")
+    with pytest.raises(FileFormatError, match=r"line 1: it is not valid utf-8.*encoding='latin-1'"):
+        pb.read_corpus(path, vocabulary=words)
+    corpus = pb.read_corpus(path, vocabulary=words, encoding="latin-1")
+    assert corpus.vocabulary.tolist() == ["café", "thé"]
+    for name, content in (
+        ("y.ldac", "2 0:1 1:2\r1 0:4\r"),
+        ("y.csv", "a,b\r1,2\r0,4\r"),
+        ("y.txt", "cat dog dog\rdog dog dog dog\r"),
+        ("y.svmlight", "1 1:1 2:2\r1 2:4\r"),
+    ):
+        corpus = pb.read_corpus(write(name, content))
+        assert (corpus.n_documents, corpus.n_tokens) == (2, 7), name
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        ("count", {}),
+        ("Count", {}),
+        ("Freq", {}),
+        ("n", {}),
+        ("value", {}),
+        ("total", {"counts": "total"}),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.parquet"])
+def test_counts_by_another_name(tmp_path, name, header, options):
+    frame = pd.DataFrame({"hair": list("bbrr"), "eye": list("xyxy"), header: [30, 5, 4, 20]})
+    path = tmp_path / name
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    tensor = pb.read_tensor(path, ["hair", "eye"], **options)
+    assert tensor.total == 59
+    model = pb.AllocationModel("hair -> eye")
+    evidence = model.log_evidence(tensor, given_total=True).value
+    assert evidence == pytest.approx(-12.247340, abs=1e-6)
+    assert options or pb.read_tensor(path).axes == ("hair", "eye")
+
+
+def test_a_column_that_may_be_counts_is_not_left_out_in_silence(write):
+    path = write("x.csv", "hair,eye,total\nb,x,30\nb,y,5\n")
+    with pytest.warns(DataWarning, match=r"column 'total' is left out.* counts='total'"):
+        assert pb.read_tensor(path, ["hair", "eye"]).total == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        repeated = write("y.csv", "hair,eye,age\nb,x,30\nb,x,5\n")
+        assert pb.read_tensor(repeated, ["hair", "eye"]).total == 2
+
+
+def test_large_and_odd_arguments_end_at_once(write):
+    path = write("x.csv", "a,b\n1,2\n")
+    with pytest.raises(FileFormatError, match="holds no header"):
+        pb.read_corpus(path, skiprows=10**9)
+    for skiprows in (-1, 10**30, True):
+        with pytest.raises(InvalidArgumentError, match="skiprows"):
+            pb.read_corpus(path, skiprows=skiprows)
+    start = time.process_time()
+    with pytest.raises(FileFormatError, match="holds no documents"):
+        pb.read_corpus(write("y.csv", "a,b\n" + "\n" * 2**23))
+    # The reader that kept blank lines took 12 s.
+    assert time.process_time() - start < 6
+
+
+def test_counts_written_as_decimals(write):
+    for name, content in (
+        ("x.csv", "a,b\n2.0,1\n"),
+        ("x.svmlight", "1 1:2.0 2:1\n"),
+        ("x.mtx", "%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 2.0\n1 2 1\n"),
+        ("docword.x.txt", "1\n2\n2\n1 1 2.0\n1 2 1\n"),
+        ("x.ldac", "2 0:2.0 1:1\n"),
+        ("x.tns", "1 1 2.0\n1 2 1\n"),
+    ):
+        assert pb.read_corpus(write(name, content)).n_tokens == 3, name
+
+
+def test_empty_and_missing_texts(write):
+    content = "id,text\na,the urn\nb,\nc,the\nd,\n"
+    path = write("x.csv", content)
+    for on_empty in (None, "raise"):
+        with pytest.raises(FileFormatError, match=r"column 'text' at line 3, line 5: .*drop"):
+            pb.read_corpus(path, on_empty=on_empty)
+    assert pb.read_corpus(path, on_empty="keep").counts.sum(axis=1).ravel().tolist() == [
+        [2, 0, 1, 0]
+    ]
+    with pytest.warns(DataWarning, match=r"3 documents .* at line 3, line 4, line 5"):
+        corpus = pb.read_corpus(path, on_empty="drop", stop_words=["the"])
+    assert corpus.ids.tolist() == ["a"]
+    lines = write("x.txt", "the urn\n\nthe\n")
+    with pytest.raises(FileFormatError, match=r"1 document without words, at line 2"):
+        pb.read_corpus(lines, on_empty="raise")
+    with pytest.raises(InvalidArgumentError, match="on_empty must be"):
+        pb.read_corpus(lines, on_empty="ignore")
+
+
+def test_stop_words_of_other_languages(write):
+    path = write("x.csv", "text\nles urnes et la boule qu'elle\n")
+    assert pb.read_corpus(path, stop_words="french").vocabulary.tolist() == ["boule", "urnes"]
+    with pytest.raises(InvalidArgumentError, match=r"stop_words='klingon' .*french"):
+        pb.read_corpus(path, stop_words="klingon")
+    with pytest.raises(FileFormatError, match=r"min_df: options of texts"):
+        pb.read_corpus(write("y.csv", "a,b\n1,2\n"), min_df=2)
