@@ -10,7 +10,8 @@ import numpy as np
 
 from polyabayes._support.checks import is_name
 from polyabayes.data.cells import Integers, Place
-from polyabayes.data.frames import frame_of
+from polyabayes.data.frames import FrameTable, frame_of
+from polyabayes.data.tables import count_column
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ def axis_names(columns: Iterable[Any]) -> list[str]:
     """Names of axes for columns, with ``_`` for characters that a graph cannot name."""
     texts = [str(column) for column in columns]
     return [text if is_name(text) else re.sub(r"\W", "_", text.strip()) for text in texts]
+
+
+def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
+    """The column of counts, as named or else by its header; None if each row counts once."""
+    if counts is not None or not frame.columns.is_unique or not len(frame):
+        return counts
+    column_of = {str(column): column for column in frame.columns}
+    chosen = [axes] if isinstance(axes, str) else axes
+    named = None if chosen is None else [str(axis) for axis in chosen]
+    found = count_column(FrameTable(frame), named, None)
+    return None if found is None else column_of[found]
 
 
 def frame_labels(table: Any) -> list[list[str] | None]:

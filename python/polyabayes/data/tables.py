@@ -157,7 +157,10 @@ class Table(ABC):
     def are_distinct(self, names: Sequence[str]) -> bool:
         """Whether no two rows have the same values in these columns."""
         rows = list(zip(*(self.values(name) for name in names), strict=True))
-        return len(set(rows)) == len(rows)
+        try:
+            return len(set(rows)) == len(rows)
+        except TypeError:  # Lists are no levels.
+            return False
 
 
 def roles_of(table: Table, named: NamedColumns) -> Roles:

@@ -19,6 +19,7 @@ from polyabayes.data.factors import (
     axis_names,
     checked_frame,
     complete_column,
+    counts_of_frame,
     factor,
     frame_labels,
     row_place,
@@ -245,7 +246,9 @@ class CountTensor:
             their order, whether they occur or not. Names of axes have ``_`` for spaces and other
             characters that a graph cannot name: ``Sepal.Length`` is axis ``Sepal_Length``.
         counts : str, optional
-            The column that holds the counts; otherwise each row counts once.
+            The column that holds the counts. By default one that is called ``count``, ``freq`` or
+            the like and is not in `axes`, or ``n`` or ``value`` if no two rows have the same
+            levels; else each row counts once.
 
         Returns
         -------
@@ -261,6 +264,11 @@ class CountTensor:
         InvalidTypeError
             If `frame` is not a table.
 
+        Warns
+        -----
+        DataWarning
+            If a column that may hold the counts is left out.
+
         Examples
         --------
         >>> import pandas as pd
@@ -272,6 +280,7 @@ class CountTensor:
         ['9', '15']
         """
         table = checked_frame(frame)
+        counts = counts_of_frame(table, axes, counts)
         others = [column for column in table.columns if column != counts]
         columns = others if axes is None else [axes] if isinstance(axes, str) else list(axes)
         names = _cells.checked_axes(axis_names(columns))

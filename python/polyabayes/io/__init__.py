@@ -88,6 +88,11 @@ _FORMAT_OF_SUFFIX = {
     ".mallet": "mallet",
     ".tns": "tns",
 }
+# Options that only tables have: a .txt file with one of them is no text.
+_OPTIONS_OF_TABLES = {
+    *("text", "ids", "document", "word", "count", "metadata", "layout"),
+    *("sep", "columns", "transpose", "quotechar", "skiprows"),
+}
 
 
 def read_corpus(
@@ -133,7 +138,8 @@ def read_corpus(
         ``.parquet``, ``.jsonl``                  column a word; or columns of documents, words
                                                   and counts
         ``.h5ad``                                 AnnData: cells and genes
-        ``.txt``                                  text, one document a line
+        ``.txt``                                  text, one document a line; a delimited table
+                                                  where an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
                                                   each line), or prints of imported instances
         a folder                                  of 10x Genomics; or text, one document a ``.txt``
@@ -381,10 +387,14 @@ def read_tensor(
     <CountTensor: hair 2 x eye 2, 3 cells, total 7>
     """
     path = checked_path(path)
-    names = None if axes is None else checked_axes(axes)
     named = {"counts": counts, "sep": sep, "columns": columns, "encoding": encoding}
     options.update({name: value for name, value in named.items() if value is not None})
     reader = _reader(path, format, _TENSOR_READERS, "tns", options)
+    is_table = reader in (read_factor_csv, read_factor_parquet)
+    # Columns may have names that a graph cannot: the tensor gives their axes others.
+    names = [axes] if isinstance(axes, str) else axes
+    if names is not None and not is_table:
+        names = checked_axes(names)
     return reader(path, names, **options)
 
 
@@ -442,7 +452,10 @@ def _reader(
     if name is None:
         name = piped if path == STANDARD_INPUT else _format_of(path, list(readers))
         if name == "text" and not path.is_dir():
-            refuse_tables(path)
+            if options.keys() & _OPTIONS_OF_TABLES:
+                name = "csv"
+            else:
+                refuse_tables(path)
     if name not in readers:
         raise InvalidArgumentError(
             _other_reader(path, name) or f"unknown format {name!r}; known are {', '.join(readers)}"

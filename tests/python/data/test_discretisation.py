@@ -83,5 +83,5 @@ def test_bad_tables_are_refused(columns, n_levels, factors, says):
 
 
 def test_arrays_have_no_columns():
-    with pytest.raises(InvalidTypeError, match="must be a pandas DataFrame"):
+    with pytest.raises(InvalidTypeError, match="must be a table of pandas, polars or pyarrow"):
         discretise(np.ones((3, 2)), ["a"], 2)

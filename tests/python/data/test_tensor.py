@@ -166,7 +166,6 @@ def test_all_constructors_agree(shape, with_labels):
         frame = tensor.to_frame()
         assert CountTensor.from_frame(frame, counts="count") == tensor
         observations = frame.loc[frame.index.repeat(frame["count"])].sample(frac=1, random_state=0)
-        assert CountTensor.from_frame(observations, axes) == tensor
         assert CountTensor.from_frame(observations.drop(columns="count")) == tensor
 
 

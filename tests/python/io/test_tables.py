@@ -300,10 +300,19 @@ def test_counts_by_another_name(tmp_path, name, header, options):
         frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
     tensor = pb.read_tensor(path, ["hair", "eye"], **options)
     assert tensor.total == 59
+    assert pb.CountTensor.from_frame(frame, ["hair", "eye"], **options) == tensor
     model = pb.AllocationModel("hair -> eye")
     evidence = model.log_evidence(tensor, given_total=True).value
     assert evidence == pytest.approx(-12.247340, abs=1e-6)
-    assert options or pb.read_tensor(path).axes == ("hair", "eye")
+    assert options or pb.read_tensor(path) == pb.CountTensor.from_frame(frame) == tensor
+
+
+def test_columns_may_have_names_that_a_graph_cannot(write):
+    path = write("x.csv", "hair colour,Eye.x,n\nb,x,3\nb,y,5\n")
+    for axes in (None, ["hair colour", "Eye.x"]):
+        tensor = pb.read_tensor(path, axes)
+        assert (tensor.axes, tensor.total) == (("hair_colour", "Eye_x"), 8)
+    assert pb.read_tensor(path, "Eye.x").axes == ("Eye_x",)
 
 
 def test_a_column_that_may_be_counts_is_not_left_out_in_silence(write):

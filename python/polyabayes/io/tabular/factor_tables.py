@@ -10,7 +10,6 @@ from typing import Any
 
 from polyabayes._support.files import content_of, replacing
 from polyabayes._support.frames import import_pandas
-from polyabayes.data.frames import FrameTable
 from polyabayes.data.labels import label_order
 from polyabayes.data.tables import count_column
 from polyabayes.data.tensor import CountTensor
@@ -90,7 +89,6 @@ def read_factor_parquet(
     """
     frame = read_parquet_frame(path)
     with content_of(path):
-        counts = count_column(FrameTable(frame), axes, counts)
         return CountTensor.from_frame(frame, axes, counts)
 
 
