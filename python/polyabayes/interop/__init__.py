@@ -10,6 +10,7 @@ from polyabayes.interop.pycistopic import from_pycistopic
 from polyabayes.interop.pyldavis import pyldavis_arguments, to_pyldavis
 from polyabayes.interop.schpf import from_schpf, schpf_exposure
 from polyabayes.interop.sklearn import from_sklearn, to_sklearn
+from polyabayes.interop.stm import from_stm
 from polyabayes.interop.tomotopy import from_tomotopy
 from polyabayes.interop.topica import from_topica
 from polyabayes.interop.vectoriser import CountVectorizer
@@ -22,6 +23,7 @@ __all__ = [
     "from_pycistopic",
     "from_schpf",
     "from_sklearn",
+    "from_stm",
     "from_tomotopy",
     "from_topica",
     "pyldavis_arguments",

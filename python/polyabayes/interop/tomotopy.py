@@ -19,14 +19,11 @@ from polyabayes.exceptions import (
 )
 from polyabayes.interop.shared import attribute, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
-from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
 __all__ = ["from_tomotopy"]
 
-_LOGISTIC_NORMAL = "its prior is a logistic normal, under which this would score another model"
 _OTHERS = {
-    "CTModel": _LOGISTIC_NORMAL,
-    "DTModel": _LOGISTIC_NORMAL,
     "HLDAModel": "its topics form a tree",
     "PAModel": "its topics have super topics: AllocationModel.pachinko trains and scores such",
     "HPAModel": "its topics have super topics: AllocationModel.pachinko trains and scores such",
@@ -36,6 +33,7 @@ _OTHERS = {
 _PLAIN = ("LDAModel", "SLDAModel")
 _LABELLED = ("LLDAModel", "PLDAModel")
 _BY_METADATA = ("DMRModel", "GDMRModel")
+_LOGISTIC_NORMAL = ("CTModel", "DTModel")
 
 
 @adapter("tomotopy")
@@ -46,9 +44,11 @@ def from_tomotopy(
     multi_metadata: Sequence[str] = (),
     numeric_metadata: Sequence[float] = (),
     labels: Sequence[str] | None = None,
+    timepoint: int | None = None,
+    eta_variance: float | None = None,
     random_state: Any = None,
-) -> LatentDirichletAllocation:
-    """Take over a trained topic model of tomotopy whose documents have a Dirichlet prior.
+) -> LatentDirichletAllocation | DocumentModel:
+    """Take over a trained topic model of tomotopy.
 
     The topics are counts of the last sweep plus their prior, per word where ``set_word_prior`` was
     called (tomotopy's own ``get_topic_word_dist`` leaves that out), divided by row sums in double
@@ -57,14 +57,16 @@ def from_tomotopy(
 
     Parameters
     ----------
-    model : tomotopy LDAModel, SLDAModel, DMRModel, GDMRModel, LLDAModel, PLDAModel or HDPModel
+    model : tomotopy LDAModel, SLDAModel, DMRModel, GDMRModel, LLDAModel, PLDAModel, HDPModel, \
+CTModel or DTModel
         Trained, with ``TermWeight.ONE``. Of an SLDAModel the words alone are scored. An HDPModel
-        becomes the LDA of its ``convert_to_lda()``, which cuts it off at its live topics.
-    metadata : str, optional
+        becomes the LDA of its ``convert_to_lda()``, which cuts it off at its live topics. CTModel
+        and DTModel have a logistic-normal prior, and become a DocumentModel.
+    metadata : str or sequence of str, optional
         DMRModel and GDMRModel: metadata of the documents that will be scored; with
         `multi_metadata` and `numeric_metadata` as in their ``make_doc``. The prior is
-        alpha = exp(lambda x) + alpha_epsilon, one for each value of the metadata: make a model for
-        each, and score the documents that have it.
+        alpha = exp(lambda x) + alpha_epsilon. Of a DMRModel, a sequence has one value for each of
+        the documents that will be scored, which makes a DocumentModel with their priors.
     multi_metadata : sequence of str, default=()
         Likewise.
     numeric_metadata : sequence of float, default=()
@@ -72,12 +74,16 @@ def from_tomotopy(
     labels : sequence of str, optional
         LLDAModel and PLDAModel: labels of the documents that will be scored, whose topics (of a
         PLDAModel the latent ones, too) are the only ones of the model. Default: all topics.
+    timepoint : int, optional
+        DTModel: slice of the documents that will be scored.
+    eta_variance : float, optional
+        DTModel: its ``eta_var``, which it does not hand out.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of ``transform`` and ``score``.
 
     Returns
     -------
-    LatentDirichletAllocation
+    LatentDirichletAllocation or DocumentModel
 
     Raises
     ------
@@ -111,13 +117,15 @@ def from_tomotopy(
     kind = type(model).__name__
     if kind in _OTHERS:
         raise InvalidTypeError(f"a {kind} of tomotopy is no plain LDA: {_OTHERS[kind]}")
-    if kind not in (*_PLAIN, *_LABELLED, *_BY_METADATA, "HDPModel"):
+    if kind not in (*_PLAIN, *_LABELLED, *_BY_METADATA, *_LOGISTIC_NORMAL, "HDPModel"):
         raise InvalidTypeError(f"model must be a topic model of tomotopy, got {model!r:.200}")
     given = metadata is not None or len(multi_metadata) or len(numeric_metadata)
     if given and kind not in _BY_METADATA:
         raise InvalidArgumentError(f"metadata are for a DMRModel or GDMRModel, not for a {kind}")
     if labels is not None and kind not in _LABELLED:
         raise InvalidArgumentError(f"labels are for an LLDAModel or PLDAModel, not for a {kind}")
+    if (timepoint is not None or eta_variance is not None) and kind != "DTModel":
+        raise InvalidArgumentError(f"timepoint and eta_variance are for a DTModel, not a {kind}")
     weighting = int(attribute(model, "tw", "tomotopy"))
     if weighting != 0:
         raise InvalidArgumentError(
@@ -135,6 +143,17 @@ def from_tomotopy(
             f"this {kind} of tomotopy counts no sweeps: unless it comes from convert_to_lda, its "
             "topics are random, and its train should be called",
             PolyabayesWarning,
+        )
+    if kind in _LOGISTIC_NORMAL:
+        return _logistic_normal(model, words, timepoint, eta_variance, random_state)
+    if kind == "DMRModel" and metadata is not None and not isinstance(metadata, str):
+        levels, places = np.unique(np.asarray(metadata, dtype=str), return_inverse=True)
+        priors = [_alpha_of(model, str(level), multi_metadata, ()) for level in levels]
+        return DocumentModel.dirichlet(
+            normalised(_pseudo_counts(model, words), f"the {kind}"),
+            np.array(priors)[places.ravel()],
+            vocabulary=words,
+            random_state=random_state,
         )
     if kind in _BY_METADATA:
         alpha = _alpha_of(model, metadata, multi_metadata, numeric_metadata)
@@ -186,6 +205,33 @@ def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[
         )
     ln_alpha = model.tdf(values.tolist(), one, list(several), normalize=False)
     return np.exp(np.asarray(ln_alpha, dtype=np.float64)) + float(model.alpha_epsilon)
+
+
+def _logistic_normal(
+    model: Any, words: list[str], timepoint: Any, variance: Any, random_state: Any
+) -> DocumentModel:
+    """A CTModel with its prior, or a DTModel at one of its slices."""
+    if type(model).__name__ == "CTModel":
+        topics = normalised(_pseudo_counts(model, words), "the CTModel")
+        mean, covariance = model.prior_mean, np.asarray(model.prior_cov, dtype=np.float64)
+    else:
+        if timepoint is None or variance is None:
+            raise InvalidArgumentError(
+                "a DTModel has topics and a prior at each slice: give timepoint, and eta_variance, "
+                "the eta_var that the model was made with"
+            )
+        slice_ = checks.whole_number("timepoint", timepoint, 0, model.num_timepoints - 1)
+        rows = [model.get_topic_word_dist(topic, timepoint=slice_) for topic in range(model.k)]
+        topics = normalised(np.array(rows, dtype=np.float64), "the DTModel")
+        mean = model.get_alpha(slice_)
+        covariance = checks.positive_number("eta_variance", variance) * np.eye(model.k)
+    return DocumentModel.logistic_normal(
+        topics,
+        np.asarray(mean, dtype=np.float64),
+        covariance,
+        vocabulary=words,
+        random_state=random_state,
+    )
 
 
 def _topics_of(model: Any, labels: Any) -> NDArray[np.intp]:

@@ -9,23 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
 from polyabayes.interop.shared import attribute, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
-from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
 __all__ = ["from_topica"]
 
 _DIRICHLET = ("LDA", "OnlineLDA", "SeededLDA", "SupervisedLDA", "KeyATM", "DMR", "LabeledLDA")
-_LOGISTIC_NORMAL = "its prior is a logistic normal, under which this would score another model"
+_LOGISTIC_NORMAL = ("CTM", "STM")
 _NO_PRIOR = "it does not hand out the prior of its topic weights"
 _OTHERS = {
-    "CTM": _LOGISTIC_NORMAL,
-    "STM": _LOGISTIC_NORMAL,
     "ETM": _NO_PRIOR,
     "ProdLDA": "it hands out neither its prior nor the loadings of its product of experts",
     "HDP": "it does not hand out the weights of its topics",
-    "GSDMM": "each of its documents has one topic, and it does not hand out their weights",
     **dict.fromkeys(
         ("BERTopic", "Top2Vec", "FASTopic", "LSA", "SemanticSignalSeparation", "TopicGPT"),
         "it has no likelihood of counts",
@@ -39,17 +37,23 @@ def from_topica(
     *,
     covariates: Any = None,
     labels: Sequence[str] | None = None,
+    group: str | None = None,
+    documents: Any = None,
     random_state: Any = None,
-) -> LatentDirichletAllocation:
-    """Take over a fitted topic model of topica whose documents have a Dirichlet prior.
+) -> LatentDirichletAllocation | DocumentModel:
+    """Take over a fitted topic model of topica.
 
-    Topics are its ``topic_word``, of a KeyATM those of keywords and all other words together; the
-    prior is its ``alpha``.
+    Topics are its ``topic_word``, of a KeyATM those of keywords and all other words together; a
+    Dirichlet prior is its ``alpha``. A CTM's prior is N(mean of its ``eta_mean``,
+    ``topic_covariance``), an STM's N(x ``prevalence_effects``, ``topic_covariance``), and a GSDMM
+    is a mixture of Dirichlet-multinomial distributions: these become a DocumentModel.
 
     Parameters
     ----------
-    model : topica LDA, OnlineLDA, SeededLDA, SupervisedLDA, KeyATM, DMR or LabeledLDA
-        Fitted. Of a SupervisedLDA the words alone are scored.
+    model : topica LDA, OnlineLDA, SeededLDA, SupervisedLDA, KeyATM, DMR, LabeledLDA, CTM, STM or \
+GSDMM
+        Fitted. Of a SupervisedLDA the words alone are scored. An STM with prevalence takes rows of
+        its design matrix, with the intercept, as ``covariates=`` of ``log_likelihood``.
     covariates : array of shape (n_features,), optional
         DMR, and KeyATM with covariates: the covariates of the documents that will be scored,
         without the intercept. The prior is alpha = exp(λ (1, x)), of a DMR with its
@@ -57,12 +61,17 @@ def from_topica(
     labels : sequence of str, optional
         LabeledLDA: labels of the documents that will be scored, whose topics are the only ones of
         the model. Default: all topics.
+    group : str, optional
+        STM with content: group of the documents that will be scored.
+    documents : Corpus, sparse matrix or array of shape (n_documents, n_words), optional
+        GSDMM: the documents that it was fitted to, over its ``vocabulary``, whose counts it does
+        not keep.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of ``transform`` and ``score``.
 
     Returns
     -------
-    LatentDirichletAllocation
+    LatentDirichletAllocation or DocumentModel
 
     Raises
     ------
@@ -89,11 +98,20 @@ def from_topica(
     ['ball', 'topic', 'urn', 'word']
     """
     kind = type(model).__name__
-    if kind not in _DIRICHLET:
-        reason = _OTHERS.get(kind, f"only {', '.join(_DIRICHLET)} are")
+    if kind not in (*_DIRICHLET, *_LOGISTIC_NORMAL, "GSDMM"):
+        reason = _OTHERS.get(kind, f"only {', '.join((*_DIRICHLET, *_LOGISTIC_NORMAL))} are")
         raise InvalidTypeError(f"a {kind} of topica cannot be taken over: {reason}")
     if labels is not None and kind != "LabeledLDA":
         raise InvalidArgumentError(f"labels are for a LabeledLDA, not for a {kind}")
+    if (group is not None and kind != "STM") or (documents is not None and kind != "GSDMM"):
+        raise InvalidArgumentError(
+            f"group is for an STM and documents are for a GSDMM, not for a {kind}"
+        )
+    vocabulary = [str(word) for word in _fitted(model, "vocabulary")]
+    if kind == "GSDMM":
+        return _mixture(model, documents, vocabulary, random_state)
+    if kind in _LOGISTIC_NORMAL:
+        return _logistic_normal(model, group, vocabulary, random_state)
     topics = normalised(_fitted(model, "topic_word"), f"topic_word of the {kind}")
     kept = list(range(len(topics)))
     if labels is not None:
@@ -101,7 +119,7 @@ def from_topica(
     return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=_alpha(model, kind, covariates)[kept],
         topic_word=topics[kept],
-        vocabulary=[str(word) for word in _fitted(model, "vocabulary")],
+        vocabulary=vocabulary,
         random_state=random_state,
     )
 
@@ -112,6 +130,68 @@ def _fitted(model: Any, name: str) -> Any:
         return attribute(model, name, "topica")
     except RuntimeError as error:
         raise NotFittedError(f"this {type(model).__name__} of topica is not fitted yet") from error
+
+
+def _logistic_normal(
+    model: Any, group: str | None, vocabulary: list[str], random_state: Any
+) -> DocumentModel:
+    """A CTM or STM with its prior."""
+    topics, prior = _fitted(model, "topic_word"), dict[str, Any]()
+    if type(model).__name__ == "CTM":
+        prior["mean"] = np.asarray(_fitted(model, "eta_mean"), dtype=np.float64).mean(axis=0)
+    else:
+        groups = [str(known) for known in model.groups or ()] if _has(model, "groups") else []
+        if groups and group not in groups:
+            raise InvalidArgumentError(
+                f"group must be one of {', '.join(groups[:8])}: topics have words of their own in "
+                f"each; got {group!r:.100}"
+            )
+        if groups:
+            topics = np.asarray(model.topic_word_by_group)[:, groups.index(str(group))]
+        elif group is not None:
+            raise InvalidArgumentError("this STM was fitted without content: it has no groups")
+        prior["coefficients"] = np.asarray(model.prevalence_effects, dtype=np.float64).T
+        prior["covariate_names"] = [str(name) for name in model.feature_names]
+    return DocumentModel.logistic_normal(
+        normalised(topics, "topic_word"),
+        covariance=np.asarray(_fitted(model, "topic_covariance"), dtype=np.float64),
+        vocabulary=vocabulary,
+        random_state=random_state,
+        **prior,
+    )
+
+
+def _mixture(model: Any, documents: Any, vocabulary: list[str], random_state: Any) -> DocumentModel:
+    """A GSDMM: components with counts of words, and of documents, added to its priors."""
+    clusters = np.asarray(_fitted(model, "doc_cluster"), dtype=np.int64)
+    if documents is None:
+        raise InvalidArgumentError(
+            "documents must be given: the counts of a GSDMM are those of the documents that it was "
+            "fitted to"
+        )
+    corpus = documents if isinstance(documents, Corpus) else Corpus(documents)
+    if corpus.counts.shape != (len(clusters), len(vocabulary)):
+        raise InvalidArgumentError(
+            f"documents have shape {corpus.counts.shape}, the model was fitted to "
+            f"{(len(clusters), len(vocabulary))}"
+        )
+    settings = model.settings
+    counts = np.full((settings["num_topics"], len(vocabulary)), float(settings["beta"]))
+    sizes = np.full(settings["num_topics"], float(settings["alpha"]))
+    np.add.at(counts, clusters, corpus.counts.toarray())
+    np.add.at(sizes, clusters, 1.0)
+    return DocumentModel.mixture(
+        counts, sizes, is_dirichlet=True, vocabulary=vocabulary, random_state=random_state
+    )
+
+
+def _has(model: Any, name: str) -> bool:
+    """Whether topica has an attribute for this fit."""
+    try:
+        getattr(model, name)
+    except (AttributeError, RuntimeError):
+        return False
+    return True
 
 
 def _alpha(model: Any, kind: str, covariates: Any) -> NDArray[np.float64]:

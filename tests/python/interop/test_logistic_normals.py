@@ -1,0 +1,190 @@
+"""Logistic-normal models and mixtures of other packages, against sums that share no code."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp, softmax
+
+import polyabayes as pb
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError
+
+STM = Path(__file__).resolve().parents[4] / "shared" / "interop" / "stm"
+WORDS = [f"w{word}" for word in range(12)]
+rng = np.random.default_rng(0)
+COUNTS = np.array([rng.multinomial(14, rng.dirichlet(np.full(12, 0.3))) for _ in range(80)])
+TEXTS = [[WORDS[w] for w in np.repeat(np.arange(12), row)] for row in COUNTS]
+
+
+def by_quadrature(
+    topics: NDArray[np.float64], mean: Any, covariance: Any, counts: NDArray[np.int64]
+) -> float:
+    """Ln p of a document by a product of Gauss-Hermite rules, from the definition."""
+    points, weights = np.polynomial.hermite_e.hermegauss(90 if len(mean) < 3 else 48)
+    axes = np.meshgrid(*[points] * len(mean), indexing="ij")
+    values, vectors = np.linalg.eigh(np.asarray(covariance))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    eta = np.asarray(mean) + np.stack([axis.ravel() for axis in axes], axis=1) @ root.T
+    if len(mean) < len(topics):
+        eta = np.pad(eta, [(0, 0), (0, 1)])
+    mass = np.log(weights / weights.sum())
+    ln_mass = sum(np.meshgrid(*[mass] * len(mean), indexing="ij")).ravel()
+    return float(logsumexp(ln_mass + np.log(softmax(eta, axis=1) @ topics) @ counts))
+
+
+@pytest.fixture(scope="module")
+def theirs() -> dict[str, Any]:
+    rdata = pytest.importorskip("rdata")
+    if not STM.exists():
+        pytest.skip(f"needs the fit of R's stm in {STM}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return dict(rdata.read_rda(STM / "gadarianFit.RData"))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_fit_of_r_is_scored_as_its_integral(theirs: dict[str, Any]) -> None:
+    fit = theirs["gadarianFit"]
+    model = pb.interop.from_stm(STM / "gadarianFit.RData")
+    assert model.components_.shape == (3, 215)
+    assert model.vocabulary_.tolist() == [str(word) for word in fit["vocab"]]
+    assert model.covariate_names[0] == "(Intercept)"
+    design = np.asarray(fit["settings"]["covariates"]["X"])[[0, 7, 20]]
+    topics = np.exp(np.asarray(fit["beta"]["logbeta"][0]))
+    draws = np.random.default_rng(1)
+    counts = np.array([draws.multinomial(15, topics[k]) for k in range(3)])
+    found = pb.log_likelihood(model, counts, covariates=design)
+    means = np.asarray(fit["mu"]["mu"]).T[[0, 7, 20]]
+    expected = [
+        by_quadrature(topics / topics.sum(axis=1, keepdims=True), mean, fit["sigma"], row)
+        for mean, row in zip(means, counts, strict=True)
+    ]
+    np.testing.assert_allclose(found.values, expected, atol=1e-7)
+    assert set(found.methods.tolist()) == {"exact"}
+    same = pb.interop.from_stm(theirs, name="gadarianFit")
+    np.testing.assert_array_equal(same.components_, model.components_)
+
+
+def test_what_holds_no_fit_of_stm_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("rdata")
+    path = tmp_path / "fit.RData"
+    path.write_bytes(b"no file of R")
+    with pytest.raises(FileFormatError, match=r"fit.RData"):
+        pb.interop.from_stm(path)
+    with pytest.raises(InvalidTypeError, match="must be a file of R"):
+        pb.interop.from_stm(3)
+    with pytest.raises(InvalidArgumentError, match="holds no fit of stm; it holds survey"):
+        pb.interop.from_stm({"survey": {}})
+
+
+def test_topics_of_a_level_of_the_content_covariate() -> None:
+    tables = [np.log(np.full((2, 2), 0.5)), np.log([[0.9, 0.1], [0.2, 0.8]])]
+    fit = {
+        "mu": {"mu": np.zeros((1, 4))},
+        "sigma": np.ones((1, 1)),
+        "beta": {"logbeta": tables},
+        "vocab": np.array(["a", "b"]),
+        "settings": {"covariates": {"yvarlevels": np.array(["left", "right"])}},
+    }
+    right = pb.interop.from_stm(fit, level="right")
+    np.testing.assert_allclose(right.components_, np.exp(tables[1]))
+    with pytest.raises(InvalidArgumentError, match="must be one of left, right"):
+        pb.interop.from_stm(fit)
+
+
+def test_correlated_and_dynamic_topics_of_tomotopy() -> None:
+    tomotopy = pytest.importorskip("tomotopy")
+    theirs = tomotopy.CTModel(k=3, seed=1)
+    for text in TEXTS:
+        theirs.add_doc(text)
+    theirs.train(50, workers=1)
+    model = pb.interop.from_tomotopy(theirs)
+    order = [WORDS.index(word) for word in model.vocabulary_]
+    found = pb.log_likelihood(theirs, pb.Corpus(COUNTS[:3], vocabulary=WORDS), random_state=0)
+    for document in range(3):
+        expected = by_quadrature(
+            model.components_, theirs.prior_mean, theirs.prior_cov, COUNTS[document, order]
+        )
+        gap = found.values[document] - expected
+        assert abs(gap) < 4 * found.std_errors[document] + 1e-6
+
+    dynamic = tomotopy.DTModel(k=2, t=2, eta_var=0.5, seed=1)
+    for number, text in enumerate(TEXTS):
+        dynamic.add_doc(text, timepoint=number % 2)
+    dynamic.train(50, workers=1)
+    with pytest.raises(InvalidArgumentError, match="give timepoint, and eta_variance"):
+        pb.interop.from_tomotopy(dynamic)
+    model = pb.interop.from_tomotopy(dynamic, timepoint=1, eta_variance=0.5)
+    order = [WORDS.index(word) for word in model.vocabulary_]
+    found = pb.log_likelihood(model, pb.Corpus(COUNTS[1:2], vocabulary=WORDS))
+    topics = np.array([dynamic.get_topic_word_dist(k, timepoint=1) for k in range(2)])
+    topics = topics.astype(float) / topics.sum(axis=1, keepdims=True)
+    expected = by_quadrature(topics, dynamic.get_alpha(1), 0.5 * np.eye(2), COUNTS[1, order])
+    assert found.values[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_regression_of_tomotopy_with_the_metadata_of_every_document() -> None:
+    tomotopy = pytest.importorskip("tomotopy")
+    theirs = tomotopy.DMRModel(k=3, seed=1)
+    levels = ["left" if number % 3 else "right" for number in range(80)]
+    for text, level in zip(TEXTS, levels, strict=True):
+        theirs.add_doc(text, metadata=level)
+    theirs.train(50, workers=1)
+    together = pb.interop.from_tomotopy(theirs, metadata=levels[:9])
+    corpus = pb.Corpus(COUNTS[:9], vocabulary=WORDS)
+    found = pb.log_likelihood(together, corpus, "exact", budget=1e10)
+    for number, level in enumerate(levels[:9]):
+        one = pb.interop.from_tomotopy(theirs, metadata=level)
+        alone = pb.log_likelihood(one, corpus[[number]], "exact", budget=1e10)
+        assert found.values[number] == pytest.approx(alone.total, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_correlated_and_structural_topics_and_mixtures_of_topica() -> None:
+    topica = pytest.importorskip("topica")
+    theirs = topica.CTM(3, seed=1)
+    theirs.fit(TEXTS)
+    model = pb.interop.from_topica(theirs)
+    order = [WORDS.index(word) for word in model.vocabulary_]
+    found = pb.log_likelihood(theirs, pb.Corpus(COUNTS[:3], vocabulary=WORDS))
+    mean = np.asarray(theirs.eta_mean).mean(axis=0)
+    for document in range(3):
+        counts = COUNTS[document, order]
+        expected = by_quadrature(model.components_, mean, theirs.topic_covariance, counts)
+        assert found.values[document] == pytest.approx(expected, abs=1e-6)
+
+    structural = topica.STM(3, seed=1)
+    x = np.arange(80) % 2
+    structural.fit(TEXTS, prevalence=x[:, np.newaxis].astype(float))
+    model = pb.interop.from_topica(structural)
+    design = np.column_stack([np.ones(3), x[:3]])
+    corpus = pb.Corpus(COUNTS[:3], vocabulary=WORDS)
+    found = pb.log_likelihood(model, corpus, covariates=design)
+    order = [WORDS.index(word) for word in model.vocabulary_]
+    means = design @ np.asarray(structural.prevalence_effects)
+    for document in range(3):
+        counts = COUNTS[document, order]
+        expected = by_quadrature(
+            model.components_, means[document], structural.topic_covariance, counts
+        )
+        assert found.values[document] == pytest.approx(expected, abs=1e-6)
+
+    mixture = topica.GSDMM(4, seed=1)
+    mixture.fit(TEXTS)
+    order = [WORDS.index(word) for word in mixture.vocabulary]
+    with pytest.raises(InvalidArgumentError, match="documents must be given"):
+        pb.interop.from_topica(mixture)
+    model = pb.interop.from_topica(mixture, documents=COUNTS[:, order])
+    found = pb.log_likelihood(model, COUNTS[:2, order])
+    clusters, beta = np.asarray(mixture.doc_cluster), mixture.settings["beta"]
+    rows = beta + np.array([COUNTS[clusters == j][:, order].sum(axis=0) for j in range(4)])
+    weights = mixture.settings["alpha"] + np.bincount(clusters, minlength=4)
+    for value, counts in zip(found.values, COUNTS[:2, order], strict=True):
+        terms = gammaln(rows + counts).sum(axis=1) - gammaln(rows).sum(axis=1)
+        terms -= gammaln(rows.sum(axis=1) + counts.sum()) - gammaln(rows.sum(axis=1))
+        assert value == pytest.approx(logsumexp(np.log(weights / weights.sum()) + terms))
