@@ -13,10 +13,8 @@ _REASONS = {
     "bertopic": f"it {_EMBEDDINGS}",
     "top2vec": f"it {_EMBEDDINGS}",
     "fastopic": "it transports embeddings: it has no distribution of a document's words",
-    "scvi": "it has a logistic-normal prior, under which this would score another model: to score "
-    "its topics under a Dirichlet prior of your own, use "
-    "LatentDirichletAllocation.from_parameters(doc_topic_prior=..., "
-    "topic_word=model.get_feature_by_topic().T.to_numpy())",
+    "scvi": "its parameters are in its module. It has a logistic-normal prior: make the model by "
+    "DocumentModel.logistic_normal(model.get_feature_by_topic().T.to_numpy(), mean, covariance)",
 }
 
 
@@ -27,4 +25,4 @@ def _refuse(package: str, model: Any) -> NoReturn:
 
 
 for _package in _REASONS:
-    adapter(_package)(partial(_refuse, _package))
+    adapter(_package, is_refused=True)(partial(_refuse, _package))

@@ -50,13 +50,17 @@ class Scorable(Protocol):
 _Adapter = TypeVar("_Adapter", bound=Callable[..., Scorable])
 # What makes a model of ours of one of another package, by the package that its class is from.
 _ADAPTERS: dict[str, Callable[..., Scorable]] = {}
+# Packages of which no model can be scored: their functions tell why.
+_REFUSED: set[str] = set()
 
 
-def adapter(package: str) -> Callable[[_Adapter], _Adapter]:
+def adapter(package: str, *, is_refused: bool = False) -> Callable[[_Adapter], _Adapter]:
     """Take models of `package`, or of classes derived from its own, by the function decorated."""
 
     def register(convert: _Adapter) -> _Adapter:
         _ADAPTERS[package] = convert
+        if is_refused:
+            _REFUSED.add(package)
         return convert
 
     return register
@@ -78,9 +82,9 @@ def as_scorable(name: str, model: Any) -> Scorable:
             if convert is not None:
                 return convert(model)
     raise InvalidTypeError(
-        f"{name} must be a LatentDirichletAllocation or a PoissonFactorAnalysis, or a fitted model "
-        f"of {', '.join(sorted(_ADAPTERS))}, got {model!r:.200}; bring other models in by "
-        "from_parameters"
+        f"{name} must be a LatentDirichletAllocation, a PoissonFactorAnalysis or a DocumentModel, "
+        f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED))}, "
+        f"got {model!r:.200}; bring other models in by from_parameters"
     )
 
 
