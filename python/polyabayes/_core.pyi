@@ -296,6 +296,7 @@ class Training:
         learned: bool,
         schedule: _FitSchedule,
         topic_priors: _Floats | None = None,
+        covariates: _Floats | None = None,
         state: Any = None,
     ) -> Training: ...
     @staticmethod
@@ -310,6 +311,7 @@ class Training:
         probability_prior: tuple[float, float] | None,
         shape_prior: tuple[float, float] | None,
         schedule: _FitSchedule,
+        covariates: _Floats | None = None,
         state: Any = None,
     ) -> Training: ...
     @property
@@ -322,6 +324,7 @@ class Training:
     def parameters(self) -> _Floats: ...
     def assignments(self) -> NDArray[np.uint16] | None: ...
     def kept(self) -> tuple[int, _Floats | None]: ...
+    def kept_coefficients(self) -> _Floats: ...
 
 def fit_em(
     documents: Documents,

@@ -9,7 +9,8 @@ use numpy::{
 };
 use polyabayes::math::ExactSum;
 use polyabayes::training::{
-    self, ExposedTokens, ExposureGroups, FirstTopics, Part, Position, State, Tokens, TopicWeights,
+    self, ExposedTokens, ExposureGroups, FirstTopics, Part, Position, PseudoCounts, State, Tokens,
+    TopicWeights,
 };
 use polyabayes::{Error, Observer, Result};
 use pyo3::exceptions::PyValueError;
@@ -131,6 +132,11 @@ impl ShardTokens {
     }
 }
 
+/// Pseudo-counts that all documents share, as workers are told them.
+fn shared(a: PseudoCounts<'_>) -> Result<&[f64]> {
+    if a.is_grouped() { Err(Error::Empty { name: "covariates of shards" }) } else { Ok(a.first()) }
+}
+
 /// Copies counts (V, K) of the expected size.
 fn copy_counts(counts: &Bound<'_, PyAny>, to: &mut [u32]) -> PyResult<()> {
     let counts: PyReadonlyArray2<'_, u32> = counts.extract()?;
@@ -176,6 +182,7 @@ impl Tokens for ShardTokens {
     ) -> Result<Vec<u64>> {
         observer.check_stop()?;
         let TopicWeights { a, weights, scale, rates } = weights;
+        let a = shared(a)?;
         self.call(|object| {
             let floats = |values| PyArray1::from_slice(object.py(), values);
             let weights = floats(weights).reshape([weights.len() / a.len(), a.len()])?;
@@ -196,7 +203,8 @@ impl Tokens for ShardTokens {
         })
     }
 
-    fn ln_urns(&mut self, at: Position, a: &[f64]) -> Result<ExactSum> {
+    fn ln_urns(&mut self, at: Position, a: PseudoCounts<'_>) -> Result<ExactSum> {
+        let a = shared(a)?;
         self.call(|object| {
             let a = PyArray1::from_slice(object.py(), a);
             let sum = object.call_method1("ln_urns", (position_tuple(at), a))?;
@@ -303,7 +311,7 @@ pub(crate) fn sweep_part<'py>(
     let (part, to) = (blocks.to_core()?, position(&to)?);
     let (weights, scale, a, rates) = &urns;
     let weights = TopicWeights {
-        a: a.as_slice()?,
+        a: PseudoCounts::shared(a.as_slice()?),
         weights: weights.as_slice()?,
         scale: scale.as_slice()?,
         rates: rates.as_ref().map(|rates| rates.as_slice()).transpose()?,

@@ -5,14 +5,15 @@ use std::time::Instant;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
-    Chain, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior,
-    Position, Schedule, Start, State, Tokens,
+    Chain, Design, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals,
+    PfaPrior, Position, Schedule, Start, State, Tokens,
 };
 use polyabayes::{CountMatrix, Result};
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
 use crate::detach;
+use crate::errors::to_python;
 use crate::parts::{PositionTuple, ShardTokens, position};
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
@@ -39,21 +40,33 @@ pub(crate) struct RunState<'py> {
     n_kept: u64,
     /// Sum over the kept sweeps of φ (V, K) and the other parameters, flat.
     kept_sum: Option<PyReadonlyArray1<'py, f64>>,
+    /// Coefficients of covariates of the kept sweeps, flat.
+    kept_coefficients: Option<PyReadonlyArray1<'py, f64>>,
     /// The topic of every token, of documents in memory.
     assignments: Option<PyReadonlyArray1<'py, u16>>,
 }
 
 impl RunState<'_> {
-    fn to_core(&self) -> PyResult<(State, Option<Vec<f64>>)> {
+    fn to_core(&self) -> PyResult<Before> {
         let state = State {
             position: position(&self.position)?,
             best: self.best,
             parameters: self.parameters.as_slice()?.to_vec(),
             n_kept: self.n_kept,
         };
-        let sum = self.kept_sum.as_ref().map(|sum| sum.as_slice().map(<[f64]>::to_vec));
-        Ok((state, sum.transpose()?))
+        let floats = |array: &Option<PyReadonlyArray1<'_, f64>>| {
+            array.as_ref().map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()
+        };
+        let coefficients = floats(&self.kept_coefficients)?.unwrap_or_default();
+        Ok(Before { state, kept_sum: floats(&self.kept_sum)?, coefficients })
     }
+}
+
+/// A state to go on from, and the kept sweeps before it.
+struct Before {
+    state: State,
+    kept_sum: Option<Vec<f64>>,
+    coefficients: Vec<f64>,
 }
 
 /// Documents in memory, or an object that keeps them and the topics of their tokens elsewhere.
@@ -91,10 +104,11 @@ pub(crate) struct Training {
 
 #[pymethods]
 impl Training {
-    /// LDA; `topic_priors`, (V, K), take the place of `beta`, and tell which topic is which.
+    /// LDA; `topic_priors`, (V, K), take the place of `beta`, and tell which topic is which;
+    /// `covariates`, (D, P) without the intercept, are those that α depends on.
     #[staticmethod]
     #[pyo3(signature = (source, n_words, *, alpha, beta, learned, schedule, topic_priors = None,
-                        state = None))]
+                        covariates = None, state = None))]
     #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
     fn lda(
         py: Python<'_>,
@@ -105,26 +119,32 @@ impl Training {
         learned: bool,
         schedule: FitSchedule,
         topic_priors: Option<PyReadonlyArray2<'_, f64>>,
+        covariates: Option<PyReadonlyArray2<'_, f64>>,
         state: Option<RunState<'_>>,
     ) -> PyResult<Self> {
         let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
         let priors = topic_priors.map(|p| p.as_slice().map(<[f64]>::to_vec)).transpose()?;
         let start = priors.is_none().then(|| (prior.alpha.clone(), beta));
-        let seed = schedule.seed;
+        let (seed, design) = (schedule.seed, design(py, covariates)?);
         let globals = move |_: Option<ExposureGroups>| {
-            let globals = LdaGlobals::new(n_words, prior, seed)?;
-            Ok(Box::new(match priors {
-                Some(priors) => globals.with_topic_priors(priors)?,
-                None => globals,
-            }) as Box<dyn Globals>)
+            let mut globals = LdaGlobals::new(n_words, prior, seed)?;
+            if let Some(priors) = priors {
+                globals = globals.with_topic_priors(priors)?;
+            }
+            if let Some(design) = design {
+                globals = globals.with_covariates(design)?;
+            }
+            Ok(Box::new(globals) as Box<dyn Globals>)
         };
         Training::new(py, source, (n_words, start), globals, &schedule, state)
     }
 
-    /// Poisson factor analysis; priors that are None keep their parameter fixed.
+    /// Poisson factor analysis; priors that are None keep their parameter fixed; `covariates`, (D, P)
+    /// without the intercept, are those that r depends on.
     #[staticmethod]
     #[pyo3(signature = (source, n_words, *, n_documents, shape, probability, topic_word_prior,
-                        probability_prior, shape_prior, schedule, state = None))]
+                        probability_prior, shape_prior, schedule, covariates = None,
+                        state = None))]
     #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
     fn pfa(
         py: Python<'_>,
@@ -137,6 +157,7 @@ impl Training {
         probability_prior: Option<(f64, f64)>,
         shape_prior: Option<(f64, f64)>,
         schedule: FitSchedule,
+        covariates: Option<PyReadonlyArray2<'_, f64>>,
         state: Option<RunState<'_>>,
     ) -> PyResult<Self> {
         let prior = PfaPrior {
@@ -146,12 +167,16 @@ impl Training {
         };
         let (r, p) = (shape.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
         let (start, seed) = (Some((r.clone(), topic_word_prior)), schedule.seed);
+        let design = design(py, covariates)?;
         let globals = move |exposures: Option<ExposureGroups>| {
-            let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed)?;
-            Ok(Box::new(match exposures {
-                Some(exposures) => globals.with_exposures(&exposures)?,
-                None => globals,
-            }) as Box<dyn Globals>)
+            let mut globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed)?;
+            if let Some(exposures) = exposures {
+                globals = globals.with_exposures(&exposures)?;
+            }
+            if let Some(design) = design {
+                globals = globals.with_covariates(design)?;
+            }
+            Ok(Box::new(globals) as Box<dyn Globals>)
         };
         Training::new(py, source, (n_words, start), globals, &schedule, state)
     }
@@ -193,7 +218,8 @@ impl Training {
         chain!(&self.chain, chain => chain.n_sweeps())
     }
 
-    /// Posterior means: φ (V, K), and the other parameters, flat: α and β, or r and p.
+    /// Posterior means: φ (V, K), and the other parameters, flat: α and β, or r and p; then λ and σ² of
+    /// covariates.
     fn mean<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray2<f64>>, Floats<'py>)> {
         let mean = |_: &detach::Watch| chain!(&self.chain, chain => chain.mean());
         let (mut phi, _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
@@ -227,6 +253,11 @@ impl Training {
         let (n, sum) = chain!(&self.chain, chain => (chain.state().n_kept, chain.kept_sum()));
         (n, sum.map(|sum| PyArray1::from_slice(py, sum)))
     }
+
+    /// Coefficients of covariates of the kept sweeps, flat: sweeps x topics x (1 + covariates).
+    fn kept_coefficients<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        PyArray1::from_slice(py, chain!(&self.chain, chain => chain.kept_coefficients()))
+    }
 }
 
 impl Training {
@@ -256,7 +287,7 @@ impl Training {
                     let mut tokens = MemoryTokens::new(counts)?;
                     let globals = globals(tokens.exposures())?;
                     if let Some(topics) = assignments {
-                        tokens.set_topics(topics, globals.pseudo_counts().len())?;
+                        tokens.set_topics(topics, globals.pseudo_counts().n_topics())?;
                     }
                     begin.chain(globals, tokens, watch)
                 };
@@ -279,11 +310,22 @@ impl Training {
     }
 }
 
+/// Covariates of documents, grouped.
+fn design(
+    py: Python<'_>,
+    covariates: Option<PyReadonlyArray2<'_, f64>>,
+) -> PyResult<Option<Design>> {
+    let Some(covariates) = covariates else { return Ok(None) };
+    let (n_documents, n_slopes) = covariates.as_array().dim();
+    let design = Design::new(covariates.as_slice()?, n_documents, n_slopes);
+    design.map(Some).map_err(|error| to_python(py, &error))
+}
+
 /// Where a chain begins.
 struct Begin {
     start: Option<Start>,
     schedule: Schedule,
-    before: Option<(State, Option<Vec<f64>>)>,
+    before: Option<Before>,
 }
 
 impl Begin {
@@ -295,11 +337,14 @@ impl Begin {
     ) -> Result<Chain<T>> {
         let (start, schedule) = (self.start.as_ref(), self.schedule);
         match self.before {
-            Some((state, kept_sum)) if matches!(state.position, Position::Chain { .. }) => {
-                Chain::resumed(globals, tokens, schedule, &state, kept_sum)
+            Some(Before { state, kept_sum, coefficients })
+                if matches!(state.position, Position::Chain { .. }) =>
+            {
+                Chain::resumed(globals, tokens, schedule, &state, kept_sum)?
+                    .with_kept_coefficients(coefficients)
             }
             begun => {
-                let begun = begun.as_ref().map(|(state, _)| state);
+                let begun = begun.as_ref().map(|before| &before.state);
                 Chain::new(globals, tokens, schedule, start, begun, watch)
             }
         }

@@ -1,6 +1,7 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
 use super::limits::check_length;
+use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{Start, find_topics};
 use super::sweeps::{ExposedTokens, Topics};
@@ -16,7 +17,12 @@ pub trait Globals: Send + Sync {
     fn topics(&self) -> &Topics;
 
     /// Pseudo-counts of documents.
-    fn pseudo_counts(&self) -> &[f64];
+    fn pseudo_counts(&self) -> PseudoCounts<'_>;
+
+    /// Coefficients of covariates that the pseudo-counts depend on, topics x (1 + covariates).
+    fn coefficients(&self) -> &[f64] {
+        &[]
+    }
 
     /// Sweeps done.
     fn n_sweeps(&self) -> u64;
@@ -59,7 +65,7 @@ pub trait Globals: Send + Sync {
 /// Results of a sweep over all tokens beside the counts of words by topic.
 #[derive(Clone, Copy)]
 pub struct Swept<'a> {
-    /// Tables of each topic, summed over documents.
+    /// Tables of each topic, summed over the documents of each group of equal pseudo-counts.
     pub n_tables: &'a [u64],
     /// Lengths of all documents, in order.
     pub lengths: &'a [u32],
@@ -88,6 +94,8 @@ pub struct Chain<T> {
     n_kept: u64,
     /// Sum of φ and the other parameters over the kept sweeps, one array after the other.
     kept_sum: Option<Vec<f64>>,
+    /// Coefficients of covariates of the kept sweeps, one after the other.
+    kept_coefficients: Vec<f64>,
 }
 
 impl<T: Tokens> Chain<T> {
@@ -136,7 +144,8 @@ impl<T: Tokens> Chain<T> {
             return Err(Error::Parameter { name, index: 0, value: 0.0, domain });
         };
         let mut chain = Chain::at(globals, tokens, schedule)?;
-        check_kept(state.n_kept, kept_sum.as_deref(), chain.n_parameters())?;
+        let sizes = (chain.counts.len(), chain.n_parameters());
+        check_kept(state.n_kept, kept_sum.as_deref(), sizes)?;
         let n_topics = chain.n_topics();
         chain.tokens.count(state.position, n_topics, &mut chain.counts)?;
         chain.globals.restore(sweep, &state.parameters)?;
@@ -146,15 +155,38 @@ impl<T: Tokens> Chain<T> {
         Ok(chain)
     }
 
+    /// The same chain with the coefficients of its kept sweeps.
+    ///
+    /// # Errors
+    /// Another number of them than so many sweeps have; values that are not finite.
+    pub fn with_kept_coefficients(mut self, coefficients: Vec<f64>) -> Result<Self> {
+        let expected = self.n_kept as usize * self.globals.coefficients().len();
+        check_finite("coefficients of the state", &coefficients, expected)?;
+        self.kept_coefficients = coefficients;
+        Ok(self)
+    }
+
     fn at(globals: Box<dyn Globals>, tokens: T, schedule: Schedule) -> Result<Self> {
         let n_counts = globals.topics().weights.len();
+        let n_documents = tokens.lengths().len();
+        let found = globals.pseudo_counts().n_documents().unwrap_or(n_documents);
+        check_length("documents with covariates", found, n_documents)?;
         let counts = array_of("counts of words by topic", n_counts, 0)?;
-        Ok(Chain { globals, tokens, schedule, counts, n_kept: 0, kept_sum: None })
+        let kept_coefficients = vec![];
+        Ok(Chain {
+            globals,
+            tokens,
+            schedule,
+            counts,
+            n_kept: 0,
+            kept_sum: None,
+            kept_coefficients,
+        })
     }
 
     /// Number of topics.
     pub fn n_topics(&self) -> usize {
-        self.globals.pseudo_counts().len()
+        self.globals.pseudo_counts().n_topics()
     }
 
     /// φ and the other parameters in a flat array.
@@ -195,6 +227,11 @@ impl<T: Tokens> Chain<T> {
     /// Sum of φ and the other parameters over the kept sweeps.
     pub fn kept_sum(&self) -> Option<&[f64]> {
         self.kept_sum.as_deref()
+    }
+
+    /// Coefficients of covariates of the kept sweeps, one after the other.
+    pub fn kept_coefficients(&self) -> &[f64] {
+        &self.kept_coefficients
     }
 
     /// Sweeps done.
@@ -247,7 +284,8 @@ impl<T: Tokens> Chain<T> {
         let (tables, exposed) = self.globals.needs();
         let weights = topic_weights(&*self.globals);
         let n_tables = self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
-        check_length("tables of topics", n_tables.len(), self.n_topics())?;
+        let a = self.globals.pseudo_counts();
+        check_length("tables of topics", n_tables.len(), a.n_groups() * a.n_topics())?;
         let exposed = if exposed { self.exposed(to)? } else { vec![] };
         let (n_tables, lengths, exposed) = (&n_tables[..], self.tokens.lengths(), &exposed[..]);
         self.globals.update(&self.counts, Swept { n_tables, lengths, exposed }, step);
@@ -256,6 +294,7 @@ impl<T: Tokens> Chain<T> {
             let sum = self.kept_sum.take();
             self.kept_sum = Some(self.added(sum)?);
             self.n_kept += 1;
+            self.kept_coefficients.extend_from_slice(self.globals.coefficients());
         }
         let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
         let state = self.state();
@@ -320,7 +359,11 @@ fn topic_weights(globals: &dyn Globals) -> TopicWeights<'_> {
 }
 
 /// Checks the sum over kept sweeps: what a file holds may be anything.
-fn check_kept(n_kept: u64, sum: Option<&[f64]>, n_parameters: usize) -> Result<()> {
+fn check_kept(
+    n_kept: u64,
+    sum: Option<&[f64]>,
+    (n_counts, n_parameters): (usize, usize),
+) -> Result<()> {
     if sum.is_some() != (n_kept > 0) {
         return Err(Error::Parameter {
             name: "kept sweeps of the state",
@@ -331,14 +374,18 @@ fn check_kept(n_kept: u64, sum: Option<&[f64]>, n_parameters: usize) -> Result<(
     }
     let Some(sum) = sum else { return Ok(()) };
     let name = "sums of the state";
-    check_length(name, sum.len(), n_parameters)?;
-    check_all(name, sum, "finite and not negative", |x| x.is_finite() && x >= 0.0)
+    check_finite(name, sum, n_parameters)?;
+    check_all(name, &sum[..n_counts], "not negative", |x| x >= 0.0)
 }
 
 /// Checks that a state has that many parameters beside the topics of all tokens, and that all of them
 /// are numbers.
 pub(super) fn check_parameters(parameters: &[f64], expected: usize) -> Result<()> {
-    let name = "parameters of the state";
-    check_length(name, parameters.len(), expected)?;
-    check_all(name, parameters, "finite", f64::is_finite)
+    check_finite("parameters of the state", parameters, expected)
+}
+
+/// Checks that there are so many values, and that all of them are numbers.
+fn check_finite(name: &'static str, values: &[f64], expected: usize) -> Result<()> {
+    check_length(name, values.len(), expected)?;
+    check_all(name, values, "finite", f64::is_finite)
 }

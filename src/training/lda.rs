@@ -9,6 +9,8 @@ use crate::rng::{Key, Purpose};
 
 use super::chain::{Documents, Globals, Swept, check_parameters};
 use super::limits::{LEAST_PRIOR, check_n_topics};
+use super::pseudo_counts::PseudoCounts;
+use super::regression::{Design, Regression};
 use super::schedule::TopicStep;
 use super::sweeps::Topics;
 
@@ -28,7 +30,9 @@ pub struct LdaPrior {
 pub struct LdaGlobals {
     topics: Topics,
     prior: LdaPrior,
+    /// α; where documents have covariates, its mean over them.
     alpha: Vec<f64>,
+    regression: Option<Regression>,
     seed: u64,
     n_sweeps: u64,
 }
@@ -44,7 +48,7 @@ impl LdaGlobals {
         check_positive("Dirichlet prior of words", &[prior.beta])?;
         let topics = Topics::new(n_words, prior.alpha.len(), prior.beta)?;
         let alpha = prior.alpha.clone();
-        Ok(LdaGlobals { topics, prior, alpha, seed, n_sweeps: 0 })
+        Ok(LdaGlobals { topics, prior, alpha, regression: None, seed, n_sweeps: 0 })
     }
 
     /// The same parameters with φ_k ~ Dirichlet(row k of `priors`) instead, which is word-major; β is
@@ -55,6 +59,31 @@ impl LdaGlobals {
     pub fn with_topic_priors(mut self, priors: Vec<f64>) -> Result<Self> {
         self.topics = self.topics.with_priors(priors)?;
         Ok(self)
+    }
+
+    /// The same parameters with α_dk = exp(x_d·λ_k): the exponential of an intercept has the exponential
+    /// prior of a learned α_k, the slopes are normal. α is then always learned, `learned` is about β.
+    ///
+    /// # Errors
+    /// Too little memory for α of all documents that differ in it.
+    pub fn with_covariates(mut self, design: Design) -> Result<Self> {
+        let priors = self.prior.alpha.iter().map(|mean| (1.0, mean.recip())).collect();
+        self.regression = Some(Regression::new(design, &self.alpha, priors)?);
+        Ok(self)
+    }
+
+    /// λ of all topics, given tables and q_d ~ Beta(α_d+, N_d), whose -ln are summed by group.
+    fn update_coefficients(&mut self, lengths: &[u32], n_tables: &[u64]) {
+        let (key, n_topics) = (self.parameters_key().unit(u64::MAX - 1), self.alpha.len());
+        let Some(regression) = &mut self.regression else { return };
+        let (totals, mut rng) = (regression.totals(), key.rng());
+        let mut weights = vec![0.0; totals.len()];
+        for (&n, &group) in lengths.iter().zip(regression.groups()).filter(|(n, _)| **n > 0) {
+            let group = group as usize;
+            weights[group] -= ln_beta_variate(totals[group], f64::from(n), &mut rng).0;
+        }
+        regression.draw(n_tables, &weights, &vec![1.0; n_topics], key);
+        self.alpha = regression.mean();
     }
 
     /// α_k ~ Gamma(1 + Σ_d l_dk, rate - Σ_d ln q_d), with the tables l_dk ~ CRT(n_dk, α_k) and
@@ -81,23 +110,34 @@ impl Globals for LdaGlobals {
         &self.topics
     }
 
-    fn pseudo_counts(&self) -> &[f64] {
-        &self.alpha
+    fn pseudo_counts(&self) -> PseudoCounts<'_> {
+        let shared = PseudoCounts::shared(&self.alpha);
+        self.regression.as_ref().map_or(shared, Regression::pseudo_counts)
+    }
+
+    fn coefficients(&self) -> &[f64] {
+        self.regression.as_ref().map_or(&[], Regression::coefficients)
     }
 
     fn n_sweeps(&self) -> u64 {
         self.n_sweeps
     }
 
-    /// α, then β.
+    /// α, then β; where documents have covariates, then λ and σ².
     fn parameters(&self) -> Vec<f64> {
-        [&self.alpha[..], &[self.topics.prior]].concat()
+        let regression = self.regression.as_ref().map_or(vec![], Regression::parameters);
+        [&self.alpha[..], &[self.topics.prior], &regression].concat()
     }
 
     fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
         let n_topics = self.alpha.len();
-        check_parameters(parameters, n_topics + 1)?;
+        let of_regression = self.regression.as_ref().map_or(0, Regression::n_parameters);
+        check_parameters(parameters, n_topics + 1 + of_regression)?;
+        let (parameters, of_regression) = parameters.split_at(n_topics + 1);
         check_drawn("Dirichlet priors of the state", parameters)?;
+        if let Some(regression) = &mut self.regression {
+            regression.restore(of_regression)?;
+        }
         self.n_sweeps = n_sweeps;
         self.alpha.copy_from_slice(&parameters[..n_topics]);
         self.topics.prior = parameters[n_topics];
@@ -110,36 +150,45 @@ impl Globals for LdaGlobals {
     }
 
     fn needs(&self) -> (bool, bool) {
-        (self.prior.learned, false)
+        (self.prior.learned || self.regression.is_some(), false)
     }
 
     fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep) {
         self.n_sweeps += 1;
-        if self.prior.learned {
+        if self.regression.is_some() {
+            self.update_coefficients(swept.lengths, swept.n_tables);
+        } else if self.prior.learned {
             self.update_alpha(swept.lengths, swept.n_tables);
-            if !self.topics.has_own_priors() {
-                let key = self.parameters_key().unit(u64::MAX - 2);
-                self.topics.update_prior(counts, self.prior.beta.recip(), key);
-            }
+        }
+        if self.prior.learned && !self.topics.has_own_priors() {
+            let key = self.parameters_key().unit(u64::MAX - 2);
+            self.topics.update_prior(counts, self.prior.beta.recip(), key);
         }
         self.update_topics(counts, step);
     }
 
     fn ln_joint(&self, counts: &[u32], documents: Documents<'_>) -> f64 {
         let total: f64 = self.alpha.iter().sum();
-        let ln_lengths: ExactSum =
-            documents.lengths.iter().map(|&n| ln_rising(total, u64::from(n))).sum();
+        let totals = self.regression.as_ref().map_or(vec![total], Regression::totals);
+        let a = self.pseudo_counts();
+        let lengths = documents.lengths.iter().enumerate();
+        let ln_length = |(doc_ix, &n): (usize, &u32)| ln_rising(totals[a.group(doc_ix)], n.into());
+        let ln_lengths: ExactSum = lengths.map(ln_length).sum();
         let ln_documents = documents.ln_urns.value() - ln_lengths.value();
         let mut ln_value = ln_documents + self.topics.ln_words(counts);
-        if self.prior.learned {
+        if let Some(regression) = &self.regression {
+            ln_value += regression.ln_prior();
+        } else if self.prior.learned {
             let drawn = self.alpha.iter().zip(&self.prior.alpha);
             ln_value -= drawn.map(|(alpha, mean)| alpha / mean).sum::<f64>();
+        }
+        if self.prior.learned {
             ln_value -= self.topics.prior / self.prior.beta;
         }
         ln_value
     }
 
-    /// α, then β.
+    /// α, then β; where documents have covariates, then λ and σ².
     fn expected(&self) -> Vec<f64> {
         self.parameters()
     }

@@ -15,6 +15,8 @@ mod lda;
 mod limits;
 mod parts;
 mod pfa;
+mod pseudo_counts;
+mod regression;
 mod schedule;
 mod start;
 mod sweeps;
@@ -27,6 +29,8 @@ pub use parts::{
     Part, count_part, exposed_of_part, ln_urns_of_part, order_tokens, order_topics, sweep_part,
 };
 pub use pfa::{PfaGlobals, PfaPrior};
+pub use pseudo_counts::PseudoCounts;
+pub use regression::Design;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{Start, find_topics};
 pub use sweeps::{ExposedTokens, Topics};

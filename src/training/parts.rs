@@ -7,6 +7,7 @@
 use rayon::prelude::*;
 
 use super::limits::{check_length, check_topics};
+use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{self, Block, ExposedTokens, SpareTallies, add_words, ln_urns};
 use super::tokens::{Position, TopicWeights};
 use crate::control::Observer;
@@ -113,7 +114,7 @@ pub fn sweep_part(
     counts: &mut [u32],
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let (n_topics, n_weights) = (weights.a.len(), part.n_words * weights.a.len());
+    let (n_topics, n_weights) = (weights.a.n_topics(), part.n_words * weights.a.n_topics());
     check_length("topic-word weights", weights.weights.len(), n_weights)?;
     check_length("scales of topics", weights.scale.len(), n_topics)?;
     check_length("rates of topics", weights.rates.map_or(n_topics, <[f64]>::len), n_topics)?;
@@ -159,7 +160,7 @@ pub fn count_part(
 /// # Errors
 /// Sizes that disagree, topics beyond their number.
 pub fn ln_urns_of_part(part: Part<'_>, topics: &[u16], a: &[f64]) -> Result<ExactSum> {
-    Ok(ln_urns(&part.blocks(a.len(), topics)?, a))
+    Ok(ln_urns(&part.blocks(a.len(), topics)?, PseudoCounts::shared(a)))
 }
 
 /// Tokens of every topic by exposure in a part, whose topics are in its order, given the number of the

@@ -6,6 +6,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::limits::{check_tokens, check_topics};
+use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
     self, Block, ExposedTokens, SpareTallies, Step, add_words, ln_urns, split_documents,
 };
@@ -71,7 +72,7 @@ impl Position {
 #[derive(Debug, Clone, Copy)]
 pub struct TopicWeights<'a> {
     /// Pseudo-counts of documents: α, or r.
-    pub a: &'a [f64],
+    pub a: PseudoCounts<'a>,
     /// φ up to the scale of each topic, word-major.
     pub weights: &'a [f64],
     /// The scales.
@@ -151,7 +152,7 @@ pub trait Tokens {
     fn count(&mut self, at: Position, n_topics: usize, counts: &mut [u32]) -> Result<()>;
 
     /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the tables of
-    /// each topic, which are zeros unless `tables` is set.
+    /// each group of documents and topic, which are zeros unless `tables` is set.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped), by which `counts` are of the topics as they then are.
@@ -175,7 +176,7 @@ pub trait Tokens {
     ///
     /// # Errors
     /// Those of the storage.
-    fn ln_urns(&mut self, at: Position, a: &[f64]) -> Result<ExactSum>;
+    fn ln_urns(&mut self, at: Position, a: PseudoCounts<'_>) -> Result<ExactSum>;
 
     /// Tokens of every topic by exposure; none where documents have no exposures.
     ///
@@ -295,7 +296,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         counts: &mut [u32],
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
-        let (step, n_topics) = (weights.step(to.key(seed)), weights.a.len());
+        let (step, n_topics) = (weights.step(to.key(seed)), weights.a.n_topics());
         let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);
         let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
         let swept = sweeps::sweep(blocks, documents, longest, step, tables, &self.spare, observer);
@@ -316,7 +317,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         Ok(())
     }
 
-    fn ln_urns(&mut self, _: Position, a: &[f64]) -> Result<ExactSum> {
+    fn ln_urns(&mut self, _: Position, a: PseudoCounts<'_>) -> Result<ExactSum> {
         Ok(ln_urns(&self.blocks, a))
     }
 

@@ -17,6 +17,11 @@ impl Balls {
         Balls { a: a.to_vec(), n: vec![0; a.len()], total: a.to_vec() }
     }
 
+    /// Sets a, whose size stays; [`refill`](Self::refill) comes next.
+    pub fn set_pseudo_counts(&mut self, a: &[f64]) {
+        self.a.copy_from_slice(a);
+    }
+
     /// Starts again, with the colours of these tokens drawn.
     pub fn refill(&mut self, topics: &[u16]) {
         self.n.fill(0);

@@ -15,18 +15,18 @@ use rand_distr::{Distribution, Poisson};
 
 use crate::common::{MemoryChain, lda, pfa};
 
-const N_DOCUMENTS: usize = 15;
-const N_TOPICS: usize = 3;
-const N_WORDS: usize = 8;
+pub(crate) const N_DOCUMENTS: usize = 15;
+pub(crate) const N_TOPICS: usize = 3;
+pub(crate) const N_WORDS: usize = 8;
 
 /// Posterior draws that a true value is ranked among.
-const N_DRAWS: usize = 19;
+pub(crate) const N_DRAWS: usize = 19;
 
 /// Sweeps between two of them: topics change their labels slowly, where the prior tells them apart.
 const THIN: usize = 25;
 const THIN_WITH_LABELS: usize = 400;
 
-fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
+pub(crate) fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
     (0..N_TOPICS)
         .map(|_| {
             let mut row = vec![0.0; N_WORDS];
@@ -36,7 +36,7 @@ fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
         .collect()
 }
 
-fn word(phi: &[f64], rng: &mut Rng) -> usize {
+pub(crate) fn word(phi: &[f64], rng: &mut Rng) -> usize {
     let mut u: f64 = rng.random();
     let found = phi.iter().position(|p| {
         u -= p;
@@ -66,7 +66,7 @@ fn word_major(topics: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Ranks of the true values among draws of a sampler.
-fn ranks(
+pub(crate) fn ranks(
     truth: &[f64],
     sampler: &mut MemoryChain<'_>,
     thin: usize,
@@ -88,7 +88,7 @@ fn ranks(
 }
 
 /// Checks that the ranks of every function are uniform on 0..=`N_DRAWS`.
-fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
+pub(crate) fn check_uniform(names: &[&str], ranks: &[Vec<usize>]) {
     let n = ranks.len() as f64;
     for (function, name) in names.iter().enumerate() {
         let mut histogram = [0.0; N_DRAWS + 1];
@@ -181,7 +181,7 @@ const PRIORS: [[Option<(f64, f64)>; 2]; 4] = [
 ];
 
 /// The runs of a short form: five expected in every bin.
-const FEW_RUNS: u64 = 100;
+pub(crate) const FEW_RUNS: u64 = 100;
 
 #[test]
 #[ignore = "takes minutes: make test-slow"]

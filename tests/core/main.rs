@@ -4,6 +4,7 @@ mod common;
 
 mod allocation;
 mod calibration;
+mod covariates;
 mod em;
 mod enumeration;
 mod estimators;

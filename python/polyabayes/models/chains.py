@@ -146,7 +146,8 @@ class Chains:
             ``sample_stats``. ``phi`` has dimensions ``topic`` and ``word``, ``theta`` ``document``
             and ``topic``, ``z`` ``token``, whose document and word are in ``constant_data``; words
             and documents have their names as coordinates. R-hat of these variables compares topics
-            by number, and says nothing where chains number them differently.
+            by number, and says nothing where chains number them differently. Models with covariates
+            add ``coefficients`` of dimensions ``topic`` and ``covariate``.
 
         Raises
         ------
@@ -172,6 +173,11 @@ class Chains:
         if self.corpus is not None:
             labelled = {axis for name in kept for axis in _DIMS[name]}
             coords = {axis: x for axis, x in _names_of(self.corpus).items() if axis in labelled}
+        if all(hasattr(model, "coefficient_draws_") for model in self.models):
+            drawn = [model.coefficient_draws_ for model in self.models]
+            posterior["coefficients"] = np.stack(drawn)
+            dims["coefficients"] = ["topic", "covariate"]
+            coords["covariate"] = self.models[0].covariate_names_
         if self.corpus is not None and "z" in kept:
             constant = _tokens_of(self.corpus)
             dims |= {name: ["token"] for name in constant}

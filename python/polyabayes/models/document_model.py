@@ -304,43 +304,6 @@ class DocumentModel(FittedModel):
         model._set_prior("mean", mean, coefficients)
         return model._checked_model()
 
-    def transform(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None
-    ) -> NDArray[np.float64]:
-        """Posterior mean topic weights of documents.
-
-        Parameters
-        ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        exposure : None
-            Lengths of documents are given.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_components)
-            E[theta | document, model]; for a mixture, probabilities of its components.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If the documents or covariates do not fit the model.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
-        >>> model = pb.DocumentModel.dirichlet(topics, coefficients=[[0.0, 1.0], [0.0, -1.0]])
-        >>> weights = model.transform([[2, 0, 1]] * 2, covariates=[[1, 0.0], [1, 2.0]])
-        >>> bool(weights[1, 0] > weights[0, 0])
-        True
-        """
-        corpus = self._checked(X)
-        corpus = corpus._with_priors(self._priors_of(corpus, covariates))
-        return self._topic_weights(corpus, exposure, spread=False)[:, 0]
-
     @property
     def _prior_argument(self) -> str:  # type: ignore[override]
         return "" if self.prior == "logistic-normal" else "doc_topic_prior"

@@ -103,7 +103,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**options)
         FittedModel.classes[cls.__name__] = cls
 
-    def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
+    def transform(
+        self, X: Any, *, exposure: Any = None, covariates: Any = None
+    ) -> NDArray[np.float64]:
         """Posterior mean topic weights of documents.
 
         Parameters
@@ -113,6 +115,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them. Default: the columns of
+            ``corpus.metadata`` that it depends on.
 
         Returns
         -------
@@ -131,9 +136,11 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool(weights[0, 0] > weights[0, 1])
         True
         """
-        return self._topic_weights(X, exposure, spread=False)[:, 0]
+        return self._topic_weights(X, exposure, covariates, spread=False)[:, 0]
 
-    def topic_weights(self, X: Any, *, exposure: Any = None) -> TopicWeights:
+    def topic_weights(
+        self, X: Any, *, exposure: Any = None, covariates: Any = None
+    ) -> TopicWeights:
         """Posterior mean topic weights of documents, and how uncertain they are.
 
         Parameters
@@ -143,6 +150,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them. Default: the columns of
+            ``corpus.metadata`` that it depends on.
 
         Returns
         -------
@@ -163,10 +173,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
         True
         """
-        weights = self._topic_weights(X, exposure, spread=True)
+        weights = self._topic_weights(X, exposure, covariates, spread=True)
         return TopicWeights(weights[:, 0], weights[:, 1])
 
-    def score_samples(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
+    def score_samples(
+        self, X: Any, *, exposure: Any = None, covariates: Any = None
+    ) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
 
         Parameters
@@ -176,6 +188,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them. Default: the columns of
+            ``corpus.metadata`` that it depends on.
 
         Returns
         -------
@@ -191,7 +206,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.score_samples([[1, 1, 1, 0]]).round(6).tolist()
         [-4.474051]
         """
-        return self._log_likelihood(X, exposure).values
+        return self._log_likelihood(X, exposure, covariates).values
 
     def score(
         self,
@@ -199,6 +214,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y: Any = None,  # noqa: ARG002
         *,
         exposure: Any = None,
+        covariates: Any = None,
     ) -> float:
         """Mean log-likelihood in nats per token, to a standard error of 0.001; higher is better.
 
@@ -215,6 +231,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them. Default: the columns of
+            ``corpus.metadata`` that it depends on.
 
         Returns
         -------
@@ -231,9 +250,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
-        return self._total(X, exposure).nats_per_token
+        return self._total(X, exposure, covariates).nats_per_token
 
-    def perplexity(self, X: Any, *, exposure: Any = None) -> float:
+    def perplexity(self, X: Any, *, exposure: Any = None, covariates: Any = None) -> float:
         """``exp(-score(X))``; lower is better, and comparable within one class of models only.
 
         Parameters
@@ -243,6 +262,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them. Default: the columns of
+            ``corpus.metadata`` that it depends on.
 
         Returns
         -------
@@ -259,7 +281,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
         4.4431
         """
-        return self._total(X, exposure).perplexity
+        return self._total(X, exposure, covariates).perplexity
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
@@ -352,9 +374,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         caption = f"{type(self).__name__}: {n_topics:,} topics of {n_words:,} words"
         return diagram + topics_html(self.components_, self.vocabulary_, caption)
 
-    def _topic_weights(self, X: Any, exposure: Any, *, spread: bool) -> NDArray[np.float64]:
+    def _topic_weights(
+        self, X: Any, exposure: Any, covariates: Any, *, spread: bool
+    ) -> NDArray[np.float64]:
         """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
         corpus = exposed(self, self._checked(X), exposure)
+        corpus = corpus._with_priors(self._priors_of(corpus, covariates))
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             return _core.transform(
                 self._core_model(),
@@ -366,12 +391,14 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 progress=update,
             )
 
-    def _total(self, X: Any, exposure: Any) -> LogLikelihood:
+    def _total(self, X: Any, exposure: Any, covariates: Any) -> LogLikelihood:
         """Scores whose mean over tokens is known well enough, and no better."""
-        corpus = self._with_tokens(X)
-        return self._log_likelihood(corpus, exposure, nats_per_token_std_error=_SCORE_STD_ERROR)
+        corpus, target = self._with_tokens(X), {"nats_per_token_std_error": _SCORE_STD_ERROR}
+        return self._log_likelihood(corpus, exposure, covariates, **target)
 
-    def _log_likelihood(self, X: Any, exposure: Any, **target: Any) -> LogLikelihood:
+    def _log_likelihood(
+        self, X: Any, exposure: Any, covariates: Any, **target: Any
+    ) -> LogLikelihood:
         """Scores of documents; warnings name the function that takes what would help."""
         corpus = self._checked(X)
         with quiet():
@@ -379,6 +406,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self,
                 corpus,
                 exposure=exposure,
+                covariates=covariates,
                 random_state=self.seed_,
                 n_jobs=self.n_jobs,
                 **target,

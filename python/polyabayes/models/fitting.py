@@ -120,7 +120,8 @@ class Checkpoint:
         """Replace the state; where it cannot be written, warn once and leave the last one."""
         n_sweeps, kept = training.n_sweeps, training.kept()
         position, topics = ("sweep", 0, n_sweeps), training.assignments()
-        state = RunState(position, None, training.parameters(), *kept, topics)
+        coefficients = training.kept_coefficients()
+        state = RunState(position, None, training.parameters(), *kept, topics, coefficients)
         self._folder.put(
             partial(write_state, self._path, self._identity, state),
             f"the state after {n_sweeps:,} sweeps",

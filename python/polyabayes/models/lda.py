@@ -46,7 +46,8 @@ _MOST_ITERATIONS = 10**9
 
 # Options that mean nothing to a way of fitting, and the values that ask for nothing.
 _UNUSED: dict[str, dict[str, Any]] = {
-    "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100},
+    "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100}
+    | {"formula": None},
     "gibbs": {"init": None, "tol": TOLERANCE},
 }
 
@@ -102,6 +103,13 @@ class LatentDirichletAllocation(TopicModel):
 
     Both give the same bits for any number of threads.
 
+    With covariates x_d of the documents (Gibbs sampling only), theta_d ~
+    Dirichlet(exp(lambda x_d)): Dirichlet-multinomial regression (Mimno and McCallum 2008), with
+    exact draws of lambda in place of a point. Slopes are normal, by the standard deviation of
+    their column, with one variance for all, which is learned; the exponential of an intercept has
+    the prior of a learned `doc_topic_prior` of its topic. A sweep costs distinct rows of covariates
+    x topics x columns^2 more.
+
     Parameters
     ----------
     n_components : int, default=10
@@ -152,6 +160,10 @@ class LatentDirichletAllocation(TopicModel):
         mean field finds.
     tol : float, default=1e-5
         EM ends when an iteration changes the bound by less than this share of it.
+    formula : str, optional
+        Covariates that the prior of a document depends on, as a formula over the columns of
+        ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
+        (needs formulaic).
 
     Attributes
     ----------
@@ -171,6 +183,14 @@ class LatentDirichletAllocation(TopicModel):
     trace_ : TrainingTrace or BoundTrace
         ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
         EM, the bound at the start and after each iteration.
+    coefficients_ : ndarray of shape (n_components, n_columns)
+        After training with covariates only: posterior means of lambda, by which a document with the
+        row x of the design has the parameters exp(lambda @ x); ``doc_topic_prior_`` is then the
+        mean over the documents.
+    coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
+        The draws that they are means of, of the sweeps that `thin` keeps.
+    covariate_names_ : ndarray of str, shape (n_columns,)
+        Columns of the design, the intercept first.
     last_sample_ : LdaSample
         The last state of the chain beside the means; made when asked for.
     bound_ : float
@@ -189,6 +209,9 @@ class LatentDirichletAllocation(TopicModel):
     D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
 
     T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+    D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
+    Dirichlet-multinomial regression. UAI.
 
     Examples
     --------
@@ -229,6 +252,7 @@ class LatentDirichletAllocation(TopicModel):
         fit_method: str = "gibbs",
         init: LatentDirichletAllocation | None = None,
         tol: float = TOLERANCE,
+        formula: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
@@ -246,6 +270,7 @@ class LatentDirichletAllocation(TopicModel):
         self.fit_method = fit_method
         self.init = init
         self.tol = tol
+        self.formula = formula
 
     def fit(
         self,
@@ -253,6 +278,7 @@ class LatentDirichletAllocation(TopicModel):
         y: Any = None,
         *,
         exposure: Any = None,
+        covariates: Any = None,
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
@@ -276,9 +302,14 @@ class LatentDirichletAllocation(TopicModel):
         exposure : None
             LDA takes the lengths of documents as given: sizes of them are refused, and those of a
             Corpus have no bearing on it.
+        covariates : DataFrame or array of shape (n_documents, n_covariates), optional
+            Covariates of the documents, on which their priors depend: numbers as they are, other
+            columns by their levels, of which the first is the reference; an intercept is added.
+            With ``formula``, the table that has its columns. Default: ``corpus.metadata`` where
+            there is a ``formula``, else the priors depend on none. Documents must be in memory.
         eval_corpus : like `X`, optional
-            Gibbs only: held-out documents whose nats per token go to ``trace_``, by a few short
-            annealing runs each.
+            Gibbs only: held-out documents, a Corpus where they have covariates, whose nats
+            per token go to ``trace_``, by a few short annealing runs each.
         eval_every : int, default=10
             Gibbs only: sweeps between two looks, entries of ``trace_`` and calls of `callback`.
         callback : callable, optional
@@ -336,14 +367,16 @@ class LatentDirichletAllocation(TopicModel):
                     X,
                     y,
                     exposure=exposure,
+                    covariates=covariates,
                     eval_corpus=eval_corpus,
                     eval_every=eval_every,
                     callback=callback,
                     executor=executor,
                 )
         check_executor_for(X, executor)
-        of_looks = {"eval_corpus": (eval_corpus, None), "callback": (callback, None)}
-        self._refuse_unused(method, eval_every=(eval_every, 10), **of_looks)
+        given = {"eval_corpus": eval_corpus, "callback": callback, "covariates": covariates}
+        unused = {name: (value, None) for name, value in given.items()}
+        self._refuse_unused(method, eval_every=(eval_every, 10), **unused)
         with all_or_nothing(self):
             return self._fit_em(X, exposure)
 
@@ -517,6 +550,11 @@ class LatentDirichletAllocation(TopicModel):
         >>> int(lda.partial_fit([[2, 2, 0, 0], [0, 0, 2, 2]]).topic_counts_.sum())
         16
         """
+        if self.formula is not None or hasattr(self, "_design"):
+            raise InvalidArgumentError(
+                "partial_fit takes no covariates: their coefficients rest on all documents; call "
+                "fit on all of them"
+            )
         if not hasattr(self, "components_"):
             return self.fit(X)
         if not (hasattr(self, "topic_counts_") and hasattr(self, "topic_word_prior_")):
@@ -556,11 +594,13 @@ class LatentDirichletAllocation(TopicModel):
         state, made anew at each call.
         """
         last = self._last_state()
-        alpha, beta = last.parameters[:-1].copy(), float(last.parameters[-1])
+        n_topics = last.counts.shape[0]
+        alpha, beta = last.parameters[:n_topics].copy(), float(last.parameters[n_topics])
         return LdaSample(last.topic_word(), alpha, beta)
 
     def _start_length(self) -> StartLength:
-        return LEARNED_START if self._learns_priors() else super()._start_length()
+        learns = self._learns_priors() or self.formula is not None
+        return LEARNED_START if learns else super()._start_length()
 
     def _samples(self) -> bool:
         return self.fit_method == "gibbs"
@@ -574,8 +614,9 @@ class LatentDirichletAllocation(TopicModel):
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
     ) -> NDArray[np.float64]:
-        alpha = self._last.parameters[:-1]
-        return dirichlet(generator, alpha + tokens.by_document(len(alpha)), axis=1)
+        n_topics, parameters = len(self.components_), self._last.parameters
+        alpha = self._state_priors(parameters[:n_topics], parameters[n_topics + 1 :])
+        return dirichlet(generator, alpha + tokens.by_document(n_topics), axis=1)
 
     def _core_parts(self) -> CoreParts:
         return CoreParts("lda", (self.doc_topic_prior_, self.components_))
@@ -613,14 +654,22 @@ class LatentDirichletAllocation(TopicModel):
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
         return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
 
-    def _take_parameters(self, others: NDArray[np.float64]) -> None:
-        self.doc_topic_prior_, self.topic_word_prior_ = others[:-1].copy(), float(others[-1])
+    def _take_parameters(self, others: NDArray[np.float64]) -> int:
+        n_topics = len(self.components_)
+        self.doc_topic_prior_ = others[:n_topics].copy()
+        self.topic_word_prior_ = float(others[n_topics])
+        return n_topics + 1
 
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
-        return float(parameters[-1])
+        return float(parameters[len(self.components_)])
 
     def _learned_state(self) -> dict[str, Any]:
-        if not self._learns_priors():
-            return {}
-        *alpha, beta = self._last.parameters
-        return {"doc_topic_prior_sum": sum(alpha), "topic_word_prior": beta}
+        n_topics, parameters = len(self.components_), self._last.parameters
+        found: dict[str, Any] = {}
+        if self._learns_priors() or hasattr(self, "_design"):
+            found["doc_topic_prior_sum"] = float(parameters[:n_topics].sum())
+        if self._learns_priors():
+            found["topic_word_prior"] = float(parameters[n_topics])
+        if hasattr(self, "_design"):
+            found["coefficient_variance"] = float(parameters[-1])
+        return found

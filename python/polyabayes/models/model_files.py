@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
+from polyabayes.models.covariates import Design
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.other_files import refuse_other_files
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.topic_model import TopicModel
 
 # Exceptions that a damaged header or array may lead to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -87,11 +89,24 @@ def _made(stored: StoredModel) -> FittedModel:
     if "bound_" in scalars:
         model.__dict__["bound_"] = float(scalars["bound_"])
         model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
+    if "design" in scalars:
+        _take_design(model, scalars["design"])
     # The core has a copy of its own, and ends the process where there is no memory for it.
     np.empty_like(model.components_)
     if model._has_likelihood():
         model._core_model()
     return model
+
+
+def _take_design(model: FittedModel, content: Any) -> None:
+    design = Design.from_json(content)
+    assert isinstance(model, TopicModel)
+    coefficients, draws = model.coefficients_, model.coefficient_draws_
+    model._take_design(design)
+    shape = len(model.components_), len(design.names)
+    if coefficients.shape != shape or draws.shape[1:] != shape:
+        raise InvalidArgumentError("coefficients are not one for each topic and column")
+    model.coefficients_, model.coefficient_draws_ = coefficients, draws
 
 
 def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[Any]:

@@ -85,6 +85,11 @@ class PoissonFactorAnalysis(TopicModel):
     in parallel), then phi, p and r given those topics (Zhou & Carin 2013). The same bits for any
     number of threads. A sweep costs tokens x topics.
 
+    With covariates x_d of the documents, and r learned, r_dk = exp(lambda_k x_d), whose lambda is
+    drawn exactly: slopes are normal, by the standard deviation of their column, with one variance
+    for all, which is learned; the exponential of an intercept has the prior of a learned r_k.
+    Documents then have no exposures.
+
     ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
     of largest Poisson likelihood, or least Kullback-Leibler divergence, by scikit-learn's
     multiplicative updates (Lee & Seung 1999; ``NMF(solver="mu", beta_loss="kullback-leibler")``),
@@ -143,6 +148,10 @@ class PoissonFactorAnalysis(TopicModel):
         on from there and ends bit-equal to a run without a break; that of another run is refused.
     checkpoint_every : int, default=100
         Sweeps between two checkpoints.
+    formula : str, optional
+        Covariates that the prior of a document depends on, as a formula over the columns of
+        ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
+        (needs formulaic).
 
     Attributes
     ----------
@@ -162,6 +171,14 @@ class PoissonFactorAnalysis(TopicModel):
     trace_ : TrainingTrace
         ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
         NMF the Poisson log-likelihood of the training data.
+    coefficients_ : ndarray of shape (n_components, n_columns)
+        After training with covariates only: posterior means of lambda, by which a document with the
+        row x of the design has the shapes exp(lambda @ x); ``shape_`` is then the mean over the
+        documents.
+    coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
+        The draws that they are means of, of the sweeps that `thin` keeps.
+    covariate_names_ : ndarray of str, shape (n_columns,)
+        Columns of the design, the intercept first.
     last_sample_ : PfaSample
         The last state of the chain beside the means; made when asked for, and not of NMF.
     n_features_in_ : int
@@ -221,6 +238,7 @@ class PoissonFactorAnalysis(TopicModel):
         progress: bool = False,
         checkpoint: Any = None,
         checkpoint_every: int = 100,
+        formula: str | None = None,
     ) -> None:
         self.n_components = n_components
         self.prior = prior
@@ -241,6 +259,7 @@ class PoissonFactorAnalysis(TopicModel):
         self.progress = progress
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.formula = formula
 
     @classmethod
     def from_parameters(
@@ -303,8 +322,7 @@ class PoissonFactorAnalysis(TopicModel):
         state, made anew at each call.
         """
         last = self._last_state()
-        # Followed by ln(1 - p).
-        r, p = last.parameters.reshape(3, -1)[:2].copy()
+        r, p, _ = self._of_state(last.parameters)
         return PfaSample(last.topic_word(), r, p)
 
     # Absent where there is no likelihood, so that tools that ask for them see it.
@@ -354,7 +372,9 @@ class PoissonFactorAnalysis(TopicModel):
         fitted = self.fit(X, exposure=exposure, **fit_params)
         return fitted.transform(X, exposure=exposure)
 
-    def transform(self, X: Any, *, exposure: Any = None) -> NDArray[np.float64]:
+    def transform(
+        self, X: Any, *, exposure: Any = None, covariates: Any = None
+    ) -> NDArray[np.float64]:
         """Topic weights of documents: posterior means, or those of NMF.
 
         Parameters
@@ -364,6 +384,9 @@ class PoissonFactorAnalysis(TopicModel):
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates. Default: those of the
             corpus, else 1.
+        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+            Covariates of the documents, where the prior depends on them. Default: the columns of
+            ``corpus.metadata`` that it depends on.
 
         Returns
         -------
@@ -393,7 +416,7 @@ class PoissonFactorAnalysis(TopicModel):
         """
         self._check_fitted()
         if self._has_likelihood():
-            return super().transform(X, exposure=exposure)
+            return super().transform(X, exposure=exposure, covariates=covariates)
         corpus = exposed(self, self._checked(X), exposure)
         self._warn_of_impossible(corpus)
         weights = weights_of(corpus, self.components_)
@@ -442,12 +465,16 @@ class PoissonFactorAnalysis(TopicModel):
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
     ) -> NDArray[np.float64]:
-        r, p, ln_rest = self._last.parameters.reshape(3, -1)
+        parameters = self._last.parameters
+        r, p, ln_rest = self._of_state(parameters)
+        priors = self._state_priors(r, parameters[3 * len(r) :])
         exposure = tokens.corpus.exposure
         sizes = np.ones(1) if exposure is None else exposure
         # theta ~ Gamma(r, rate (1 - p) / p), then n Poisson tokens at exposure e.
         scales = p / (np.exp(ln_rest) + p * sizes[:, np.newaxis])
-        return generator.standard_gamma(r + tokens.by_document(len(r))) * scales
+        shapes = priors + tokens.by_document(len(r))
+        weights: NDArray[np.float64] = generator.standard_gamma(shapes) * scales
+        return weights
 
     def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():
@@ -466,15 +493,29 @@ class PoissonFactorAnalysis(TopicModel):
         priors = self._priors(n_components, documents.n_tokens / size)
         return partial(_core.Training.pfa, n_documents=documents.n_documents, **priors)
 
+    def _check_covariates(self, name: str) -> None:
+        if not _learned(self.prior)[1]:
+            raise InvalidArgumentError(
+                f"{argument(name)} is about the shapes, which {argument('prior', self.prior)} does "
+                "not learn: take 'gamma' or 'beta-gamma-gamma'"
+            )
+
     def _exposures(self, shards: Shards) -> Exposures | None:
         return numbered(shards.exposure)
 
     def _fit(
-        self, X: Any, exposure: Any, looks: EvaluationSchedule, executor: Executor | None
+        self,
+        X: Any,
+        exposure: Any,
+        covariates: Any,
+        looks: EvaluationSchedule,
+        executor: Executor | None,
     ) -> Self:
         self._check_parameters()
         if self.prior != "nmf":
-            return super()._fit(X, exposure, looks, executor)
+            return super()._fit(X, exposure, covariates, looks, executor)
+        if covariates is not None or self.formula is not None:
+            self._check_covariates("formula" if covariates is None else "covariates")
         for name, is_given in (("X", isinstance(X, Shards)), ("checkpoint", self.checkpoint)):
             if is_given:
                 raise InvalidArgumentError(
@@ -534,18 +575,29 @@ class PoissonFactorAnalysis(TopicModel):
         self.components_, self.n_iter_ = factors.topics, factors.n_iter
         self.topic_counts_ = factors.weights.sum(axis=0)
 
-    def _take_parameters(self, others: NDArray[np.float64]) -> None:
-        self.shape_, self.probability_ = others.reshape(2, -1).copy()
+    def _take_parameters(self, others: NDArray[np.float64]) -> int:
+        n_own = 2 * len(self.components_)
+        self.shape_, self.probability_ = others[:n_own].reshape(2, -1).copy()
+        return n_own
 
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:  # noqa: ARG002
         return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
 
     def _learned_state(self) -> dict[str, Any]:
-        r, p, _ = self._last.parameters.reshape(3, -1)
+        parameters = self._last.parameters
+        r, p, _ = self._of_state(parameters)
         learns_p, learns_r = _learned(self.prior)
         learned = {"shape": r} if learns_r else {}
         learned |= {"probability": p} if learns_p else {}
-        return {name: np.sort(values)[::-1] for name, values in learned.items()}
+        found: dict[str, Any] = {name: np.sort(x)[::-1] for name, x in learned.items()}
+        if hasattr(self, "_design"):
+            found["coefficient_variance"] = float(parameters[-1])
+        return found
+
+    def _of_state(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
+        """r, p and ln(1 - p) of a state."""
+        n_own = 3 * len(self.components_)
+        return parameters[:n_own].reshape(3, -1).copy()
 
     def _probability_prior(self, n_components: int) -> tuple[float, float]:
         c = _positive_or("probability_concentration", self.probability_concentration, 1.0)

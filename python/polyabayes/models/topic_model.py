@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
+from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import words_of
@@ -27,6 +28,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.covariates import Design
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
     USUAL_START,
@@ -41,6 +43,7 @@ from polyabayes.models.fitting import (
     source_of,
 )
 from polyabayes.models.latent_draws import VARIABLES, TokenTopics, check_variables
+from polyabayes.models.stored_model import StoredModel
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -57,6 +60,9 @@ _DRAW_KEY = 0x6C6174
 
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
+
+# Bounds of ln of a pseudo-count, as the compiled core has them.
+_RANGE = (-100 * np.log(10), 100 * np.log(10))
 
 # Effort of one score of held-out documents: a trace needs no more than tenths of a nat a document.
 _EVALUATION_TEMPERATURES = 20
@@ -83,6 +89,7 @@ class TopicModel(FittedModel):
 
     # Length of the start, where it is not the model's own.
     _start: StartLength | None = None
+    _optional_arrays = ("topic_counts_", "coefficients_", "coefficient_draws_")
 
     max_iter: int
     burn_in: int | None
@@ -90,13 +97,20 @@ class TopicModel(FittedModel):
     n_init: int
     checkpoint: Any
     checkpoint_every: int
+    formula: str | None
 
+    covariate_names_: NDArray[np.object_]
+    coefficients_: NDArray[np.float64]
+    coefficient_draws_: NDArray[np.float64]
     topic_counts_: NDArray[Any]
     topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
     _last: LastState
     # Topics of tokens while a callback may ask for them; neither kept nor copied.
     _tokens: TokenTopics
+    # Standardised covariates of the same documents.
+    _rows: NDArray[np.float64]
+    _design: Design
 
     def fit(
         self,
@@ -104,6 +118,7 @@ class TopicModel(FittedModel):
         y: Any = None,  # noqa: ARG002
         *,
         exposure: Any = None,
+        covariates: Any = None,
         eval_corpus: Any = None,
         eval_every: int = 10,
         callback: Callable[[Self], Any] | None = None,
@@ -132,9 +147,14 @@ class TopicModel(FittedModel):
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus or the shards, else 1.
+        covariates : DataFrame or array of shape (n_documents, n_covariates), optional
+            Covariates of the documents, on which their priors depend: numbers as they are, other
+            columns by their levels, of which the first is the reference; an intercept is added.
+            With ``formula``, the table that has its columns. Default: ``corpus.metadata`` where
+            there is a ``formula``, else the priors depend on none. Documents must be in memory.
         eval_corpus : like `X`, optional
-            Held-out documents, a Corpus where they have exposures, whose nats per token go to
-            ``trace_``, by a few short annealing runs each.
+            Held-out documents, a Corpus where they have exposures or covariates, whose nats
+            per token go to ``trace_``, by a few short annealing runs each.
         eval_every : int, default=10
             Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
         callback : callable, optional
@@ -182,10 +202,15 @@ class TopicModel(FittedModel):
         check_executor_for(X, executor)
         with all_or_nothing(self):
             looks = self._looks(eval_corpus, eval_every, callback)
-            return self._fit(X, exposure, looks, executor)
+            return self._fit(X, exposure, covariates, looks, executor)
 
     def _fit(
-        self, X: Any, exposure: Any, looks: EvaluationSchedule, executor: Executor | None
+        self,
+        X: Any,
+        exposure: Any,
+        covariates: Any,
+        looks: EvaluationSchedule,
+        executor: Executor | None,
     ) -> Self:
         documents: Corpus | Shards
         if isinstance(X, Shards):
@@ -197,22 +222,84 @@ class TopicModel(FittedModel):
         every = checks.whole_number("checkpoint_every", self.checkpoint_every)
         self._check_tokens(documents)
         train = self._training(documents, n_components)
+        identity = dict(train.keywords)
+        design, rows = self._learn_design(documents, covariates)
+        if design is not None:
+            train = partial(train, covariates=rows)
+            identity["covariates"] = fingerprint_of(rows.shape, rows)
         if isinstance(documents, Shards):
             hashed, exposures = documents.fingerprint(), self._exposures(documents)
             corpus = None
         else:
             hashed, exposures, corpus = fingerprint(documents), None, documents
             validate_data(self, X, reset=True, skip_check_array=True)
-        identity = self._identity(hashed, schedule, train.keywords)
+        identity = self._identity(hashed, schedule, identity)
         origin = documents, exposures, self.checkpoint, identity, schedule, executor
         with source_of(*origin) as (tokens, state, checkpoint):
             training = train(tokens, documents.n_words, schedule=schedule, state=state)
             self.vocabulary_, self.seed_ = documents.vocabulary, schedule.seed
+            self._take_design(design)
+            self._rows = rows
             if corpus is None:
                 self.n_features_in_ = documents.n_words
                 self.__dict__.pop("feature_names_in_", None)
             take = partial(self._take, corpus, None, training)
             return self._sample(training, schedule, looks, take, checkpoint, every)
+
+    def _learn_design(
+        self, documents: Corpus | Shards, covariates: Any
+    ) -> tuple[Design | None, NDArray[np.float64]]:
+        """How covariates become numbers, and those of the documents, standardised."""
+        name = "formula" if covariates is None else "covariates"
+        if covariates is None and self.formula is not None:
+            covariates = documents.metadata if isinstance(documents, Corpus) else ()
+            if covariates is None:
+                raise InvalidArgumentError(
+                    f"{argument('formula')} needs columns: give {argument('covariates')}, or "
+                    "documents with metadata, by corpus.with_metadata(...)"
+                )
+        if covariates is None:
+            return None, np.empty((documents.n_documents, 0))
+        if isinstance(documents, Shards):
+            raise InvalidArgumentError(
+                f"{argument(name)}: documents with covariates must be in memory; give a Corpus"
+            )
+        self._check_covariates(name)
+        design, rows = Design.learn(covariates, self.formula, documents.n_documents)
+        return design, design.standardised(rows)
+
+    def _check_covariates(self, name: str) -> None:
+        """Refuse covariates where nothing could depend on them."""
+
+    def _take_design(self, design: Design | None) -> None:
+        """Store how covariates become numbers; forget those of an earlier fit."""
+        for name in ("_design", "covariate_names_", "coefficients_", "coefficient_draws_"):
+            self.__dict__.pop(name, None)
+        if design is not None:
+            self._design = design
+            self.covariate_names_ = np.array(design.names, dtype=object)
+
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+        if not hasattr(self, "_design"):
+            return super()._priors_of(documents, covariates)
+        if covariates is None and self._design.columns is not None:
+            covariates = getattr(documents, "metadata", None)
+        if covariates is None:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: the prior of this {type(self).__name__} depends on "
+                "covariates; give those of the documents, a row for each"
+            )
+        rows = self._design.rows(covariates, documents.n_documents)
+        return pseudo_counts(rows @ self.coefficients_.T)
+
+    def _state_priors(
+        self, shared: NDArray[np.float64], others: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Priors of the training documents in a state; `others` are lambda and sigma^2, if any."""
+        if not hasattr(self, "_design"):
+            return shared
+        coefficients = others[:-1].reshape(len(shared), -1)
+        return pseudo_counts(coefficients[:, 0] + self._rows @ coefficients[:, 1:].T)
 
     def _check_tokens(self, documents: Corpus | Shards) -> None:
         if not documents.n_tokens:
@@ -319,7 +406,11 @@ class TopicModel(FittedModel):
         raise NotImplementedError
 
     def __getstate__(self) -> Any:
-        return {name: x for name, x in super().__getstate__().items() if name != "_tokens"}
+        return {
+            name: x
+            for name, x in super().__getstate__().items()
+            if name not in ("_tokens", "_rows")
+        }
 
     def topic_table(self, n_words: int = 10, vocabulary: Any = None) -> TopicTable:
         """List the topics by their share of the training tokens, the largest first.
@@ -391,7 +482,8 @@ class TopicModel(FittedModel):
         except KeyboardInterrupt as error:
             interruption = error
             take()
-        self.__dict__.pop("_tokens", None)
+        for name in ("_tokens", "_rows"):
+            self.__dict__.pop(name, None)
         self.trace_ = looks.trace()
         if isinstance(interruption, KeyboardInterrupt):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
@@ -405,8 +497,10 @@ class TopicModel(FittedModel):
         """Store what a run has come to; `before` is what it started from, if there was anything."""
         phi, others = training.mean()
         parameters = training.parameters()
-        self._take_parameters(others)
         self.components_ = row_normalised(phi)
+        n_own = self._take_parameters(others)
+        if hasattr(self, "_design"):
+            self._take_coefficients(others[n_own:-1], training.kept_coefficients())
         counts = sparse.csr_array(sparse.csr_matrix(training.counts().T, dtype=np.int64))
         prior = self._topic_prior(parameters) if before is None else before.topic_priors
         self._last = LastState(counts, prior, parameters)
@@ -417,6 +511,11 @@ class TopicModel(FittedModel):
         topics = training.assignments()
         if corpus is not None and topics is not None:
             self._tokens = TokenTopics(corpus, topics)
+
+    def _take_coefficients(self, means: NDArray[np.float64], draws: NDArray[np.float64]) -> None:
+        shape = len(self.components_), len(self._design.names)
+        self.coefficients_ = self._design.coefficients(means.reshape(shape))
+        self.coefficient_draws_ = self._design.coefficients(draws.reshape(-1, *shape))
 
     def _last_state(self) -> LastState:
         """Last state of the chain; refused for models that were not sampled here."""
@@ -441,6 +540,12 @@ class TopicModel(FittedModel):
                 n_jobs=self.n_jobs,
             )
         return result.nats_per_token, result.nats_per_token_std_error
+
+    def _to_store(self) -> StoredModel:
+        stored = super()._to_store()
+        if not hasattr(self, "_design"):
+            return stored
+        return stored._replace(scalars={**stored.scalars, "design": self._design.to_json()})
 
     def _identity(
         self, corpus: str, schedule: Schedule, parameters: dict[str, Any]
@@ -501,8 +606,8 @@ class TopicModel(FittedModel):
         """Exposures of documents that the model knows."""
         return None
 
-    def _take_parameters(self, others: NDArray[np.float64]) -> None:
-        """Store what training learned beside the topics."""
+    def _take_parameters(self, others: NDArray[np.float64]) -> int:
+        """Store what training learned beside the topics and covariates; how many numbers."""
         raise NotImplementedError
 
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
@@ -527,6 +632,12 @@ def check_executor_for(documents: Any, executor: Any) -> None:
 def _plain(value: Any) -> Any:
     """Make of arrays and tuples what JSON gives back."""
     return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
+
+
+def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Exp of what covariates predict, within the range of parameters of a prior."""
+    found: NDArray[np.float64] = np.exp(np.clip(predicted, *_RANGE))
+    return found
 
 
 def row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:

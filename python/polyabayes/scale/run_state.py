@@ -18,7 +18,7 @@ __all__ = ["Position", "RunState", "read_state", "write_state"]
 # Phase of a run ("start", "merged" or "sweep"), number of the start, and sweeps done.
 Position = tuple[str, int, int]
 
-_ARRAYS = ("parameters", "kept_sum", "assignments")
+_ARRAYS = ("parameters", "kept_sum", "assignments", "kept_coefficients")
 
 
 class RunState(NamedTuple):
@@ -38,6 +38,8 @@ class RunState(NamedTuple):
         The sum over them of phi and of the other parameters.
     assignments : ndarray of uint16 or None
         The topic of every token, of documents in memory.
+    kept_coefficients : ndarray or None
+        Coefficients of covariates of these sweeps, flat.
     """
 
     position: Position
@@ -46,6 +48,7 @@ class RunState(NamedTuple):
     n_kept: int
     kept_sum: NDArray[np.float64] | None = None
     assignments: NDArray[np.uint16] | None = None
+    kept_coefficients: NDArray[np.float64] | None = None
 
 
 def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:
@@ -81,6 +84,7 @@ def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
             _number(header["n_kept"]),
             arrays.get("kept_sum"),
             arrays.get("assignments"),
+            arrays.get("kept_coefficients"),
         )
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(

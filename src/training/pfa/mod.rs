@@ -13,11 +13,13 @@ mod exposures;
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use crate::error::{Result, check_all, check_drawn, check_positive};
+use crate::error::{Error, Result, check_all, check_drawn, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
 use crate::training::chain::{Documents, Globals, Swept, check_parameters};
 use crate::training::limits::{check_length, check_n_topics};
+use crate::training::pseudo_counts::PseudoCounts;
+use crate::training::regression::{Design, Regression};
 use crate::training::schedule::TopicStep;
 use crate::training::sweeps::{ExposedTokens, Topics, tally};
 use crate::training::tokens::ExposureGroups;
@@ -39,7 +41,9 @@ pub struct PfaPrior {
 pub struct PfaGlobals {
     topics: Topics,
     prior: PfaPrior,
+    /// r; where documents have covariates, its mean over them.
     r: Vec<f64>,
+    regression: Option<Regression>,
     p: Vec<f64>,
     /// ln(1 - p), which p itself cannot tell when it is near 1.
     ln_complement: Vec<f64>,
@@ -83,6 +87,7 @@ impl PfaGlobals {
             topics,
             prior,
             r,
+            regression: None,
             p,
             ln_complement,
             n_documents,
@@ -99,6 +104,35 @@ impl PfaGlobals {
     /// Sizes that disagree, exposures that are not positive.
     pub fn with_exposures(self, exposures: &ExposureGroups) -> Result<Self> {
         Ok(PfaGlobals { exposures: Some(Exposures::new(exposures)?), ..self })
+    }
+
+    /// The same parameters with r_dk = exp(x_d·λ_k): the exponential of an intercept has the gamma prior
+    /// of a learned r_k, the slopes are normal.
+    ///
+    /// # Errors
+    /// Shapes that are not learned, documents of different exposures or another number of them; too
+    /// little memory for r of all documents that differ in it.
+    pub fn with_covariates(mut self, design: Design) -> Result<Self> {
+        let Some(prior) = self.prior.shape else {
+            return Err(Error::Empty { name: "prior of the gamma shape, which covariates need" });
+        };
+        check_length("documents with covariates", design.n_corpus(), self.n_documents)?;
+        if self.exposures.is_some() {
+            let (name, domain) = ("exposure", "1 where documents have covariates");
+            return Err(Error::Parameter { name, index: 0, value: f64::NAN, domain });
+        }
+        let regression = Regression::new(design, &self.r, vec![prior; self.r.len()])?;
+        self.regression = Some(regression);
+        Ok(self)
+    }
+
+    /// λ of all topics, given tables and -D ln(1 - p_k), spread over the documents.
+    fn update_coefficients(&mut self, n_tables: &[u64]) {
+        let key = self.parameters_key().unit(u64::MAX - 1);
+        let Some(regression) = &mut self.regression else { return };
+        let scale: Vec<f64> = self.ln_complement.iter().map(|x| -x).collect();
+        regression.draw(n_tables, &regression.n_documents(), &scale, key);
+        self.r = regression.mean();
     }
 
     fn parameters_key(&self) -> Key {
@@ -182,22 +216,30 @@ impl Globals for PfaGlobals {
         &self.topics
     }
 
-    fn pseudo_counts(&self) -> &[f64] {
-        &self.r
+    fn pseudo_counts(&self) -> PseudoCounts<'_> {
+        let shared = PseudoCounts::shared(&self.r);
+        self.regression.as_ref().map_or(shared, Regression::pseudo_counts)
+    }
+
+    fn coefficients(&self) -> &[f64] {
+        self.regression.as_ref().map_or(&[], Regression::coefficients)
     }
 
     fn n_sweeps(&self) -> u64 {
         self.n_sweeps
     }
 
-    /// r, p and ln(1 - p).
+    /// r, p and ln(1 - p); where documents have covariates, then λ and σ².
     fn parameters(&self) -> Vec<f64> {
-        [&self.r[..], &self.p, &self.ln_complement].concat()
+        let regression = self.regression.as_ref().map_or(vec![], Regression::parameters);
+        [&self.r[..], &self.p, &self.ln_complement, &regression].concat()
     }
 
     fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
         let n_topics = self.r.len();
-        check_parameters(parameters, 3 * n_topics)?;
+        let of_regression = self.regression.as_ref().map_or(0, Regression::n_parameters);
+        check_parameters(parameters, 3 * n_topics + of_regression)?;
+        let (parameters, of_regression) = parameters.split_at(3 * n_topics);
         let (r, others) = parameters.split_at(n_topics);
         let (p, ln_complement) = others.split_at(n_topics);
         check_drawn("gamma shapes of the state", r)?;
@@ -205,6 +247,9 @@ impl Globals for PfaGlobals {
             (0.0..=1.0).contains(&x)
         })?;
         check_all("logarithms of the state", ln_complement, "at most 0", |x| x <= 0.0)?;
+        if let Some(regression) = &mut self.regression {
+            regression.restore(of_regression)?;
+        }
         self.n_sweeps = n_sweeps;
         self.r.copy_from_slice(r);
         self.p.copy_from_slice(p);
@@ -227,7 +272,9 @@ impl Globals for PfaGlobals {
         // Both given the same topics of tokens.
         self.update_probability(swept.exposed);
         self.scale_topics();
-        if let Some(prior) = self.prior.shape {
+        if self.regression.is_some() {
+            self.update_coefficients(swept.n_tables);
+        } else if let Some(prior) = self.prior.shape {
             self.update_shape(prior, swept.n_tables);
         }
     }
@@ -247,11 +294,11 @@ impl Globals for PfaGlobals {
             if let Some((first, second)) = self.prior.probability {
                 ln_value += (first - 1.0) * ln_p + (second - 1.0) * ln_complement;
             }
-            if let Some((shape, rate)) = self.prior.shape {
+            if let (Some((shape, rate)), None) = (self.prior.shape, &self.regression) {
                 ln_value += (shape - 1.0) * r.ln() - rate * r;
             }
         }
-        ln_value
+        ln_value + self.regression.as_ref().map_or(0.0, Regression::ln_prior)
     }
 
     fn rates(&self) -> Option<&[f64]> {
@@ -262,7 +309,7 @@ impl Globals for PfaGlobals {
         self.exposures.as_ref().map_or(0, Exposures::n)
     }
 
-    /// r, then p.
+    /// r, then p; where documents have covariates, then λ and σ².
     fn expected(&self) -> Vec<f64> {
         let n_documents = self.n_documents as f64;
         let p = |k: usize| match self.prior.probability {
@@ -273,6 +320,7 @@ impl Globals for PfaGlobals {
             }
             _ => self.p[k],
         };
-        self.r.iter().copied().chain((0..self.r.len()).map(p)).collect()
+        let regression = self.regression.as_ref().map_or(vec![], Regression::parameters);
+        self.r.iter().copied().chain((0..self.r.len()).map(p)).chain(regression).collect()
     }
 }

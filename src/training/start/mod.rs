@@ -11,6 +11,7 @@
 mod merge;
 mod wide;
 
+use super::pseudo_counts::PseudoCounts;
 use super::tokens::{FirstTopics, Position, State, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
@@ -81,7 +82,7 @@ pub fn find_topics(
         let counts = renumbered(&counts, &numbers, n_topics)?;
         let mut value = 0.0;
         if start.n_starts > 1 {
-            let ln_urns = tokens.ln_urns(to, &vec![priors.a; n_topics])?;
+            let ln_urns = tokens.ln_urns(to, PseudoCounts::shared(&vec![priors.a; n_topics]))?;
             value = ln_urns.value() + ln_words(&counts, n_topics, priors)?;
         }
         if best.as_ref().is_none_or(|best: &Best| value > best.value) {

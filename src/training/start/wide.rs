@@ -5,6 +5,7 @@ use crate::control::Observer;
 use crate::error::{Result, check_positive};
 use crate::rng::Key;
 use crate::training::limits::check_n_topics;
+use crate::training::pseudo_counts::PseudoCounts;
 use crate::training::schedule::TopicStep;
 use crate::training::sweeps::Topics;
 use crate::training::tokens::{Position, TopicWeights};
@@ -84,7 +85,7 @@ impl WideStart {
     pub(super) fn weights(&mut self, counts: &[u32]) -> TopicWeights<'_> {
         self.topics.update(counts, TopicStep::Mean, self.key);
         let Topics { weights, scale, .. } = &self.topics;
-        TopicWeights { a: &self.a, weights, scale, rates: None }
+        TopicWeights { a: PseudoCounts::shared(&self.a), weights, scale, rates: None }
     }
 
     /// Merges topics until as many are left as were asked for: the number that each of those at first

@@ -13,6 +13,7 @@ use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Result, array_of};
 use crate::rng::Key;
+use crate::training::pseudo_counts::PseudoCounts;
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
 pub(in crate::training) struct Block {
@@ -32,7 +33,7 @@ pub(in crate::training) struct Block {
 /// Pseudo-counts and weights of the urn, and the key of the random numbers.
 #[derive(Clone, Copy)]
 pub(in crate::training) struct Step<'a> {
-    pub(in crate::training) a: &'a [f64],
+    pub(in crate::training) a: PseudoCounts<'a>,
     /// Word-major, up to the scale of each topic.
     pub(in crate::training) weights: &'a [f64],
     pub(in crate::training) scale: &'a [f64],
@@ -45,9 +46,9 @@ pub(in crate::training) struct Step<'a> {
 impl<'a> Step<'a> {
     /// The urn of a word.
     fn word(&self, word: usize) -> Word<'a> {
-        let n_topics = self.a.len();
+        let n_topics = self.a.n_topics();
         let weights = &self.weights[word * n_topics..][..n_topics];
-        Word { a: self.a, weights, scale: self.scale }
+        Word { a: self.a.first(), weights, scale: self.scale }
     }
 }
 
@@ -127,9 +128,10 @@ impl Block {
         &self.lengths
     }
 
-    /// The key of a document's own stream under `key`.
-    pub(super) fn document_key(&self, key: Key, doc_ix: usize) -> Key {
-        key.unit((self.documents_before + doc_ix) as u64)
+    /// Numbers of the documents in the corpus.
+    pub(super) fn in_corpus(&self) -> Range<usize> {
+        let Range { start, end } = self.documents;
+        self.documents_before + start..self.documents_before + end
     }
 
     /// The place of every token in the order of documents and cells, counted from the block's first.

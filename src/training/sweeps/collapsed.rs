@@ -14,6 +14,7 @@ use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::math::{ExactSum, ln_rising};
+use crate::training::pseudo_counts::PseudoCounts;
 use crate::urn::Balls;
 
 /// Topics from which a draw passes over those of its document instead of all.
@@ -32,8 +33,8 @@ pub(in crate::training) struct SpareTallies {
 /// Draws the topics of all tokens of some blocks, the longest document of the corpus having `longest`
 /// tokens; the documents themselves, `counts`, are needed where their exposures differ.
 ///
-/// If `tables` is set, it also draws, and sums over documents, the number of tables CRT(n_dk, a_k) that
-/// seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
+/// If `tables` is set, it also draws, and sums over the documents of each group, the number of tables
+/// CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
 pub(in crate::training) fn sweep(
     blocks: &mut [Block],
     counts: Option<&CountMatrix>,
@@ -43,37 +44,51 @@ pub(in crate::training) fn sweep(
     spare: &SpareTallies,
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let n_topics = step.a.len();
-    if step.rates.is_some() {
+    let n_topics = step.a.n_topics();
+    let is_long = longest > dense::MAX_COUNT;
+    if step.rates.is_some() || step.a.is_grouped() && is_long {
         let counts = counts.ok_or(Error::Empty { name: "documents of the part" })?;
         return exposed_urns::sweep(blocks, counts, step, tables, observer);
     }
-    if n_topics >= SPARSE_TOPICS || longest > dense::MAX_COUNT {
-        sweep_blocks(blocks, step, tables, (&spare.sparse, || Sparse::new(n_topics)), observer)
-    } else {
-        sweep_blocks(blocks, step, tables, (&spare.dense, || Dense::new(n_topics)), observer)
+    if !step.a.is_grouped() && (n_topics >= SPARSE_TOPICS || is_long) {
+        let tallied = |block: &Block, tallies: &mut Sparse| block.tally(tallies);
+        let new = || Sparse::new(n_topics);
+        return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tallied), observer);
     }
+    let tallied = |block: &Block, tallies: &mut Dense| {
+        block.tally(tallies);
+        if step.a.is_grouped() {
+            tallies.take_rows(block.in_corpus().map(|doc_ix| step.a.row(doc_ix)));
+        }
+    };
+    let new = || Dense::new(n_topics);
+    sweep_blocks(blocks, step, tables, (&spare.dense, new, tallied), observer)
 }
 
 fn sweep_blocks<T: Tallies + Send>(
     blocks: &mut [Block],
     step: Step<'_>,
     tables: bool,
-    (spare, new_tallies): (&Mutex<Vec<T>>, impl Fn() -> T + Sync),
+    (spare, new_tallies, tally): (
+        &Mutex<Vec<T>>,
+        impl Fn() -> T + Sync,
+        impl Fn(&Block, &mut T) + Sync,
+    ),
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let n_topics = step.a.len();
+    let n_tables = step.a.n_groups() * step.a.n_topics();
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-    let new_worker = || (spare().pop().unwrap_or_else(&new_tallies), vec![0; n_topics]);
+    let new_worker = || (spare().pop().unwrap_or_else(&new_tallies), vec![0; n_tables]);
     (blocks.par_iter_mut().with_max_len(1))
         .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
-            block.tally(&mut tallies);
+            tally(block, &mut tallies);
             block.sweep(step, &mut tallies, observer)?;
             if tables {
                 let key = step.key.unit(u64::MAX);
-                for (document, doc_ix) in block.documents.clone().enumerate() {
-                    let mut rng = block.document_key(key, doc_ix).rng();
-                    tables::seat(tallies.counts(document), step.a, &mut rng, &mut n_tables);
+                for (document, doc_ix) in block.in_corpus().enumerate() {
+                    let mut rng = key.unit(doc_ix as u64).rng();
+                    let counts = tallies.counts(document);
+                    tables::seat(counts, step.a, doc_ix, &mut rng, &mut n_tables);
                 }
             }
             Ok((tallies, n_tables))
@@ -83,7 +98,7 @@ fn sweep_blocks<T: Tallies + Send>(
             spare().push(tallies);
             Ok(n_tables)
         })
-        .try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
+        .try_reduce(|| vec![0; n_tables], |sum, other| Ok(tables::sum(sum, other)))
 }
 
 /// Adds the tokens of every word in each topic to `counts`, words x topics.
@@ -97,18 +112,18 @@ pub(in crate::training) fn add_words(blocks: &[Block], n_topics: usize, counts: 
 }
 
 /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
-pub(in crate::training) fn ln_urns(blocks: &[Block], a: &[f64]) -> ExactSum {
+pub(in crate::training) fn ln_urns(blocks: &[Block], a: PseudoCounts<'_>) -> ExactSum {
     let ln_block = |block: &Block| {
         let topics = block.topics_by_document();
-        let (mut balls, mut rest) = (Balls::new(a), &topics[..]);
-        let ln_document = |&length: &usize| {
+        let (mut balls, mut rest) = (Balls::new(a.first()), &topics[..]);
+        let ln_document = |(doc_ix, &length): (usize, &usize)| {
             let (own, after) = rest.split_at(length);
             rest = after;
             balls.refill(own);
-            let drawn = balls.drawn().iter().zip(a).filter(|(n, _)| **n > 0);
+            let drawn = balls.drawn().iter().zip(a.row(doc_ix)).filter(|(n, _)| **n > 0);
             drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>()
         };
-        block.lengths().iter().map(ln_document).sum::<ExactSum>()
+        block.in_corpus().zip(block.lengths()).map(ln_document).sum::<ExactSum>()
     };
     blocks.par_iter().map(ln_block).sum()
 }

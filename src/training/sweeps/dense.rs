@@ -5,7 +5,7 @@
 #![allow(clippy::inline_always)]
 
 use super::inverse_cdf::{
-    LANES, LaneBlock, LaneDraw, LaneSums, ROUNDING, in_order, invert_exactly, weigh,
+    LANES, LEAST, LaneBlock, LaneDraw, LaneSums, ROUNDING, in_order, invert_exactly, weigh,
 };
 use super::tallies::{BATCH, Batch, Tallies, Word};
 
@@ -29,6 +29,8 @@ pub(super) struct Dense {
     /// Lines of a document.
     n_lines: usize,
     counts: Vec<Counts>,
+    /// Pseudo-counts of the documents, where they have their own.
+    own: Option<OwnPseudoCounts>,
     row: Row,
     /// Sums of the weights, by lane before each line and in all, for every token of a batch.
     sums: Vec<LaneBlock>,
@@ -41,6 +43,26 @@ struct Row {
     base: Vec<LaneBlock>,
 }
 
+/// Pseudo-counts of documents, a row a document.
+#[derive(Default)]
+struct OwnPseudoCounts {
+    exact: Vec<f64>,
+    lines: Vec<LaneBlock>,
+}
+
+impl OwnPseudoCounts {
+    fn push(&mut self, row: &[f64]) {
+        self.exact.extend_from_slice(row);
+        self.lines.extend(row.chunks(LANES).map(|row| {
+            let mut line = LaneBlock::ZERO;
+            // Numbers below the normal ones would make sums slow; without them these miss nothing.
+            let lanes = line.0.iter_mut().zip(row).filter(|(_, a)| **a >= LEAST);
+            lanes.for_each(|(lane, &a)| *lane = a as f32);
+            line
+        }));
+    }
+}
+
 impl Dense {
     pub(super) fn new(n_topics: usize) -> Self {
         let n_lines = n_topics.div_ceil(LANES);
@@ -48,6 +70,7 @@ impl Dense {
             n_topics,
             n_lines,
             counts: Vec::new(),
+            own: None,
             row: Row { q: vec![LaneBlock::ZERO; n_lines], base: vec![LaneBlock::ZERO; n_lines] },
             sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
@@ -58,11 +81,23 @@ impl Dense {
         &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
     }
 
+    /// Takes up the documents' own pseudo-counts, a row a document, in place of those of the words.
+    pub(super) fn take_rows<'a>(&mut self, rows: impl Iterator<Item = &'a [f64]>) {
+        let own = self.own.get_or_insert_default();
+        own.exact.clear();
+        own.lines.clear();
+        rows.for_each(|row| own.push(row));
+    }
+
     /// The topic at u, in double precision; `None` where no weight is positive.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
-        let weight = |k: usize| (word.a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
+        let a = match &self.own {
+            Some(own) => &own.exact[document as usize * self.n_topics..][..self.n_topics],
+            None => word.a,
+        };
+        let weight = |k: usize| (a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
         invert_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
     }
 }
@@ -95,7 +130,9 @@ impl Tallies for Dense {
     ) {
         let documents = tokens.documents;
         let mut drawn = [OPEN; BATCH];
-        propose(&self.row, &self.counts, &mut self.sums, documents, uniforms, &mut drawn);
+        let own = self.own.as_ref().map(|own| &own.lines[..]);
+        let parts = (&self.row, own, &self.counts[..]);
+        propose(parts, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
             if drawn[slot] < self.n_topics as u32 {
                 *topic = drawn[slot] as u16;
@@ -125,11 +162,10 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// A limit between topics has an error, in units of the total, of as many roundings as there are
 /// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The draw has
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
-/// of its own.
+/// of its own. Pseudo-counts of a document's own change none of these numbers.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
-    row: &Row,
-    counts: &[Counts],
+    (row, own, counts): (&Row, Option<&[LaneBlock]>, &[Counts]),
     sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
@@ -137,8 +173,12 @@ fn propose(
 ) {
     let n_lines = row.q.len();
     for (sums, &document) in sums.chunks_exact_mut(n_lines + 1).zip(documents) {
-        let counts = &counts[document as usize * n_lines..][..n_lines];
-        accumulate(&mut sums[1..], counts, row);
+        let first = document as usize * n_lines;
+        let counts = &counts[first..][..n_lines];
+        match own {
+            Some(own) => accumulate_own(&mut sums[1..], counts, &own[first..][..n_lines], row),
+            None => accumulate(&mut sums[1..], counts, row),
+        }
     }
     // Step by step for all tokens: the parts of a step wait for each other.
     let mut draws = [LaneDraw::ZERO; BATCH];
@@ -168,6 +208,19 @@ fn accumulate(sums: &mut [LaneBlock], counts: &[Counts], row: &Row) {
     for (sum, (n, (q, base))) in sums.iter_mut().zip(parts) {
         for (lane, sum) in lanes.iter_mut().enumerate() {
             *sum += base.0[lane] + f32::from(n.0[lane]) * q.0[lane];
+        }
+        *sum = LaneBlock(lanes);
+    }
+}
+
+/// The same for a document whose pseudo-counts are its own.
+#[inline(always)]
+fn accumulate_own(sums: &mut [LaneBlock], counts: &[Counts], own: &[LaneBlock], row: &Row) {
+    let mut lanes = [0.0; LANES];
+    let parts = counts.iter().zip(row.q.iter().zip(own));
+    for (sum, (n, (q, a))) in sums.iter_mut().zip(parts) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += (a.0[lane] + f32::from(n.0[lane])) * q.0[lane];
         }
         *sum = LaneBlock(lanes);
     }
@@ -210,8 +263,8 @@ mod tests {
                 }
                 for u in draws {
                     let (uniforms, mut drawn) = ([u; BATCH], [OPEN; BATCH]);
-                    let (row, sums) = (&dense.row, &mut dense.sums);
-                    propose(row, &dense.counts, sums, &[0], &uniforms, &mut drawn);
+                    let parts = (&dense.row, None, &dense.counts[..]);
+                    propose(parts, &mut dense.sums, &[0], &uniforms, &mut drawn);
                     let exact = dense.draw_exactly(&word, 0, u).expect("weights are positive");
                     assert!(drawn[0] == OPEN || drawn[0] == u32::from(exact), "{n_topics}: {u}");
                     *if drawn[0] == OPEN { &mut n_open } else { &mut n_decided } += 1;

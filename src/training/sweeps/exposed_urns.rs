@@ -1,4 +1,5 @@
-//! A collapsed sweep over documents of different exposures, one by one: each has urns of its own.
+//! A collapsed sweep over documents one by one: those of different exposures have urns of their own,
+//! and long ones of own pseudo-counts are beyond the tallies.
 
 use rayon::prelude::*;
 
@@ -20,19 +21,20 @@ pub(super) fn sweep(
     tables: bool,
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let n_topics = step.a.len();
+    let n_topics = step.a.n_topics();
+    let n_tables = step.a.n_groups() * n_topics;
     let draw_block = |block: &mut Block| -> Result<Vec<u64>> {
-        let (mut sweeper, mut balls) = (Sweeper::new(n_topics), Balls::new(step.a));
+        let (mut sweeper, mut balls) = (Sweeper::new(n_topics), Balls::new(step.a.first()));
         let (mut weights, mut scale) = (Vec::new(), vec![0.0; n_topics]);
-        let mut n_tables = vec![0; n_topics];
+        let mut n_tables = vec![0; n_tables];
         let mut topics = block.topics_by_document();
         let mut rest = &mut topics[..];
-        for doc_ix in block.documents.clone() {
+        for (doc_ix, in_corpus) in block.documents.clone().zip(block.in_corpus()) {
             observer.check_stop()?;
             let document = counts.document(doc_ix);
             let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
             rest = after;
-            let mut rng = block.document_key(step.key, doc_ix).rng();
+            let mut rng = step.key.unit(in_corpus as u64).rng();
             scale.copy_from_slice(step.scale);
             for (scale, rate) in scale.iter_mut().zip(step.rates.into_iter().flatten()) {
                 *scale /= rate + document.exposure();
@@ -42,17 +44,18 @@ pub(super) fn sweep(
                 let row = &step.weights[word as usize * n_topics..][..n_topics];
                 weights.extend(row.iter().zip(&scale).map(|(q, scale)| q * scale));
             }
+            balls.set_pseudo_counts(step.a.row(in_corpus));
             balls.refill(own);
             let cells = weights.chunks_exact(n_topics).zip(document.counts().iter().copied());
             sweeper.sweep(cells, own, &mut balls, &mut rng);
             if tables {
                 let drawn = balls.drawn().iter().copied().enumerate();
-                tables::seat(drawn, step.a, &mut rng, &mut n_tables);
+                tables::seat(drawn, step.a, in_corpus, &mut rng, &mut n_tables);
             }
         }
         block.set_topics_by_document(&topics);
         Ok(n_tables)
     };
     let tables = blocks.par_iter_mut().with_max_len(1).map(draw_block);
-    tables.try_reduce(|| vec![0; n_topics], |sum, other| Ok(tables::sum(sum, other)))
+    tables.try_reduce(|| vec![0; n_tables], |sum, other| Ok(tables::sum(sum, other)))
 }

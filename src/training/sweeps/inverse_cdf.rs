@@ -19,7 +19,7 @@ pub(super) const ROUNDING: f32 = 1.0 / (1 << 24) as f32;
 pub(super) const LEAST_TOTAL: f32 = 1e-15;
 
 /// Weights that are left out of sums in single precision, where they would make it slow.
-const LEAST: f64 = 1e-33;
+pub(super) const LEAST: f64 = 1e-33;
 
 // However many tokens there are, the weights left out sum to less than a rounding of the total.
 const _: () = assert!(u32::MAX as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);

@@ -5,7 +5,8 @@ pub(crate) mod networks;
 
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{
-    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule, Tokens,
+    Chain, Design, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule,
+    Tokens,
 };
 use polyabayes::{CountMatrix, TopicModel};
 use rand::RngExt;
@@ -151,6 +152,17 @@ pub(crate) fn uniform(
 /// A chain of LDA that starts from uniform topics of tokens.
 pub(crate) fn lda(counts: &CountMatrix, prior: LdaPrior, seed: u64) -> MemoryChain<'_> {
     uniform(counts, lda_globals(counts, prior, seed), drawing(seed))
+}
+
+/// A chain of LDA whose documents have covariates, from uniform topics of tokens.
+pub(crate) fn lda_by_covariates(
+    counts: &CountMatrix,
+    prior: LdaPrior,
+    design: Design,
+    seed: u64,
+) -> MemoryChain<'_> {
+    let globals = lda_globals(counts, prior, seed).with_covariates(design).unwrap();
+    uniform(counts, globals, drawing(seed))
 }
 
 /// A chain of Poisson factor analysis that starts from uniform topics of tokens, and from r and p.

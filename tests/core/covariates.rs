@@ -1,0 +1,219 @@
+//! Pseudo-counts that depend on covariates of documents: the draws of their coefficients.
+
+use polyabayes::CountMatrix;
+use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
+use polyabayes::rng::{Key, Purpose, Rng};
+use polyabayes::training::{Design, LdaPrior, PfaPrior};
+use rand_distr::{Distribution, Poisson, StandardNormal};
+
+use crate::calibration::{
+    FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks, topics, word,
+};
+use crate::common::{
+    MemoryChain, drawing, lda, lda_by_covariates, pfa_globals, simulated, uniform,
+};
+
+/// A binary covariate and a continuous one.
+const N_SLOPES: usize = 2;
+const WIDTH: usize = 1 + N_SLOPES;
+
+/// Prior means of α, or of r.
+const MEAN: f64 = 0.6;
+
+fn covariates(n_documents: usize) -> Vec<f64> {
+    let row = |doc_ix: usize| [(doc_ix % 2) as f64 - 0.5, (doc_ix * 7 % 15) as f64 / 5.0 - 1.4];
+    (0..n_documents).flat_map(row).collect()
+}
+
+/// Coefficients from their prior, topics x (1 + slopes), and the variance of the slopes; the
+/// exponential of an intercept is a gamma variate of this shape, of mean [`MEAN`].
+fn coefficients(shape: f64, rng: &mut Rng) -> (Vec<f64>, f64) {
+    let variance = 0.5 / gamma_law(1.0).sample(rng);
+    let mut drawn = Vec::new();
+    for _ in 0..N_TOPICS {
+        drawn.push((gamma_law(shape).sample(rng) * MEAN / shape).ln());
+        for _ in 0..N_SLOPES {
+            let normal: f64 = StandardNormal.sample(rng);
+            drawn.push(normal * f64::sqrt(variance));
+        }
+    }
+    (drawn, variance)
+}
+
+/// exp(x·λ_k) of all topics.
+fn pseudo_counts(coefficients: &[f64], x: &[f64]) -> Vec<f64> {
+    let predicted = |own: &[f64]| own[0] + own[1] * x[0] + own[2] * x[1];
+    coefficients.chunks_exact(WIDTH).map(|own| predicted(own).exp().clamp(1e-100, 1e100)).collect()
+}
+
+/// Functions of λ and σ² that do not know the labels of the topics.
+fn functions(coefficients: &[f64], variance: f64) -> Vec<f64> {
+    let column = |i: usize| coefficients[i..].iter().copied().step_by(WIDTH);
+    let largest = |i: usize| column(i).fold(f64::NEG_INFINITY, f64::max);
+    let product: f64 = column(0).zip(column(2)).map(|(x, y)| x * y).sum();
+    vec![column(0).sum(), largest(0), column(1).sum(), largest(1), largest(2), product, variance]
+}
+
+const NAMES: [&str; 7] =
+    ["Σ intercept", "max intercept", "Σ slope", "max slope", "max other", "product", "σ²"];
+
+fn of_state(sampler: &MemoryChain<'_>, first: usize) -> Vec<f64> {
+    let parameters = sampler.parameters();
+    let (coefficients, variance) = parameters[first..].split_at(N_TOPICS * WIDTH);
+    functions(coefficients, variance[0])
+}
+
+fn lda_ranks(thin: usize, seed: u64) -> Vec<usize> {
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let prior = LdaPrior { alpha: vec![MEAN; N_TOPICS], beta: 0.5, learned: false };
+    let (truth, variance) = coefficients(1.0, &mut rng);
+    let (phi, x) = (topics(prior.beta, &mut rng), covariates(N_DOCUMENTS));
+    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
+    let mut theta = vec![0.0; N_TOPICS];
+    for (doc_ix, (document, x)) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)).enumerate() {
+        dirichlet(&pseudo_counts(&truth, x), &mut theta, &mut rng);
+        // The first document is empty.
+        for _ in 0..if doc_ix > 0 { 8 } else { 0 } {
+            document[word(&phi[word(&theta, &mut rng)], &mut rng)] += 1;
+        }
+    }
+    let counts = CountMatrix::from_dense(&documents).unwrap();
+    let design = Design::new(&x, N_DOCUMENTS, N_SLOPES).unwrap();
+    let mut sampler = lda_by_covariates(&counts, prior, design, seed);
+    ranks(&functions(&truth, variance), &mut sampler, thin, |sampler| {
+        of_state(sampler, N_TOPICS + 1)
+    })
+}
+
+fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
+    const SHAPE: f64 = 2.0;
+    let mut rng = Key::new(seed, Purpose::Initialise).rng();
+    let prior = PfaPrior {
+        topic_word: 0.5,
+        probability: Some((2.0, 8.0)),
+        shape: Some((SHAPE, SHAPE / MEAN)),
+    };
+    let (truth, variance) = coefficients(SHAPE, &mut rng);
+    let (phi, x) = (topics(prior.topic_word, &mut rng), covariates(N_DOCUMENTS));
+    let p: Vec<f64> = (0..N_TOPICS).map(|_| ln_beta_variate(2.0, 8.0, &mut rng).0.exp()).collect();
+    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
+    for (document, x) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)) {
+        for (k, r) in pseudo_counts(&truth, x).into_iter().enumerate() {
+            // Rates beyond the largest that fits would be of no use to any model.
+            let theta = gamma_law(r).sample(&mut rng) * p[k] / (1.0 - p[k]);
+            let n = Poisson::new(theta.min(1e4)).map_or(0.0, |law| law.sample(&mut rng));
+            (0..n as u64).for_each(|_| document[word(&phi[k], &mut rng)] += 1);
+        }
+    }
+    let counts = CountMatrix::from_dense(&documents).unwrap();
+    let design = Design::new(&x, N_DOCUMENTS, N_SLOPES).unwrap();
+    let globals = pfa_globals(&counts, prior, (vec![MEAN; N_TOPICS], p), seed);
+    let mut sampler = uniform(&counts, globals.with_covariates(design).unwrap(), drawing(seed));
+    ranks(&functions(&truth, variance), &mut sampler, thin, |sampler| {
+        of_state(sampler, 3 * N_TOPICS)
+    })
+}
+
+#[test]
+fn covariates_are_calibrated_in_short() {
+    let found: Vec<_> = (7_000..7_000 + FEW_RUNS).map(|seed| lda_ranks(40, seed)).collect();
+    check_uniform(&NAMES, &found);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn covariates_are_calibrated() {
+    let found: Vec<_> = (7_000..7_400).map(|seed| lda_ranks(100, seed)).collect();
+    check_uniform(&NAMES, &found);
+    let found: Vec<_> = (8_000..8_400).map(|seed| pfa_ranks(60, seed)).collect();
+    check_uniform(&NAMES, &found);
+}
+
+/// Mean of a function over the sweeps of a chain, and its standard error by batches.
+fn mean(mut sampler: MemoryChain<'_>, function: impl Fn(&[f64]) -> f64) -> (f64, f64) {
+    const BATCHES: usize = 20;
+    (0..200).for_each(|_| sampler.sweep(&()).unwrap());
+    let mut batch = || {
+        let draws = (0..150).map(|_| {
+            sampler.sweep(&()).unwrap();
+            function(&sampler.parameters())
+        });
+        draws.sum::<f64>() / 150.0
+    };
+    let batches: Vec<f64> = (0..BATCHES).map(|_| batch()).collect();
+    let mean = batches.iter().sum::<f64>() / BATCHES as f64;
+    let variance = batches.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (BATCHES - 1) as f64;
+    (mean, (variance / BATCHES as f64).sqrt())
+}
+
+#[test]
+fn an_intercept_alone_is_a_learned_asymmetric_prior() {
+    type Function = fn(&[f64]) -> f64;
+    let (_, counts) = simulated(N_TOPICS, N_WORDS, 0.4, 10, 40, 3);
+    let prior = LdaPrior { alpha: vec![MEAN; N_TOPICS], beta: 0.5, learned: true };
+    let design = Design::new(&[], 40, 0).unwrap();
+    let alone = lda_by_covariates(&counts, prior.clone(), design, 1);
+    let functions: [Function; 2] =
+        [|x| x[..N_TOPICS].iter().sum::<f64>().ln(), |x| x[..N_TOPICS].iter().map(|x| x * x).sum()];
+    let mut chains = vec![(alone, lda(&counts, prior.clone(), 2), functions[0])];
+    let design = Design::new(&[], 40, 0).unwrap();
+    let alone = lda_by_covariates(&counts, prior.clone(), design, 3);
+    chains.push((alone, lda(&counts, prior, 4), functions[1]));
+    for (alone, learned, function) in chains {
+        let ((x, x_error), (y, y_error)) = (mean(alone, function), mean(learned, function));
+        let errors = (x - y) / x_error.hypot(y_error);
+        assert!(errors.abs() < 4.0, "{x} +- {x_error}, {y} +- {y_error}");
+        assert!(x_error < 0.1 * y.abs().max(1.0), "{x} +- {x_error}");
+    }
+}
+
+/// Documents of two levels that share no word, of so many tokens each.
+fn separated(n_tokens: i64) -> (CountMatrix, Vec<f64>) {
+    let level = |doc_ix: usize| doc_ix % 2;
+    let rows: Vec<Vec<i64>> = (0..8)
+        .map(|doc_ix| {
+            (0..4).map(|word| if word / 2 == level(doc_ix) { n_tokens } else { 0 }).collect()
+        })
+        .collect();
+    let x = (0..8).map(|doc_ix| level(doc_ix) as f64 - 0.5).collect();
+    (CountMatrix::from_dense(&rows).unwrap(), x)
+}
+
+#[test]
+fn coefficients_stay_finite_where_a_level_never_has_a_topic() {
+    // Documents of the second kind are too long for tallies of 16 bits.
+    for n_tokens in [20, 40_000] {
+        let (counts, x) = separated(n_tokens);
+        let prior = LdaPrior { alpha: vec![0.1; 2], beta: 0.1, learned: true };
+        let design = Design::new(&x, 8, 1).unwrap();
+        let mut sampler = lda_by_covariates(&counts, prior, design, 5);
+        (0..40).for_each(|_| sampler.sweep(&()).unwrap());
+        let parameters = sampler.parameters();
+        let coefficients = &parameters[3..7];
+        assert!(coefficients.iter().all(|x| x.abs() < 200.0), "{coefficients:?}");
+        // The topics are those of the levels, and prevalence says so.
+        let apart = coefficients[1] - coefficients[3];
+        assert!(apart.abs() > 2.0, "{coefficients:?}");
+        let (counts, topic) = (sampler.counts(), usize::from(apart < 0.0));
+        assert_eq!((counts[topic], counts[2 * 3 + 1 - topic]), (0, 0), "{counts:?}");
+    }
+}
+
+#[test]
+fn the_draws_do_not_depend_on_the_number_of_threads() {
+    let (_, counts) = simulated(4, 30, 0.4, 40, 60, 8);
+    let run = |n_threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        pool.install(|| {
+            let prior = LdaPrior { alpha: vec![0.5; 4], beta: 0.1, learned: true };
+            let design = Design::new(&covariates(60), 60, N_SLOPES).unwrap();
+            let mut sampler = lda_by_covariates(&counts, prior, design, 6);
+            (0..12).for_each(|_| sampler.sweep(&()).unwrap());
+            (sampler.parameters(), sampler.ln_joint().unwrap())
+        })
+    };
+    let first = run(1);
+    assert!(first.0.iter().all(|x| x.is_finite()));
+    assert_eq!(first, run(2));
+    assert_eq!(first, run(8));
+}

@@ -1,0 +1,262 @@
+"""Priors that depend on covariates of documents: data in, coefficients, scores, files, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import polyabayes as pb
+
+N_DOCUMENTS = 150
+PARTIES = ("D", "I", "R")
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    party = rng.choice(PARTIES, N_DOCUMENTS)
+    return pd.DataFrame({"party": party, "day": rng.uniform(0, 10, N_DOCUMENTS)})
+
+
+@pytest.fixture(scope="module")
+def corpus(frame) -> pb.Corpus:
+    """Three topics of separate words; the first is rarer by the day, the last one R's."""
+    rng = np.random.default_rng(1)
+    effects = np.column_stack(
+        [-0.4 * frame["day"], np.zeros(N_DOCUMENTS), 1.5 * (frame["party"] == "R")]
+    )
+    theta = np.array([rng.dirichlet(np.exp(row - 0.5)) for row in effects])
+    topics = np.kron(np.eye(3), np.full(5, 0.2)) * 0.97 + 0.03 / 15
+    counts = rng.multinomial(60, theta @ topics)
+    return pb.Corpus(counts).with_metadata(frame)
+
+
+def lda(**options) -> pb.LatentDirichletAllocation:
+    return pb.LatentDirichletAllocation(3, max_iter=80, thin=2, random_state=0, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted(corpus) -> pb.LatentDirichletAllocation:
+    return lda(formula="~ party + day").fit(corpus)
+
+
+def topic_of(model, word: int) -> int:
+    return int(model.components_[:, word].argmax())
+
+
+def test_planted_effects_are_found(fitted):
+    assert fitted.covariate_names_.tolist() == ["Intercept", "party[T.I]", "party[T.R]", "day"]
+    assert fitted.coefficients_.shape == (3, 4)
+    assert fitted.coefficient_draws_.shape == (20, 3, 4)
+    np.testing.assert_allclose(fitted.coefficient_draws_.mean(axis=0), fitted.coefficients_)
+    first, middle, last = (topic_of(fitted, word) for word in (0, 5, 10))
+    draws = fitted.coefficient_draws_
+    by_day, by_party = draws[:, first, 3] - draws[:, middle, 3], draws[:, last] - draws[:, middle]
+    assert abs(by_day.mean() + 0.4) < 4 * by_day.std()
+    assert by_day.mean() < -3 * by_day.std()
+    assert abs(by_party[:, 2].mean() - 1.5) < 4 * by_party[:, 2].std()
+    assert by_party[:, 2].mean() > 3 * by_party[:, 2].std()
+    assert abs(by_party[:, 1].mean()) < 4 * by_party[:, 1].std()
+
+
+def test_a_table_a_formula_and_a_matrix_say_the_same(corpus, frame, fitted):
+    bare = corpus.with_metadata(None)
+    by_table = lda().fit(bare, covariates=frame)
+    dummies = np.column_stack([frame["party"] == "I", frame["party"] == "R", frame["day"]])
+    by_matrix = lda().fit(bare, covariates=dummies.astype(float))
+    for other in (by_table, by_matrix):
+        np.testing.assert_allclose(other.coefficients_, fitted.coefficients_, rtol=1e-9)
+    scores = fitted.score_samples(corpus[:20])
+    np.testing.assert_allclose(
+        by_matrix.score_samples(bare[:20], covariates=dummies[:20]), scores, rtol=1e-9
+    )
+    # A dictionary, and the columns of another order with one more, are the same table.
+    mixed = {"id": np.arange(20), "day": frame["day"][:20], "party": frame["party"][:20]}
+    np.testing.assert_array_equal(by_table.score_samples(bare[:20], covariates=mixed), scores)
+
+
+def test_scores_are_those_of_the_documents_own_priors(corpus, frame, fitted):
+    rows = np.column_stack(
+        [np.ones(10), frame["party"][:10] == "I", frame["party"][:10] == "R", frame["day"][:10]]
+    ).astype(float)
+    priors = np.exp(rows @ fitted.coefficients_.T)
+    expected = pb.log_likelihood(
+        fitted, corpus[:10].with_metadata(None), doc_topic_prior=priors, random_state=3
+    )
+    found = pb.log_likelihood(fitted, corpus[:10], random_state=3)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+    assert (fitted.transform(corpus[:10])).shape == (10, 3)
+    # A day that is far away changes what an empty document is expected to be about.
+    empty = pb.Corpus(np.zeros((2, 15), dtype=int))
+    at = {"party": ["D", "D"], "day": [0.0, 10.0]}
+    weights = fitted.transform(empty, covariates=at)
+    first = topic_of(fitted, 0)
+    assert weights[0, first] > weights[1, first] + 0.1
+
+
+def test_covariates_help_on_documents_that_were_held_out(corpus):
+    train, test = corpus.split(test_size=0.3, random_state=0)
+    pair = {"with": lda(formula="~ party + day").fit(train), "without": lda().fit(train)}
+    compared = pb.compare(pair, test, random_state=0)
+    found = compared.to_frame()
+    assert found["log_likelihood"].notna().all() if "log_likelihood" in found else len(found) == 2
+
+
+def test_the_saved_model_scores_the_same_and_runs_nothing(corpus, tmp_path):
+    for formula in ("~ party + bs(day, df=4)", "~ party*day", "~ C(day > 5) + day"):
+        model = lda(formula=formula).fit(corpus)
+        model.save(tmp_path / "model.safetensors")
+        loaded = pb.load(tmp_path / "model.safetensors")
+        assert loaded.covariate_names_.tolist() == model.covariate_names_.tolist()
+        for name in ("coefficients_", "coefficient_draws_"):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+        some = corpus[:7]
+        np.testing.assert_array_equal(loaded.score_samples(some), model.score_samples(some))
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "~ __import__('os').getcwd()",
+        "~ day.sum()",
+        "~ open('x')",
+        "~ (lambda: 1)()",
+        "~ np.log(day)",
+    ],
+)
+def test_a_formula_runs_known_functions_only(corpus, formula):
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="formula"):
+        lda(formula=formula).fit(corpus)
+
+
+def test_a_run_from_a_checkpoint_ends_with_the_same_bits(corpus, tmp_path):
+    options = {"formula": "~ party + day", "checkpoint": tmp_path, "checkpoint_every": 10}
+    whole = lda(formula="~ party + day").fit(corpus)
+    lda(**options).fit(corpus, callback=lambda model: model.n_iter_ >= 60, eval_every=20)
+    resumed = lda(**options).fit(corpus)
+    np.testing.assert_array_equal(resumed.coefficient_draws_, whole.coefficient_draws_)
+    np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="covariates"):
+        lda(**{**options, "formula": "~ party"}).fit(corpus)
+
+
+def test_another_fit_forgets_the_covariates(corpus):
+    model = lda().fit(corpus, covariates={"day": corpus.metadata["day"]})
+    assert model.fit(corpus).score(corpus[:5]) < 0
+    assert not hasattr(model, "coefficients_")
+    assert not hasattr(model, "covariate_names_")
+
+
+def test_gamma_poisson_shapes_depend_on_covariates(corpus):
+    model = pb.PoissonFactorAnalysis(
+        3, max_iter=80, thin=2, random_state=0, formula="~ party + day"
+    ).fit(corpus)
+    draws, last, middle = model.coefficient_draws_, topic_of(model, 10), topic_of(model, 5)
+    by_party = draws[:, last, 2] - draws[:, middle, 2]
+    assert by_party.mean() > 3 * by_party.std()
+    assert np.isfinite(model.score(corpus))
+    assert model.last_sample_.shape.shape == (3,)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="gap"):
+        clone(model).set_params(prior="gap").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="nmf"):
+        clone(model).set_params(prior="nmf").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="exposure"):
+        model.fit(corpus, exposure=np.linspace(1, 2, N_DOCUMENTS))
+
+
+def test_chains_draw_documents_of_their_own_priors(corpus):
+    model = lda(formula="~ party")
+    chains = pb.sample_chains(model, corpus, 2, variables="theta", random_state=0)
+    assert chains.draws["coefficient_variance"].shape == (2, 20)
+    assert (chains.draws["coefficient_variance"] > 0).all()
+    posterior = chains.to_inference_data().posterior
+    assert posterior["coefficients"].shape == (2, 20, 3, 3)
+    assert posterior["covariate"].values.tolist() == ["Intercept", "party[T.I]", "party[T.R]"]
+    np.testing.assert_allclose(chains.draws["theta"].sum(axis=-1), 1.0)
+
+
+def test_metadata_is_routed_by_scikit_learn(corpus):
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = pb.LatentDirichletAllocation(3, max_iter=10, random_state=0)
+        model = model.set_fit_request(covariates=True).set_score_request(covariates=True)
+        day = corpus.metadata[["day"]].to_numpy()
+        params = {"covariates": day}
+        scores = cross_val_score(model, corpus.counts, params=params, cv=2)
+    assert np.isfinite(scores).all()
+
+
+def changed(frame: pd.DataFrame, **columns) -> pd.DataFrame:
+    return frame.assign(**columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"day": [np.nan] + [1.0] * (N_DOCUMENTS - 1)}, ["day", "row 0", "leave"]),
+        ({"day": [np.inf, *range(1, N_DOCUMENTS)]}, ["day", "row 0", "leave"]),
+        ({"party": [None] + ["D"] * (N_DOCUMENTS - 1)}, ["party", "row 0", "leave"]),
+        ({"day": 3.0}, ["day", "same", "leave"]),
+        ({"party": "D"}, ["party", "same", "leave"]),
+        ({"week": lambda x: 7 * x["day"] + 1}, ["week", "combination", "leave"]),
+        ({"name": [f"d{i}" for i in range(N_DOCUMENTS)]}, ["columns", "name", "unite"]),
+        ({"day": pd.Timestamp("2008-01-01")}, ["day", "times", "number"]),
+    ],
+)
+@pytest.mark.parametrize("formula", [None, True])
+def test_bad_covariates_are_refused_with_the_column_and_the_remedy(
+    corpus, frame, columns, words, formula
+):
+    bad = changed(frame, **columns)
+    model = lda(formula="~ " + " + ".join(bad.columns) if formula else None)
+    with pytest.raises((pb.exceptions.InvalidArgumentError, pb.exceptions.InvalidTypeError)) as e:
+        model.fit(corpus, covariates=bad)
+    assert all(word in str(e.value) for word in words), str(e.value)
+    assert not hasattr(model, "components_")
+
+
+def test_other_bad_input_is_refused_before_any_work(corpus, frame, fitted, tmp_path):
+    refused = pytest.raises(pb.exceptions.InvalidArgumentError, match="covariates")
+    with refused:
+        lda().fit(corpus, covariates=frame[:10])
+    with refused:
+        lda(fit_method="em").set_params(thin=5).fit(corpus, covariates=frame)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="formula"):
+        lda(fit_method="em", formula="~ day").set_params(thin=5).fit(corpus)
+    with refused:
+        lda(formula="~ day").fit(corpus.with_metadata(None))
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="no column 'week'"):
+        lda(formula="~ week").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="intercept"):
+        lda(formula="~ day - 1").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="right side"):
+        lda(formula="party ~ day").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidTypeError, match="formula"):
+        lda(formula="~ day").fit(corpus, covariates=np.ones((N_DOCUMENTS, 1)))
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="partial_fit"):
+        fitted.partial_fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="in memory"):
+        lda(formula="~ day").fit(pb.write_shards(corpus, tmp_path / "shards"))
+
+
+def test_bad_covariates_of_other_documents_are_refused(corpus, frame, fitted):
+    some = corpus[:3].with_metadata(None)
+    refused = pb.exceptions.InvalidArgumentError
+    with pytest.raises(refused, match="depends on covariates"):
+        fitted.score(some)
+    with pytest.raises(refused, match=r"party.*'L'.*never saw.*leave"):
+        fitted.score(some, covariates={"party": ["L", "D", "D"], "day": [1.0, 2.0, 3.0]})
+    with pytest.raises(refused, match="no column 'day'"):
+        fitted.transform(some, covariates=frame[["party"]][:3])
+    with pytest.raises(refused, match="4 rows for 3 documents"):
+        pb.log_likelihood(fitted, some, covariates=frame[:4])
+    with pytest.raises(refused, match="no value in row 1"):
+        fitted.score(some, covariates={"party": ["D", "D", "D"], "day": [1.0, None, 3.0]})
+    with pytest.raises(refused, match="depends on none"):
+        lda().fit(corpus).score(some, covariates=frame[:3])
+    spline = lda(formula="~ bs(day, df=4)").fit(corpus)
+    with pytest.raises(refused, match="day"):
+        spline.score(some, covariates={"day": [1.0, 2.0, 300.0]})
