@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
-from polyabayes._support.files import content_of, open_binary
-from polyabayes._support.frames import import_pandas
 from polyabayes.cli.output import (
     check_table,
     checked_file,
@@ -19,7 +16,7 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.cli.parser import Given
-from polyabayes.io.tabular.parquet import read_parquet_frame
+from polyabayes.cli.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +64,7 @@ def classes(
         if table is not None:
             check_table(table)
     model = None if save is None else checked_file(save, (".safetensors",))
-    frame = _read(answers, sep)
+    frame = read_table(answers, sep)
     found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
     found.fit(frame, weights=weights)
     if output is not None:
@@ -86,17 +83,6 @@ def classes(
         print()
         print(_summary(found))
     return 0
-
-
-def _read(path: str, sep: str) -> pd.DataFrame:
-    """The table of a file; what pandas takes for missing is missing."""
-    place = Path(path)
-    if place.suffix.lower() == ".parquet":
-        return read_parquet_frame(place)
-    pandas = import_pandas()
-    with open_binary(place) as stream, content_of(place):
-        frame: pd.DataFrame = pandas.read_csv(stream, sep=sep)
-    return frame
 
 
 def _memberships(found: pb.LatentClassAnalysis, frame: pd.DataFrame) -> dict[str, Any]:

@@ -26,7 +26,8 @@ from polyabayes.cli.output import (
 )
 from polyabayes.cli.parser import Given, make_parser
 from polyabayes.cli.signatures import documented
-from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.cli.tables import described, write_groups
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.io.vocabularies import resolve_vocabulary
 
 _FLOAT_BYTES = 8
@@ -36,7 +37,15 @@ _CORPUS_SUFFIXES = (".npz", ".ldac", ".ldac.gz", ".mtx", ".mtx.gz")
 _FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
 
 
-def fit(given: Given, model: str, corpus: str, *, n_components: int, output: str) -> int:  # noqa: ARG001
+def fit(
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    n_components: int,  # noqa: ARG001
+    output: str,
+    metadata: str | None = None,
+) -> int:
     """Train a model.
 
     Parameters
@@ -48,15 +57,18 @@ def fit(given: Given, model: str, corpus: str, *, n_components: int, output: str
         Number of topics.
     output : MODEL.safetensors
         The file of the model.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
 
     Examples
     --------
     $ polyabayes fit lda train.npz -k 5 -o lda.safetensors --seed 0
+    $ polyabayes fit lda train.ldac --metadata meta.csv --prevalence "~ day" -k 5 -o by.safetensors
     """
     path = checked_file(output, (".safetensors",))
     estimator = _untrained(given, model)
     try:
-        data = pb.read_corpus(corpus, **given.of("read_corpus"))
+        data = _read(corpus, given, metadata)
         refuse_unwritable(path.parent, _FLOAT_BYTES * estimator.n_components * data.n_words)
         say(f"training on {size(data)}")
         start = time.perf_counter()
@@ -88,6 +100,7 @@ def score(
     corpus: str,
     *,
     output: str | None = None,
+    metadata: str | None = None,
     escape_formulas: bool = False,
 ) -> int:
     """Score documents with standard errors.
@@ -98,6 +111,8 @@ def score(
     corpus : CORPUS
     output : SCORES.csv|SCORES.parquet
         One row a document; '-' is CSV on standard output. By default the total is printed.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
     escape_formulas : bool
         Put ' before ids that begin with = + - @, which spreadsheets execute.
 
@@ -108,7 +123,7 @@ def score(
     if output is not None:
         check_table(output)
     scorer = pb.interop.read_model(model)
-    documents = _read_for(scorer, corpus, given)
+    documents = _read_for(scorer, corpus, given, metadata)
     options = {**_exposure(documents, given), **given.of("log_likelihood")}
     try:
         result = pb.log_likelihood(scorer, documents, **options)
@@ -126,7 +141,14 @@ def score(
     return 0
 
 
-def compare(given: Given, models: list[str], *, on: str, plot: str | None = None) -> int:
+def compare(
+    given: Given,
+    models: list[str],
+    *,
+    on: str,
+    plot: str | None = None,
+    metadata: str | None = None,
+) -> int:
     """Compare models on the same documents.
 
     Parameters
@@ -135,6 +157,8 @@ def compare(given: Given, models: list[str], *, on: str, plot: str | None = None
     on : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the table.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
 
     Examples
     --------
@@ -145,7 +169,7 @@ def compare(given: Given, models: list[str], *, on: str, plot: str | None = None
         name: pb.interop.read_model(path)
         for name, path in zip(_model_names(models), models, strict=True)
     }
-    corpus = _read_for(next(iter(found.values())), on, given)
+    corpus = _read_for(next(iter(found.values())), on, given, metadata)
     say(f"comparing on {size(corpus)}")
     options = {**_exposure(corpus, given), **given.of("compare", "log_likelihood")}
     comparison = pb.compare(found, corpus, **options)
@@ -180,7 +204,13 @@ def split(given: Given, corpus: str, *, train: str, test: str) -> int:
 
 
 def choose(
-    given: Given, model: str, corpus: str, *, output: str | None = None, plot: str | None = None
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    output: str | None = None,
+    plot: str | None = None,
+    metadata: str | None = None,
 ) -> int:
     """Choose the number of topics, with its uncertainty.
 
@@ -193,6 +223,8 @@ def choose(
         One row a size; by default none.
     plot : FILE.png|.pdf|.svg
         Draw the choice.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
 
     Examples
     --------
@@ -202,7 +234,7 @@ def choose(
     if output is not None:
         check_table(output)
     estimator = _untrained(given, model)
-    data = pb.read_corpus(corpus, **given.of("read_corpus"))
+    data = _read(corpus, given, metadata)
     say(f"choosing on {size(data)}")
     options = given.of("choose_n_components")
     wanted = documented("choice_cost").parameters
@@ -231,7 +263,15 @@ def choose(
     return status
 
 
-def topics(given: Given, model: str, corpus: str, *, output: str | None = None) -> int:
+def topics(
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    output: str | None = None,
+    metadata: str | None = None,
+    by: str | None = None,
+) -> int:
     """Show what the topics of a model hold.
 
     Parameters
@@ -240,6 +280,10 @@ def topics(given: Given, model: str, corpus: str, *, output: str | None = None) 
     corpus : CORPUS
     output : TOPICS.csv|.parquet|.html
         A table of all figures, or one page for a browser; by default the words are printed.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
+    by : COLUMN
+        Column of the metadata: mean weights of topics in the documents of each of its values.
 
     Examples
     --------
@@ -249,7 +293,11 @@ def topics(given: Given, model: str, corpus: str, *, output: str | None = None) 
     if output is not None:
         checked_file(output, (".html",)) if page else check_table(output)
     fitted = pb.interop.read_model(model)
-    documents = _read_for(fitted, corpus, given)
+    if page and by is not None:
+        raise InvalidArgumentError(f"{argument('by')} makes a table: give a .csv or .parquet")
+    documents = _read_for(fitted, corpus, given, metadata)
+    if by is not None:
+        return write_groups(fitted, documents, by, output)
     options = given.of("topics.report")
     if page:
         pb.topics.report(fitted, documents, Path(str(output)), title=Path(model).stem, **options)
@@ -352,8 +400,13 @@ def read_as_wide(n_words: int, path: str, options: dict[str, Any]) -> pb.Corpus:
     return pb.read_corpus(path, **options)
 
 
-def _read_for(model: Any, path: str, given: Given) -> pb.Corpus:
-    return read_as_wide(model.n_features_in_, path, given.of("read_corpus"))
+def _read_for(model: Any, path: str, given: Given, metadata: str | None = None) -> pb.Corpus:
+    corpus = read_as_wide(model.n_features_in_, path, given.of("read_corpus"))
+    return described(corpus, metadata)
+
+
+def _read(path: str, given: Given, metadata: str | None) -> pb.Corpus:
+    return described(pb.read_corpus(path, **given.of("read_corpus")), metadata)
 
 
 def _exposure(corpus: pb.Corpus, given: Given) -> dict[str, Any]:

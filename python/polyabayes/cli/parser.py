@@ -24,6 +24,7 @@ _ALSO = {
     "doc_topic_prior": "--alpha",
     "topic_word_prior": "--eta",
     "output": "-o",
+    "formula": "--prevalence",
 }
 # Functions whose first parameter says what an argument of this name may be.
 _INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}

@@ -493,6 +493,10 @@ class PoissonFactorAnalysis(TopicModel):
         priors = self._priors(n_components, documents.n_tokens / size)
         return partial(_core.Training.pfa, n_documents=documents.n_documents, **priors)
 
+    def _expected_sizes(self) -> NDArray[np.float64]:
+        odds: NDArray[np.float64] = self.probability_ / (1 - self.probability_)
+        return odds
+
     def _check_covariates(self, name: str) -> None:
         if not _learned(self.prior)[1]:
             raise InvalidArgumentError(

@@ -268,6 +268,10 @@ class TopicModel(FittedModel):
         design, rows = Design.learn(covariates, self.formula, documents.n_documents)
         return design, design.standardised(rows)
 
+    def _expected_sizes(self) -> NDArray[np.float64]:
+        """Expected weight of each topic by unit of its prior's parameter."""
+        return np.ones(len(self.components_))
+
     def _check_covariates(self, name: str) -> None:
         """Refuse covariates where nothing could depend on them."""
 

@@ -10,18 +10,22 @@ from polyabayes.topics.diagnostics import (
 )
 from polyabayes.topics.groups import TopicsByGroup, by_group
 from polyabayes.topics.matching import TopicMatch, match_topics, stability
+from polyabayes.topics.prevalence import TopicPrevalence, contrast, prevalence
 from polyabayes.topics.report import report
 
 __all__ = [
     "TopDocuments",
     "TopicDiagnostics",
     "TopicMatch",
+    "TopicPrevalence",
     "TopicsByGroup",
     "by_group",
     "coherence",
+    "contrast",
     "diagnostics",
     "diversity",
     "match_topics",
+    "prevalence",
     "report",
     "stability",
     "top_documents",

@@ -1,0 +1,302 @@
+"""Prevalence of topics by covariates: expected shares and their differences, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.frames import data_frame
+from polyabayes._support.results import Result
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.frames import frame_of
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.models.topic_model import TopicModel, pseudo_counts
+
+__all__ = ["TopicPrevalence", "contrast", "prevalence"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicPrevalence(Result):
+    """Draws of the prevalence of topics at some covariates, or of differences of them.
+
+    Attributes
+    ----------
+    draws : ndarray of shape (n_draws, n_rows, n_components)
+        One value a draw of the coefficients, row of covariates and topic.
+    rows : list of str
+        What each row is about.
+    event : {"prevalence", "difference"}
+        Whether these are expected shares, or differences of them.
+    level : float
+        Posterior probability of the intervals.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
+    >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
+    >>> found.to_frame().columns.tolist()
+    ['row', 'topic', 'mean', 'lower', 'upper']
+    """
+
+    draws: NDArray[np.float64]
+    rows: list[str]
+    event: str
+    level: float = 0.95
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Posterior means, shape (n_rows, n_components)."""
+        found: NDArray[np.float64] = self.draws.mean(axis=0)
+        return found
+
+    def interval(self, level: float | None = None) -> NDArray[np.float64]:
+        """Quantiles of the draws between which this share of them lies.
+
+        Parameters
+        ----------
+        level : float, optional
+            Posterior probability of the interval; by default the result's.
+
+        Returns
+        -------
+        ndarray of shape (2, n_rows, n_components)
+            Lower and upper ends.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If `level` is no probability.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=40, random_state=0)
+        >>> lda = lda.fit(corpus, covariates={"year": [0, 0, 1, 1] * 5})
+        >>> found = pb.topics.prevalence(lda, at={"year": [0, 1]})
+        >>> low, high = found.interval(0.5)
+        >>> bool((low <= high).all())
+        True
+        """
+        level = checks.share("level", self.level if level is None else level)
+        ends: NDArray[np.float64] = np.quantile(
+            self.draws, [0.5 - level / 2, 0.5 + level / 2], axis=0
+        )
+        return ends
+
+    def _columns(self) -> dict[str, Any]:
+        n_topics = self.draws.shape[2]
+        lower, upper = self.interval()
+        return {
+            "row": np.repeat(np.array(self.rows, dtype=object), n_topics),
+            "topic": np.tile(np.arange(n_topics), len(self.rows)),
+            "mean": self.mean.ravel(),
+            "lower": lower.ravel(),
+            "upper": upper.ravel(),
+        }
+
+    def __repr__(self) -> str:
+        n_draws, n_rows, n_topics = self.draws.shape
+        return (
+            f"<TopicPrevalence, {self.event}: {n_rows} rows, {n_topics} topics, {n_draws:,} draws>"
+        )
+
+
+def prevalence(
+    model: TopicModel, at: Any = None, *, documents: Any = None, level: float = 0.95
+) -> TopicPrevalence:
+    """Expected prevalence of topics at covariates x, with intervals over the draws of training.
+
+    Of LDA E[theta_k | x] = alpha_k(x) / sum_j alpha_j(x), with alpha(x) = exp(lambda x), for each
+    draw of lambda; of gamma-Poisson models the topic's share of the expected tokens. It is about
+    new documents with these covariates. What the documents at hand are about, the finite
+    population, :func:`by_group` tells from their words. A draw costs rows x topics x columns, with
+    `documents` times their number.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        Trained with covariates.
+    at : DataFrame, mapping or array of shape (n_rows, n_covariates), optional
+        Covariates, as of ``fit``, a row for each prevalence; values of a mapping may be single
+        ones. With `documents`, some of the columns, or none.
+    documents : Corpus or DataFrame, optional
+        Documents with metadata, or that metadata: prevalence is the mean over them, each row of
+        `at` taking the place of their own values, and other columns staying as they are.
+    level : float, default=0.95
+        Posterior probability of the intervals.
+
+    Returns
+    -------
+    TopicPrevalence
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the model was not trained with covariates, kept no sweep, or `at` does not fit it.
+
+    References
+    ----------
+    D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
+    Dirichlet-multinomial regression. UAI.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
+    >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
+    >>> found.mean.shape, found.mean.sum(axis=1).round(6).tolist()
+    ((2, 2), [1.0, 1.0])
+    """
+    level = checks.share("level", level)
+    draws, labels = _draws(_checked(model), at, documents)
+    return TopicPrevalence(draws, labels, "prevalence", level)
+
+
+def contrast(
+    model: TopicModel, a: Any, b: Any, *, documents: Any = None, level: float = 0.95
+) -> TopicPrevalence:
+    """Expected prevalence at covariates `a` less that at `b`, with intervals over the draws.
+
+    Both are of the same draws, so that what they share cancels. With `documents` it is the average
+    marginal effect: the mean over them of the difference that the columns of `a` and `b` make.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation or PoissonFactorAnalysis
+        Trained with covariates.
+    a, b : DataFrame, mapping or array of shape (n_rows, n_covariates)
+        Covariates, as of :func:`prevalence`; as many rows of each.
+    documents : Corpus or DataFrame, optional
+        Documents over which the difference is averaged, as of :func:`prevalence`.
+    level : float, default=0.95
+        Posterior probability of the intervals.
+
+    Returns
+    -------
+    TopicPrevalence
+        Its ``mean`` and ``interval`` are those of the differences.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the model was not trained with covariates, or `a` and `b` do not fit it or each other.
+
+    References
+    ----------
+    D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
+    Dirichlet-multinomial regression. UAI.
+
+    Examples
+    --------
+    >>> import polyabayes as pb
+    >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
+    >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> effect = pb.topics.contrast(lda.fit(corpus), {"year": 1}, {"year": 0})
+    >>> effect.rows, bool(abs(effect.mean.sum()) < 1e-9)
+    (['year=1 - year=0'], True)
+    """
+    level = checks.share("level", level)
+    fitted = _checked(model)
+    (first, names), (second, others) = (_draws(fitted, at, documents) for at in (a, b))
+    if len(names) != len(others):
+        raise InvalidArgumentError(
+            f"{argument('a')} has {len(names)} rows and {argument('b')} {len(others)}: give as many"
+        )
+    labels = [f"{name} - {other}" for name, other in zip(names, others, strict=True)]
+    return TopicPrevalence(first - second, labels, "difference", level)
+
+
+def _checked(model: Any) -> TopicModel:
+    if not isinstance(model, TopicModel):
+        raise InvalidTypeError(f"model must be a topic model, got {type(model).__name__}")
+    if not hasattr(model, "coefficient_draws_"):
+        raise InvalidArgumentError(
+            f"this {type(model).__name__} was not trained with covariates: give it a formula, or "
+            "fit(X, covariates=...)"
+        )
+    if not len(model.coefficient_draws_):
+        raise InvalidArgumentError(
+            f"this {type(model).__name__} kept no sweep, so that there are no draws: train it for "
+            "longer"
+        )
+    return model
+
+
+def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """Prevalences, (n_draws, n_rows, n_components), and what each row is about."""
+    if documents is None:
+        if at is None:
+            raise InvalidArgumentError(f"give {argument('at')}, or {argument('documents')}")
+        table = _table(at)
+        return _shares(model, model._design.rows(table)), _labels(table)
+    frame = documents.metadata if isinstance(documents, Corpus) else _table(documents)
+    if frame is None or not hasattr(frame, "columns"):
+        raise InvalidArgumentError(
+            f"{argument('documents')} have no metadata: give a Corpus that has, or a DataFrame"
+        )
+    if at is None:
+        return _mean_shares(model, frame), ["documents"]
+    table = _table(at)
+    if not hasattr(table, "columns"):
+        raise InvalidTypeError(f"{argument('at')} must name columns where documents are given")
+    unknown = [name for name in table.columns if name not in frame.columns]
+    if unknown:
+        raise InvalidArgumentError(
+            f"{argument('at')} has the column {unknown[0]!r}, which the documents do not have"
+        )
+    rows = [_mean_shares(model, frame.assign(**row)) for row in table.to_dict("records")]
+    return np.concatenate(rows, axis=1), _labels(table)
+
+
+def _mean_shares(model: TopicModel, frame: Any) -> NDArray[np.float64]:
+    """Mean over documents, a row of one for each draw; draws in turn, for memory."""
+    rows, weights = np.unique(model._design.rows(frame), axis=0, return_counts=True)
+    draws = model.coefficient_draws_
+    means = [weights @ _shares(model, rows, own[None])[0] / weights.sum() for own in draws]
+    return np.stack(means)[:, None]
+
+
+def _shares(
+    model: TopicModel, rows: NDArray[np.float64], draws: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Shares of topics, (n_draws, n_rows, n_components)."""
+    draws = model.coefficient_draws_ if draws is None else draws
+    sizes = pseudo_counts(np.einsum("rp,dkp->drk", rows, draws)) * model._expected_sizes()
+    shares: NDArray[np.float64] = sizes / sizes.sum(axis=2, keepdims=True)
+    return shares
+
+
+def _table(at: Any) -> Any:
+    """A data frame of a mapping, whose values may be single ones, or of a table; else as it is."""
+    if isinstance(at, Mapping):
+        columns = {name: [x] if np.ndim(x) == 0 else list(x) for name, x in at.items()}
+        n_rows = max((len(column) for column in columns.values()), default=0)
+        long = {name: x * n_rows if len(x) == 1 else x for name, x in columns.items()}
+        if any(len(x) != n_rows for x in long.values()):
+            raise InvalidArgumentError(f"{argument('at')} has columns of different length")
+        return data_frame(long)
+    return at if (frame := frame_of(at)) is None else frame
+
+
+def _labels(table: Any) -> list[str]:
+    """What each row is about, by its covariates."""
+    if not hasattr(table, "columns"):
+        return [f"row {i}" for i in range(len(table))]
+    records = table.to_dict("records")
+    return [", ".join(f"{name}={_text(x)}" for name, x in row.items()) for row in records]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,52 @@
+"""Pictures of prevalence by covariates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.topics import TopicPrevalence
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+def found(event: str = "prevalence") -> TopicPrevalence:
+    rng = np.random.default_rng(0)
+    draws = rng.dirichlet(np.ones(10), (50, 4))
+    return TopicPrevalence(draws, [f"day={i}" for i in range(4)], event)
+
+
+def test_points_and_intervals_are_those_of_the_table():
+    of = found()
+    ax = pb.plotting.plot_prevalence(of, [2, 5])
+    assert [label.get_text() for label in ax.get_yticklabels()] == of.rows
+    for container, topic in zip(ax.containers, (2, 5), strict=True):
+        np.testing.assert_allclose(container.lines[0].get_xdata(), of.mean[:, topic])
+        segments = np.array(container.lines[2][0].get_segments())
+        np.testing.assert_allclose(segments[:, :, 0].T, of.interval()[:, :, topic])
+
+
+def test_a_continuous_covariate_has_bands_and_differences_a_line_at_zero():
+    of = found("difference")
+    ax = pb.plotting.plot_prevalence(of, [1], along=[3.0, 1.0, 2.0, 0.0], labels=["war"])
+    line = ax.lines[0]
+    assert line.get_xdata().tolist() == [0.0, 1.0, 2.0, 3.0]
+    np.testing.assert_allclose(line.get_ydata(), of.mean[[3, 1, 2, 0], 1])
+    assert len(ax.collections) == 1
+    assert ax.lines[1].get_ydata() == [0, 0]
+    assert ax.get_legend().get_texts()[0].get_text() == "war"
+    assert len(pb.plotting.plot_prevalence(of).containers) == 8
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InvalidTypeError, match="found"):
+        pb.plotting.plot_prevalence([1])
+    with pytest.raises(InvalidArgumentError, match="topics"):
+        pb.plotting.plot_prevalence(found(), [10])
+    with pytest.raises(InvalidArgumentError, match="labels"):
+        pb.plotting.plot_prevalence(found(), [1, 2], labels=["a"])
+    with pytest.raises(InvalidArgumentError, match="along"):
+        pb.plotting.plot_prevalence(found(), along=[1.0])

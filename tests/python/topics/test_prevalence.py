@@ -1,0 +1,88 @@
+"""Prevalence of topics by covariates against draws of known coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+
+@pytest.fixture(scope="module")
+def corpus() -> pb.Corpus:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"party": rng.choice(["D", "R"], 60), "day": rng.uniform(0, 9, 60)})
+    return pb.Corpus(rng.poisson(2.0, (60, 8))).with_metadata(frame)
+
+
+@pytest.fixture(scope="module", params=["lda", "pfa"])
+def model(request, corpus):
+    options = {"formula": "~ party + day", "max_iter": 30, "thin": 1, "random_state": 0}
+    kind = pb.LatentDirichletAllocation if request.param == "lda" else pb.PoissonFactorAnalysis
+    return kind(3, **options).fit(corpus)
+
+
+def by_hand(model, rows: np.ndarray) -> np.ndarray:
+    sizes = np.exp(np.einsum("rp,dkp->drk", rows, model.coefficient_draws_))
+    if hasattr(model, "probability_"):
+        sizes *= model.probability_ / (1 - model.probability_)
+    return sizes / sizes.sum(axis=2, keepdims=True)
+
+
+def test_prevalence_is_the_share_of_each_draw(model):
+    found = pb.topics.prevalence(model, at={"party": ["D", "R"], "day": 3.0}, level=0.8)
+    expected = by_hand(model, np.array([[1.0, 0.0, 3.0], [1.0, 1.0, 3.0]]))
+    np.testing.assert_allclose(found.draws, expected, rtol=1e-10)
+    assert found.rows == ["party=D, day=3", "party=R, day=3"]
+    frame = found.to_frame()
+    np.testing.assert_allclose(frame["mean"], expected.mean(axis=0).ravel())
+    np.testing.assert_allclose(frame["lower"], np.quantile(expected, 0.1, axis=0).ravel())
+    np.testing.assert_allclose(frame["upper"], np.quantile(expected, 0.9, axis=0).ravel())
+    np.testing.assert_array_equal(found.interval(0.8), found.interval())
+
+
+def test_contrasts_are_of_the_same_draws(model):
+    a, b = {"party": "R", "day": 1.0}, {"party": "D", "day": 1.0}
+    found = pb.topics.contrast(model, a, b)
+    expected = by_hand(model, np.array([[1.0, 1.0, 1.0]])) - by_hand(
+        model, np.array([[1.0, 0.0, 1.0]])
+    )
+    np.testing.assert_allclose(found.draws, expected, atol=1e-12)
+    assert found.event == "difference"
+    np.testing.assert_array_equal(pb.topics.contrast(model, a, a).draws, 0.0)
+
+
+def test_average_effects_keep_the_other_covariates_of_the_documents(model, corpus):
+    day = corpus.metadata["day"].to_numpy()
+    ones = np.ones(len(day))
+    expected = [
+        by_hand(model, np.column_stack([ones, level * ones, day])).mean(axis=1) for level in (1, 0)
+    ]
+    found = pb.topics.contrast(model, {"party": "R"}, {"party": "D"}, documents=corpus)
+    np.testing.assert_allclose(found.draws[:, 0], expected[0] - expected[1], atol=1e-12)
+    whole = pb.topics.prevalence(model, documents=corpus)
+    party = (corpus.metadata["party"] == "R").to_numpy()
+    rows = np.column_stack([ones, party, day])
+    np.testing.assert_allclose(whole.draws[:, 0], by_hand(model, rows).mean(axis=1), atol=1e-12)
+
+
+def test_bad_input_is_refused(model, corpus):
+    refused = pytest.raises(InvalidArgumentError, match="covariates")
+    with refused:
+        pb.topics.prevalence(pb.LatentDirichletAllocation(2, max_iter=5).fit(corpus), at={"day": 1})
+    with pytest.raises(InvalidArgumentError, match="no column 'party'"):
+        pb.topics.prevalence(model, at={"day": 1.0})
+    with pytest.raises(InvalidArgumentError, match="never saw"):
+        pb.topics.prevalence(model, at={"party": "L", "day": 1.0})
+    with pytest.raises(InvalidArgumentError, match="different length"):
+        pb.topics.prevalence(model, at={"party": ["D", "R"], "day": [1.0, 2.0, 3.0]})
+    with pytest.raises(InvalidArgumentError, match="week"):
+        pb.topics.prevalence(model, at={"week": 1.0}, documents=corpus)
+    with pytest.raises(InvalidArgumentError, match="give at, or documents"):
+        pb.topics.prevalence(model)
+    with pytest.raises(InvalidArgumentError, match="as many"):
+        pb.topics.contrast(model, {"party": ["D", "R"], "day": 1.0}, {"party": "D", "day": 1.0})
+    with pytest.raises(InvalidTypeError, match="topic model"):
+        pb.topics.prevalence(3, at={"day": 1.0})
