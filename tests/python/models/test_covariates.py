@@ -15,24 +15,25 @@ N_DOCUMENTS = 150
 PARTIES = ("D", "I", "R")
 
 
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    party = rng.choice(PARTIES, N_DOCUMENTS)
-    return pd.DataFrame({"party": party, "day": rng.uniform(0, 10, N_DOCUMENTS)})
-
-
-@pytest.fixture(scope="module")
-def corpus(frame) -> pb.Corpus:
+def planted(n_documents: int, n_tokens: int, seed: int) -> pb.Corpus:
     """Three topics of separate words; the first is rarer by the day, the last one R's."""
-    rng = np.random.default_rng(1)
-    effects = np.column_stack(
-        [-0.4 * frame["day"], np.zeros(N_DOCUMENTS), 1.5 * (frame["party"] == "R")]
-    )
+    rng = np.random.default_rng(seed)
+    party, day = rng.choice(PARTIES, n_documents), rng.uniform(0, 10, n_documents)
+    effects = np.column_stack([-0.4 * day, np.zeros(n_documents), 1.5 * (party == "R")])
     theta = np.array([rng.dirichlet(np.exp(row - 0.5)) for row in effects])
     topics = np.kron(np.eye(3), np.full(5, 0.2)) * 0.97 + 0.03 / 15
-    counts = rng.multinomial(60, theta @ topics)
-    return pb.Corpus(counts).with_metadata(frame)
+    counts = rng.multinomial(n_tokens, theta @ topics)
+    return pb.Corpus(counts).with_metadata({"party": party, "day": day})
+
+
+@pytest.fixture(scope="module")
+def corpus() -> pb.Corpus:
+    return planted(N_DOCUMENTS, 60, 1)
+
+
+@pytest.fixture(scope="module")
+def frame(corpus) -> pd.DataFrame:
+    return corpus.metadata
 
 
 def lda(**options) -> pb.LatentDirichletAllocation:
@@ -98,12 +99,11 @@ def test_scores_are_those_of_the_documents_own_priors(corpus, frame, fitted):
     assert weights[0, first] > weights[1, first] + 0.1
 
 
-def test_covariates_help_on_documents_that_were_held_out(corpus):
-    train, test = corpus.split(test_size=0.3, random_state=0)
+def test_covariates_help_on_documents_that_were_held_out():
+    train, test = planted(400, 10, 2), planted(300, 10, 3)
     pair = {"with": lda(formula="~ party + day").fit(train), "without": lda().fit(train)}
-    compared = pb.compare(pair, test, random_state=0)
-    ahead, std_error = compared.difference("with", "without")
-    assert ahead > 2 * std_error > 0
+    ahead, std_error = pb.compare(pair, test, random_state=0).difference("with", "without")
+    assert ahead > 3 * std_error > 0
 
 
 def test_the_saved_model_scores_the_same_and_runs_nothing(corpus, tmp_path):
