@@ -63,7 +63,6 @@ def fit(
     Examples
     --------
     $ polyabayes fit lda train.npz -k 5 -o lda.safetensors --seed 0
-    $ polyabayes fit lda train.ldac --metadata meta.csv --prevalence "~ day" -k 5 -o by.safetensors
     """
     path = checked_file(output, (".safetensors",))
     estimator = _untrained(given, model)
