@@ -46,7 +46,7 @@ class HeldOut:
     def __init__(self, corpus: pb.Corpus) -> None:
         self.split = corpus.split(test_size=0.2, random_state=0)
         self.train, self.test = self.split
-        columns = {"AP, K = 50": "s", "training, s": ".1f", "nats a token": ".4f", "±": ".4f"}
+        columns = {"AP, K = 50": "s", "training, s": ".1f", "nats per token": ".4f", "±": ".4f"}
         self.table = Table(
             "peers", f"{COMMAND} held-out", columns | {"its own figure": "s"}, ["lda, Gibbs"]
         )

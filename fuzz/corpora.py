@@ -120,70 +120,41 @@ class Vocabulary(Ldac):
         return self.use(pb.read_corpus(self.corpus_path, vocabulary=self.path))
 
 
-class Svmlight(Case):
-    share = 3
-    suffix = ".svmlight"
+def text_case(name: str, share: float, file: str, text: str) -> type[Case]:
+    """Files of a text that is written as it stands."""
 
-    def make(self) -> None:
-        rows = ([f"{w + 1}:{n}" for w, n in enumerate(row) if n] for row in COUNTS)
-        self.path.write_text("".join(f"1 {' '.join(row)} # c\n" for row in rows))
+    def make(self: Case) -> None:
+        self.path = self.folder / file
+        self.path.write_text(text)
 
-
-class Docword(Case):
-    share = 12
-    suffix = ".txt"
-
-    def make(self) -> None:
-        self.path = self.folder / "docword.x.txt"
-        cells = np.argwhere(COUNTS)
-        lines = [f"{d + 1} {w + 1} {COUNTS[d, w]}\n" for d, w in cells]
-        self.path.write_text(f"8\n6\n{len(lines)}\n{''.join(lines)}")
+    return type(name, (Case,), {"share": share, "make": make})
 
 
-class LongCsv(Case):
-    share = 10
-    suffix = ".csv"
-
-    def make(self) -> None:
-        lines = [f"d{d},w{w},{COUNTS[d, w]}\n" for d, w in np.argwhere(COUNTS)]
-        self.path.write_text(f"document,word,count\n{''.join(lines)}")
-
-
-class WideCsv(Case):
-    share = 10
-    suffix = ".csv"
-
-    def make(self) -> None:
-        rows = [",".join(map(str, row)) for row in COUNTS]
-        self.path.write_text("\n".join([",".join(WORDS), *rows]))
-
-
-class QuotedCsv(Case):
-    """Names in quotes, which hold separators, quotes and newlines."""
-
-    share = 10
-    suffix = ".csv"
-
-    def make(self) -> None:
-        rows = [f'"d ""{place}"",\n",{",".join(map(str, row))}' for place, row in enumerate(COUNTS)]
-        self.path.write_text("\n".join([f'"",{",".join(WORDS)}', *rows]))
-
-
-class TextCsv(Case):
-    """Texts in a column, which are counted."""
-
-    suffix = ".csv"
-
-    def make(self) -> None:
-        self.path.write_text('id,text,n\n1,the urn,2\n2,"an urn, of balls",3\n3,"the ""ball""",1\n')
-
-
-class Text(Case):
-    share = 2
-    suffix = ".txt"
-
-    def make(self) -> None:
-        self.path.write_text("the urn and the ball\nball of colours\n\nan urn of balls\n")
+_CELLS = [(d, w, COUNTS[d, w]) for d, w in np.argwhere(COUNTS)]
+_ROWS = [",".join(map(str, row)) for row in COUNTS]
+_HEADER = ",".join(WORDS)
+_PAIRS = (" ".join(f"{w + 1}:{n}" for w, n in enumerate(row) if n) for row in COUNTS)
+_TRIPLES = "".join(f"{d + 1} {w + 1} {n}\n" for d, w, n in _CELLS)
+TEXTS = [
+    text_case("Svmlight", 3, "x.svmlight", "".join(f"1 {row} # c\n" for row in _PAIRS)),
+    text_case("Docword", 12, "docword.x.txt", f"8\n6\n{len(_CELLS)}\n{_TRIPLES}"),
+    text_case(
+        *("LongCsv", 10, "x.csv"),
+        "document,word,count\n" + "".join(f"d{d},w{w},{n}\n" for d, w, n in _CELLS),
+    ),
+    text_case("WideCsv", 10, "x.csv", "\n".join([_HEADER, *_ROWS])),
+    # Names in quotes, which hold separators, quotes and newlines.
+    text_case(
+        *("QuotedCsv", 10, "x.csv"),
+        "\n".join([f'"",{_HEADER}', *(f'"d ""{d}"",\n",{row}' for d, row in enumerate(_ROWS))]),
+    ),
+    # Texts in a column, which are counted.
+    text_case(
+        *("TextCsv", 4, "x.csv"),
+        'id,text,n\n1,the urn,2\n2,"an urn, of balls",3\n3,"the ""ball""",1\n',
+    ),
+    text_case("Text", 2, "x.txt", "the urn and the ball\nball of colours\n\nan urn of balls\n"),
+]
 
 
 class Parquet(Case):
@@ -336,7 +307,6 @@ class ShardFolder(Case):
 
 
 CORPORA: list[type[Case]] = [
-    *(MatrixMarket, Ldac, PackedLdac, Vocabulary, Svmlight, Docword, LongCsv, WideCsv, Text),
-    *(QuotedCsv, TextCsv),
+    *(MatrixMarket, Ldac, PackedLdac, Vocabulary, *TEXTS),
     *(Parquet, CorpusArchive, TensorArchive, Tns, Modes, FactorCsv, GraphText, ShardFolder),
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -109,19 +108,46 @@ class Checkpoint(ModelFile):
         self.path.write_bytes(self.valid)
 
 
-class SearchRecord(Case):
-    """Records of a search: any change is refused, or what it says is made again."""
+class StateFolder(Case):
+    """Files of a folder of work that goes on: a damaged one is refused, or its content made again.
 
-    share = 0.7
+    ``sealed`` is the pattern of files that are also changed under a checksum that holds.
+    """
+
+    sealed = "*"
 
     def make(self) -> None:
-        self.state = self.folder / "state"
-        self._search()
-        self.path = self.state / "search.safetensors"
-        self.kept = self.folder / "kept"
+        self.state, self.kept = self.folder / "state", self.folder / "kept"
+        self.values = self.work()
         shutil.copytree(self.state, self.kept)
+        self.path = min(self.state.glob("*.safetensors"))
 
-    def _search(self) -> Any:
+    def work(self) -> list[float]:
+        """Run the work with its folder; what it finds."""
+        raise NotImplementedError
+
+    def change(self) -> tuple[Path, bytes]:
+        path = self.rng.choice(sorted(self.state.glob("*.safetensors")))
+        self.is_sealed = path.match(self.sealed) and self.rng.random() < 0.5
+        if not self.is_sealed:
+            return path, changed_bytes(path.read_bytes(), self.rng)
+        seal(path, *storage.read_arrays(path), self.rng)
+        return path, path.read_bytes()
+
+    def read(self) -> str:
+        same = np.array_equal(self.work(), self.values, equal_nan=True)
+        return "read" if self.is_sealed or same else "BAD other values"
+
+    def restore(self) -> None:
+        shutil.rmtree(self.state)
+        shutil.copytree(self.kept, self.state)
+
+
+class SearchRecord(StateFolder):
+    share = 0.7
+    sealed = "s*"
+
+    def work(self) -> list[float]:
         search = WitnessSearch(
             pb.LatentDirichletAllocation(max_iter=5, n_jobs=1),
             pb.priors.Poisson(2.0),
@@ -132,63 +158,16 @@ class SearchRecord(Case):
         ).fit(CORPUS)
         return [float(value) for value in search.bounds_["lower"]]
 
-    def change(self) -> tuple[Path, bytes]:
-        self.bounds = getattr(self, "bounds", None) or self._search()
-        path = self.rng.choice(sorted(self.state.glob("*.safetensors")))
-        content = path.read_bytes()
-        self.is_sealed = path.name.startswith("s") and self.rng.random() < 0.5
-        if not self.is_sealed:
-            return path, changed_bytes(content, self.rng)
-        seal(path, *storage.read_arrays(path), self.rng)
-        return path, path.read_bytes()
 
-    def read(self) -> str:
-        bounds = self._search()
-        return "read" if self.is_sealed or bounds == self.bounds else "BAD other bounds"
-
-    def restore(self) -> None:
-        shutil.rmtree(self.state)
-        shutil.copytree(self.kept, self.state)
-
-
-class ChoiceFit(Case):
-    """Fits of a choice of the number of topics: a damaged one is made again."""
-
+class ChoiceFit(StateFolder):
     share = 0.3
 
-    def make(self) -> None:
-        self.state, self.kept = self.folder / "state", self.folder / "kept"
-        self.values = self._choose()
-        self.path = self.state / "size-2-fold-0.safetensors"
-        shutil.copytree(self.state, self.kept)
-
-    def _choose(self) -> list[float]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = pb.LatentDirichletAllocation(max_iter=4, burn_in=1, n_jobs=1)
-            choice = pb.choose_n_components(
-                model, CORPUS, [1, 2], n_folds=2, random_state=0, checkpoint=self.state
-            )
+    def work(self) -> list[float]:
+        model = pb.LatentDirichletAllocation(max_iter=4, burn_in=1, n_jobs=1)
+        choice = pb.choose_n_components(
+            model, CORPUS, [1, 2], n_folds=2, random_state=0, checkpoint=self.state
+        )
         return [float(value) for value in choice.to_frame().iloc[:, 1]]
-
-    def change(self) -> tuple[Path, bytes]:
-        path = self.rng.choice([self.path, self.state / "choice.safetensors"])
-        content = path.read_bytes()
-        self.is_sealed = self.rng.random() < 0.5
-        if not self.is_sealed:
-            return path, changed_bytes(content, self.rng)
-        header, arrays = storage.read_arrays(path)
-        seal(path, header, arrays, self.rng)
-        return path, path.read_bytes()
-
-    def read(self) -> str:
-        values = self._choose()
-        same = np.array_equal(values, self.values, equal_nan=True)
-        return "read" if self.is_sealed or same else "BAD other values"
-
-    def restore(self) -> None:
-        shutil.rmtree(self.state)
-        shutil.copytree(self.kept, self.state)
 
 
 STATES: list[type[Case]] = [ModelFile, Checkpoint, SearchRecord, ChoiceFit]

@@ -2,9 +2,9 @@
 LDA and Poisson factor analysis on one scale
 ============================================
 
-LDA is a law of ordered tokens given the length of the document, a gamma-Poisson model one of
-counts and of the length. ``event`` and ``given_length`` make them laws of the same event;
-without that their likelihoods differ by hundreds of nats that say nothing about topics.
+LDA is a distribution of ordered tokens given the length of the document, a gamma-Poisson model
+one of counts and of the length. ``event`` and ``given_length`` make them distributions of the same
+event; without that their likelihoods differ by hundreds of nats that say nothing about topics.
 """
 
 import matplotlib.pyplot as plt
