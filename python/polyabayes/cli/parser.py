@@ -215,7 +215,10 @@ class Parser(argparse.ArgumentParser):
             return f"{option} {entry.strip(chr(39) + ']')}"
         if not equals or value == "True":
             return option
-        return f"no {option}" if value in ("False", "None") else f"{option} {value.strip(chr(39))}"
+        if value in ("False", "None"):
+            return f"no {option}"
+        parts = [part.strip(chr(39)) for part in value.strip("[]").split(", ")]
+        return f"{option} {','.join(parts)}"
 
 
 def parse(argv: list[str], version: str) -> Given:

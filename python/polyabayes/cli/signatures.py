@@ -119,7 +119,7 @@ def _brief(text: str) -> str:
     table = next((part for part in text.split("\n\n") if part.startswith("===")), "")
     if table:
         rows = re.findall(r"^([`a-z][^\n]*?)(?: {2,}|$)", table, re.MULTILINE)
-        rows = [row for row in rows if row != "method"]
+        rows = [row.rstrip(",") for row in rows if row != "method"]
         return re.sub(r'[`"]', "", ", ".join(rows))
     plain = re.sub(r":\w+(?::\w+)?:`~?\.?([^`<]*?)(?: <[^`]*>)?`", r"\1", text)
     plain = re.sub(r"[`\"]", "", " ".join(plain.partition("\n\n")[0].split()))

@@ -66,6 +66,11 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
+def name_or_names(text: str) -> str | list[str]:
+    """A name, or several parted by commas."""
+    return names(text) if "," in text else text
+
+
 def named_value(text: str) -> tuple[str, Any]:
     """An option of a method by its name: a number, true or false, or text."""
     name, equals, value = text.partition("=")
@@ -134,11 +139,12 @@ def _distribution(text: str) -> priors.UnivariatePrior:
 # in the help. A parameter that matches none, or a reader that is None, is no option.
 _READERS: tuple[tuple[str, Callable[[str], Any] | None, str], ...] = (
     (r"^(?:str|Any)\b.*?: \{", str, "NAME"),
+    (r": str or sequence of str", name_or_names, "A[,B,...]"),
     (r"Executor|callable|array of bool", None, ""),
     (r"^int \| Iterable", whole_numbers, "N[,N,...]"),
     (r"^int\b", int, "N"),
     (r"^RandomState|^Any: None, int", int, "N"),
-    (r": float or int", number, "X"),
+    (r": float or int|: int or float", number, "X"),
     (r"^float\b", float, "X"),
     (r"^tuple\[str, range\]", named_sizes, "NODE=N..M"),
     (r"SizePrior", prior, "NAME:NUMBERS"),

@@ -1,0 +1,109 @@
+"""Tables, texts and columns by name on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+import polyabayes as pb
+from command_line import assert_one_error_line, run
+from polyabayes.cli import signatures, values
+
+REVIEWS = "id,review,stars\na,good cat food,5\nb,bad dog food,1\n"
+CATALOGUE = "gene;S1;S2\nA;10;2\nB;5;7\n"
+TRIPLETS = "1 1 2\n1 2 3\n2 2 1\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content, encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(content.encode(encoding))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "shape", "n_tokens"),
+    [
+        ("x.csv", REVIEWS, ["--text", "review"], (2, 5), 6),
+        ("x.csv", REVIEWS, ["--text", "review", "--stop-words", "good,bad"], (2, 3), 4),
+        (
+            "x.csv",
+            "id,review,stars\na,a cat of the food,5\nb,the dog,1\n",
+            ["--text", "review", "--stop-words", "english"],
+            (2, 3),
+            3,
+        ),
+        ("x.csv", REVIEWS, ["--text", "review", "--min-df", "2"], (2, 1), 2),
+        ("x.csv", REVIEWS, ["--text", "review", "--max-df", "0.5"], (2, 4), 4),
+        ("x.txt", CATALOGUE, ["--sep", ";", "--transpose"], (2, 2), 24),
+        ("x.txt", CATALOGUE, ["--format", "csv", "--transpose", "--ids", "gene"], (2, 2), 24),
+        ("x.txt", TRIPLETS, ["--format", "csv", "--columns", "document,word,count"], (2, 2), 6),
+        ("x.csv", "u,i,x\n1,7,5\n2,7,6\n", ["--document", "u", "--word", "i"], (2, 1), 2),
+        (
+            "x.csv",
+            "u,i,x\n1,7,5\n2,7,6\n",
+            ["--document", "u", "--word", "i", "--count", "x"],
+            (2, 1),
+            11,
+        ),
+        ("x.csv", "x,a,b\n1001,1,2\n1002,0,3\n", ["--ids", "x"], (2, 2), 6),
+    ],
+)
+def test_columns_are_named(write, tmp_path, name, content, options, shape, n_tokens):
+    train, test = tmp_path / "train.npz", tmp_path / "test.npz"
+    status = run("split", write(name, content), "--train", train, "--test", test, *options,
+                 "--test-size", 1, "--seed", 0)  # fmt: skip
+    parts = pb.read_corpus(train), pb.read_corpus(test)
+    assert status == 0
+    assert (sum(part.n_documents for part in parts), parts[0].n_words) == shape
+    assert sum(part.n_tokens for part in parts) == n_tokens
+
+
+def test_encodings_and_metadata(write, tmp_path):
+    path = write("x.csv", "id,text,year\na,café noir,1\nb,thé vert,2\nc,thé noir,2\n", "latin-1")
+    parts = [tmp_path / "train.npz", tmp_path / "test.npz"]
+    out = ["--train", parts[0], "--test", parts[1], "--groups", "year", "--test-size", 1]
+    assert run("split", path, *out, "--encoding", "latin-1", "--seed", 1) == 0
+    both = [pb.read_corpus(part) for part in parts]
+    assert "café" in both[0].vocabulary
+    years = [set(part.metadata["year"]) for part in both]
+    assert not years[0] & years[1]
+    assert sorted(name for part in both for name in part.ids) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "says"),
+    [
+        ("x.txt", CATALOGUE, [], "looks like a table of 3 columns.*--format csv"),
+        ("x.txt", TRIPLETS, [], "--format csv, --columns document,word,count"),
+        ("x.txt", "café\n", [], "not valid utf-8; perhaps it is --encoding latin-1"),
+        ("x.csv", REVIEWS, ["--text", "nope"], "--text nope: .* it has 'id', 'review', 'stars'"),
+        ("x.csv", REVIEWS, ["--ids", "nope"], "--ids nope: .* no column 'nope'"),
+        ("x.csv", REVIEWS, ["--text", "review", "--min-df", "3"], "the words cannot be counted"),
+        ("x.ldac", "1 0:2\n", ["--sep", ";"], "the format ldac: .*sep"),
+    ],
+)
+def test_the_remedy_is_an_option(write, tmp_path, capsys, name, content, options, says):
+    path = write(name, content, "latin-1")
+    parts = ["--train", tmp_path / "a.npz", "--test", tmp_path / "b.npz"]
+    status = run("split", path, *parts, "--test-size", 1, *options)
+    assert_one_error_line(status, capsys.readouterr().err, says)
+
+
+@pytest.mark.parametrize(
+    ("header", "options"), [("Freq", []), ("n", []), ("zahl", ["--counts", "zahl"])]
+)
+def test_counts_of_a_table_of_factors(write, capsys, header, options):
+    path = write("x.csv", f"hair,eye,{header}\nb,x,30\nb,y,5\nr,x,4\nr,y,20\n")
+    axes = ["--axes", "hair,eye"]
+    assert run("evidence", "hair -> eye", path, "--given-total", *axes, *options) == 0
+    assert "-12.247340 nats" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("text", "value"), [("2", 2), ("0.5", 0.5), ("1.0", 1.0)])
+def test_numbers_of_documents_are_whole_and_shares_are_not(text, value):
+    found = values.how_to_read(signatures.documented("read_corpus").parameters["max_df"])
+    read = found["type"](text)
+    assert (read, type(read)) == (value, type(value))
