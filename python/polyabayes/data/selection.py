@@ -165,14 +165,14 @@ class Selectable:
         order = random_generator(random_state).permutation(n_documents)
         in_test = np.zeros(n_documents, dtype=bool)
         if groups is not None:
-            in_test = _whole_groups(self.labels_of("groups", groups), order, n_test)
+            in_test = _whole_groups(self._labels_of("groups", groups), order, n_test)
         elif stratify is not None:
-            in_test[_equal_shares(self.labels_of("stratify", stratify), order, n_test)] = True
+            in_test[_equal_shares(self._labels_of("stratify", stratify), order, n_test)] = True
         else:
             in_test[order[:n_test]] = True
         return self[~in_test], self[in_test]
 
-    def labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
+    def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
         """A number for each distinct label of the documents, in order of appearance.
 
         Parameters
