@@ -101,6 +101,12 @@ def tomotopy_hdp(train: pb.Corpus, n_topics: int) -> Fitted:
     return tomotopy_model(tomotopy.HDPModel(initial_k=n_topics, seed=1), train)
 
 
+def tomotopy_ctm(train: pb.Corpus, n_topics: int) -> Fitted:
+    import tomotopy
+
+    return tomotopy_model(tomotopy.CTModel(k=n_topics, seed=1), train)
+
+
 def topica_lda(train: pb.Corpus, n_topics: int) -> Fitted:
     import topica
 
@@ -114,6 +120,7 @@ MODELS: dict[str, tuple[str, str, Callable[[pb.Corpus, int], Fitted]]] = {
     "polyabayes, LDA": ("polyabayes", "defaults: 200 sweeps", polyabayes_lda),
     "tomotopy, LDA": ("tomotopy", "500 sweeps", tomotopy_lda),
     "tomotopy, HDP": ("tomotopy", "500 sweeps, starts at K", tomotopy_hdp),
+    "tomotopy, CTM": ("tomotopy", "500 sweeps", tomotopy_ctm),
     "topica, LDA": ("topica", "500 sweeps", topica_lda),
     "scikit-learn, LDA": ("scikit-learn", "20 iterations", sklearn_lda),
     "gensim, LDA": ("gensim", "10 passes", gensim_lda),

@@ -1,0 +1,62 @@
+"""The leaderboard: rows name their data and versions, old ones are dropped, every recipe works."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
+
+import leaderboard
+
+COUNTS = np.random.default_rng(0).poisson(1.0, (30, 8)) + 1
+WORDS = [f"w{word_ix}" for word_ix in range(8)]
+PARTS = pb.Corpus(COUNTS[:24], WORDS), pb.Corpus(COUNTS[24:], WORDS)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(leaderboard, "split", lambda _name: PARTS)
+    monkeypatch.setattr(leaderboard, "KEPT", tmp_path / "rows.jsonl")
+    return leaderboard.KEPT
+
+
+@pytest.mark.parametrize("name", leaderboard.MODELS)
+@pytest.mark.usefixtures("kept")
+@pytest.mark.filterwarnings("ignore")
+def test_every_recipe_gives_a_score_with_an_error(name):
+    package = leaderboard.MODELS[name][0]
+    if find_spec(package.replace("scikit-learn", "sklearn")) is None:
+        pytest.skip(f"{package} is not installed")
+    row = leaderboard.measured("AP", name, 2)
+    assert -3 < row["nats"] < -1.5
+    assert 0 <= row["error"] < 0.1
+    assert row["counts"] == leaderboard.fingerprint(*PARTS)
+    assert row["own"] is None or row["own"] < 0
+
+
+def test_rows_are_made_once_and_dropped_when_their_golden_values_change(kept):
+    for _ in range(2):
+        leaderboard.run(["AP"], ["polyabayes, LDA"], [2])
+    (row,) = leaderboard.rows()
+    assert row["settings"] == "defaults: 200 sweeps"
+    kept.write_text(json.dumps(row | {"golden": {"lda, auto": "0" * 12}}))
+    assert leaderboard.rows() == []
+
+
+def test_the_hash_is_that_of_counts_order_and_split():
+    found = leaderboard.fingerprint(*PARTS)
+    other = COUNTS.copy()
+    other[0, 0] += 1
+    changed = pb.Corpus(other[:24], WORDS)
+    assert found == leaderboard.fingerprint(*PARTS)
+    split = pb.Corpus(COUNTS[:20], WORDS), pb.Corpus(COUNTS[20:], WORDS)
+    others = [leaderboard.fingerprint(*p) for p in ((changed, PARTS[1]), PARTS[::-1], split)]
+    assert len({found, *others}) == 4
