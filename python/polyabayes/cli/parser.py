@@ -63,7 +63,7 @@ class Takes:
                 yield self.names.get(name, name), parameter
 
 
-_READING = {"options": "read_options"}
+_READING = {"options": "read_options", "metadata": "metadata_columns"}
 _CORPUS = Takes("read_corpus", names=_READING)
 # Of a model, whose number of words is that of the corpus.
 _DOCUMENTS = Takes("read_corpus", without=("n_words",), names=_READING)

@@ -83,3 +83,31 @@ def test_topics_of_a_saved_model_are_drawn(corpus, tmp_path, capsys):
     assert main(["plot", "topics", model, "-o", str(tmp_path / "topics.txt")]) == 2
     assert "must end in .png or .pdf or .svg" in capsys.readouterr().err
     assert not (tmp_path / "never.png").exists()
+
+
+def test_covariates_come_from_a_table_beside_the_documents(corpus, tmp_path, capsys):
+    model, meta = str(tmp_path / "by.safetensors"), tmp_path / "meta.csv"
+    levels = ["a", "b", "c"] * 40
+    meta.write_text("\n".join(["rating,day", *(f"{x},{i}" for i, x in enumerate(levels))]))
+    given = ["--metadata", str(meta)]
+    fit = ["fit", "lda", corpus, "-k", "3", "-o", model, "--max-iter", "20", "--seed", "0"]
+    assert main([*fit, *given, "--prevalence", "~ rating + day"]) == 0
+    documents = pb.read_corpus(corpus).with_metadata({"rating": levels, "day": range(120)})
+    fitted = pb.load(model)
+    assert fitted.covariate_names_.tolist() == ["Intercept", "rating[T.b]", "rating[T.c]", "day"]
+    scores = tmp_path / "scores.csv"
+    assert main(["score", model, corpus, *given, "-o", str(scores), "--seed", "3"]) == 0
+    expected = pb.log_likelihood(fitted, documents, random_state=3).values
+    found = [float(row["log_likelihood"]) for row in table(scores)]
+    assert found == pytest.approx(expected.tolist())
+    capsys.readouterr()
+    assert main(["topics", model, corpus, *given, "--by", "rating"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("rating")] == [
+        f"rating={level}  40 documents" for level in "abc"
+    ]
+    assert main(["topics", model, corpus, *given, "--by", "rating", "-o", "x.html"]) == 2
+    assert "--by makes a table" in capsys.readouterr().err
+    assert main(["score", model, corpus]) == 2
+    assert "covariates" in capsys.readouterr().err
+    assert main([*fit, "--prevalence", "~ rating", "--metadata", str(tmp_path / "no.csv")]) == 2
