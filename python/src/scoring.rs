@@ -231,9 +231,7 @@ pub(crate) fn check_completion(
     settings: ScoreSettings,
 ) -> PyResult<()> {
     let settings = settings.to_core()?;
-    detach::briefly(py, || {
-        polyabayes::check_completion(model.0.urn_model()?, &observed.0, &held_out.0, &settings)
-    })
+    detach::briefly(py, || model.0.check_completion(&observed.0, &held_out.0, &settings))
 }
 
 /// ln p of held-out tokens given the observed tokens of every document.
@@ -252,14 +250,7 @@ pub(crate) fn completion(
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
     let outcome = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::completion(
-            model.0.urn_model()?,
-            &observed.0,
-            &held_out.0,
-            &settings,
-            seed,
-            watch,
-        )
+        model.0.completion(&observed.0, &held_out.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }

@@ -2,8 +2,9 @@
 
 use super::gaussian::{self, LogisticNormal};
 use super::mixture::FiniteMixture;
-use super::{Moments, Score, Settings, TopicModel, scoring};
-use crate::control::Observer;
+use super::model::ln_orders;
+use super::{Event, Moments, Query, Score, Settings, TopicModel, scoring};
+use crate::control::{Observer, Unseen};
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
 use crate::rng::{Key, Purpose};
@@ -31,15 +32,21 @@ impl DocumentModel {
         seed: u64,
         observer: &impl Observer,
     ) -> Result<Vec<Option<Score>>> {
+        self.score_by(documents, settings, Key::new(seed, Purpose::Score), observer)
+    }
+
+    fn score_by(
+        &self,
+        documents: &CountMatrix,
+        settings: &Settings,
+        key: Key,
+        observer: &impl Observer,
+    ) -> Result<Vec<Option<Score>>> {
         match self {
-            DocumentModel::Urn(model) => super::score(model, documents, settings, seed, observer),
-            DocumentModel::LogisticNormal(model) => gaussian::score(
-                model,
-                documents,
-                settings,
-                Key::new(seed, Purpose::Score),
-                observer,
-            ),
+            DocumentModel::Urn(model) => scoring::by_key(model, documents, settings, key, observer),
+            DocumentModel::LogisticNormal(model) => {
+                gaussian::score(model, documents, settings, key, observer)
+            }
             DocumentModel::Mixture(model) => model.score(documents, settings, observer),
         }
     }
@@ -69,6 +76,69 @@ impl DocumentModel {
                 gaussian::score(model, documents, &settings, key, observer)
             }
             DocumentModel::Mixture(model) => model.score(documents, settings, observer),
+        }
+    }
+
+    /// ln p(held-out tokens | observed tokens, numbers of both), document by document; of models that
+    /// are no urn, the difference of two independent estimates. NaN where the observed tokens are
+    /// impossible.
+    ///
+    /// # Errors
+    /// Those of [`check_completion`](Self::check_completion).
+    pub fn completion(
+        &self,
+        observed: &CountMatrix,
+        held_out: &CountMatrix,
+        settings: &Settings,
+        seed: u64,
+        observer: &impl Observer,
+    ) -> Result<Vec<Option<Score>>> {
+        if let DocumentModel::Urn(model) = self {
+            return super::completion(model, observed, held_out, settings, seed, observer);
+        }
+        self.check_completion(observed, held_out, settings)?;
+        let query = Query { event: Event::Sequence, ..settings.query };
+        let ordered = Settings { query, ..*settings };
+        let all = joined(observed, held_out)?;
+        let key = Key::new(seed, Purpose::Score);
+        let above = self.score_by(&all, &ordered, key.unit(0), observer)?;
+        let below = self.score_by(observed, &ordered, key.unit(1), &Unseen(observer))?;
+        let ratio = |(row, (above, below)): (usize, (Option<Score>, Option<Score>))| {
+            let (above, below) = (above?, below?);
+            let ln_orders = match settings.query.event {
+                Event::Counts => ln_orders(held_out.document(row)),
+                Event::Sequence => 0.0,
+            };
+            let estimate = above.estimate.over(below.estimate).scaled(ln_orders);
+            Some(Score { estimate, ..above })
+        };
+        Ok(above.into_iter().zip(below).enumerate().map(ratio).collect())
+    }
+
+    /// Refuses what [`completion`](Self::completion) would refuse, without any work.
+    ///
+    /// # Errors
+    /// Those of [`score`](Self::score), and matrices that disagree in size or priors.
+    pub fn check_completion(
+        &self,
+        observed: &CountMatrix,
+        held_out: &CountMatrix,
+        settings: &Settings,
+    ) -> Result<()> {
+        if let DocumentModel::Urn(model) = self {
+            return super::check_completion(model, observed, held_out, settings);
+        }
+        let (found, expected) = (held_out.n_documents(), observed.n_documents());
+        if found != expected {
+            return Err(Error::Length { name: "held-out documents", found, expected });
+        }
+        self.check(observed, settings)?;
+        self.check(held_out, settings)?;
+        let differ =
+            |row: &usize| observed.document(*row).prior() != held_out.document(*row).prior();
+        match (0..found).find(differ) {
+            Some(document) => Err(Error::PriorsDiffer { document }),
+            None => Ok(()),
         }
     }
 
@@ -128,5 +198,24 @@ impl DocumentModel {
             DocumentModel::Urn(model) => Ok(model),
             _ => Err(Error::NoUrn),
         }
+    }
+}
+
+/// Documents with the tokens of both, under the priors of the first.
+fn joined(first: &CountMatrix, second: &CountMatrix) -> Result<CountMatrix> {
+    let (mut offsets, mut words, mut counts) = (vec![0], Vec::new(), Vec::new());
+    for (first, second) in first.documents().zip(second.documents()) {
+        let mut cells: Vec<(u32, u32)> = first.cells().chain(second.cells()).collect();
+        cells.sort_unstable();
+        for same in cells.chunk_by(|x, y| x.0 == y.0) {
+            words.push(i64::from(same[0].0));
+            counts.push(same.iter().map(|&(_, count)| i64::from(count)).sum());
+        }
+        offsets.push(words.len() as i64);
+    }
+    let all = CountMatrix::new(first.n_words(), &offsets, &words, &counts)?;
+    match first.priors() {
+        Some(priors) => all.with_priors(priors.to_vec()),
+        None => Ok(all),
     }
 }

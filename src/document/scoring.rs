@@ -30,7 +30,17 @@ pub fn score(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    let key = Key::new(seed, Purpose::Score);
+    by_key(model, documents, settings, Key::new(seed, Purpose::Score), observer)
+}
+
+/// [`score`] by the streams of a key.
+pub(super) fn by_key(
+    model: &TopicModel,
+    documents: &CountMatrix,
+    settings: &Settings,
+    key: Key,
+    observer: &impl Observer,
+) -> Result<Vec<Option<Score>>> {
     score_each(model, documents, settings, observer, |row| {
         score_document(model, documents.document(row), settings, key, observer)
     })

@@ -23,6 +23,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
+from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
 from polyabayes.likelihood.scoring import EVENTS
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -142,6 +143,9 @@ def log_completion(
     n_replicates: int | None = None,
     event: str = "sequence",
     exposure: Any = None,
+    doc_topic_prior: Any = None,
+    shape: Any = None,
+    covariates: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
@@ -154,12 +158,13 @@ def log_completion(
 
     The ratio of two urn sums, Z(observed and held-out tokens) over Z(observed tokens and as many
     tokens of any word): conditional on the numbers of both. They are estimated independently; the
-    ratio is consistent but not unbiased.
+    ratio is consistent but not unbiased. Of a model that is no urn (logistic normal, mixture) it is
+    that of p(observed and held-out tokens) over p(observed tokens).
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or DocumentModel
+        A model that is fitted or made from parameters.
     observed, held_out : Corpus, sparse matrix, integer array or DataFrame
         Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
         them.
@@ -172,6 +177,8 @@ def log_completion(
     exposure : float or array of shape (n_documents,), optional
         Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
         Default: those of the corpus, else 1.
+    doc_topic_prior, shape, covariates : array, optional
+        As in :func:`log_likelihood`: priors of the documents, or what the model makes them of.
     unseen : {"raise", "drop"}, default="raise"
         What to do with words that the model's vocabulary lacks.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -225,7 +232,9 @@ def log_completion(
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
     _refuse_other_documents(first, second)
     first = exposed(model, first, exposure)
-    second = second.with_exposure(first.exposure)
+    priors = GivenPriors(doc_topic_prior, shape, covariates).rows(model, first)
+    first = first._with_priors(priors)
+    second = second.with_exposure(first.exposure)._with_priors(priors)
     plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
     pair = first._core_documents(), second._core_documents()
     groups = _groups_of_pairs(pair[0].groups(), pair[1].groups())

@@ -259,3 +259,38 @@ def test_models_of_any_prior_are_compared():
 def test_what_is_no_model_is_refused(make, message):
     with pytest.raises(InvalidArgumentError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pb.DocumentModel.logistic_normal(PHI, [[0.4, -0.2], [1.0, 0.3]], [[1.0, 0.2], [0.2, 0.7]]),
+        pb.DocumentModel.mixture(PHI, [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]),
+    ],
+)
+@pytest.mark.parametrize("event", ["sequence", "counts"])
+def test_a_completion_is_the_ratio_of_both_probabilities(model, event):
+    observed, held_out = (
+        np.array([[2, 0, 1, 0], [0, 1, 1, 1]]),
+        np.array([[1, 1, 0, 0], [0, 0, 0, 0]]),
+    )
+    found = pb.log_completion(model, observed, held_out, event=event)
+    both = pb.log_likelihood(model, observed + held_out, event="sequence").values
+    expected = both - pb.log_likelihood(model, observed, event="sequence").values
+    if event == "counts":
+        expected += gammaln(held_out.sum(axis=1) + 1) - gammaln(held_out + 1).sum(axis=1)
+    np.testing.assert_allclose(found.values, expected, atol=1e-10)
+
+
+def test_sampled_completions_are_within_their_errors():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(20, 0.3), 4)
+    model = pb.DocumentModel.logistic_normal(topics, np.zeros(4), 1.5 * np.eye(4))
+    counts = rng.poisson(15 * rng.dirichlet(np.full(4, 0.5), 12) @ topics)
+    observed, held_out = pb.split_tokens(counts, random_state=0)
+    found = pb.log_completion(model, observed, held_out, random_state=1)
+    other = pb.log_completion(model, observed, held_out, n_samples=500, random_state=2)
+    gaps = np.abs(found.values - other.values)
+    assert (gaps < 4.5 * np.hypot(found.std_errors, other.std_errors)).all()
+    assert set(found.methods.tolist()) == {"annealed"}
+    assert not found.is_unbiased
