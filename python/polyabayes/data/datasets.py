@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from polyabayes._support.checks import fits
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 _MIN_DOCSTRING_WORDS = 40
+# Bytes of a token while it is drawn, its document, word and count; and of a document and topic, a
+# weight and a count.
+_TOKEN_BYTES, _CELL_BYTES = 16, 16
 _DOCUMENTED_MODULES = """
     _pydecimal argparse ast asyncio.base_events asyncio.events asyncio.locks asyncio.queues
     asyncio.runners asyncio.streams asyncio.subprocess asyncio.tasks base64 bdb bisect bz2
@@ -148,6 +152,8 @@ def make_lda_corpus(
     ------
     InvalidArgumentError
         If a size or a prior is not positive, or if an array does not fit.
+    BudgetExceededError
+        If the machine has no memory for so much.
 
     References
     ----------
@@ -175,6 +181,9 @@ def make_lda_corpus(
             f"document_length has shape {lengths.shape}; give an int or one entry for each of "
             f"the {n_documents} documents"
         )
+    fits("n_documents", n_documents, _CELL_BYTES * len(prior))
+    n_tokens = np.broadcast_to(lengths, n_documents).sum(dtype=np.float64)
+    fits("document_length", int(lengths.max()), _TOKEN_BYTES * n_tokens / max(lengths.max(), 1))
     doc_topic = rng.dirichlet(prior, size=n_documents)
     topic_counts = rng.multinomial(np.broadcast_to(lengths, n_documents), doc_topic)
     corpus = Corpus(_draw_words(topic_counts, topics, rng))
@@ -224,6 +233,8 @@ def make_gamma_poisson_corpus(
     ------
     InvalidArgumentError
         If a size or a parameter is out of its range, or if an array does not fit.
+    BudgetExceededError
+        If the machine has no memory for so much.
 
     References
     ----------
@@ -243,8 +254,10 @@ def make_gamma_poisson_corpus(
     probabilities = _per_topic(probability, len(topics), "probability")
     if (probabilities >= 1).any():
         raise InvalidArgumentError(f"probability must be in (0, 1), got {probability!r}")
-    doc_topic = rng.gamma(shapes, probabilities / (1 - probabilities), (n_documents, len(topics)))
-    totals = topics.sum(axis=1)
+    totals, scales = topics.sum(axis=1), probabilities / (1 - probabilities)
+    n_tokens = float((shapes * scales * totals).sum())
+    fits("n_documents", n_documents, _CELL_BYTES * len(topics) + _TOKEN_BYTES * n_tokens)
+    doc_topic = rng.gamma(shapes, scales, (n_documents, len(topics)))
     topic_counts = rng.poisson(doc_topic * totals)
     corpus = Corpus(_draw_words(topic_counts, topics / totals[:, np.newaxis], rng))
     return SyntheticGammaPoisson(corpus, topics, shapes, probabilities, doc_topic)
@@ -315,6 +328,8 @@ def _topics(
     if topic_word is None:
         _refuse_bad_size(n_topics, "n_topics")
         _refuse_bad_size(n_words, "n_words")
+        fits("n_words", n_words, 8)
+        fits("n_topics", n_topics, 8 * n_words)
         if not (np.isfinite(prior) and prior > 0):
             raise InvalidArgumentError(f"topic_word_prior must be positive, got {prior!r}")
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)

@@ -432,6 +432,14 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
         return self._aligned(X, "X", "raise")[0]
 
+    def _remember_features(self, X: Any, documents: Corpus | Shards) -> None:
+        """Number of words, and their names if X is a table with a column for each."""
+        self.n_features_in_ = documents.n_words
+        self.__dict__.pop("feature_names_in_", None)
+        words = None if documents.vocabulary is None else list(documents.vocabulary)
+        if hasattr(X, "columns") and list(X.columns) == words:
+            validate_data(self, X, reset=True, skip_check_array=True)
+
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
     ) -> None:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -419,7 +418,7 @@ class LatentDirichletAllocation(TopicModel):
         known = init._known_bound(identity) if isinstance(init, type(self)) else -np.inf
         start = start_from(init, LatentDirichletAllocation, corpus, n_components, known)
         alpha = first_prior(self.doc_topic_prior, n_components, start)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        self._remember_features(X, corpus)
         fitted = fit_em(
             corpus,
             alpha,

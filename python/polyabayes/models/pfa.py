@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -529,7 +528,7 @@ class PoissonFactorAnalysis(TopicModel):
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         schedule = self._schedule()
         self._check_tokens(corpus)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        self._remember_features(X, corpus)
         self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
         return self._factorise(corpus, looks)
 

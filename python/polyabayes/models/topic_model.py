@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -232,7 +231,6 @@ class TopicModel(FittedModel):
             corpus = None
         else:
             hashed, exposures, corpus = fingerprint(documents), None, documents
-            validate_data(self, X, reset=True, skip_check_array=True)
         identity = self._identity(hashed, schedule, identity)
         origin = documents, exposures, self.checkpoint, identity, schedule, executor
         with source_of(*origin) as (tokens, state, checkpoint):
@@ -240,9 +238,7 @@ class TopicModel(FittedModel):
             self.vocabulary_, self.seed_ = documents.vocabulary, schedule.seed
             self._take_design(design)
             self._rows = rows
-            if corpus is None:
-                self.n_features_in_ = documents.n_words
-                self.__dict__.pop("feature_names_in_", None)
+            self._remember_features(X, documents)
             take = partial(self._take, corpus, None, training)
             return self._sample(training, schedule, looks, take, checkpoint, every)
 

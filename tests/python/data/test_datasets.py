@@ -11,7 +11,11 @@ import pytest
 from scipy import stats
 
 from polyabayes.datasets import load_python_docs, make_gamma_poisson_corpus, make_lda_corpus
-from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    MissingDependencyError,
+)
 
 MAKERS = [make_lda_corpus, make_gamma_poisson_corpus]
 
@@ -135,6 +139,15 @@ def test_gamma_poisson_rates_need_not_sum_to_one():
 def test_bad_argument_is_named(make, options, says):
     with pytest.raises(InvalidArgumentError, match=says):
         make(**{"n_documents": 5, "n_words": 6, "n_topics": 3, **options})
+
+
+@pytest.mark.parametrize("name", ["n_documents", "n_words", "n_topics", "document_length"])
+def test_absurd_sizes_are_refused(name):
+    with pytest.raises(BudgetExceededError, match=f"{name} is 1,000,000,000,000: that takes"):
+        make_lda_corpus(**{"n_documents": 5, "n_words": 6, "n_topics": 3, name: 10**12})
+    if name != "document_length":
+        with pytest.raises(BudgetExceededError, match=f"{name} is 1,000,000,000,000"):
+            make_gamma_poisson_corpus(**{name: 10**12})
 
 
 @pytest.fixture(scope="module")

@@ -100,6 +100,27 @@ def test_scores_are_those_of_log_likelihood(cls):
     assert model.perplexity(COUNTS) == pytest.approx(np.exp(-model.score(COUNTS)), rel=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("make", "n_words"),
+    [
+        (lambda: [[(0, 2), (1, 1)], [(3, 1)]], 4),
+        (lambda: iter([[(0, 2), (1, 1)], [(3, 1)]]), 4),
+        (lambda: [["a", "b"], ["b", "c", "c"]], 3),
+        (lambda: (document for document in [["a", "b"], ["b", "c", "c"]]), 3),
+        (lambda: iter([pb.Corpus([[1, 0], [0, 2]]), pb.Corpus([[3, 0]])]), 2),
+        (lambda: pd.DataFrame({"text": ["cat dog", "dog cow"], "stars": [1, 2]}), 3),
+        (lambda: pd.DataFrame({"doc_id": [1001, 1002], "apple": [2, 0], "pear": [0, 3]}), 2),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"fit_method": "em"}])
+def test_features_are_words_in_whatever_form_documents_come(make, n_words, options):
+    model = LDA(2, max_iter=4, random_state=0, **options).fit(make())
+    assert model.n_features_in_ == n_words == model.components_.shape[1]
+    assert not hasattr(model, "feature_names_in_")
+    assert model.transform(make()).shape[1] == 2
+    assert np.isfinite(model.score(make()))
+
+
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_frames_name_the_features(cls):
     frame = pd.DataFrame(COUNTS, columns=WORDS)
