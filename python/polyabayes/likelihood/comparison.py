@@ -30,6 +30,7 @@ from polyabayes.exceptions import (
     WorkerError,
 )
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
+from polyabayes.likelihood.priors import covariates_by_model
 from polyabayes.likelihood.result import LogLikelihood, shared_doubts
 from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
@@ -295,6 +296,7 @@ def compare(
     event: str = "sequence",
     given_length: bool | None = None,
     exposure: Any = None,
+    covariates: Any = None,
     random_state: RandomState = None,
     error_share: float | None = None,
     **scoring: Any,
@@ -317,6 +319,10 @@ def compare(
     exposure : float or array of shape (n_documents,), optional
         Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
         depend on it. Default: those of the corpus, else 1.
+    covariates : mapping of str to array or DataFrame, array or DataFrame, optional
+        Covariates of the documents, a row for each. A mapping gives them by the name of the model;
+        else all models whose prior depends on covariates take the same. Default: columns of
+        ``corpus.metadata``, for models that know their names.
     random_state : None, int, RandomState, Generator or SeedSequence
         One seed serves all models.
     error_share : float, optional
@@ -367,6 +373,7 @@ def compare(
         given_length = any(model._conditions_on_length for model in known.values())
     for model in known.values():
         conditions_on_length(model, given_length)
+    rows = covariates_by_model(known, models, covariates)
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
     corpus = read_documents(known.values(), documents)
@@ -390,7 +397,12 @@ def compare(
             try:
                 with quiet():
                     results[name] = log_likelihood(
-                        known[name], documents, method, **common, **of_total
+                        known[name],
+                        documents,
+                        method,
+                        covariates=rows.get(name),
+                        **common,
+                        **of_total,
                     )
             except Interrupted as interruption:
                 results[name] = interruption.partial

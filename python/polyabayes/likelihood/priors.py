@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.scale.shards import Shards
 
-__all__ = ["GivenPriors"]
+__all__ = ["GivenPriors", "checked_rows", "covariates_by_model"]
 
 
 class GivenPriors(NamedTuple):
@@ -78,3 +79,35 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
             value=float(rows[document, place]),
         )
     return np.ascontiguousarray(rows)
+
+
+def covariates_by_model(
+    known: Mapping[str, Scorable], models: Mapping[str, Any], covariates: Any
+) -> dict[str, Any]:
+    """Covariates under the names of the models that take them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are for a model that is not compared, or no model takes any.
+    """
+    if covariates is None:
+        return {}
+    if isinstance(covariates, Mapping):
+        strangers = [name for name in covariates if name not in models]
+        if strangers:
+            raise InvalidArgumentError(
+                f"{argument('covariates')} has the name {strangers[0]!r:.100}, which is none of "
+                f"the models ({', '.join(map(str, models)):.200}); columns of covariates go into "
+                "a data frame",
+                argument="covariates",
+                value=strangers[0],
+            )
+        return {str(name): rows for name, rows in covariates.items()}
+    taking = [name for name, model in known.items() if hasattr(model, "coefficients_")]
+    if not taking:
+        raise InvalidArgumentError(
+            f"{argument('covariates')}: no model that is compared has a prior that depends on any",
+            argument="covariates",
+        )
+    return dict.fromkeys(taking, covariates)

@@ -226,6 +226,24 @@ def test_models_of_any_prior_are_compared():
     assert len(table) == 3
 
 
+def test_models_are_compared_at_covariates_of_their_own():
+    design = np.column_stack([np.ones(4), [1.0, -1.0, 0.5, 2.0]])
+    dmr = pb.DocumentModel.dirichlet(PHI, coefficients=[[0.0, 1.5], [0.0, -1.5], [0.1, 0.0]])
+    stm = pb.DocumentModel.logistic_normal(PHI, coefficients=[[0.3], [0.1]], covariance=np.eye(2))
+    models = {"lda": lda(1.0), "dmr": dmr, "stm": stm}
+    rows = {"dmr": design, "stm": design[:, :1]}
+    found = pb.compare(models, DOCUMENTS, covariates=rows, random_state=0)
+    for name, model in models.items():
+        alone = pb.log_likelihood(model, DOCUMENTS, covariates=rows.get(name), random_state=0)
+        np.testing.assert_array_equal(found.results[name].values, alone.values)
+    shared = pb.compare({"lda": lda(1.0), "dmr": dmr}, DOCUMENTS, covariates=design)
+    np.testing.assert_array_equal(shared.results["dmr"].values, found.results["dmr"].values)
+    with pytest.raises(InvalidArgumentError, match="'rating', which is none of the models"):
+        pb.compare(models, DOCUMENTS, covariates={"rating": [1, 2, 3, 4]})
+    with pytest.raises(InvalidArgumentError, match="no model that is compared"):
+        pb.compare({"lda": lda(1.0), "flat": lda(9.0)}, DOCUMENTS, covariates=design)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
