@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, argument
-
-__all__ = ["folds_of", "group_numbers", "with_one_thread"]
+__all__ = ["folds_of", "with_one_thread"]
 
 
 def folds_of(
@@ -43,18 +40,3 @@ def with_one_thread(model: Any) -> Any:
     """A model as a worker trains it: on one thread, unless it says on how many."""
     open_number = model.get_params(deep=False).get("n_jobs", 1) is None
     return clone(model).set_params(n_jobs=1) if open_number else model
-
-
-def group_numbers(corpus: Corpus, groups: Any) -> NDArray[np.int64]:
-    """The number of the group of each document."""
-    if isinstance(groups, str):
-        if corpus.metadata is None or groups not in corpus.metadata:
-            raise InvalidArgumentError(f"the corpus has no column of metadata called {groups!r}")
-        groups = corpus.metadata[groups]
-    values = np.asarray(groups)
-    if values.shape != (corpus.n_documents,):
-        raise InvalidArgumentError(
-            f"{argument('groups')} must have one label for each of the {corpus.n_documents:,} "
-            f"documents, got shape {values.shape}"
-        )
-    return np.unique(values.astype(str), return_inverse=True)[1]

@@ -19,7 +19,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.scale.executors import Workers, check_executor, sharing
-from polyabayes.sizes.folds import folds_of, group_numbers, with_one_thread
+from polyabayes.sizes.folds import folds_of, with_one_thread
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
@@ -124,7 +124,7 @@ def cross_validate(
                 f"{prior!r} begins at {prior.first}, but the search explores sizes from "
                 f"{search.prior.first} on"
             )
-    labels = None if groups is None else group_numbers(corpus, groups)
+    labels = None if groups is None else corpus.labels_of("groups", groups)
     checks.whole_number("n_folds", n_folds, 2, None if labels is None else int(labels.max()) + 1)
     folds = folds_of(corpus.n_documents, n_folds, random_generator(random_state), labels)
     plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
