@@ -293,7 +293,7 @@ def _checked_folds(
     corpus: Corpus, n_folds: Any, groups: Any
 ) -> tuple[int, NDArray[np.int64] | None]:
     """The number of folds, and the group of each document."""
-    labels = None if groups is None else corpus.labels_of("groups", groups)
+    labels = None if groups is None else corpus._labels_of("groups", groups)
     n_units = corpus.n_documents if labels is None else int(labels.max()) + 1
     if n_units < 2:
         raise InvalidArgumentError(f"{argument('groups')} has one group; folds need two or more")

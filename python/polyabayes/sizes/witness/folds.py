@@ -124,7 +124,7 @@ def cross_validate(
                 f"{prior!r} begins at {prior.first}, but the search explores sizes from "
                 f"{search.prior.first} on"
             )
-    labels = None if groups is None else corpus.labels_of("groups", groups)
+    labels = None if groups is None else corpus._labels_of("groups", groups)
     checks.whole_number("n_folds", n_folds, 2, None if labels is None else int(labels.max()) + 1)
     folds = folds_of(corpus.n_documents, n_folds, random_generator(random_state), labels)
     plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
