@@ -153,8 +153,8 @@ class Design(NamedTuple):
         """The design of a file, whose formula has been checked."""
         design = cls(**content)
         n_slopes = len(design.names) - 1
-        for numbers in (design.means, design.deviations):
-            checks.vector("design of a model", numbers, n_slopes)
+        checks.vector("means of covariates", design.means, n_slopes)
+        checks.positive_vector("deviations of covariates", design.deviations, n_slopes)
         if design.formula is not None:
             _check_formula(design.formula)
         return design

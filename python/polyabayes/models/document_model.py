@@ -37,6 +37,8 @@ class DocumentModel(FittedModel):
         Words given the weights: a mixture of topics, or a product of experts.
     weights : {"softmax", "identity"}, default="softmax"
         How latent coordinates become weights of a product of experts.
+    covariate_names : sequence of str, optional
+        Columns of a data frame that are the covariates, in order, where the prior depends on them.
     n_jobs : int, optional
         Threads; None means all cores.
     random_state : None, int, RandomState, Generator or SeedSequence

@@ -100,7 +100,8 @@ def _made(stored: StoredModel) -> FittedModel:
 
 def _take_design(model: FittedModel, content: Any) -> None:
     design = Design.from_json(content)
-    assert isinstance(model, TopicModel)
+    if not isinstance(model, TopicModel):
+        raise InvalidArgumentError(f"a {type(model).__name__} is not trained with covariates")
     coefficients, draws = model.coefficients_, model.coefficient_draws_
     model._take_design(design)
     shape = len(model.components_), len(design.names)

@@ -405,6 +405,11 @@ class Shards:
     def fingerprint(self) -> str:
         """Hash of the counts and of the words, and of how they are divided.
 
+        Returns
+        -------
+        str
+            16 hexadecimal digits.
+
         Examples
         --------
         >>> import tempfile

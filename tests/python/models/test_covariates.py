@@ -119,6 +119,24 @@ def test_the_saved_model_scores_the_same_and_runs_nothing(corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        {"formula": "~ open('x')"},
+        {"deviations": [0.0, 1.0, 1.0]},
+        {"names": ["Intercept", "day"]},
+        {"means": [1.0]},
+        {"more": 1},
+    ],
+)
+def test_a_file_with_another_design_is_refused(fitted, tmp_path, change):
+    stored = fitted._to_store()
+    scalars = {**stored.scalars, "design": {**stored.scalars["design"], **change}}
+    stored._replace(scalars=scalars).write(tmp_path / "model.safetensors")
+    with pytest.raises(pb.exceptions.FileFormatError, match="whole model"):
+        pb.load(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize(
     "formula",
     [
         "~ __import__('os').getcwd()",
