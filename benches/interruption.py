@@ -57,20 +57,12 @@ def long_documents() -> dict[str, Callable[[], Any]]:
 
 
 def evidence() -> dict[str, Callable[[], Any]]:
-    """Evidence of a table, and chains over its models."""
+    """Evidence of a table."""
     table = np.random.default_rng(0).poisson(2.0, (26, 26))
     nmf = pb.AllocationModel.nmf(8)
     return {
         "tempered evidence": lambda: nmf.log_evidence(
             table, "tempered", target_std_error=1e-4, random_state=0
-        ),
-        "particle_mcmc": lambda: pb.particle_mcmc(
-            lambda rank, a: pb.AllocationModel.nmf(rank, concentration=a),
-            table,
-            ranks=[2, 3, 4],
-            n_steps=10**6,
-            method="smc",
-            random_state=0,
         ),
     }
 

@@ -16,10 +16,8 @@ from .allocation import (
     Evidence as Evidence,
     MissingCells as MissingCells,
     ModelPosterior as ModelPosterior,
-    ParticleChain as ParticleChain,
     PosteriorDraws as PosteriorDraws,
     n_effective_parameters as n_effective_parameters,
-    particle_mcmc as particle_mcmc,
     posterior_over_models as posterior_over_models,
 )
 from .citation import cite as cite

@@ -12,7 +12,7 @@ __all__ = [
     "AllocationDecomposition",
     "AllocationDraws",
     "AllocationEstimate",
-    "AllocationParts",
+    "AllocationRun",
     "AllocationTempering",
     "Documents",
     "EmResult",
@@ -32,6 +32,7 @@ __all__ = [
     "ln_urns_of_part",
     "order_tokens",
     "order_topics",
+    "run_allocation_task",
     "score",
     "score_for_total",
     "sweep_part",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _Floats = NDArray[np.float64]
+_Evidence = tuple[str, AllocationEstimate, bool, AllocationTempering | None]
 _Integers = NDArray[np.int64]
 _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 _Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
@@ -119,6 +121,8 @@ class _EvidenceOptions(Protocol):
     def resample_below(self) -> float: ...
     @property
     def order(self) -> str | Sequence[int]: ...
+    @property
+    def n_sweeps(self) -> int | None: ...
     @property
     def budget(self) -> float | None: ...
     @property
@@ -364,8 +368,6 @@ class AllocationTempering:
     @property
     def rejections(self) -> list[float]: ...
     @property
-    def left_open(self) -> float: ...
-    @property
     def converged(self) -> bool: ...
     @property
     def n_free(self) -> int: ...
@@ -429,7 +431,7 @@ class Allocation:
         seed: int,
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
-    ) -> tuple[str, AllocationEstimate, AllocationTempering | None, BaseException | None]: ...
+    ) -> tuple[_Evidence, BaseException | None]: ...
     def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def draws(
         self,
@@ -468,7 +470,7 @@ class Allocation:
         n_jobs: int,
         progress: Callable[[int], None] | None = None,
     ) -> AllocationDecomposition: ...
-    def sandwich(
+    def bidirectional_bounds(
         self,
         total: int,
         *,
@@ -481,24 +483,17 @@ class Allocation:
     ) -> tuple[AllocationEstimate, AllocationEstimate]: ...
 
 @final
-class AllocationParts:
+class AllocationRun:
     def __new__(
-        cls, allocation: Allocation, options: _EvidenceOptions, *, seed: int
-    ) -> AllocationParts: ...
-    def choose(self, *, n_jobs: int) -> tuple[str, AllocationEstimate | None]: ...
-    def filtered(self, replicates: Sequence[int], *, n_jobs: int) -> list[tuple[float, float]]: ...
-    def of_runs(self, runs: Sequence[tuple[float, float]]) -> AllocationEstimate: ...
-    def reference(self, *, n_jobs: int) -> float: ...
-    def ladders(self, kappa: float, replicates: Sequence[int], *, n_jobs: int) -> list[bytes]: ...
-    def ladder_parts(
-        self, kappa: float, ladders: Sequence[bytes], n_scans: int, *, n_jobs: int
-    ) -> list[tuple[bytes, bytes | None]]: ...
-    def course(
-        self, rounds: Sequence[Sequence[bytes]]
-    ) -> tuple[AllocationEstimate, AllocationTempering, int | None]: ...
-    def finish(
-        self, rounds: Sequence[Sequence[bytes]], *, n_jobs: int
-    ) -> tuple[AllocationEstimate, AllocationTempering]: ...
+        cls, allocation: Allocation, options: _EvidenceOptions, *, n_jobs: int
+    ) -> AllocationRun: ...
+    def tasks(self) -> list[bytes]: ...
+    def add(self, results: Sequence[bytes]) -> int: ...
+    def evidence(self) -> _Evidence: ...
+
+def run_allocation_task(
+    allocation: Allocation, options: _EvidenceOptions, task: bytes, *, seed: int, n_jobs: int
+) -> bytes: ...
 
 @final
 class IncompleteAllocation:

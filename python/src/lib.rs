@@ -26,12 +26,12 @@ mod _core {
     #[pymodule_export]
     use super::allocation::model::Allocation;
     #[pymodule_export]
-    use super::allocation::parts::AllocationParts;
-    #[pymodule_export]
     use super::allocation::results::{
         AllocationCompletion, AllocationDecomposition, AllocationDraws, AllocationEstimate,
         AllocationTempering, is_doubtful,
     };
+    #[pymodule_export]
+    use super::allocation::run::{AllocationRun, run_allocation_task};
     #[pymodule_export]
     use super::convert::{Documents, Model};
     #[pymodule_export]

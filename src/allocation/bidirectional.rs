@@ -9,7 +9,7 @@ use super::kernel::counts::States;
 use super::memory::Load;
 use super::model::network::Network;
 use super::model::problem::Problem;
-use super::tempering::{Allocations, joined, nearest_path};
+use super::tempering::{PowerPath, joined, nearest_path};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use crate::estimate::Estimate;
 use crate::math::{LogSum, pick};
 use crate::rng::{Key, LANES, Lanes, Purpose, Rng};
 use crate::temper::annealing::{ln_sums, ln_sums_reversed};
-use crate::temper::schedule;
+use crate::temper::annealing_schedule;
 use crate::urn::Order;
 
 /// Gibbs sweeps that make the chains forget that they start from one allocation.
@@ -25,7 +25,7 @@ const FORGETTING_SWEEPS: usize = 50;
 
 /// Estimates of ln Pr(X | T) that are low, and high, in expectation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sandwich {
+pub struct BidirectionalBounds {
     /// By annealing forwards.
     pub lower: Estimate,
     /// By annealing backwards.
@@ -38,7 +38,7 @@ pub struct Sandwich {
 /// # Errors
 /// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
 /// observer asks to stop.
-pub fn sandwich(
+pub fn bidirectional_bounds(
     network: &Network,
     total: u64,
     n_chains: usize,
@@ -46,7 +46,7 @@ pub fn sandwich(
     n_replicates: usize,
     seed: u64,
     observer: &impl Observer,
-) -> Result<Sandwich> {
+) -> Result<BidirectionalBounds> {
     let axes = network.axes();
     let shape: Vec<usize> = axes.iter().map(|&node| network.sizes()[node]).collect();
     let empty = Problem::new(network, &CountTensor::new(shape.clone(), &[], &[])?, None)?;
@@ -69,7 +69,7 @@ pub fn sandwich(
     let states: Vec<States> = states.map(|state| [state; LANES]).collect();
 
     let path = nearest_path(problem, key.unit(1), observer)?;
-    let betas = schedule(&path, n_temperatures, key.unit(2), observer)?;
+    let betas = annealing_schedule(&path, n_temperatures, key.unit(2), observer)?;
     let both = Sides { path: &path, betas: &betas, states: &states, observer };
     let n_groups = n_chains.div_ceil(LANES) as u64;
     let replicate = |replicate: u64| {
@@ -83,7 +83,7 @@ pub fn sandwich(
     let (forward, backward): (Vec<f64>, Vec<f64>) = found?.into_iter().unzip();
     let constant = problem.ln_visible + problem.ln_arrangements;
     let upper = Estimate::from_replicates(&backward, LANES * n_replicates);
-    Ok(Sandwich {
+    Ok(BidirectionalBounds {
         lower: Estimate::from_replicates(&forward, n_chains * n_replicates).scaled(constant),
         upper: Estimate { ln_value: -upper.ln_value + constant, ..upper },
     })
@@ -91,7 +91,7 @@ pub fn sandwich(
 
 /// A path, its temperatures, and a draw of the law at its end, in all lanes.
 struct Sides<'a, O> {
-    path: &'a Allocations<'a>,
+    path: &'a PowerPath<'a>,
     betas: &'a [f64],
     states: &'a [States],
     observer: &'a O,
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::allocation::exact::enumeration;
     use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
-    use crate::temper::Target as _;
+    use crate::temper::LadderTarget as _;
 
     const N: u64 = 400;
 
@@ -186,7 +186,7 @@ mod tests {
             let ln_truth = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             let key = Key::new(index as u64, Purpose::Score);
             let path = nearest_path(problem, key.unit(0), &()).unwrap();
-            let betas = schedule(&path, 6, key.unit(1), &()).unwrap();
+            let betas = annealing_schedule(&path, 6, key.unit(1), &()).unwrap();
             let run = |unit| {
                 let key = key.unit(2).unit(unit);
                 let forward = ln_sums(&&path, &betas, &mut key.unit(0).rng(), &()).unwrap();

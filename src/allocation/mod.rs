@@ -19,8 +19,8 @@ mod tempering;
 pub use ascent::decomposition::{
     Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs,
 };
-pub use bidirectional::{Sandwich, sandwich};
-pub use evidence::{Choice, Evidence, Method, Parts, Sampler, Settings, choose, evidence};
+pub use bidirectional::{BidirectionalBounds, bidirectional_bounds};
+pub use evidence::{Evidence, EvidenceRun, Method, Sampler, Settings, Task, TaskResult, evidence};
 pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::MissingAscent;
 pub use missing::completion::Completion;

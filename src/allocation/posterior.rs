@@ -1,17 +1,17 @@
 //! Draws from the posterior of allocations, by tempering: chains that change modes.
 
-use super::evidence::{Kept, Settings, tempered};
+use super::evidence::{Sampler, Settings, round_plan, tempered_load};
 use super::kernel::tempered::Allocated;
 use super::memory::Load;
 use super::model::network::{Margin, Network};
 use super::model::plan::Plan;
 use super::model::problem::Problem;
-use super::tempering::joined;
+use super::tempering;
 use crate::control::Observer;
 use crate::counts::{CountTensor, UNKNOWN};
 use crate::error::Result;
-use crate::rng::LANES;
-use crate::temper::Outcome;
+use crate::rng::{Key, LANES, Purpose};
+use crate::temper::{Outcome, TemperingRun};
 
 /// Allocations drawn from their posterior, given the data.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ pub fn posterior(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Posterior> {
-    let joined = joined(problem);
+    let joined = tempering::joined(problem);
     let laid = joined.as_ref().unwrap_or(problem);
     let hidden = laid.summed();
     let constant = problem.ln_visible + problem.ln_arrangements;
@@ -104,8 +104,17 @@ pub fn posterior(
         return Ok(Posterior { tempering: None, hidden, draws });
     }
     problem.check_range()?;
-    let kept = Kept { n_each: n_draws.div_ceil(settings.n_replicates()), n_of_draw };
-    let (outcome, mut states) = tempered(problem, settings, kept, seed, observer)?;
+    let n_replicates = settings.n_replicates(Sampler::Tempered);
+    let n_each = n_draws.div_ceil(n_replicates);
+    let load = tempered_load(problem, n_replicates);
+    Load { n_draws: n_each.saturating_mul(n_replicates), n_of_draw, ..load }.check(1)?;
+    let mut plan = round_plan(problem, settings);
+    // Rounds double: one of more than half the scans that are allowed is the longest.
+    let longest = plan.max_scans.map_or(usize::MAX, |most| most / 2 + 1);
+    plan.min_scans = plan.min_scans.max(n_each.min(longest));
+    let key = Key::new(seed, Purpose::Score);
+    let TemperingRun { outcome, draws: mut states, .. } =
+        tempering::run(problem, plan, n_each, key, observer)?;
     // After a stop, some replicates have drawn more than others.
     let n_each = states.iter().map(Vec::len).min().unwrap_or(0);
     states.iter_mut().for_each(|states| states.truncate(n_each));
@@ -157,7 +166,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::allocation::evidence::{Method, Sampler};
+    use crate::allocation::evidence::Method;
     use crate::allocation::model::network::Prior;
     use crate::math::{ln_factorial, ln_rising};
 

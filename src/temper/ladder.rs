@@ -1,63 +1,366 @@
-//! Inverse temperatures from 0 to 1, spaced to equal rejection.
+//! One ladder of chains: its start, and rounds of scans.
 
-/// Share of the mean rejection of a step that is added to each: no two rungs fall together.
-const FLOOR: f64 = 0.02;
+use rand::RngExt as _;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-/// Points of β with the barrier up to each of them.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Barrier {
+use super::barrier::Barrier;
+use super::bridge::Steps;
+use super::pilot::{equilibrate, pilot};
+use super::target::{LadderChains, LadderTarget, PortableTarget};
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::math::LogSum;
+use crate::rng::{Key, LANES, Lanes, Rng};
+
+/// Chains for each unit of the barrier, as the annealing pass finds it: some 1.1 times too large. More of
+/// them cost as many scans, and chains at low temperatures forget their start by scans.
+const CHAINS_PER_BARRIER: f64 = 1.25;
+
+/// Scans of the whole ladder whose time equilibration at the target takes at most.
+const EQUILIBRATION_SCANS: usize = 256;
+
+/// Cost of a sweep in lockstep from which the groups of a ladder go to threads of their own.
+const SPREAD_FROM: f64 = 1e6;
+
+/// Where a chain last was, of the two ends of the ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum RoundTrip {
+    None,
+    /// At the reference, and not yet at the target since.
+    Up,
+    /// At the target since it was at the reference.
+    Down,
+}
+
+/// State of a chain of a target.
+pub(super) type State<'a, T> = <<T as LadderTarget>::Chains<'a> as LadderChains>::State;
+
+/// Energies of draws from every rung, with weights by which all of them together stand for γ_0.
+pub type EnergiesByRung = Vec<Vec<WeightedEnergy>>;
+
+/// What is kept of the last round of each ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keep {
+    /// States at the target, at equal distances over the round.
+    pub n_draws: usize,
+    /// Energies at all rungs, about.
+    pub n_energies: usize,
+}
+
+/// A ladder of chains.
+pub(super) struct Ladder<'a, T: LadderTarget> {
+    target: &'a T,
+    groups: Vec<T::Chains<'a>>,
+    rungs: Rungs,
+    /// States at the target that were kept of the last round, and of the one before until it ends.
+    draws: Vec<State<'a, T>>,
+    energies: Option<RungEnergies>,
+}
+
+/// V of one draw from a rung, and ln of its weight: draws of all rungs together, so weighted, stand for
+/// γ_0, as `Σ weight f` for the mean of f.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WeightedEnergy {
+    /// ln γ_1 - ln γ_0.
+    pub value: f64,
+    /// ln of the weight.
+    pub ln_weight: f64,
+}
+
+/// Values of a round, rung after rung.
+struct RungEnergies {
     betas: Vec<f64>,
-    sums: Vec<f64>,
+    values: Vec<Vec<f64>>,
+    /// ln of the normalising constant of every rung, that of the first being 1.
+    ln_constants: Vec<f64>,
 }
 
-impl Barrier {
-    /// Rejections of the steps between `betas`, the first of which is 0 and the last 1.
-    pub(super) fn new(betas: &[f64], rejections: &[f64]) -> Self {
-        let mut sums = vec![0.0];
-        for rejection in rejections {
-            sums.push(sums[sums.len() - 1] + rejection);
+impl RungEnergies {
+    /// Some `n` of the draws, at equal distances, with weights by which they stand for γ_0.
+    fn weighted(&self, n: usize) -> Vec<Vec<WeightedEnergy>> {
+        let (n_rungs, n_scans) = (self.values.len(), self.values[0].len());
+        let step = n_scans.div_ceil((n / n_rungs).max(1));
+        let ln_scans = (n_scans.div_ceil(step) as f64).ln();
+        let weigh = |&value: &f64| {
+            let rungs = self.betas.iter().zip(&self.ln_constants);
+            let density: LogSum = rungs.map(|(beta, ln_z)| beta * value - ln_z).collect();
+            WeightedEnergy { value, ln_weight: -density.ln_sum() - ln_scans }
+        };
+        let of_rung = |values: &Vec<f64>| values.iter().step_by(step).map(weigh).collect();
+        self.values.iter().map(of_rung).collect()
+    }
+}
+
+/// A ladder but for the states of its chains.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Rungs {
+    betas: Vec<f64>,
+    /// Chain at every rung.
+    chains: Vec<usize>,
+    trips: Vec<RoundTrip>,
+    /// Scans so far: their parity says which pairs swap.
+    n_scans: usize,
+    rng: Rng,
+    tally: Tally,
+}
+
+/// Sums over the scans of a round that are done.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Tally {
+    /// V at every rung, scan after scan.
+    values: Vec<Vec<f64>>,
+    rejections: Vec<f64>,
+    n_trips: u64,
+}
+
+/// Result of one round of one ladder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundResult {
+    pub(super) steps: Steps,
+    pub(super) barrier: f64,
+    pub(super) n_trips: u64,
+    /// Inverse temperatures of the round, and the rejections between them.
+    pub(super) betas: Vec<f64>,
+    pub(super) rejections: Vec<f64>,
+}
+
+impl<'a, T: LadderTarget> Ladder<'a, T> {
+    /// A ladder whose chains come to their rungs by an annealing pass: up from the reference, or, where
+    /// ladders start at the target, down from chains that have been swept there.
+    ///
+    /// # Errors
+    /// Those of the target.
+    pub(super) fn new(
+        target: &'a T,
+        replicate: usize,
+        key: Key,
+        max_chains: usize,
+        observer: &impl Observer,
+    ) -> Result<Self> {
+        let key = key.unit(replicate as u64);
+        let mut first = target.chains(replicate, &mut key.unit(1).rng(), observer)?;
+        let barrier = pilot(target, &mut first, observer)?;
+        let most = max_chains.div_ceil(LANES).max(1);
+        let n_groups = ((CHAINS_PER_BARRIER * barrier.total()) as usize + 1).div_ceil(LANES);
+        let n_groups = n_groups.clamp(1, most);
+        if target.starts_at_target() {
+            equilibrate(target, &mut first, n_groups * EQUILIBRATION_SCANS, observer)?;
         }
-        Barrier { betas: betas.to_vec(), sums }
+        let mut groups = vec![first];
+        for group in 1..n_groups as u64 {
+            let mut chains = target.chains(replicate, &mut key.unit(1 + group).rng(), observer)?;
+            if target.starts_at_target() {
+                chains.copy(&groups[0]);
+            }
+            groups.push(chains);
+        }
+        let n = groups.len() * LANES;
+        let rungs = Rungs {
+            betas: barrier.ladder(n),
+            chains: (0..n).collect(),
+            trips: vec![RoundTrip::None; n],
+            n_scans: 0,
+            rng: key.unit(0).rng(),
+            tally: Tally::new(n),
+        };
+        let mut ladder = Ladder { target, groups, rungs, draws: Vec::new(), energies: None };
+        ladder.anneal(observer)?;
+        Ok(ladder)
     }
 
-    /// The whole barrier Λ, the sum of the rejections.
-    pub(super) fn total(&self) -> f64 {
-        self.sums[self.sums.len() - 1]
+    /// Takes every chain to its rung, from the end of the ladder where all are.
+    fn anneal(&mut self, observer: &impl Observer) -> Result<()> {
+        let levels = self.levels();
+        let last = levels.len() - 1;
+        for step in 0..=last {
+            let at = |rung: usize| {
+                if self.target.starts_at_target() { rung.max(last - step) } else { rung.min(step) }
+            };
+            let at: Vec<&T::Level> = (0..=last).map(|rung| &levels[at(rung)]).collect();
+            self.sweep(&at, observer)?;
+        }
+        Ok(())
     }
 
-    /// `n` rungs from 0 to 1 with equal rejection between them.
-    pub(super) fn ladder(&self, n: usize) -> Vec<f64> {
-        let n_steps = self.betas.len() - 1;
-        let floor = FLOOR * self.total() / n_steps as f64 + f64::MIN_POSITIVE;
-        let raised = |index: usize| self.sums[index] + floor * index as f64;
-        let mut step = 0;
-        let mut betas: Vec<f64> = (0..n - 1)
-            .map(|rung| {
-                let due = raised(n_steps) * rung as f64 / (n - 1) as f64;
-                while step + 1 < n_steps && raised(step + 1) < due {
-                    step += 1;
-                }
-                let part = (due - raised(step)) / (raised(step + 1) - raised(step));
-                self.betas[step] + part.min(1.0) * (self.betas[step + 1] - self.betas[step])
-            })
-            .collect();
-        betas.push(1.0);
-        betas
+    fn levels(&self) -> Vec<T::Level> {
+        self.rungs.betas.iter().map(|&beta| self.target.level(beta)).collect()
+    }
+
+    /// One sweep of all chains, at the levels of their rungs.
+    fn sweep(&mut self, levels: &[&T::Level], observer: &impl Observer) -> Result<()> {
+        let mut by_chain = vec![[levels[0]; LANES]; self.groups.len()];
+        for (&chain, level) in self.rungs.chains.iter().zip(levels) {
+            by_chain[chain / LANES][chain % LANES] = level;
+        }
+        let sweep = |(group, levels): (&mut T::Chains<'a>, &[&T::Level; LANES])| {
+            group.sweep(levels, observer)
+        };
+        if self.target.sweep_cost() >= SPREAD_FROM {
+            self.groups.par_iter_mut().zip(&by_chain).try_for_each(sweep)
+        } else {
+            self.groups.iter_mut().zip(&by_chain).try_for_each(sweep)
+        }
+    }
+
+    /// The states that were kept of the last round, and some `n_energies` of its energies, rung after
+    /// rung, with weights by which they stand for γ_0.
+    pub(super) fn into_draws(self, n_energies: usize) -> (Vec<State<'a, T>>, EnergiesByRung) {
+        let weigh = |energies: &RungEnergies| energies.weighted(n_energies);
+        let energies = self.energies.as_ref().map_or_else(Vec::new, weigh);
+        (self.draws, energies)
+    }
+
+    /// At most `most` of the scans that are left of a round of `n_scans`, with its result where it ends:
+    /// the rungs are then respaced. States at the target are kept of `keep.n_draws` scans at equal
+    /// distances, or of all where there are fewer.
+    ///
+    /// # Errors
+    /// Those of the sweeps.
+    pub(super) fn advance(
+        &mut self,
+        n_scans: usize,
+        most: usize,
+        keep: Keep,
+        observer: &impl Observer,
+    ) -> Result<Option<RoundResult>> {
+        let levels = self.levels();
+        let levels: Vec<&T::Level> = levels.iter().collect();
+        let left = n_scans.saturating_sub(self.rungs.tally.n_scans());
+        for _ in 0..left.min(most) {
+            self.sweep(&levels, observer)?;
+            self.keep_draw(keep.n_draws.min(n_scans), n_scans);
+            let energies: Vec<Lanes> = self.groups.iter().map(LadderChains::values).collect();
+            self.rungs.swap(energies.as_flattened());
+        }
+        if left > most {
+            return Ok(None);
+        }
+        let (result, energies) = self.rungs.end_round();
+        self.energies = (keep.n_energies > 0).then_some(energies);
+        Ok(Some(result))
+    }
+
+    /// Keeps the present state at the target, if this scan has one of the `n_draws` of the round.
+    fn keep_draw(&mut self, n_draws: usize, n_scans: usize) {
+        let done = self.rungs.tally.n_scans() + 1;
+        let nth = done * n_draws / n_scans;
+        if nth > (done - 1) * n_draws / n_scans {
+            let chain = self.rungs.chains[self.rungs.chains.len() - 1];
+            let state = self.groups[chain / LANES].state(chain % LANES);
+            // Draws of the round before give way one by one: a stop finds as many as it had.
+            match self.draws.get_mut(nth - 1) {
+                Some(draw) => *draw = state,
+                None => self.draws.push(state),
+            }
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl<'a, T: PortableTarget> Ladder<'a, T> {
+    pub(super) fn n_groups(&self) -> usize {
+        self.groups.len()
+    }
 
-    #[test]
-    fn rungs_lie_where_rejection_is() {
-        let barrier = Barrier::new(&[0.0, 0.1, 1.0], &[0.9, 0.1]);
-        assert!((barrier.total() - 1.0).abs() < 1e-15);
-        let ladder = barrier.ladder(101);
-        assert_eq!((ladder.len(), ladder[0], ladder[100]), (101, 0.0, 1.0));
-        assert!(ladder.windows(2).all(|pair| pair[0] < pair[1]));
-        let below = ladder.iter().filter(|beta| **beta < 0.1).count();
-        assert!((88..=92).contains(&below), "{below}");
+    /// The ladder as bytes, between two scans.
+    ///
+    /// # Errors
+    /// [`Error::Saved`]
+    pub(super) fn save(&self) -> Result<Vec<u8>> {
+        let groups: Vec<T::Saved> =
+            self.groups.iter().map(|group| self.target.save(group)).collect();
+        postcard::to_allocvec(&(groups, &self.rungs)).map_err(|_| Error::Saved)
+    }
+
+    /// The ladder that was saved.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for bytes that are no ladder of this target; those of the target.
+    pub(super) fn restore(target: &'a T, saved: &[u8]) -> Result<Self> {
+        let read = postcard::from_bytes::<(Vec<T::Saved>, Rungs)>(saved);
+        let (groups, rungs) = read.map_err(|_| Error::Saved)?;
+        if groups.is_empty() || !rungs.have(groups.len() * LANES) {
+            return Err(Error::Saved);
+        }
+        let groups =
+            groups.into_iter().map(|group| target.restore(group)).collect::<Result<_>>()?;
+        Ok(Ladder { target, groups, rungs, draws: Vec::new(), energies: None })
+    }
+}
+
+impl Tally {
+    fn new(n: usize) -> Self {
+        Tally { values: vec![Vec::new(); n], rejections: vec![0.0; n - 1], n_trips: 0 }
+    }
+
+    fn n_scans(&self) -> usize {
+        self.values[0].len()
+    }
+}
+
+impl Rungs {
+    /// Whether these are the rungs of `n` chains.
+    fn have(&self, n: usize) -> bool {
+        let Tally { values, rejections, .. } = &self.tally;
+        let mut chains = self.chains.clone();
+        chains.sort_unstable();
+        chains.into_iter().eq(0..n)
+            && [self.betas.len(), self.trips.len(), values.len(), rejections.len() + 1] == [n; 4]
+            && values.iter().all(|rung| rung.len() == values[0].len())
+    }
+
+    /// Adds a scan to the tally. Swaps neighbours, even pairs in even scans and odd pairs in odd
+    /// ones, and adds up the probabilities with which all pairs would have been left alone.
+    fn swap(&mut self, of_chains: &[f64]) {
+        for (values, &chain) in self.tally.values.iter_mut().zip(&self.chains) {
+            values.push(of_chains[chain]);
+        }
+        let betas = &self.betas;
+        let excess = |chains: &[usize], rung: usize| {
+            let [lower, upper] = [rung, rung + 1].map(|rung| of_chains[chains[rung]]);
+            (betas[rung + 1] - betas[rung]) * (lower - upper)
+        };
+        for (rung, rejection) in self.tally.rejections.iter_mut().enumerate() {
+            *rejection -= excess(&self.chains, rung).min(0.0).exp_m1();
+        }
+        let n_pairs = betas.len() - 1;
+        // A swap of one pair leaves the others alone.
+        for rung in (self.n_scans % 2..n_pairs).step_by(2) {
+            if self.rng.random::<f64>() < excess(&self.chains, rung).exp() {
+                self.chains.swap(rung, rung + 1);
+            }
+        }
+        self.n_scans += 1;
+        self.tally.n_trips += self.count_trips();
+    }
+
+    /// Chains that have come back to the reference from the target.
+    fn count_trips(&mut self) -> u64 {
+        let (first, last) = (self.chains[0], self.chains[self.chains.len() - 1]);
+        if self.trips[last] == RoundTrip::Up {
+            self.trips[last] = RoundTrip::Down;
+        }
+        let returned = self.trips[first] == RoundTrip::Down;
+        self.trips[first] = RoundTrip::Up;
+        u64::from(returned)
+    }
+
+    /// Result of the round that ends here; respaces the rungs for the next one.
+    fn end_round(&mut self) -> (RoundResult, RungEnergies) {
+        let n = self.betas.len();
+        let Tally { values, mut rejections, n_trips } =
+            std::mem::replace(&mut self.tally, Tally::new(n));
+        let n_scans = values[0].len() as f64;
+        rejections.iter_mut().for_each(|rejection| *rejection /= n_scans);
+        let (mut steps, mut ln_constants) = (Steps::default(), vec![0.0]);
+        for rung in 0..n - 1 {
+            let width = self.betas[rung + 1] - self.betas[rung];
+            steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
+            ln_constants.push(steps.bridge);
+        }
+        let barrier = Barrier::new(&self.betas, &rejections);
+        let betas = std::mem::replace(&mut self.betas, barrier.ladder(n));
+        let energies = RungEnergies { betas: betas.clone(), values, ln_constants };
+        (RoundResult { steps, barrier: barrier.total(), n_trips, betas, rejections }, energies)
     }
 }

@@ -1,7 +1,7 @@
 //! Non-reversible parallel tempering (Syed, Bouchard-Côté, Deligiannidis, Doucet 2022): the ratio
 //! of two normalising constants by chains on a ladder of distributions between them.
 //!
-//! A [`Target`] is a path `γ_β ∝ γ_0 exp(β V)` from a reference γ_0 that can be drawn from to the
+//! A [`LadderTarget`] is a path `γ_β ∝ γ_0 exp(β V)` from a reference γ_0 that can be drawn from to the
 //! law γ_1 that is asked for. The engine knows nothing else of it. [`temper`] runs independent
 //! replicates in rounds of doubling length, respaces their ladders to equal rejection after each,
 //! and ends when two estimates in opposite directions, the rounds and the replicates agree.
@@ -11,17 +11,17 @@
 //! Results are the same bits for any number of threads.
 
 pub mod annealing;
+mod barrier;
 mod bridge;
 mod engine;
 mod ladder;
 mod outcome;
-mod replicate;
+mod pilot;
+mod schedule;
 mod target;
 
-pub use engine::{
-    Annealed, Course, Draws, Options, Walks, anneal, ladder, ladder_part, schedule, temper,
-    temper_and_draw, temper_and_weigh,
-};
+pub use engine::{LadderPart, TemperingRun, anneal, annealing_schedule, temper};
+pub use ladder::{EnergiesByRung, Keep, RoundResult, WeightedEnergy};
 pub use outcome::{Outcome, Round};
-pub use replicate::{Found, Weighted};
-pub use target::{Chains, Target};
+pub use schedule::{RoundPlan, RoundSchedule};
+pub use target::{LadderChains, LadderTarget, PortableTarget};

@@ -1,6 +1,6 @@
 //! Estimates of the rounds, how far they can be trusted, and whether another round is needed.
 
-use super::replicate::Found;
+use super::ladder::RoundResult;
 use crate::estimate::Estimate;
 
 /// Barrier below which the reference is as good as the target.
@@ -43,7 +43,7 @@ impl Round {
     }
 }
 
-/// Findings of all rounds.
+/// All rounds of tempering, and what they come to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// Rounds, each twice as long as the one before.
@@ -57,16 +57,13 @@ pub struct Outcome {
     pub converged: bool,
     /// Whether the observer ended the work.
     pub stopped: bool,
-    /// Part of the error that another path leaves open, which did not settle: how far above the value that
-    /// path may be, or half its distance where it is clearly below.
-    pub left_open: f64,
 }
 
 impl Outcome {
     /// Adds a round.
-    pub(super) fn add(&mut self, found: &[Found], n_scans: usize) {
+    pub(super) fn add(&mut self, found: &[RoundResult], n_scans: usize) {
         let n = found.len() as f64;
-        let mean = |of: &dyn Fn(&Found) -> f64| found.iter().map(of).sum::<f64>() / n;
+        let mean = |of: &dyn Fn(&RoundResult) -> f64| found.iter().map(of).sum::<f64>() / n;
         self.rounds.push(Round {
             n_scans,
             ln_values: found.iter().map(|found| found.steps.bridge).collect(),
@@ -86,9 +83,8 @@ impl Outcome {
     }
 
     /// Standard error of [`ln_value`](Outcome::ln_value), of these parts: the spread of the
-    /// replicates, what half the distance of the two sides is beyond it, how much more than by chance
-    /// the value has moved since rounds of half and of a quarter of the effort, and the
-    /// [left_open](Outcome::left_open).
+    /// replicates, what half the distance of the two sides is beyond it, and how much more than by
+    /// chance the value has moved since rounds of half and of a quarter of the effort.
     ///
     /// Estimates approach their limit from one side while the chains still forget their start. A
     /// distance that halves with each round leaves as much as the last round took away, and a third
@@ -110,7 +106,7 @@ impl Outcome {
         };
         let [forward, backward] = last.sides;
         let apart = (0.25 * (forward - backward).powi(2) - variance).max(0.0);
-        (variance + drift + apart + self.left_open.powi(2)).sqrt()
+        (variance + drift + apart).sqrt()
     }
 
     /// Variance of the last round's mean: that of its replicates, or that of the last [`POOLED`] rounds
@@ -140,7 +136,7 @@ impl Outcome {
 
     /// Whether as many chains as there are replicates have come from the reference to the target and
     /// back, or nothing lies between the two: replicates that agree may all have missed the same modes.
-    pub fn has_come_round(&self) -> bool {
+    pub fn has_round_trips(&self) -> bool {
         let barrier = self.rounds.last().map_or(f64::NAN, |round| round.barrier);
         self.n_trips() >= self.n_replicates() as u64 || barrier < NO_BARRIER
     }

@@ -8,12 +8,12 @@ use crate::error::Result;
 use crate::rng::{LANES, Lanes, Rng};
 
 /// A path from a reference distribution to a law.
-pub trait Target: Sync {
+pub trait LadderTarget: Sync {
     /// Tables of a sweep at one inverse temperature, made once for all chains.
     type Level: Send + Sync;
 
     /// Chains in lockstep.
-    type Chains<'a>: Chains<Level = Self::Level>
+    type Chains<'a>: LadderChains<Level = Self::Level>
     where
         Self: 'a;
 
@@ -32,32 +32,22 @@ pub trait Target: Sync {
         observer: &impl Observer,
     ) -> Result<Self::Chains<'_>>;
 
-    /// Chains as they were when they were saved.
-    ///
-    /// # Errors
-    /// [`Error::Saved`](crate::Error::Saved) for chains of another target;
-    /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
-    fn restore(&self, saved: <Self::Chains<'_> as Chains>::Saved) -> Result<Self::Chains<'_>>;
-
     /// Whether ladders start from chains that have been swept at the target for long. Sixteen chains climb
     /// there in a fraction of the time that all chains of a ladder take, and chains forget it faster on
     /// their way down than they climb.
-    fn settles(&self) -> bool;
+    fn starts_at_target(&self) -> bool;
 
     /// Cost of one sweep of the chains in lockstep, in draws of one number.
     fn sweep_cost(&self) -> f64;
 }
 
 /// [`LANES`] chains in lockstep.
-pub trait Chains: Send {
-    /// Level of the [`Target`].
+pub trait LadderChains: Send {
+    /// Level of the [`LadderTarget`].
     type Level: Send + Sync;
 
     /// State of one chain, to be looked at when tempering has ended.
     type State: Send;
-
-    /// States of all chains and of their generators, to go on from after a sweep.
-    type Saved: Serialize + DeserializeOwned;
 
     /// Moves every chain by a kernel that leaves γ_β unchanged, at a level for every lane. At β = 0
     /// the chain is drawn afresh.
@@ -74,7 +64,20 @@ pub trait Chains: Send {
 
     /// The present state of the chain in a lane.
     fn state(&self, lane: usize) -> Self::State;
+}
 
-    /// Present states of all chains.
-    fn save(&self) -> Self::Saved;
+/// A target whose chains travel between processes.
+pub trait PortableTarget: LadderTarget {
+    /// States of all chains in lockstep and of their generators, after a sweep.
+    type Saved: Serialize + DeserializeOwned;
+
+    /// States of the chains.
+    fn save(&self, chains: &Self::Chains<'_>) -> Self::Saved;
+
+    /// Chains as they were when they were saved.
+    ///
+    /// # Errors
+    /// [`Error::Saved`](crate::Error::Saved) for chains of another target;
+    /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
+    fn restore(&self, saved: Self::Saved) -> Result<Self::Chains<'_>>;
 }

@@ -338,7 +338,7 @@ fn annealing_from_both_sides_meets() {
 
 fn filter(n_particles: usize) -> Filter {
     let (resampling, order) = (Resampling::Systematic, TokenOrder::Random);
-    Filter { n_particles, threshold: 0.5, resampling, order }
+    Filter { n_particles, threshold: 0.5, resampling, order, n_sweeps: 0 }
 }
 
 /// One allocation alone: a sampler that is right has no variance, however small the pseudo-counts.

@@ -70,6 +70,7 @@ const FILTER: Filter = Filter {
     threshold: 0.5,
     resampling: Resampling::Systematic,
     order: TokenOrder::Random,
+    n_sweeps: 0,
 };
 
 #[test]

@@ -6,7 +6,6 @@ from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells
 from polyabayes.allocation.model import AllocationModel
-from polyabayes.allocation.particle_mcmc import ParticleChain, particle_mcmc
 from polyabayes.allocation.posterior import ModelPosterior, posterior_over_models
 
 __all__ = [
@@ -16,9 +15,7 @@ __all__ = [
     "Evidence",
     "MissingCells",
     "ModelPosterior",
-    "ParticleChain",
     "PosteriorDraws",
     "n_effective_parameters",
-    "particle_mcmc",
     "posterior_over_models",
 ]

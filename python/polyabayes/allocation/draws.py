@@ -340,7 +340,7 @@ def draw_posterior(
         raise interruption
     estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"
     if found.estimate is not None:
-        estimate, method = Estimate.of(found.estimate).with_rounds(found.tempering), "tempered"
+        estimate, method = Estimate.of(found.estimate, tempering=found.tempering), "tempered"
         if interruption is None:
             estimate = held_by_bound(layout.core, estimate, run)
             interruption = estimate.interruption

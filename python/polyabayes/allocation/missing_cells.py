@@ -19,7 +19,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete
-from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
+from polyabayes.allocation.options import MAX_ITER, METHODS, RESTARTS, TOL, Options, Run
 from polyabayes.data.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
@@ -195,7 +195,7 @@ class _Found(NamedTuple):
 
     @classmethod
     def of(cls, found: _core.AllocationCompletion) -> _Found:
-        estimate = Estimate.of(found.evidence).with_rounds(found.tempering)
+        estimate = Estimate.of(found.evidence, tempering=found.tempering)
         arrays = cls(estimate, *(getattr(found, x) for x in cls._fields[1:]))
         if found.evidence.n_replicates == 1:
             unknown = np.full_like(found.ln_joint_errors, np.nan)
@@ -206,10 +206,8 @@ class _Found(NamedTuple):
 def _sampled(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
-    n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
-    is_tempered = options.method == "tempered"
-    total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
-    with progress_bar(run.progress and show, total, unit) as update:
+    unit = "round" if options.method == "tempered" else "replicate"
+    with progress_bar(run.progress and options.method != "exact", None, unit) as update:
         used, found = core.complete(
             options,
             max_total=max_total,
@@ -264,6 +262,12 @@ def find_missing(
     is_bound = options.method == "vb"
     _check_method(options.method)
     options = options.checked(tensor.n_cells)
+    if options.n_sweeps is not None:
+        raise InvalidArgumentError(
+            f"{argument('n_sweeps')} needs all cells observed: particles that draw missing tokens "
+            "are not moved",
+            argument="n_sweeps",
+        )
     if max_total is not None:
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))

@@ -242,7 +242,6 @@ class AllocationModel:
         random_state: RandomState = None,
         n_jobs: int | None = None,
         executor: Executor | None = None,
-        checkpoint: Any = None,
         progress: bool = False,
         **options: Any,
     ) -> Evidence:
@@ -256,16 +255,17 @@ class AllocationModel:
             ===================  ====================================================  =========
             method               what it does                                          cost
             ===================  ====================================================  =========
-            ``"auto"``           exact where quick, else ``"smc"`` or ``"tempered"``,  1.3 times
-                                 as a short pilot of smc tells                         theirs
+            ``"auto"``           exact where quick, else ``"smc"`` where its           1.3 times
+                                 replicates and sizes agree, else ``"tempered"``       theirs
             ``"exact"``          enumeration, allocations with equal margins merged    grows
                                                                                        fast
-            ``"smc"``            particle filter over tokens, P particles; unbiased    P T S
-                                 (the paper's algorithms 1 to 3); for tens of tokens,
-                                 or few cells of large counts
-            ``"smc-lookahead"``  the same along the counts that a Gibbs run expects    P T S
-                                 of the tokens to come; unbiased; all hidden nodes
-                                 must be summed out together
+            ``"smc"``            particle filter over tokens, P particles, which are   P M T S
+                                 moved by M Gibbs sweeps while the number of tokens
+                                 grows e-fold; unbiased; without moves the paper's
+                                 algorithms 1 to 3
+            ``"smc-lookahead"``  particles without moves along the counts that a       P T S
+                                 Gibbs run expects of the tokens to come; unbiased;
+                                 all hidden nodes must be summed out together
             ``"tempered"``       non-reversible parallel tempering of P collapsed      P N T S
                                  Gibbs chains, in rounds of doubling length up to N
                                  sweeps, until both directions, the rounds and the
@@ -291,9 +291,11 @@ class AllocationModel:
             N, the sweeps of the longest round of ``"tempered"``: by default at least 512, and as
             many as some 4 x 10^10 weights of states take.
         n_particles : int, optional
-            P, the particles of the filters: 1000; rounded up to a multiple of 16.
+            P, the particles of a replicate of a filter: 256, or 1000 without moves; rounded up to a
+            multiple of 16. Replicates of a quarter of them come first, to confirm the value or not.
         n_replicates : int, optional
-            Independent replicates, 4; their mean is the estimate, their spread its error.
+            Independent replicates, 16 of a filter and 4 of ``"tempered"``; their mean is the
+            estimate, their spread its error.
         budget : float, optional
             Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, some ten seconds, and
             10^7 for ``"auto"``. Every joint state of a token in an allocation takes as many as it
@@ -310,13 +312,6 @@ class AllocationModel:
         executor : concurrent.futures.Executor, optional
             Where the replicates of a sampler run, so that as many workers as there are replicates
             are of use; it is not shut down. By default here.
-        checkpoint : path-like, optional
-            Folder that keeps the replicates of a sampler: the same call goes on after a kill, in
-            any process, to the bits of a run that was not interrupted, and ``"tempered"`` also to a
-            smaller `target_std_error` or a larger `n_samples`. Filters are kept when a replicate is
-            done, tempering by some ten seconds of its work. That takes, here in memory too, a byte
-            for each token in each chain and clique of hidden nodes, two where these have more than
-            128 joint states, and eight for each sweep of a chain in the round that is under way.
         progress : bool, default=False
             Show a progress bar (needs tqdm).
         **options
@@ -324,8 +319,9 @@ class AllocationModel:
             "stratified", "residual" or "multinomial"), `resample_below`, the effective share of
             the particles below which they are resampled (0.5; 0 never, 1 always), and `order` of
             the tokens ("random", "sorted": cell after cell, or the numbers of the tensor's cells
-            in another order), which has no bias, but a large effect on the error. Of
-            ``"vb"``: `max_iter` (no limit), `tol` (1e-9) and `n_restarts` (10).
+            in another order), which has no bias, but a large effect on the error. Of ``"smc"``:
+            `n_sweeps`, M (32; 0 for SIS-R, the paper's algorithm 3). Of ``"vb"``: `max_iter`
+            (no limit), `tol` (1e-9) and `n_restarts` (10).
 
         Returns
         -------
@@ -340,16 +336,13 @@ class AllocationModel:
         Interrupted
             On Ctrl-C after the first round of ``"tempered"``: `partial` is the evidence so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an argument is bad, or model and data do not fit; if `checkpoint` is of other work;
-            if `executor` or `checkpoint` meets missing cells, or a method that draws nothing;
-            before any work.
+            If an argument is bad, or model and data do not fit; if `executor` meets missing cells,
+            or a method that draws nothing; before any work.
         WorkerError
             If a worker of the executor died.
 
         Warns
         -----
-        CheckpointWarning
-            If `checkpoint` cannot be written: the work goes on.
         UnreliableErrorWarning
             If the error is not to be trusted.
 
@@ -357,6 +350,9 @@ class AllocationModel:
         ----------
         A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
         allocation model. arXiv:1903.04478.
+
+        W. R. Gilks and C. Berzuini (2001). Following a moving target: Monte Carlo inference for
+        dynamic Bayesian models. JRSS B 63(1).
 
         .. [1] S. Syed, A. Bouchard-Côté, G. Deligiannidis, A. Doucet (2022). Non-reversible
            parallel tempering: a scalable highly parallel MCMC scheme. JRSS B 84.
@@ -372,13 +368,12 @@ class AllocationModel:
         >>> found.converged, found.round_trips > 10
         (True, True)
 
-        Two replicates at a time, on threads here; after a kill the same call goes on.
+        Two replicates at a time, on threads here.
 
         >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from tempfile import TemporaryDirectory
-        >>> with ThreadPoolExecutor(2) as executor, TemporaryDirectory() as folder:
+        >>> with ThreadPoolExecutor(2) as executor:
         ...     same = AllocationModel.nmf(2).log_evidence(
-        ...         counts, "tempered", random_state=0, executor=executor, checkpoint=folder
+        ...         counts, "tempered", random_state=0, executor=executor
         ...     )
         >>> same.value == found.value
         True
@@ -396,10 +391,10 @@ class AllocationModel:
         )
         layout, missing = lay_out_observed(self, data, observed, elimination_order, method)
         if len(missing):
-            if executor is not None or checkpoint is not None:
+            if executor is not None:
                 raise InvalidArgumentError(
-                    f"{argument('executor')} and {argument('checkpoint')} need all cells observed, "
-                    f"and {len(missing):,} are missing"
+                    f"{argument('executor')} needs all cells observed, and {len(missing):,} are "
+                    "missing"
                 )
             if given_total:
                 raise InvalidArgumentError(
@@ -425,7 +420,6 @@ class AllocationModel:
             n_jobs=n_jobs,
             progress=progress,
             executor=executor,
-            checkpoint=checkpoint,
         )
 
     def predict_missing(

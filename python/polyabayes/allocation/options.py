@@ -12,11 +12,10 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = ["MAX_ITER", "METHODS", "REPLICATES", "RESTARTS", "SWEEPS", "TOL", "Options"]
+__all__ = ["MAX_ITER", "METHODS", "RESTARTS", "SWEEPS", "TOL", "Options"]
 
-# Defaults: replicates of a sampler; sweeps of a Gibbs sampler; random starts of an ascent, its
-# iterations, which have no limit, and the relative gain at which it has converged.
-REPLICATES = 4
+# Defaults: sweeps of a Gibbs sampler; random starts of an ascent, its iterations, which have no
+# limit, and the relative gain at which it has converged.
 SWEEPS = 1000
 RESTARTS = 10
 MAX_ITER = sys.maxsize
@@ -38,9 +37,9 @@ class Method(NamedTuple):
 _FILTERING = ("n_particles", "n_replicates", "resampling", "resample_below", "order")
 
 METHODS = {
-    "auto": Method(("n_samples", *_FILTERING, "budget", "target_std_error")),
+    "auto": Method(("n_samples", *_FILTERING, "n_sweeps", "budget", "target_std_error")),
     "exact": Method(("budget",)),
-    "smc": Method(_FILTERING),
+    "smc": Method((*_FILTERING, "n_sweeps")),
     "smc-lookahead": Method(_FILTERING),
     "tempered": Method(("n_samples", "n_replicates", "target_std_error"), is_unbiased=False),
     "vb": Method(("max_iter", "tol", "n_restarts"), is_lower_bound=True, is_unbiased=False),
@@ -85,6 +84,7 @@ class Options:
     resampling: str = "systematic"
     resample_below: float = 0.5
     order: str | Sequence[int] = "random"
+    n_sweeps: int | None = None
     target_std_error: float | None = None
 
     @classmethod
@@ -156,6 +156,8 @@ class Options:
                 checks.whole_number(name, getattr(self, name), 1, _LARGEST)
         if self.burn_in is not None:
             checks.whole_number("burn_in", self.burn_in, 0, _LARGEST)
+        if self.n_sweeps is not None:
+            checks.whole_number("n_sweeps", self.n_sweeps, 0, _LARGEST)
         for name in ("budget", "tol", "target_std_error"):
             if getattr(self, name) is not None:
                 checks.positive_number(name, getattr(self, name))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special, stats
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
+from polyabayes._support.state_folder import StateFolder, fingerprint_of
 from polyabayes._support.tables import Column, text_table
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation.evidence import Evidence
 from polyabayes.allocation.model import AllocationModel
+from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     Interrupted,
@@ -291,7 +292,7 @@ def posterior_over_models(
     random_state : None, int, RandomState, Generator or SeedSequence
         Every model has a seed of its own, drawn in their order.
     checkpoint : path-like, optional
-        Folder with one checkpoint a model, as of :meth:`AllocationModel.log_evidence`.
+        Folder that keeps the evidence of each model: the same call goes on from there.
     **options
         Further options of :meth:`AllocationModel.log_evidence`.
 
@@ -327,14 +328,14 @@ def posterior_over_models(
     if checks.choice("method", method, tuple(METHODS)) and METHODS[method].is_lower_bound:
         raise InvalidArgumentError(f"method {method!r} gives a bound; {_NO_ODDS}")
     weights = _checked_prior(prior, [str(name) for name in models])
-    seeds = np.random.SeedSequence(draw_seed(random_state)).spawn(len(models))
+    seed = draw_seed(random_state)
+    comparison = _Comparison(data, {"method": method, **options}, seed, checkpoint)
+    comparison.claim(models)
+    seeds = np.random.SeedSequence(seed).spawn(len(models))
     evidences: dict[str, Evidence] = {}
     for number, (name, model) in enumerate(models.items()):
-        if checkpoint is not None:
-            options["checkpoint"] = checked_path(checkpoint, "checkpoint") / f"model-{number}"
         try:
-            with quiet(UnreliableErrorWarning):
-                evidence = model.log_evidence(data, method, random_state=seeds[number], **options)
+            evidence = comparison.evidence(number, model, seeds[number])
         except KeyboardInterrupt:
             partial = _best_first(evidences, weights) if evidences else None
             message = f"{len(evidences)} of {len(models)} models are done"
@@ -343,6 +344,56 @@ def posterior_over_models(
         if evidence.doubt:
             warn(f"{name}: {evidence.doubt}", UnreliableErrorWarning)
     return _best_first(evidences, weights)
+
+
+# Options that change no value.
+_OF_THE_RUN = ("executor", "n_jobs", "progress")
+
+
+class _Comparison:
+    """The evidences of one call, from a folder as far as they are there."""
+
+    def __init__(self, data: Any, options: dict[str, Any], seed: int, checkpoint: Any) -> None:
+        self._data, self._options = data, options
+        self._folder = None if checkpoint is None else StateFolder(checkpoint, "the comparison")
+        self._seed = seed
+
+    def claim(self, models: Mapping[str, AllocationModel]) -> None:
+        """Give the folder to these models and these data; refuse that of others."""
+        if self._folder is None:
+            return
+        given = {n: v for n, v in self._options.items() if n not in _OF_THE_RUN}
+        order, observed = given.get("elimination_order"), given.pop("observed", None)
+        layout, missing = lay_out_observed(next(iter(models.values())), self._data, observed, order)
+        tensor = layout.tensor
+        identity = {
+            "data": fingerprint_of(tensor.shape, tensor.coordinates, tensor.counts, missing),
+            "models": [
+                [
+                    name,
+                    repr(model),
+                    repr((model.concentration, model.rate, model.prior, model.tied)),
+                ]
+                for name, model in models.items()
+            ],
+            "options": {name: repr(value) for name, value in given.items()},
+            "random_state": self._seed,
+        }
+        self._folder.claim("comparison.safetensors", "comparison", identity)
+
+    def evidence(
+        self, number: int, model: AllocationModel, seed: np.random.SeedSequence
+    ) -> Evidence:
+        """One evidence, without its warning."""
+        file = f"model-{number}.safetensors"
+        kept = None if self._folder is None else self._folder.read(file)
+        if kept is not None:
+            return Evidence.from_plain(kept[0]["evidence"])
+        with quiet(UnreliableErrorWarning):
+            found = model.log_evidence(self._data, random_state=seed, **self._options)
+        if self._folder is not None:
+            self._folder.keep(file, {"evidence": asdict(found)}, {}, f"the evidence of {file}")
+        return found
 
 
 def _best_first(evidences: dict[str, Evidence], weights: Mapping[str, float]) -> ModelPosterior:

@@ -3,5 +3,5 @@
 pub(crate) mod missing;
 pub(crate) mod model;
 mod options;
-pub(crate) mod parts;
 pub(crate) mod results;
+pub(crate) mod run;

@@ -2,8 +2,8 @@
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::allocation::{
-    Allocations, Limits, Network, Prior, Problem, Sweeps, allocations, ascend, best_particle,
-    evidence, gibbs, posterior, sandwich,
+    Allocations, Evidence, Limits, Network, Prior, Problem, Sampler, Settings, Sweeps, allocations,
+    ascend, best_particle, bidirectional_bounds, evidence, gibbs, posterior,
 };
 use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
@@ -17,8 +17,14 @@ use crate::detach;
 /// ln of probabilities, multiplicities and numbers of parameters.
 type Groups = (Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<i64>>);
 
-/// Method, estimate, rounds of tempering, and an exception that cut them short.
-type Found = (&'static str, AllocationEstimate, Option<AllocationTempering>, Option<Py<PyAny>>);
+/// Method, estimate, whether it converged, and the rounds of tempering.
+pub(super) type Found = (&'static str, AllocationEstimate, bool, Option<AllocationTempering>);
+
+/// An evidence as Python gets it.
+pub(super) fn found(evidence: Evidence) -> Found {
+    let Evidence { estimate, method, converged, tempering } = evidence;
+    (method_name(method), estimate.into(), converged, tempering.map(AllocationTempering::new))
+}
 
 /// A network laid out for a tensor of counts, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
@@ -104,8 +110,7 @@ impl Allocation {
         self.problem.ln_total(rate)
     }
 
-    /// ln Pr(X | T), the name of the method that found it, the rounds of tempering, and the exception
-    /// that cut them short.
+    /// ln Pr(X | T), and the exception that cut the work short.
     #[pyo3(signature = (options, *, seed, n_jobs, progress = None))]
     fn evidence(
         &self,
@@ -114,14 +119,13 @@ impl Allocation {
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Found> {
+    ) -> PyResult<(Found, Option<Py<PyAny>>)> {
         let settings = options.to_core()?;
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             evidence(&self.problem, &settings, seed, watch)
         })?;
-        let (found, interruption) = outcome.into_parts(py);
-        let tempering = found.tempering.map(AllocationTempering::new);
-        Ok((method_name(found.method), found.estimate.into(), tempering, interruption))
+        let (evidence, interruption) = outcome.into_parts(py);
+        Ok((found(evidence), interruption))
     }
 
     /// ln Pr(S | T), multiplicity and number of parameters of all groups of equal allocations.
@@ -167,7 +171,8 @@ impl Allocation {
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationDecomposition> {
-        let (filter, order) = (options.to_core()?.filter(), self.elimination.as_deref());
+        let settings = Settings { n_sweeps: Some(0), ..options.to_core()? };
+        let (filter, order) = (settings.filter(Sampler::Smc), self.elimination.as_deref());
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
@@ -221,7 +226,7 @@ impl Allocation {
     #[pyo3(signature = (total, *, n_chains, n_temperatures, n_replicates, seed, n_jobs,
                         progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
-    fn sandwich(
+    fn bidirectional_bounds(
         &self,
         py: Python<'_>,
         total: u64,
@@ -234,9 +239,9 @@ impl Allocation {
     ) -> PyResult<(AllocationEstimate, AllocationEstimate)> {
         let (network, size) = (&self.network, (n_chains, n_temperatures, n_replicates));
         let outcome = detach::run(py, n_jobs, progress, |watch| {
-            sandwich(network, total, size.0, size.1, size.2, seed, watch)
+            bidirectional_bounds(network, total, size.0, size.1, size.2, seed, watch)
         })?;
-        let found = outcome.uninterrupted()?;
-        Ok((found.lower.into(), found.upper.into()))
+        let bounds = outcome.uninterrupted()?;
+        Ok((bounds.lower.into(), bounds.upper.into()))
     }
 }

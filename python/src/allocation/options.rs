@@ -34,7 +34,7 @@ pub(super) fn ascent(method: &str) -> PyResult<Ascent> {
 /// Options of the evidence, `None` where they are left to the method: read from an object with these
 /// attributes.
 #[derive(FromPyObject)]
-pub(super) struct EvidenceOptions {
+pub(crate) struct EvidenceOptions {
     method: String,
     n_particles: Option<usize>,
     n_samples: Option<usize>,
@@ -42,12 +42,13 @@ pub(super) struct EvidenceOptions {
     resampling: String,
     resample_below: f64,
     order: Order,
+    n_sweeps: Option<usize>,
     budget: Option<f64>,
     target_std_error: Option<f64>,
 }
 
 impl EvidenceOptions {
-    pub(super) fn to_core(&self) -> PyResult<Settings> {
+    pub(crate) fn to_core(&self) -> PyResult<Settings> {
         let found = METHODS.iter().find(|(name, _)| *name == self.method);
         let Some(&(_, method)) = found else {
             return Err(PyValueError::new_err(format!("method {:?}", self.method)));
@@ -73,6 +74,7 @@ impl EvidenceOptions {
             resample_below: self.resample_below,
             resampling,
             order,
+            n_sweeps: self.n_sweeps,
             budget: self.budget,
             target_std_error: self.target_std_error,
         })

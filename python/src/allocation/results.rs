@@ -73,11 +73,6 @@ impl AllocationTempering {
     }
 
     #[getter]
-    fn left_open(&self) -> f64 {
-        self.outcome.left_open
-    }
-
-    #[getter]
     fn converged(&self) -> bool {
         self.outcome.converged
     }

@@ -1,20 +1,23 @@
 //! Evidence of a tensor under a network, all tables and allocations summed out.
 
-mod auto;
-mod parts;
-mod samplers;
+mod filters;
+mod run;
 mod settings;
+mod task;
 
-use auto::Decision;
-pub use parts::Parts;
-pub(super) use samplers::{Kept, tempered};
+pub use run::EvidenceRun;
+pub(super) use settings::round_plan;
 pub use settings::{Method, Sampler, Settings};
+pub use task::{Task, TaskResult};
 
-use super::exact::enumeration;
+use rayon::prelude::*;
+
+use super::memory::Load;
 use super::model::problem::Problem;
 use crate::control::Observer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::Estimate;
+use crate::rng::LANES;
 use crate::temper::Outcome;
 
 /// ln Pr(X | T), the probability of a tensor given its total, and the method that found it.
@@ -25,88 +28,67 @@ pub struct Evidence {
     /// [`Method::Exact`] where nothing is hidden, or hidden nodes have one value each, whatever was
     /// asked for; never [`Method::Auto`].
     pub method: Method,
+    /// Whether replicates and sizes agree: a filter with one of a quarter of its particles, rounds of
+    /// tempering with each other.
+    pub converged: bool,
     /// Rounds of tempering.
     pub tempering: Option<Outcome>,
 }
 
 impl Evidence {
     fn exact(ln_value: f64) -> Self {
-        Evidence { estimate: Estimate::exact(ln_value), method: Method::Exact, tempering: None }
+        let estimate = Estimate::exact(ln_value);
+        Evidence { estimate, method: Method::Exact, converged: true, tempering: None }
+    }
+
+    /// The rounds of tempering so far.
+    fn tempered(outcome: Outcome) -> Self {
+        Evidence {
+            estimate: outcome.estimate(),
+            method: Method::Sample(Sampler::Tempered),
+            converged: outcome.converged,
+            tempering: Some(outcome),
+        }
+    }
+
+    /// The evidence times exp of a constant.
+    fn scaled(self, constant: f64) -> Self {
+        Evidence {
+            estimate: self.estimate.scaled(constant),
+            tempering: self.tempering.map(|outcome| outcome.raised(constant)),
+            ..self
+        }
     }
 }
 
-/// Evidence that is known already, or the sampler that is to find it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Choice {
-    /// It is known.
-    Known(Evidence),
-    /// Replicates of a sampler.
-    Sample(Sampler),
-}
-
-/// Evidence of a tensor given its total.
+/// Evidence of a tensor given its total, by tasks on the threads of this process.
 ///
 /// # Errors
-/// [`Error::Range`](crate::Error::Range); those of the method: a budget passed, more than memory
-/// holds, a stop.
+/// [`Error::Range`]; those of the method: a budget passed, more than memory holds, a stop. A stop after
+/// the first round of tempering keeps the rounds that are done.
 pub fn evidence(
     problem: &Problem,
     settings: &Settings,
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Evidence> {
-    match choose(problem, settings, seed, observer)? {
-        Choice::Known(evidence) => Ok(evidence),
-        Choice::Sample(sampler) => {
-            let found = samplers::ln_sum(problem, sampler, settings, seed, observer)?;
-            Ok(given_visible(problem, sampler, found))
+    let mut run = EvidenceRun::new(problem, settings, observer)?;
+    loop {
+        let tasks = run.tasks();
+        if tasks.is_empty() {
+            return Ok(run.evidence());
+        }
+        let done = |task: &Task| task.run(problem, settings, seed, observer);
+        match tasks.par_iter().map(done).collect::<Result<Vec<_>>>() {
+            Ok(results) => observer.advance(run.add(problem, results)?),
+            Err(Error::Stopped) if run.stop() => return Ok(run.evidence()),
+            Err(error) => return Err(error),
         }
     }
 }
 
-/// The sampler of a method, if it takes one; the evidence where it is exact.
-///
-/// # Errors
-/// As of [`evidence()`].
-pub fn choose(
-    problem: &Problem,
-    settings: &Settings,
-    seed: u64,
-    observer: &impl Observer,
-) -> Result<Choice> {
-    let constant = constant(problem);
-    if problem.n_tokens() == 0 {
-        return Ok(Choice::Known(Evidence::exact(constant)));
-    }
-    if let Some(ln_sum) = problem.ln_only_allocation() {
-        return Ok(Choice::Known(Evidence::exact(ln_sum + constant)));
-    }
-    problem.check_range()?;
-    let decision = match settings.method {
-        Method::Auto => auto::decide(problem, settings, seed, observer)?,
-        Method::Exact => {
-            Decision::Exact(enumeration::ln_sum(problem, settings.exact_budget(), observer)?)
-        }
-        Method::Sample(sampler) => Decision::Sample(sampler),
-    };
-    Ok(match decision {
-        Decision::Exact(ln_sum) => Choice::Known(Evidence::exact(ln_sum + constant)),
-        Decision::Sample(sampler) => Choice::Sample(sampler),
-    })
-}
-
-/// ln of the factor of the evidence beside the sum over allocations.
-fn constant(problem: &Problem) -> f64 {
-    problem.ln_visible + problem.ln_arrangements
-}
-
-/// The evidence by a sampler that has found the sum over allocations.
-fn given_visible(
-    problem: &Problem,
-    sampler: Sampler,
-    (estimate, tempering): (Estimate, Option<Outcome>),
-) -> Evidence {
-    let constant = constant(problem);
-    let tempering = tempering.map(|outcome| outcome.raised(constant));
-    Evidence { estimate: estimate.scaled(constant), method: Method::Sample(sampler), tempering }
+/// All replicates of tempering: they are held at the same time, and the weights beside the counts.
+pub(super) fn tempered_load(problem: &Problem, n_replicates: usize) -> Load {
+    let load = problem.load();
+    Load { n_marginals: 3 * load.n_marginals, n_chains: LANES * n_replicates, ..load }
 }

@@ -1,7 +1,23 @@
 //! Methods by which allocations are summed out, and their options.
 
+use serde::{Deserialize, Serialize};
+
+use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::smc::{Filter, TokenOrder};
+use crate::allocation::tempering;
 use crate::math::Resampling;
+use crate::temper::RoundPlan;
+
+/// Particles of a replicate of a filter: with moves, and without.
+const PARTICLES: [usize; 2] = [256, 1000];
+
+/// Sweeps of smc while the number of tokens grows e-fold.
+const SWEEPS: usize = 32;
+
+/// Replicates of a filter: of four, one in ten agrees with three others that miss what it has not seen
+/// either. Each run of tempering is long, and its rounds tell as well.
+const FILTERS: usize = 16;
+const LADDERS: usize = 4;
 
 /// How the allocations are summed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +31,9 @@ pub enum Method {
 }
 
 /// Estimators that draw, and whose error comes from replicates. All but tempering are unbiased.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sampler {
-    /// Sequential importance sampling with resampling.
+    /// Sequential importance sampling with resampling, and Gibbs moves of the particles.
     Smc,
     /// Sequential importance sampling that looks ahead along what a Gibbs run expects of the
     /// remaining tokens.
@@ -34,11 +50,11 @@ pub enum Sampler {
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Particles of a filter in a replicate (1,000).
+    /// Particles of a filter in a replicate (256 with moves, 1,000 without).
     pub n_particles: Option<usize>,
     /// Scans of the longest round of tempering (by their cost).
     pub n_samples: Option<usize>,
-    /// Independent replicates of a sampler (4).
+    /// Independent replicates of a sampler (16 of a filter, 4 of tempering).
     pub n_replicates: Option<usize>,
     /// Effective share of a filter's particles below which they are resampled.
     pub resample_below: f64,
@@ -46,6 +62,8 @@ pub struct Settings {
     pub resampling: Resampling,
     /// Order in which a filter draws the tokens.
     pub order: TokenOrder,
+    /// Gibbs sweeps of smc while the number of tokens grows e-fold (32); 0 for SIS-R.
+    pub n_sweeps: Option<usize>,
     /// Multiply-adds that an exact sum may take (1e9; 1e7 where it is only tried).
     pub budget: Option<f64>,
     /// Standard error at which tempering ends (0.5 nats).
@@ -63,24 +81,36 @@ impl Settings {
             resample_below: 0.5,
             resampling: Resampling::Systematic,
             order: TokenOrder::Random,
+            n_sweeps: None,
             budget: None,
             target_std_error: None,
         }
     }
 
     /// The particle filter of these options.
-    pub fn filter(&self) -> Filter {
+    pub fn filter(&self, sampler: Sampler) -> Filter {
+        let n_sweeps = match sampler {
+            Sampler::Smc => self.n_sweeps.unwrap_or(SWEEPS),
+            _ => 0,
+        };
         Filter {
-            n_particles: self.n_particles.unwrap_or(1000),
+            n_particles: self.n_particles.unwrap_or(PARTICLES[usize::from(n_sweeps == 0)]),
             threshold: self.resample_below,
             resampling: self.resampling,
             order: self.order.clone(),
+            n_sweeps,
         }
     }
 
     /// Independent replicates of a sampler.
-    pub fn n_replicates(&self) -> usize {
-        self.n_replicates.unwrap_or(4)
+    pub fn n_replicates(&self, sampler: Sampler) -> usize {
+        let by_default = if sampler == Sampler::Tempered { LADDERS } else { FILTERS };
+        self.n_replicates.unwrap_or(by_default)
+    }
+
+    /// Whether tempering is taken where a filter does not pass.
+    pub(super) fn tempers(&self) -> bool {
+        self.method == Method::Auto && Sampler::Tempered.takes(self)
     }
 
     /// Standard error at which tempering ends.
@@ -101,7 +131,7 @@ impl Settings {
     /// Whether an option of a filter alone was chosen.
     pub(crate) fn chooses_filter(&self) -> bool {
         let Settings { resample_below, resampling, order, .. } = Settings::new(self.method);
-        let other = self.resampling != resampling || self.order != order;
+        let other = self.resampling != resampling || self.order != order || self.n_sweeps.is_some();
         other || self.resample_below.to_bits() != resample_below.to_bits()
     }
 }
@@ -115,5 +145,17 @@ impl Sampler {
             }
             Sampler::Tempered => !settings.chooses_filter() && settings.n_particles.is_none(),
         }
+    }
+}
+
+/// Rounds of tempering with these settings.
+pub(crate) fn round_plan(problem: &Problem, settings: &Settings) -> RoundPlan {
+    let n_replicates = settings.n_replicates(Sampler::Tempered);
+    RoundPlan {
+        n_replicates,
+        target_std_error: settings.target_std_error(),
+        min_scans: tempering::LEAST_SCANS,
+        max_scans: settings.n_samples,
+        max_chains: tempering::max_chains(problem, n_replicates),
     }
 }

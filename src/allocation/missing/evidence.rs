@@ -26,6 +26,7 @@ const PILOT: Filter = Filter {
     threshold: 0.5,
     resampling: Resampling::Systematic,
     order: TokenOrder::Random,
+    n_sweeps: 0,
 };
 
 impl Incomplete {
@@ -47,8 +48,15 @@ impl Incomplete {
         let smc = Method::Sample(Sampler::Smc);
         let exact = |budget| self.enumerate(max_total, budget, observer);
         let filter = || {
-            let n_replicates = settings.n_replicates();
-            self.filter(&settings.filter(), max_total, n_replicates, seed, observer)
+            let n_replicates = settings.n_replicates(Sampler::Smc);
+            let without_moves = Settings { n_sweeps: Some(0), ..settings.clone() };
+            self.filter(
+                &without_moves.filter(Sampler::Smc),
+                max_total,
+                n_replicates,
+                seed,
+                observer,
+            )
         };
         let tempered = Method::Sample(Sampler::Tempered);
         let temper = || self.temper(settings, max_total, seed, observer);

@@ -23,10 +23,10 @@ use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::ln_gamma_variate;
 use crate::rng::{LANES, Lanes, Rng};
-use crate::temper;
+use crate::temper::{LadderChains, LadderTarget};
 
 /// Standard deviations of the Metropolis steps, in ln of odds.
 const STEPS: [f64; 3] = [0.1, 0.5, 2.0];
@@ -130,13 +130,9 @@ impl State {
     }
 }
 
-/// Replicate, states and generator of chains.
-type Saved = (usize, Vec<State>, Rng);
-
 /// States in lockstep, a level for each.
 pub(super) struct Chains<'a> {
     release: &'a Release<'a>,
-    replicate: usize,
     starts: &'a [Vec<f64>],
     states: Vec<State>,
     sum_product: SumProduct<'a>,
@@ -161,7 +157,7 @@ struct Tokens {
     divide: bool,
 }
 
-impl temper::Target for Release<'_> {
+impl LadderTarget for Release<'_> {
     type Level = f64;
     type Chains<'b>
         = Chains<'b>
@@ -180,7 +176,6 @@ impl temper::Target for Release<'_> {
             Tokens { all: zeros(), observed: zeros(), missing: vec![0; n_missing], divide: false };
         Ok(Chains {
             release: self,
-            replicate,
             starts: &self.starts[replicate % self.starts.len()],
             states: vec![state; LANES],
             sum_product: SumProduct::new(problem),
@@ -192,21 +187,8 @@ impl temper::Target for Release<'_> {
         })
     }
 
-    fn restore(&self, (replicate, states, rng): Saved) -> Result<Chains<'_>> {
-        let mut chains = self.chains(replicate, &mut rng.clone(), &())?;
-        let problem = &self.tables.problem;
-        let fits = |state: &State| {
-            state.weights.len() == problem.n_rows() && state.cells.len() == problem.missing.len()
-        };
-        if states.len() != LANES || !states.iter().all(fits) {
-            return Err(Error::Saved);
-        }
-        (chains.states, chains.rng) = (states, rng);
-        Ok(chains)
-    }
-
     // Tables of few missing tokens are the start: those of very many are forgotten slowly.
-    fn settles(&self) -> bool {
+    fn starts_at_target(&self) -> bool {
         false
     }
 
@@ -217,11 +199,10 @@ impl temper::Target for Release<'_> {
     }
 }
 
-impl temper::Chains for Chains<'_> {
+impl LadderChains for Chains<'_> {
     type Level = f64;
     /// Probability of every missing cell.
     type State = Vec<f64>;
-    type Saved = Saved;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         let betas = betas.map(|beta| *beta);
@@ -252,10 +233,6 @@ impl temper::Chains for Chains<'_> {
 
     fn state(&self, lane: usize) -> Vec<f64> {
         self.states[lane].cells.clone()
-    }
-
-    fn save(&self) -> Saved {
-        (self.replicate, self.states.clone(), self.rng.clone())
     }
 }
 

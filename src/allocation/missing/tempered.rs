@@ -11,7 +11,7 @@ use super::incomplete::{Incomplete, joined};
 use super::piles::Law;
 use super::release::Release;
 use super::totals::{End, Sums};
-use crate::allocation::evidence::Settings;
+use crate::allocation::evidence::{Sampler, Settings};
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::posterior::{Posterior, posterior};
@@ -19,7 +19,9 @@ use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
-use crate::temper::{Options, Outcome, Target as _, Weighted, temper_and_weigh};
+use crate::temper::{
+    EnergiesByRung, Keep, LadderTarget as _, Outcome, RoundPlan, WeightedEnergy, temper,
+};
 
 /// Chains of a ladder of the second path, at most.
 const MAX_CHAINS: usize = 64;
@@ -61,7 +63,7 @@ impl Incomplete {
         let mut tables = self.tables()?;
         tables.problem = joined(tables.problem)?;
         let law = Law::new(&self.problem, &tables)?;
-        let n_replicates = settings.n_replicates();
+        let n_replicates = settings.n_replicates(Sampler::Tempered);
         let (n_rows, n_missing) = (tables.problem.n_rows(), tables.problem.missing.len());
         let draws = |[least, most]: [usize; 2], n: usize| (HELD / n.max(1)).clamp(least, most);
         let (n_starts, n_kept) = (draws(STARTS, n_rows), draws(KEPT, n_missing));
@@ -77,7 +79,7 @@ impl Incomplete {
         let starts = self.starts(&found, &tables.problem, n_replicates);
         let release = Release::new(&tables, &law, shape, self.rate, starts);
         let [least, most] = CHEAP_SCANS;
-        let options = Options {
+        let plan = RoundPlan {
             n_replicates,
             target_std_error: settings.target_std_error(),
             min_scans: ((CHEAP / release.sweep_cost()) as usize).clamp(least, most),
@@ -85,15 +87,15 @@ impl Incomplete {
             max_chains: MAX_CHAINS,
         };
         let key = Key::new(seed, Purpose::Parameters);
-        let (released, kept, weighted) =
-            temper_and_weigh(&release, &options, n_kept, N_WEIGHTED, key, observer)?;
+        let keep = Keep { n_draws: n_kept, n_energies: N_WEIGHTED };
+        let run = temper(&release, plan, keep, key, observer)?;
         observer.check_stop()?;
         let empty = found.tempering.as_ref().map(Outcome::estimate);
         let constant = problem.ln_total(self.rate);
         // One allocation is all there is where nothing was tempered.
         let ln_only = found.draws.first().map_or(0.0, |draw| draw.ln_law);
         let ln_empty = constant + empty.map_or(ln_only, |found| found.ln_value);
-        let released = released.raised(ln_empty);
+        let released = run.outcome.raised(ln_empty);
         let totals = Totals {
             shape,
             rate: self.rate,
@@ -101,7 +103,7 @@ impl Incomplete {
             ln_evidence: released.ln_value(),
         };
         let error = released.std_error().hypot(empty.map_or(0.0, |found| found.std_error));
-        let mut completion = self.summed(&totals, &kept, &weighted, observer)?;
+        let mut completion = self.summed(&totals, &run.draws, &run.energies, observer)?;
         for found in completion.ln_joint.iter_mut().chain([&mut completion.evidence]) {
             found.std_error = found.std_error.hypot(error);
         }
@@ -136,15 +138,17 @@ impl Incomplete {
         &self,
         totals: &Totals,
         kept: &[Vec<Vec<f64>>],
-        weighted: &[Vec<Vec<Weighted>>],
+        weighted: &[EnergiesByRung],
         observer: &impl Observer,
     ) -> Result<Completion> {
         let n_draws = kept.iter().map(Vec::len).sum();
-        let part_of = |draws: &[Vec<f64>], weighted: &[Vec<Weighted>], nth: usize, n: usize| {
-            let range = |len: usize| nth * len / n..(nth + 1) * len / n;
-            let weighted = weighted.iter().map(|of_rung| of_rung[range(of_rung.len())].to_vec());
-            totals.draws(&draws[range(draws.len())], weighted.collect())
-        };
+        let part_of =
+            |draws: &[Vec<f64>], weighted: &[Vec<WeightedEnergy>], nth: usize, n: usize| {
+                let range = |len: usize| nth * len / n..(nth + 1) * len / n;
+                let weighted =
+                    weighted.iter().map(|of_rung| of_rung[range(of_rung.len())].to_vec());
+                totals.draws(&draws[range(draws.len())], weighted.collect())
+            };
         let parts_of = |n: usize| -> Vec<Draws> {
             let replicates = kept.iter().zip(weighted);
             let parts = replicates
@@ -185,7 +189,7 @@ struct Draws {
     /// Share of every missing cell in the missing tokens.
     cells: Vec<f64>,
     /// Draws of the probability of all missing cells, from all rungs.
-    weighted: Vec<Vec<Weighted>>,
+    weighted: EnergiesByRung,
 }
 
 impl Draws {
@@ -196,7 +200,7 @@ impl Draws {
 }
 
 /// ln of the weight of a draw under the law with missing cells.
-fn ln_weight(draw: &Weighted) -> f64 {
+fn ln_weight(draw: &WeightedEnergy) -> f64 {
     draw.ln_weight + draw.value
 }
 
@@ -211,7 +215,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn draws(&self, of_cells: &[Vec<f64>], weighted: Vec<Vec<Weighted>>) -> Draws {
+    fn draws(&self, of_cells: &[Vec<f64>], weighted: EnergiesByRung) -> Draws {
         let mut sums = vec![0.0; of_cells.first().map_or(0, Vec::len)];
         for cells in of_cells {
             let share = cells.iter().sum::<f64>().min(1.0);
@@ -312,12 +316,9 @@ fn left(ln_law: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::evidence::{Method, Sampler};
+    use crate::allocation::evidence::Method;
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
-    use crate::error::Error;
-    use crate::rng::{LANES, Lanes};
-    use crate::temper::Chains as _;
 
     /// Sizes, parents and ties of the nodes.
     type Graph<'a> = (&'a [usize], &'a [&'a [usize]], &'a [Vec<usize>]);
@@ -364,33 +365,6 @@ mod tests {
                 assert!(gap < 4.0 * found.1, "{index}: {found:?} {exact:?}");
             }
         }
-    }
-
-    #[test]
-    fn chains_go_on_from_where_they_were_saved() {
-        let (network, data, missing) = cases().swap_remove(0);
-        let incomplete = Incomplete::new(&network, &data, &missing, 0.5, None).unwrap();
-        let mut tables = incomplete.tables().unwrap();
-        tables.problem = joined(tables.problem).unwrap();
-        let law = Law::new(&incomplete.problem, &tables).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
-        let settings = Settings::new(Method::Sample(Sampler::Tempered));
-        let found = posterior(&problem, &settings, 40, 1, &()).unwrap();
-        let starts = incomplete.starts(&found, &tables.problem, 4);
-        let release = Release::new(&tables, &law, 8.0, 0.5, starts);
-        let mut rng = Key::new(1, Purpose::Score).rng();
-        let mut chains = release.chains(2, &mut rng, &()).unwrap();
-        let betas: Lanes = std::array::from_fn(|lane| lane as f64 / (LANES - 1) as f64);
-        chains.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
-        let mut others = release.restore(chains.save()).unwrap();
-        for _ in 0..3 {
-            chains.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
-            others.sweep(&std::array::from_fn(|lane| &betas[lane]), &()).unwrap();
-            assert_eq!(chains.values().map(f64::to_bits), others.values().map(f64::to_bits));
-        }
-        let (replicate, mut states, rng) = chains.save();
-        states.pop();
-        assert!(matches!(release.restore((replicate, states, rng)), Err(Error::Saved)));
     }
 
     #[test]

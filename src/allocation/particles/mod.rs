@@ -2,6 +2,7 @@
 
 pub(crate) mod lanes;
 pub(crate) mod lookahead;
+mod moves;
 pub(crate) mod openings;
 pub(crate) mod responsibilities;
 pub(crate) mod smc;

@@ -6,6 +6,7 @@ use rand::Rng;
 use rand::seq::SliceRandom as _;
 
 use super::lanes::{Group, Particles, Place};
+use super::moves::Allocated;
 use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -36,6 +37,9 @@ pub struct Filter {
     pub resampling: Resampling,
     /// Order of the tokens.
     pub order: TokenOrder,
+    /// Collapsed Gibbs sweeps over the tokens so far while their number grows e-fold: after each of
+    /// the first `n_sweeps` tokens, then whenever there are 1/`n_sweeps` more; 0 for SIS-R itself.
+    pub n_sweeps: usize,
 }
 
 /// Tokens that are shuffled between two polls of the observer.
@@ -94,10 +98,30 @@ pub(crate) enum Keep {
     Used,
 }
 
-/// ln Ẑ of one run and the relative variance of Ẑ that it tells, and its particles. Unbiased.
+/// ln Ẑ of one run, and the relative variance of Ẑ that it tells. Unbiased.
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+pub(crate) fn ln_sum(
+    problem: &Problem,
+    filter: &Filter,
+    rng: &mut impl Stream,
+    observer: &impl Observer,
+) -> Result<(f64, f64)> {
+    if filter.n_sweeps == 0 {
+        return Ok(run(problem, filter, Keep::Used, rng, observer)?.0);
+    }
+    let tokens = ordered(problem, &filter.order, rng, observer)?;
+    let mut target = Allocated::new(problem, &tokens, filter, rng, observer)?;
+    let mut population = filter.population();
+    filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
+    Ok((population.ln_mean(0), population.relative_variance(0)))
+}
+
+/// [`ln_sum`] without moves, and the particles.
+///
+/// # Errors
+/// Those of [`ln_sum`].
 pub(crate) fn run(
     problem: &Problem,
     filter: &Filter,
@@ -265,6 +289,7 @@ mod tests {
             threshold: f64::INFINITY,
             resampling: Resampling::Multinomial,
             order: TokenOrder::Sorted,
+            n_sweeps: 0,
         };
         let (n_runs, mut rng) = (20_000, Key::new(0, Purpose::Score).rng());
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);

@@ -2,20 +2,18 @@
 
 mod paths;
 mod references;
-mod second_path;
 
-pub(super) use paths::Allocations;
-use paths::sweep_cost;
+pub(super) use paths::PowerPath;
 use references::nearest;
 pub(super) use references::nearest_path;
-use second_path::{Tempering, or_second};
 
+use super::kernel::tempered::Allocated;
 use super::kernel::urns::Urns;
 use super::model::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::rng::{Key, LANES};
-use crate::temper::{self, Course, Found, Options, Outcome, temper_and_draw};
+use crate::temper::{Keep, LadderPart, RoundPlan, RoundResult, TemperingRun, temper};
 
 /// Scans of the first round that may be the last.
 pub(crate) const LEAST_SCANS: usize = 128;
@@ -51,26 +49,24 @@ pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
     Some(joined)
 }
 
-/// ln Z: allocations of all tokens, summed; and up to `n_kept` draws from them by each replicate. Where no chain comes
-/// round, by a second path, if that is better.
+/// Rounds of tempering over the allocations of all tokens, and up to `n_draws` draws from them by each
+/// replicate.
 ///
 /// # Errors
-/// Those of [`temper_and_draw`].
-pub(crate) fn ln_sum(
+/// Those of [`temper`].
+pub(crate) fn run(
     problem: &Problem,
-    options: &Options,
-    n_kept: usize,
+    plan: RoundPlan,
+    n_draws: usize,
     key: Key,
     observer: &impl Observer,
-) -> Result<Tempering> {
+) -> Result<TemperingRun<Allocated>> {
     let joined = joined(problem);
-    let problem = joined.as_ref().unwrap_or(problem);
-    let target = nearest_path(problem, key.unit(0), observer)?;
-    let found = temper_and_draw(&target, options, n_kept, key.unit(1), observer)?;
-    or_second(problem, found, options, n_kept, key.unit(2), observer)
+    let path = nearest_path(joined.as_ref().unwrap_or(problem), key.unit(0), observer)?;
+    temper(&path, plan, Keep { n_draws, n_energies: 0 }, key.unit(1), observer)
 }
 
-/// κ of the reference of [`ln_sum`], which all of its ladders share.
+/// κ of the reference of [`run`], which all of its ladders share.
 ///
 /// # Errors
 /// Those of [`nearest`].
@@ -79,71 +75,27 @@ pub(crate) fn reference(problem: &Problem, key: Key, observer: &impl Observer) -
     nearest(joined.as_ref().unwrap_or(problem), key.unit(0), observer)
 }
 
-/// A ladder of [`ln_sum`] before its first round, as bytes.
+/// Part of a round of a ladder of [`run`], whose reference has this κ.
 ///
 /// # Errors
-/// Those of [`temper::ladder`].
-pub(crate) fn ladder(
+/// Those of [`LadderPart::run`].
+pub(crate) fn run_part(
     problem: &Problem,
     kappa: f64,
-    options: &Options,
-    replicate: usize,
+    plan: RoundPlan,
+    part: LadderPart<'_>,
     key: Key,
     observer: &impl Observer,
-) -> Result<Vec<u8>> {
+) -> Result<(Vec<u8>, Option<RoundResult>)> {
     let joined = joined(problem);
-    let target = Allocations::with(joined.as_ref().unwrap_or(problem), Urns::of_cells(kappa));
-    temper::ladder(&target, options, key.unit(1), replicate, observer)
+    let path = PowerPath::with(joined.as_ref().unwrap_or(problem), Urns::of_cells(kappa));
+    part.run(&path, plan, key.unit(1), observer)
 }
 
-/// The ladder after one more part of a round, and the findings of a round that ended.
-///
-/// # Errors
-/// Those of [`temper::ladder_part`].
-pub(crate) fn ladder_part(
-    problem: &Problem,
-    kappa: f64,
-    saved: &[u8],
-    n_scans: usize,
-    observer: &impl Observer,
-) -> Result<(Vec<u8>, Option<Found>)> {
+/// Cost of a sweep of chains of [`run`] in lockstep, in draws of one number.
+pub(crate) fn sweep_cost(problem: &Problem) -> f64 {
     let joined = joined(problem);
-    let target = Allocations::with(joined.as_ref().unwrap_or(problem), Urns::of_cells(kappa));
-    temper::ladder_part(&target, saved, n_scans, observer)
-}
-
-/// [`ln_sum`] by the findings of its rounds so far, one for each ladder.
-///
-/// # Errors
-/// [`Error::Saved`] for rounds beyond the last one.
-pub(crate) fn course(
-    problem: &Problem,
-    options: &Options,
-    rounds: &[Vec<Found>],
-) -> Result<Course> {
-    let joined = joined(problem);
-    let mut course = Course::new(options, sweep_cost(joined.as_ref().unwrap_or(problem)));
-    for found in rounds {
-        course.next_scans.ok_or(Error::Saved)?;
-        course.add(found);
-    }
-    Ok(course)
-}
-
-/// The last of [`ln_sum`], after all rounds.
-///
-/// # Errors
-/// Those of [`or_second`].
-pub(crate) fn finish(
-    problem: &Problem,
-    found: Outcome,
-    options: &Options,
-    key: Key,
-    observer: &impl Observer,
-) -> Result<Outcome> {
-    let joined = joined(problem);
-    let problem = joined.as_ref().unwrap_or(problem);
-    Ok(or_second(problem, (found, Vec::new()), options, 0, key.unit(2), observer)?.0)
+    paths::sweep_cost(joined.as_ref().unwrap_or(problem))
 }
 
 #[cfg(test)]
@@ -152,6 +104,7 @@ mod tests {
     use crate::allocation::exact::enumeration;
     use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
     use crate::rng::Purpose;
+    use crate::temper::Outcome;
 
     /// A table under a network whose nodes `0` and `1` are visible.
     fn problem(
@@ -180,7 +133,7 @@ mod tests {
         ]
     }
 
-    const OPTIONS: Options = Options {
+    const PLAN: RoundPlan = RoundPlan {
         n_replicates: 4,
         target_std_error: 0.0,
         min_scans: LEAST_SCANS,
@@ -201,7 +154,8 @@ mod tests {
             let exact = enumeration::ln_sum(problem, 1e8, &()).unwrap();
             for seed in 0..3 {
                 let key = Key::new(seed, Purpose::Score);
-                check(&ln_sum(problem, &OPTIONS, 0, key, &()).unwrap().0, exact, (index, seed));
+                let found = run(problem, PLAN, 0, key, &()).unwrap().outcome;
+                check(&found, exact, (index, seed));
             }
         }
     }
@@ -217,9 +171,9 @@ mod tests {
                 continue;
             }
             for urns in [Urns::of_cells(5.0), Urns { kappa: 2.0, is_shared: true }] {
-                let target = Allocations::with(problem, urns);
+                let target = PowerPath::with(problem, urns);
                 let key = Key::new(1, Purpose::Score);
-                let found = temper::temper(&target, &OPTIONS, key, &()).unwrap();
+                let found = temper(&target, PLAN, Keep::default(), key, &()).unwrap().outcome;
                 check(&found, exact, (index, urns));
             }
         }

@@ -11,20 +11,20 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Rng};
 use crate::temper::annealing::Path;
-use crate::temper::{self, Target};
+use crate::temper::{LadderChains, LadderTarget, PortableTarget};
 use crate::urn::Order;
 
-/// Allocations of a problem, from urns to the law.
-pub(crate) struct Allocations<'a> {
+/// The power path of a problem, from urns to the distribution of allocations.
+pub(crate) struct PowerPath<'a> {
     problem: &'a Problem,
     risings: Risings,
     alphas: Vec<f64>,
 }
 
-impl<'a> Allocations<'a> {
+impl<'a> PowerPath<'a> {
     /// A path from these urns.
     pub(crate) fn with(problem: &'a Problem, urns: Urns) -> Self {
-        Allocations { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
+        PowerPath { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
     }
 
     /// Chains of given states of all cliques, token after token.
@@ -37,7 +37,7 @@ impl<'a> Allocations<'a> {
     }
 }
 
-impl Target for Allocations<'_> {
+impl LadderTarget for PowerPath<'_> {
     type Level = f64;
     type Chains<'a>
         = Tempered<'a>
@@ -53,11 +53,7 @@ impl Target for Allocations<'_> {
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
 
-    fn restore(&self, saved: Saved) -> Result<Tempered<'_>> {
-        Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
-    }
-
-    fn settles(&self) -> bool {
+    fn starts_at_target(&self) -> bool {
         true
     }
 
@@ -75,10 +71,9 @@ pub(super) fn sweep_cost(problem: &Problem) -> f64 {
     (LANES * n_states) as f64 * problem.counts.iter().map(weighed).sum::<f64>()
 }
 
-impl temper::Chains for Tempered<'_> {
+impl LadderChains for Tempered<'_> {
     type Level = f64;
     type State = Allocated;
-    type Saved = Saved;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
@@ -95,13 +90,21 @@ impl temper::Chains for Tempered<'_> {
     fn state(&self, lane: usize) -> Allocated {
         Tempered::state(self, lane)
     }
+}
 
-    fn save(&self) -> Saved {
-        Tempered::save(self)
+impl PortableTarget for PowerPath<'_> {
+    type Saved = Saved;
+
+    fn save(&self, chains: &Tempered<'_>) -> Saved {
+        chains.save()
+    }
+
+    fn restore(&self, saved: Saved) -> Result<Tempered<'_>> {
+        Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
     }
 }
 
-impl<'a> Path<Rng> for &'a Allocations<'a> {
+impl<'a> Path<Rng> for &'a PowerPath<'a> {
     type Level = f64;
     type Chains = Tempered<'a>;
 

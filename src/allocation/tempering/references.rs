@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::paths::Allocations;
+use super::paths::PowerPath;
 use crate::allocation::kernel::risings::ln_urn_rising;
 use crate::allocation::kernel::urns::Urns;
 use crate::allocation::model::problem::Problem;
@@ -32,8 +32,8 @@ pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> 
     if !problem.is_joint() || !piles_up {
         return Ok(f64::INFINITY);
     }
-    let first = Allocations::with(problem, Urns::of_cells(FIRST_KAPPA));
-    let n_holding = anneal(&first, key, observer)?.chains.occupancies();
+    let first = PowerPath::with(problem, Urns::of_cells(FIRST_KAPPA));
+    let n_holding = anneal(&first, key, observer)?.occupancies();
     let kappas = KAPPAS.map(|halves| 10_f64.powf(0.5 * f64::from(halves)));
     let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
     let best = fits.max_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -48,8 +48,8 @@ pub(crate) fn nearest_path<'a>(
     problem: &'a Problem,
     key: Key,
     observer: &impl Observer,
-) -> Result<Allocations<'a>> {
-    Ok(Allocations::with(problem, Urns::of_cells(nearest(problem, key, observer)?)))
+) -> Result<PowerPath<'a>> {
+    Ok(PowerPath::with(problem, Urns::of_cells(nearest(problem, key, observer)?)))
 }
 
 /// ln u of all lanes of allocations, but for a constant: `n_holding` states of a cell hold n tokens.

@@ -214,15 +214,3 @@ def test_one_interrupt_ends_a_process_wherever_it_works(work: str, where: str) -
             raise
     assert b"KeyboardInterrupt" in errors or b"Interrupted" in errors
     assert process.returncode != 0
-
-
-def test_a_chain_over_ranks_stops_at_the_first_interrupt() -> None:
-    with alarm_after(0.3), pytest.raises(KeyboardInterrupt):
-        pb.particle_mcmc(
-            lambda rank, a: pb.AllocationModel.nmf(rank, concentration=a),
-            TABLE,
-            ranks=[1, 2],
-            n_steps=10**6,
-            method="smc",
-            n_particles=2,
-        )

@@ -1,8 +1,7 @@
 """Evidence of count tensors: its estimates, the bounds they are held against, and the result.
 
-`result` is what a user sees, `estimation` finds it by any method, `parts` on workers and from the
-`folder` of a checkpoint; `bounds` are for data as they are, `bidirectional` for data drawn from the
-model.
+`result` is what a user sees, `estimation` finds it by any method, here or on workers; `bounds`
+are for data as they are, `bidirectional` for data drawn from the model.
 """
 
 from polyabayes.allocation.evidence.bidirectional import find_bounds

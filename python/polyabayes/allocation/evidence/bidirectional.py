@@ -48,7 +48,7 @@ def find_bounds(
         )
     seed, n_threads = draw_seed(random_state), checks.n_threads(n_jobs)
     with progress_bar(progress, n_replicates, "replicate") as update:
-        lower, upper = layout.core.sandwich(
+        lower, upper = layout.core.bidirectional_bounds(
             total,
             n_chains=n_chains,
             n_temperatures=n_samples,

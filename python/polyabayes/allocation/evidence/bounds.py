@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from polyabayes import _core
 from polyabayes.allocation.evidence.result import Estimate
-from polyabayes.allocation.options import REPLICATES, TOL, Options, Run
+from polyabayes.allocation.options import TOL, Options, Run
 
 __all__ = ["held_by_bound", "lower_bound"]
+
+# Replicates of the particles.
+_REPLICATES = 4
 
 # Starts of the variational bound, and their iterations.
 _RESTARTS = 4
@@ -39,12 +42,12 @@ def lower_bound(
     )
     if isinstance(core, _core.IncompleteAllocation):
         return found.ln_value
-    steps = REPLICATES * core.n_tokens * core.n_states
+    steps = _REPLICATES * core.n_tokens * core.n_states
     n_particles = int(min(_MOST_PARTICLES, _WEIGHTS / steps, _COUNTS / core.n_marginals))
     if n_particles < _LEAST_PARTICLES:
         return found.ln_value
-    options = Options("smc", n_particles=n_particles)
-    _, by_particles, _, interruption = core.evidence(options, seed=seed, n_jobs=n_jobs)
+    options = Options("smc", n_particles=n_particles, n_replicates=_REPLICATES, n_sweeps=0)
+    (_, by_particles, *_), interruption = core.evidence(options, seed=seed, n_jobs=n_jobs)
     if interruption is not None:
         raise interruption
     return max(found.ln_value, by_particles.ln_value - _MARGIN)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,9 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
-from polyabayes.allocation.evidence.parts import sampled_in_parts
 from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.options import MAX_ITER, METHODS, REPLICATES, RESTARTS, TOL, Options, Run
+from polyabayes.allocation.options import MAX_ITER, METHODS, RESTARTS, TOL, Options, Run
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -26,7 +26,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.scale.executors import check_executor, threads_of_task
+from polyabayes.scale.executors import check_executor, sharing, threads_of_task
 
 __all__ = ["find_evidence"]
 
@@ -34,21 +34,67 @@ __all__ = ["find_evidence"]
 _SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
 
 
-def _sampled(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
+class _Work(NamedTuple):
+    """What all tasks need."""
+
+    layout: Layout
+    options: Options
+    seed: int
+    n_jobs: int
+
+
+def _task(work: _Work, task: bytes) -> bytes:
+    return _core.run_allocation_task(
+        work.layout.core, work.options, task, seed=work.seed, n_jobs=work.n_jobs
+    )
+
+
+def _on_workers(
+    layout: Layout,
+    options: Options,
+    run: Run,
+    executor: Executor,
+    update: Callable[[int], None] | None,
+) -> tuple[Any, BaseException | None]:
+    """The evidence by tasks on an executor, and an interrupt that left only some of its rounds."""
+    here = _core.AllocationRun(layout.core, options, n_jobs=run.n_jobs)
+    n_done = 0
+    with sharing(executor, _Work(layout, options, run.seed, run.n_jobs)) as workers:
+        try:
+            while tasks := here.tasks():
+                results = dict(
+                    workers.run(_task, ((task,) for task in tasks), lambda ix: f"task {ix}")
+                )
+                n_done += here.add([results[number] for number in range(len(tasks))])
+                if update is not None:
+                    update(n_done)
+        except KeyboardInterrupt as interruption:
+            found = here.evidence()
+            if found[3] is None or not found[3].rounds:
+                raise
+            return found, interruption
+    return here.evidence(), None
+
+
+def _sampled(
+    layout: Layout, options: Options, run: Run, executor: Executor | None
+) -> tuple[str, Estimate]:
     """Exact or by replicates, and the method that it came to."""
-    n_replicates, show = options.n_replicates or REPLICATES, options.method != "exact"
     # How many rounds tempering needs is not known before.
-    is_tempered = options.method == "tempered"
-    total, unit = (None, "round") if is_tempered else (n_replicates, "replicate")
-    with progress_bar(run.progress and show, total, unit) as update:
-        used, found, tempering, interruption = core.evidence(
-            options, seed=run.seed, n_jobs=run.n_jobs, progress=update
-        )
-    estimate = Estimate.of(found).with_rounds(tempering)
+    unit = "round" if options.method == "tempered" else "replicate"
+    with progress_bar(run.progress and options.method != "exact", None, unit) as update:
+        if executor is None:
+            found, interruption = layout.core.evidence(
+                options, seed=run.seed, n_jobs=run.n_jobs, progress=update
+            )
+        else:
+            found, interruption = _on_workers(layout, options, run, executor, update)
+    method, *estimated = found
+    estimate = Estimate.of(*estimated)
     if estimate.rounds and interruption is None:
-        estimate = held_by_bound(core, estimate, run)
+        estimate = held_by_bound(layout.core, estimate, run)
         interruption = estimate.interruption
-    return used, estimate._replace(interruption=interruption)
+    return method, estimate._replace(interruption=interruption)
 
 
 def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
@@ -75,17 +121,15 @@ def find_evidence(
     n_jobs: int | None,
     progress: bool,
     executor: Executor | None = None,
-    checkpoint: Any = None,
 ) -> Evidence:
     """Evidence of a tensor under a model that is laid out for it."""
     checks.choice("method", options.method, tuple(METHODS))
     options = options.checked(layout.tensor.n_cells)
     executor = check_executor(executor)
-    in_parts = executor is not None or checkpoint is not None
-    if in_parts and options.method not in _SAMPLING:
+    if executor is not None and options.method not in _SAMPLING:
         raise InvalidArgumentError(
-            f"{argument('executor')} and {argument('checkpoint')} are of methods that draw "
-            f"({', '.join(_SAMPLING)}), not of {options.method!r}"
+            f"{argument('executor')} is of methods that draw ({', '.join(_SAMPLING)}), not of "
+            f"{options.method!r}"
         )
     if options.method == "smc-lookahead" and layout.core.n_cliques > 1:
         raise InvalidArgumentError(
@@ -100,12 +144,10 @@ def find_evidence(
         ln_total = core.ln_total(layout.rate())
     run = Run(draw_seed(random_state), threads_of_task(executor, n_jobs), bool(progress))
     start = time.perf_counter()
-    if in_parts:
-        used, estimate = sampled_in_parts(layout, options, run, executor, checkpoint)
-    elif METHODS[options.method].is_lower_bound:
+    if METHODS[options.method].is_lower_bound:
         used, estimate = _bound(core, options, run)
     else:
-        used, estimate = _sampled(core, options, run)
+        used, estimate = _sampled(layout, options, run, executor)
     evidence = as_evidence(
         layout, used, estimate, given_total=bool(given_total), ln_total=ln_total, start=start
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -131,10 +132,11 @@ class Evidence(Result):
         Ladder of the first replicate in the last round of ``"tempered"``: inverse temperatures from
         0 to 1, and the probabilities that swaps of neighbours are rejected, one fewer.
     converged : bool
-        Whether the sides, the rounds and the replicates of ``"tempered"`` agree within the standard
-        error asked for, and chains have made round trips, one for each replicate; True by any other
-        method. Where they do not, another path is tried, and taken unless it is clearly lower: True
-        where both agree, and `std_error` includes what the first leaves open where it is rough.
+        Whether the estimate is confirmed. By ``"smc"`` and ``"smc-lookahead"``: the replicates
+        agree well enough for their error to be trusted, and with replicates of a quarter of the
+        particles. By ``"tempered"``: the sides, the rounds and the replicates agree within the
+        standard error asked for, chains have made round trips, one for each replicate, and no lower
+        bound is above the value. True where the evidence is exact.
     n_free : int
         Degrees of freedom of `std_error`: one less than there are replicates; twice as many by
         ``"tempered"``, which pools rounds.
@@ -144,10 +146,6 @@ class Evidence(Result):
         evidence with probability exp(-5) at most. Where it is above the value, which is then too
         low, `std_error` takes the difference in and `converged` is False. ``-inf`` by any other
         method.
-    left_open : float
-        What another path of ``"tempered"``, which has not settled, leaves open, part of
-        `std_error`: how far above the value it may be, or half its distance where it is clearly
-        below.
 
     References
     ----------
@@ -178,7 +176,6 @@ class Evidence(Result):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
-    left_open: float = 0.0
 
     @property
     def n_rounds(self) -> int:
@@ -212,30 +209,27 @@ class Evidence(Result):
         if self.n_replicates == 1:
             return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
         if self.rounds and not self.converged:
-            return self._unsettled()
+            return self._why_rounds_differ()
         # The rounds have told, but for cells that are missing.
         if self.rounds and self.log_remainder == -np.inf:
             return ""
-        if not _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
-            return ""
-        sizes = [name for name in METHODS[self.method].options if name in _GROWING]
-        return (
-            f"{self.n_replicates} replicates tell too little for their standard error to be "
-            f"trusted; raise {' or '.join(sizes)}"
-        )
+        sizes = " or ".join(name for name in METHODS[self.method].options if name in _GROWING)
+        if _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
+            return (
+                f"{self.n_replicates} replicates tell too little for their standard error to be "
+                f"trusted; raise {sizes}"
+            )
+        if not self.converged:
+            return f"replicates of a quarter of the particles gave another value; raise {sizes}"
+        return ""
 
-    def _unsettled(self) -> str:
-        """Why the rounds of tempering have not come to an end."""
+    def _why_rounds_differ(self) -> str:
+        """Why the rounds of tempering have not converged."""
         if self.lower_bound > self.value:
             return (
-                f"tempering has not settled: a lower bound of the evidence lies "
+                f"tempering has not converged: a lower bound of the evidence lies "
                 f"{self.lower_bound - self.value:,.2f} nats above it; raise "
                 f"{argument('n_samples')}"
-            )
-        if self.left_open > 0.0:
-            return (
-                f"tempering has not settled: another path, which has not either, leaves "
-                f"{self.left_open:,.2f} nats open; raise {argument('n_samples')}"
             )
         forward, backward = self.rounds[-1].sides
         few, moved = self.round_trips < self.n_replicates, ""
@@ -243,7 +237,7 @@ class Evidence(Result):
             last, before = (np.mean(one.values) for one in self.rounds[:-3:-1])
             moved = f", the last round moved it by {last - before:+.2f}"
         return (
-            f"tempering has not settled to the standard error asked for: its sides are "
+            f"tempering has not converged to the standard error asked for: its sides are "
             f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips"
             f"{': all replicates may miss the same modes' if few else ''}; "
             f"raise {argument('n_samples')}"
@@ -288,6 +282,36 @@ class Evidence(Result):
         half_width = quantile * self.std_error
         return self.value - half_width, self.value + half_width
 
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Evidence:
+        """The evidence whose ``asdict`` went through JSON.
+
+        Parameters
+        ----------
+        plain : mapping of str to Any
+            All fields, tuples as lists.
+
+        Returns
+        -------
+        Evidence
+            Equal to the one that was kept.
+
+        Examples
+        --------
+        >>> import json
+        >>> from dataclasses import asdict
+        >>> import polyabayes as pb
+        >>> found = pb.AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3]])
+        >>> Evidence.from_plain(json.loads(json.dumps(asdict(found)))).value == found.value
+        True
+        """
+        rounds = tuple(
+            Round(n_scans, tuple(values), (sides[0], sides[1]), n_trips, barrier)
+            for n_scans, values, sides, n_trips, barrier in plain["rounds"]
+        )
+        ladder = {name: tuple(plain[name]) for name in ("betas", "rejections")}
+        return cls(**{**plain, **ladder, "rounds": rounds})
+
     def _columns(self) -> dict[str, Any]:
         by_row = ("rounds", "betas", "rejections")
         names = [field.name for field in fields(self) if field.name not in by_row]
@@ -320,31 +344,31 @@ class Estimate(NamedTuple):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
-    left_open: float = 0.0
     interruption: BaseException | None = None
 
     @classmethod
-    def of(cls, found: _core.AllocationEstimate) -> Estimate:
+    def of(
+        cls,
+        found: _core.AllocationEstimate,
+        converged: bool = True,
+        tempering: _core.AllocationTempering | None = None,
+    ) -> Estimate:
         """The estimate of the compiled core; a single replicate has no standard error."""
         std_error = np.nan if found.n_replicates == 1 else found.std_error
         n_free = max(found.n_replicates - 1, 0)
-        return cls(found.ln_value, std_error, found.n_eff, found.n_replicates, n_free=n_free)
-
-    def with_rounds(self, tempering: _core.AllocationTempering | None) -> Estimate:
-        """The same with the rounds of tempering that led to it, if any did."""
+        estimate = cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
         if tempering is None:
-            return self
+            return estimate._replace(converged=converged, n_free=n_free)
         rounds = tuple(
             Round(n_scans, tuple(values), sides, n_trips, barrier)
             for n_scans, values, sides, n_trips, barrier in tempering.rounds
         )
-        return self._replace(
+        return estimate._replace(
             rounds=rounds,
             converged=tempering.converged,
             betas=tuple(tempering.betas),
             rejections=tuple(tempering.rejections),
             n_free=tempering.n_free,
-            left_open=tempering.left_open,
         )
 
     def held_by(self, lower_bound: float) -> Estimate:
@@ -385,5 +409,4 @@ def as_evidence(
         rejections=estimate.rejections,
         n_free=estimate.n_free,
         lower_bound=estimate.lower_bound + ln_factor,
-        left_open=estimate.left_open,
     )

@@ -1,0 +1,86 @@
+//! The evidence by tasks that run on workers.
+
+use std::sync::{Mutex, PoisonError};
+
+use polyabayes::allocation::{EvidenceRun, Settings, Task, TaskResult};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use super::model::{Allocation, Found, found};
+use super::options::EvidenceOptions;
+use crate::detach;
+use crate::errors;
+
+/// An evidence whose tasks run wherever one likes, each a string of bytes.
+#[pyclass(frozen, module = "polyabayes._core")]
+pub(crate) struct AllocationRun {
+    allocation: Py<Allocation>,
+    run: Mutex<EvidenceRun>,
+}
+
+#[pymethods]
+impl AllocationRun {
+    #[new]
+    #[pyo3(signature = (allocation, options, *, n_jobs))]
+    fn new(
+        py: Python<'_>,
+        allocation: Py<Allocation>,
+        options: EvidenceOptions,
+        n_jobs: usize,
+    ) -> PyResult<Self> {
+        let settings = options.to_core()?;
+        let problem = allocation.get().problem();
+        let outcome =
+            detach::run(py, n_jobs, None, |watch| EvidenceRun::new(problem, &settings, watch))?;
+        let run = Mutex::new(outcome.uninterrupted()?);
+        Ok(AllocationRun { allocation, run })
+    }
+
+    /// Tasks that are next; none where the evidence is known.
+    fn tasks(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBytes>>> {
+        let tasks = self.lock().tasks();
+        let bytes = tasks.iter().map(Task::to_bytes).collect::<polyabayes::Result<Vec<_>>>();
+        let bytes = bytes.map_err(|error| errors::to_python(py, &error))?;
+        Ok(bytes.iter().map(|task| PyBytes::new(py, task).unbind()).collect())
+    }
+
+    /// Adds the results of all tasks, in their order; returns how many replicates, or rounds, they end.
+    fn add(&self, py: Python<'_>, results: Vec<PyBackedBytes>) -> PyResult<u64> {
+        let problem = self.allocation.get().problem();
+        let read: polyabayes::Result<Vec<_>> =
+            results.iter().map(|bytes| TaskResult::from_bytes(bytes)).collect();
+        let added = read.and_then(|results| self.lock().add(problem, results));
+        added.map_err(|error| errors::to_python(py, &error))
+    }
+
+    /// The evidence, or what is known of it so far.
+    fn evidence(&self) -> Found {
+        found(self.lock().evidence())
+    }
+}
+
+impl AllocationRun {
+    fn lock(&self) -> std::sync::MutexGuard<'_, EvidenceRun> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Result of a task of an [`AllocationRun`] with these options, as bytes.
+#[pyfunction]
+#[pyo3(signature = (allocation, options, task, *, seed, n_jobs))]
+pub(crate) fn run_allocation_task(
+    py: Python<'_>,
+    allocation: &Allocation,
+    options: EvidenceOptions,
+    task: PyBackedBytes,
+    seed: u64,
+    n_jobs: usize,
+) -> PyResult<Py<PyBytes>> {
+    let settings: Settings = options.to_core()?;
+    let problem = allocation.problem();
+    let outcome = detach::run(py, n_jobs, None, |watch| {
+        Task::from_bytes(&task)?.run(problem, &settings, seed, watch)?.to_bytes()
+    })?;
+    Ok(PyBytes::new(py, &outcome.uninterrupted()?).unbind())
+}

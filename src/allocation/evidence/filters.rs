@@ -1,0 +1,183 @@
+//! Replicates of a filter in two sizes: the small ones tell whether the others can be believed.
+
+use super::settings::{Sampler, Settings};
+use super::{Evidence, Method};
+use crate::allocation::memory::Load;
+use crate::allocation::model::problem::Problem;
+use crate::allocation::particles::lookahead;
+use crate::allocation::particles::responsibilities::Responsibilities;
+use crate::allocation::particles::smc;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::estimate::Estimate;
+use crate::rng::{Key, LANES, Purpose};
+
+/// ln Ẑ of a replicate, and the relative variance of Ẑ that the particles' descent tells.
+pub(super) type FilterResult = (f64, f64);
+
+/// Factor between the particles of a replicate of the two sizes.
+const SIZE_RATIO: usize = 4;
+
+/// Standard deviations of their difference by which the larger size may be above the smaller one, or
+/// below it, by chance. Particles that miss a mode give too little: a rise is the more likely to go on.
+const MOVED: [f64; 2] = [2.0, 3.0];
+
+/// The two sizes of the replicates of a filter, one after the other.
+#[derive(Debug, Clone)]
+pub(super) struct FilterStages {
+    pub(super) sampler: Sampler,
+    pub(super) n_replicates: usize,
+    /// Particles of a replicate.
+    pub(super) n_particles: usize,
+    /// The estimate by replicates of a quarter of the particles.
+    small: Option<Estimate>,
+    /// Whether the replicates that are due are the small ones.
+    pub(super) is_small: bool,
+}
+
+impl FilterStages {
+    pub(super) fn new(sampler: Sampler, settings: &Settings) -> Self {
+        let n_particles = settings.filter(sampler).n_particles.div_ceil(LANES) * LANES;
+        let n_replicates = settings.n_replicates(sampler);
+        // One group of particles has no smaller size.
+        let is_small = n_particles > LANES;
+        FilterStages { sampler, n_replicates, n_particles, small: None, is_small }
+    }
+
+    /// Particles of the replicates that are due.
+    pub(super) fn n_due(&self) -> usize {
+        let ratio = if self.is_small { SIZE_RATIO } else { 1 };
+        self.n_particles.div_ceil(ratio * LANES) * LANES
+    }
+
+    /// Adds the replicates that were due: the evidence after the second size.
+    pub(super) fn add(&mut self, results: &[FilterResult]) -> Option<Evidence> {
+        let found = Estimate::from_runs(results, self.n_due() * results.len());
+        if self.is_small {
+            (self.small, self.is_small) = (Some(found), false);
+            return None;
+        }
+        let (estimate, agrees) = compared(self.small, found);
+        let converged = agrees && !found.is_doubtful();
+        let method = Method::Sample(self.sampler);
+        Some(Evidence { estimate, method, converged, tempering: None })
+    }
+
+    /// Whether the larger size, which has half the error, may pass.
+    pub(super) fn is_promising(&self) -> bool {
+        self.small.is_none_or(|small| {
+            !Estimate { std_error: 0.5 * small.std_error, n_eff: f64::INFINITY, ..small }
+                .is_doubtful()
+        })
+    }
+}
+
+/// The larger size, with their distance in its error where the smaller one does not confirm it.
+fn compared(small: Option<Estimate>, large: Estimate) -> (Estimate, bool) {
+    let Some(small) = small else { return (large, true) };
+    let moved = large.ln_value - small.ln_value;
+    let chance = small.std_error.hypot(large.std_error);
+    let agrees = moved.abs() <= MOVED[usize::from(moved < 0.0)] * chance;
+    let std_error = if agrees { large.std_error } else { large.std_error.hypot(moved) };
+    (Estimate { std_error, ..large }, agrees)
+}
+
+/// One replicate of a filter, with a stream of its own.
+///
+/// # Errors
+/// [`Error::NoSampler`] for a sampler that is no filter; those of the filter.
+pub(super) fn replicate(
+    problem: &Problem,
+    settings: &Settings,
+    (sampler, n_particles): (Sampler, usize),
+    key: Key,
+    observer: &impl Observer,
+) -> Result<FilterResult> {
+    check_memory(problem, sampler, n_particles, 1)?;
+    let filter = smc::Filter { n_particles, ..settings.filter(sampler) };
+    let mut rng = key.rng();
+    match sampler {
+        Sampler::Smc => smc::ln_sum(problem, &filter, &mut rng, observer),
+        Sampler::SmcLookahead => {
+            check_clique(problem)?;
+            // Every replicate has expectations of its own, as none finds all modes.
+            let expected = Responsibilities::new(problem, &mut rng, observer)?;
+            Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, observer)?, 0.0))
+        }
+        Sampler::Tempered => Err(Error::NoSampler),
+    }
+}
+
+/// Stream of a replicate of one of the two sizes.
+pub(super) fn key(seed: u64, is_small: bool, replicate: usize) -> Key {
+    Key::new(seed, Purpose::Score).unit(1 + u64::from(is_small)).unit(replicate as u64)
+}
+
+/// Refuses hidden nodes that are not summed out together.
+fn check_clique(problem: &Problem) -> Result<()> {
+    if !problem.is_joint() {
+        let node = problem.summed().first().copied().unwrap_or(0);
+        let problem = "is summed out apart from other nodes, or not by all tokens: smc-lookahead \
+                       needs all hidden nodes in one clique, and tokens that show all axes";
+        return Err(Error::Graph { node, problem });
+    }
+    Ok(())
+}
+
+/// Refuses more than so many replicates could hold at a time.
+///
+/// # Errors
+/// [`Error::SamplerMemory`]
+pub(super) fn check_memory(
+    problem: &Problem,
+    sampler: Sampler,
+    n_particles: usize,
+    n_replicates: usize,
+) -> Result<()> {
+    let load = problem.load();
+    let n_held = problem.n_tokens() * problem.n_cliques() as u64;
+    let load = match sampler {
+        // Particles that are moved hold the states of all tokens, as chains do.
+        Sampler::Smc => Load { n_chains: n_particles, n_held, ..load },
+        Sampler::SmcLookahead => {
+            let n_shares = LANES * problem.n_cells() * problem.n_states();
+            Load { n_particles, n_chains: LANES, n_shares, ..load }
+        }
+        Sampler::Tempered => return super::tempered_load(problem, n_replicates).check(1),
+    };
+    load.check(n_replicates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(ln_value: f64, std_error: f64) -> Estimate {
+        Estimate { ln_value, std_error, n_eff: 16.0, n_replicates: 16 }
+    }
+
+    #[test]
+    fn sizes_that_differ_by_more_than_chance_are_in_the_error() {
+        let after = |moved: f64| compared(Some(estimate(-5.0, 0.3)), estimate(-5.0 + moved, 0.4));
+        for by in [0.9, -1.4] {
+            assert_eq!(after(by), (estimate(-5.0 + by, 0.4), true));
+        }
+        for by in [1.1, -1.6_f64] {
+            let (found, agrees) = after(by);
+            assert!(!agrees && (found.std_error - by.hypot(0.4)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_small_size_with_a_large_error_is_no_promise() {
+        let settings = Settings::new(Method::Auto);
+        let promising = |spread: f64| {
+            let mut stages = FilterStages::new(Sampler::Smc, &settings);
+            assert!(stages.is_small && stages.n_due() < stages.n_particles);
+            let results = [spread, -spread].repeat(8).into_iter().map(|x| (x, 0.0));
+            assert!(stages.add(&results.collect::<Vec<_>>()).is_none() && !stages.is_small);
+            stages.is_promising()
+        };
+        assert!(promising(0.5) && !promising(3.0));
+    }
+}

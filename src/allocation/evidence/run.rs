@@ -1,0 +1,245 @@
+//! One evidence, stage after stage: which tasks are next, and what their results come to.
+
+use super::filters::{self, FilterStages};
+use super::settings::{Method, Sampler, Settings, round_plan};
+use super::{Evidence, Task, TaskResult, tempered_load};
+use crate::allocation::exact::enumeration;
+use crate::allocation::kernel::splits::MAX_WEIGHED;
+use crate::allocation::model::problem::Problem;
+use crate::allocation::tempering;
+use crate::control::Observer;
+use crate::error::{Error, Result};
+use crate::temper::{RoundResult, RoundSchedule};
+
+/// An evidence whose tasks run wherever one likes: the same bits on threads, processes and machines.
+#[derive(Debug, Clone)]
+pub struct EvidenceRun {
+    settings: Settings,
+    /// ln of the factor of the evidence beside the sum over allocations.
+    constant: f64,
+    stage: Stage,
+}
+
+/// Work that is due.
+#[derive(Debug, Clone)]
+enum Stage {
+    Filter(FilterStages),
+    Reference,
+    Tempering {
+        kappa: f64,
+        schedule: RoundSchedule,
+        ladders: Vec<Ladder>,
+    },
+    /// ln of the sum over allocations.
+    Done(Evidence),
+}
+
+/// A ladder, and the result of the present round where it has ended.
+#[derive(Debug, Clone, Default)]
+struct Ladder {
+    saved: Option<Vec<u8>>,
+    result: Option<RoundResult>,
+}
+
+impl EvidenceRun {
+    /// The first stage, after a trial of the exact sum where that is wanted.
+    ///
+    /// # Errors
+    /// [`Error::Range`]; [`Error::SamplerMemory`]; those of an exact sum: a budget passed, a stop.
+    pub fn new(problem: &Problem, settings: &Settings, observer: &impl Observer) -> Result<Self> {
+        let known = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
+        let stage = match known {
+            Some(ln_sum) => Stage::Done(Evidence::exact(ln_sum)),
+            None => first_stage(problem, settings, observer)?,
+        };
+        let constant = problem.ln_visible + problem.ln_arrangements;
+        Ok(EvidenceRun { settings: settings.clone(), constant, stage })
+    }
+
+    /// Tasks that may run at the same time; none where the evidence is known.
+    pub fn tasks(&self) -> Vec<Task> {
+        match &self.stage {
+            Stage::Filter(stages) => {
+                let FilterStages { sampler, is_small, .. } = *stages;
+                let n_particles = stages.n_due();
+                let task = |replicate| Task::Filter { sampler, n_particles, is_small, replicate };
+                (0..stages.n_replicates).map(task).collect()
+            }
+            Stage::Reference => vec![Task::Reference],
+            Stage::Tempering { kappa, schedule, ladders } => {
+                let Some(n_scans) = schedule.next_scans else { return Vec::new() };
+                let due = ladders.iter().enumerate().filter(|(_, ladder)| ladder.result.is_none());
+                let task = |(replicate, ladder): (usize, &Ladder)| {
+                    let saved = ladder.saved.clone();
+                    Task::Ladder { kappa: *kappa, replicate, n_scans, saved }
+                };
+                due.map(task).collect()
+            }
+            Stage::Done(_) => Vec::new(),
+        }
+    }
+
+    /// Adds the results of all [`tasks`](EvidenceRun::tasks), in their order. Returns how many
+    /// replicates, or rounds of all ladders, they end.
+    ///
+    /// # Errors
+    /// [`Error::Saved`] for results of other tasks; [`Error::SamplerMemory`] for a stage that takes more
+    /// than memory holds.
+    pub fn add(&mut self, problem: &Problem, results: Vec<TaskResult>) -> Result<u64> {
+        let n_results = results.len() as u64;
+        match &mut self.stage {
+            Stage::Filter(stages) => {
+                let read = |result: &TaskResult| match *result {
+                    TaskResult::Filter(ln_value, variance) => Ok((ln_value, variance)),
+                    _ => Err(Error::Saved),
+                };
+                let results = results.iter().map(read).collect::<Result<Vec<_>>>()?;
+                let found = stages.add(&results);
+                let passes =
+                    found.as_ref().map_or_else(|| stages.is_promising(), |found| found.converged);
+                if !passes && self.settings.tempers() {
+                    self.stage = tempering_stage(problem, &self.settings)?;
+                } else if let Some(found) = found {
+                    self.stage = Stage::Done(found);
+                }
+                Ok(n_results)
+            }
+            Stage::Reference => {
+                let [TaskResult::Reference(kappa)] = results[..] else { return Err(Error::Saved) };
+                let plan = round_plan(problem, &self.settings);
+                let schedule = RoundSchedule::new(plan, tempering::sweep_cost(problem));
+                let ladders = vec![Ladder::default(); plan.n_replicates];
+                self.stage = Stage::Tempering { kappa, schedule, ladders };
+                Ok(0)
+            }
+            Stage::Tempering { schedule, ladders, .. } => {
+                let due = ladders.iter_mut().filter(|ladder| ladder.result.is_none());
+                for (ladder, result) in due.zip(results) {
+                    let TaskResult::Ladder(saved, result) = result else {
+                        return Err(Error::Saved);
+                    };
+                    *ladder = Ladder { saved: Some(saved), result };
+                }
+                if ladders.iter().any(|ladder| ladder.result.is_none()) {
+                    return Ok(0);
+                }
+                let results = ladders.iter_mut().filter_map(|ladder| ladder.result.take());
+                schedule.add(&results.collect::<Vec<_>>());
+                Ok(1)
+            }
+            Stage::Done(_) => Err(Error::Saved),
+        }
+    }
+
+    /// Ends the work before its time. Whether there is something to keep: a round of tempering.
+    pub fn stop(&mut self) -> bool {
+        match &mut self.stage {
+            Stage::Tempering { schedule, .. } => schedule.stop(),
+            _ => false,
+        }
+    }
+
+    /// The evidence when no task is left, or by the rounds of tempering so far.
+    pub fn evidence(&self) -> Evidence {
+        let found = match &self.stage {
+            Stage::Done(found) => found.clone(),
+            Stage::Tempering { schedule, .. } => Evidence::tempered(schedule.outcome.clone()),
+            Stage::Filter(_) | Stage::Reference => Evidence::exact(f64::NAN),
+        };
+        found.scaled(self.constant)
+    }
+}
+
+/// The first stage of a method. Where none is asked for: exact within a small budget, else smc, which
+/// gives way to tempering where its replicates disagree. Cells of very many tokens, of which particles
+/// take one after another, are tempered at once. Options that one of them does not take speak for the
+/// other.
+fn first_stage(problem: &Problem, settings: &Settings, observer: &impl Observer) -> Result<Stage> {
+    problem.check_range()?;
+    let exact = |budget| enumeration::ln_sum(problem, budget, observer).map(Evidence::exact);
+    match settings.method {
+        Method::Exact => Ok(Stage::Done(exact(settings.exact_budget())?)),
+        Method::Sample(Sampler::Tempered) => tempering_stage(problem, settings),
+        Method::Sample(sampler) => filter_stage(problem, sampler, settings),
+        Method::Auto => {
+            match exact(settings.trial_budget()) {
+                Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => {}
+                tried => return tried.map(Stage::Done),
+            }
+            if !Sampler::Smc.takes(settings) {
+                return tempering_stage(problem, settings);
+            }
+            let is_huge = |&count: &u64| problem.is_heavy(count) && count > MAX_WEIGHED as u64;
+            if settings.tempers() && problem.counts.iter().any(is_huge) {
+                return tempering_stage(problem, settings);
+            }
+            match filter_stage(problem, Sampler::Smc, settings) {
+                Err(Error::SamplerMemory { .. }) if settings.tempers() => {
+                    tempering_stage(problem, settings)
+                }
+                stage => stage,
+            }
+        }
+    }
+}
+
+fn filter_stage(problem: &Problem, sampler: Sampler, settings: &Settings) -> Result<Stage> {
+    let stages = FilterStages::new(sampler, settings);
+    filters::check_memory(problem, sampler, stages.n_particles, stages.n_replicates)?;
+    Ok(Stage::Filter(stages))
+}
+
+fn tempering_stage(problem: &Problem, settings: &Settings) -> Result<Stage> {
+    tempered_load(problem, settings.n_replicates(Sampler::Tempered)).check(1)?;
+    Ok(Stage::Reference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence;
+    use super::*;
+    use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
+
+    /// A table with light and heavy cells, under one hidden node or under a chain of two.
+    fn problem(is_chain: bool) -> Problem {
+        let network: (&[usize], _) =
+            if is_chain { (&[3, 3, 2, 3], CHAIN) } else { (&[3, 3, 3], MIXTURE) };
+        let problem = table_under(network, &[], 1.0, (&FIVE_CELLS, &[41, 1, 34, 1, 2]));
+        assert!(problem.counts.iter().any(|&count| problem.is_heavy(count)));
+        problem
+    }
+
+    #[test]
+    fn tasks_that_travel_as_bytes_are_the_evidence() {
+        let cases = [
+            (false, Method::Sample(Sampler::Smc)),
+            (false, Method::Sample(Sampler::SmcLookahead)),
+            (false, Method::Sample(Sampler::Tempered)),
+            (true, Method::Sample(Sampler::Tempered)),
+            (true, Method::Auto),
+        ];
+        for (is_chain, method) in cases {
+            let (problem, mut settings) = (problem(is_chain), Settings::new(method));
+            settings.budget = Some(1.0);
+            match method {
+                Method::Sample(Sampler::Tempered) => settings.n_samples = Some(64),
+                _ => (settings.n_particles, settings.n_replicates) = (Some(50), Some(3)),
+            }
+            let whole = evidence(&problem, &settings, 3, &()).unwrap();
+            let mut run = EvidenceRun::new(&problem, &settings, &()).unwrap();
+            loop {
+                let tasks = run.tasks();
+                if tasks.is_empty() {
+                    break;
+                }
+                let there = |task: &Task| {
+                    let task = Task::from_bytes(&task.to_bytes().unwrap()).unwrap();
+                    let result = task.run(&problem, &settings, 3, &()).unwrap();
+                    TaskResult::from_bytes(&result.to_bytes().unwrap()).unwrap()
+                };
+                run.add(&problem, tasks.iter().map(there).collect()).unwrap();
+            }
+            assert_eq!(run.evidence(), whole, "{method:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! SIS-R with moves (resample-move: Gilks and Berzuini 2001; Chopin 2002): particles that keep the
+//! hidden values of all their tokens, and are moved by collapsed Gibbs sweeps on the way.
+//!
+//! A sweep leaves the distribution of the allocations so far as it is. When it takes place is known
+//! before: sweeps that wait for a resampling would depend on the weights, so that the particles that
+//! are moved are no longer draws of that distribution, and the estimate has a bias. With m sweeps for
+//! each e-fold growth of the number of tokens, T tokens take about m T draws.
+
+use rand::Rng;
+
+use super::smc::Filter;
+use crate::allocation::kernel::counts::{self, Counts, Rows, States, Target};
+use crate::allocation::model::problem::Problem;
+use crate::control::Observer;
+use crate::error::{Result, array_of};
+use crate::filter::{self, Population, Replicate};
+use crate::math::Move;
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+
+/// States of tokens that are weighed between two polls of the observer.
+const STATES_BETWEEN_POLLS: usize = 1 << 20;
+
+/// Particles with their allocations, in groups of [`LANES`].
+pub(super) struct Allocated<'a, L, O> {
+    problem: &'a Problem,
+    /// Cells of the tokens, in the order in which they are drawn.
+    tokens: &'a [u32],
+    n_drawn: usize,
+    n_sweeps: usize,
+    /// Tokens after which particles are swept next.
+    next_sweep: usize,
+    groups: Vec<Group<L>>,
+    alphas: Vec<f64>,
+    sums: Vec<Lanes>,
+    observer: &'a O,
+}
+
+/// Particles in lockstep.
+struct Group<L> {
+    /// Marginal counts, row after row.
+    rows: Vec<Counts>,
+    /// States of all cliques, token after token.
+    states: Vec<States>,
+    uniforms: L,
+}
+
+impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
+    /// Particles without tokens, which are to draw those of these cells.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory) for more particles than memory holds.
+    pub(super) fn new(
+        problem: &'a Problem,
+        tokens: &'a [u32],
+        filter: &Filter,
+        rng: &mut impl Stream<Lanes = L>,
+        observer: &'a O,
+    ) -> Result<Self> {
+        let n_states = tokens.len() * problem.n_cliques();
+        let group = |_| {
+            Ok(Group {
+                rows: array_of("particles", problem.n_rows, [0; LANES])?,
+                states: array_of("particles", n_states, [0; LANES])?,
+                uniforms: rng.lanes(),
+            })
+        };
+        Ok(Allocated {
+            problem,
+            tokens,
+            n_drawn: 0,
+            n_sweeps: filter.n_sweeps,
+            next_sweep: 1,
+            groups: (0..filter.n_groups()).map(group).collect::<Result<_>>()?,
+            alphas: problem.alphas(),
+            sums: vec![[0.0; LANES]; problem.n_states()],
+            observer,
+        })
+    }
+
+    /// One Gibbs sweep of all particles over the tokens that they have. It ends early where the
+    /// observer asks to stop: the engine then hands nothing on.
+    fn sweep(&mut self) {
+        let target = Target { base: &self.alphas, unit: 1.0 };
+        let part = STATES_BETWEEN_POLLS.div_ceil(self.problem.n_states().max(1));
+        for group in &mut self.groups {
+            for start in (0..self.n_drawn).step_by(part) {
+                if self.observer.stopped() {
+                    return;
+                }
+                counts::sweep(
+                    self.problem,
+                    self.problem.n_cliques(),
+                    start..(start + part).min(self.n_drawn),
+                    self.tokens,
+                    target,
+                    &mut group.rows,
+                    &mut group.states,
+                    &mut self.sums,
+                    &mut group.uniforms,
+                );
+            }
+        }
+    }
+}
+
+impl<L: UniformLanes, O: Observer> Replicate for Allocated<'_, L, O> {
+    type Block = Lanes;
+
+    fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
+        let n_states = self.n_drawn * self.problem.n_cliques();
+        for &(to, from) in moves {
+            let [to, from] =
+                [to, from].map(|particle| (particle as usize / LANES, particle as usize % LANES));
+            copy(&mut self.groups, to, from, n_states);
+        }
+    }
+}
+
+/// Gives one particle the counts of another, and the states of its first tokens.
+fn copy<L>(groups: &mut [Group<L>], to: (usize, usize), from: (usize, usize), n_states: usize) {
+    if let Ok([new, old]) = groups.get_disjoint_mut([to.0, from.0]) {
+        let rows = new.rows.iter_mut().zip(&old.rows);
+        rows.for_each(|(new, old)| new[to.1] = old[from.1]);
+        let states = new.states[..n_states].iter_mut().zip(&old.states);
+        states.for_each(|(new, old)| new[to.1] = old[from.1]);
+    } else {
+        let group = &mut groups[to.0];
+        group.rows.iter_mut().for_each(|counts| counts[to.1] = counts[from.1]);
+        group.states[..n_states].iter_mut().for_each(|states| states[to.1] = states[from.1]);
+    }
+}
+
+impl<L: UniformLanes, O: Observer> filter::Target for Allocated<'_, L, O> {
+    fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
+        let (cell, n_cliques) = (self.tokens[token], self.problem.n_cliques());
+        let (plan, bases) = (self.problem.plan(cell), self.problem.bases(cell));
+        let target = Target { base: &self.alphas, unit: 1.0 };
+        for (group, weights) in self.groups.iter_mut().zip(population.weights_mut()) {
+            let states = &mut group.states[token * n_cliques..][..n_cliques];
+            let mut token = Rows { counts: &mut group.rows, bases, target };
+            let weight = counts::weigh(plan, &token, &mut self.sums);
+            counts::pick(plan, &self.sums, &mut group.uniforms, states);
+            counts::add(plan, &mut token, states, 1);
+            weights.iter_mut().zip(weight).for_each(|(total, x)| *total *= x);
+        }
+        self.n_drawn = token + 1;
+        population.rescale(0);
+        if self.n_drawn == self.next_sweep {
+            self.next_sweep += (self.n_drawn / self.n_sweeps).max(1);
+            // After the last token no weight is left that a sweep could change.
+            if self.n_drawn < self.tokens.len() {
+                self.sweep();
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+"""Evidence on workers has the bits of one process; comparisons go on from what is done."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from interruption import interrupted_when_done
+from polyabayes import AllocationModel, CountTensor, _core
+from polyabayes.allocation.evidence import estimation
+from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.options import Options
+from polyabayes.exceptions import (
+    CheckpointWarning,
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+
+# Light and heavy cells.
+COUNTS = np.array([[45, 3, 0, 1], [0, 9, 5, 0], [1, 0, 34, 2], [0, 2, 1, 7]])
+MODEL = AllocationModel.nmf(3)
+# Hidden nodes that are summed out one after the other, and together where tokens pile up.
+CHAIN = AllocationModel.hidden_markov(3, 2)
+SMALL = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
+
+
+def triples(most: int) -> CountTensor:
+    counts = np.random.default_rng(0).poisson(2.0, (3, 3, 3))
+    return CountTensor.from_dense(np.minimum(counts, most), axes=["x1", "x2", "x3"])
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "tempered": {"method": "tempered", "n_samples": 64},
+    "smc": {"method": "smc", "n_particles": 64, "resampling": "residual", "order": "sorted"},
+    "smc-lookahead": {"method": "smc-lookahead", "n_particles": 64, "n_replicates": 3},
+    "auto": {"budget": 10.0},
+    "auto, exact": {},
+    "auto, of tempering": {"budget": 10.0, "n_samples": 32},
+}
+TEMPERED = {**WAYS["tempered"], "random_state": 3}
+
+pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+
+
+def assert_same(found: pb.Evidence, expected: pb.Evidence) -> None:
+    for field in fields(pb.Evidence):
+        if field.name != "seconds":
+            mine, other = getattr(found, field.name), getattr(expected, field.name)
+            np.testing.assert_equal(mine, other, field.name)
+
+
+@pytest.fixture(scope="module")
+def spawned() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_workers_give_the_bits_of_one_process(way: str, spawned: Executor) -> None:
+    options = {**WAYS[way], "random_state": 7}
+    counts = SMALL if way.endswith("exact") else COUNTS
+    plain = MODEL.log_evidence(counts, n_jobs=1, **options)
+    assert plain.method == way.split()[-1].replace("tempering", "tempered") or way == "auto"
+    assert_same(MODEL.log_evidence(counts, executor=spawned, **options), plain)
+    with ThreadPoolExecutor(3) as pool:
+        threads = MODEL.log_evidence(counts, executor=pool, n_jobs=2, **options)
+    assert_same(threads, plain)
+
+
+def test_hidden_nodes_apart_joined_or_tied_and_huge_cells_travel(spawned: Executor) -> None:
+    huge = COUNTS.copy()
+    huge[0, 0] = 70_000
+    tied = AllocationModel.symmetric_nmf(2)
+    for model, data in ((CHAIN, triples(9)), (CHAIN, triples(1)), (tied, COUNTS), (MODEL, huge)):
+        plain = model.log_evidence(data, **TEMPERED)
+        assert_same(model.log_evidence(data, executor=spawned, **TEMPERED), plain)
+    hidden = lay_out(CHAIN, triples(1)).hidden
+    options = {**TEMPERED, "elimination_order": [hidden[1], hidden[0], hidden[2]]}
+    plain = CHAIN.log_evidence(triples(1), **options)
+    assert plain.value != CHAIN.log_evidence(triples(1), **TEMPERED).value
+    assert_same(CHAIN.log_evidence(triples(1), executor=spawned, **options), plain)
+
+
+def test_an_interrupt_on_workers_keeps_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = MODEL.log_evidence(COUNTS, **TEMPERED)
+    with (
+        ThreadPoolExecutor(2) as pool,
+        interrupted_when_done(2, monkeypatch, estimation),
+        pytest.raises(Interrupted, match="stopped after 2 rounds") as caught,
+    ):
+        MODEL.log_evidence(COUNTS, executor=pool, **TEMPERED)
+    partial = caught.value.partial
+    assert partial.rounds == plain.rounds[:2]
+    assert not partial.converged
+
+
+def test_tasks_of_other_work_are_refused() -> None:
+    options = Options("tempered", n_samples=64)
+    core, others = (lay_out(MODEL, counts).core for counts in (COUNTS, COUNTS + 1))
+    run = _core.AllocationRun(core, options, n_jobs=1)
+    (reference,) = run.tasks()
+
+    def result(core: Any, task: bytes) -> bytes:
+        return _core.run_allocation_task(core, options, task, seed=0, n_jobs=1)
+
+    run.add([result(core, reference)])
+    run.add([result(core, task) for task in run.tasks()])
+    task = run.tasks()[0]
+    for damaged in (task[:-1], b"", task[:50] + bytes(len(task) - 50)):
+        with pytest.raises(InvalidArgumentError, match="saved state is damaged, or is of other"):
+            result(core, damaged)
+    with pytest.raises(InvalidArgumentError, match="of other work"):
+        result(others, task)
+    with pytest.raises(InvalidArgumentError, match="saved state is damaged"):
+        run.add([b"nothing"])
+
+
+def test_bad_combinations_are_refused_before_any_work() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        for method in ("exact", "vb"):
+            with pytest.raises(InvalidArgumentError, match=f"not of '{method}'"):
+                MODEL.log_evidence(COUNTS, method, executor=pool)
+        observed = np.ones(COUNTS.shape, bool)
+        observed[0, 0] = False
+        rated = AllocationModel.nmf(3, rate=0.5)
+        with pytest.raises(InvalidArgumentError, match="needs all cells observed, and 1 are"):
+            rated.log_evidence(COUNTS, observed=observed, executor=pool)
+        with pytest.raises(InvalidArgumentError, match="needs all hidden nodes in one clique"):
+            CHAIN.log_evidence(triples(1), "smc-lookahead", executor=pool)
+    with pytest.raises(InvalidTypeError, match="executor must be"):
+        MODEL.log_evidence(COUNTS, executor=4)  # type: ignore[arg-type]
+
+
+MODELS = {f"K = {K}": AllocationModel.nmf(K) for K in (2, 3)}
+COMPARED: dict[str, Any] = {"method": "tempered", "n_samples": 32, "random_state": 1}
+
+
+def test_a_comparison_goes_on_from_the_evidences_that_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = pb.posterior_over_models(MODELS, COUNTS, **COMPARED)
+    original = AllocationModel.log_evidence
+
+    def interrupted(self: AllocationModel, *arguments: Any, **options: Any) -> pb.Evidence:
+        if self.sizes["topic"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AllocationModel, "log_evidence", interrupted)
+        with pytest.raises(Interrupted, match="1 of 2 models"):
+            pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
+    assert sorted(path.name for path in tmp_path.glob("model-*")) == ["model-0.safetensors"]
+    found = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
+
+    def refused(*_: Any, **__: Any) -> pb.Evidence:
+        raise AssertionError("all evidences are in the folder")
+
+    monkeypatch.setattr(AllocationModel, "log_evidence", refused)
+    again = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
+    for name in MODELS:
+        assert_same(found.evidences[name], plain.evidences[name])
+        assert_same(again.evidences[name], plain.evidences[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("random_state", {"random_state": 4}),
+        ("options", {"n_samples": 64}),
+        ("data", {"data": COUNTS + 1}),
+        ("models", {"models": {"K = 2": AllocationModel.nmf(4)}}),
+        ("models", {"models": {"K = 2": AllocationModel.nmf(2, concentration=2.0)}}),
+        ("models", {"models": {"K = 2": AllocationModel.nmf(2, rate=0.5)}}),
+    ],
+)
+def test_a_folder_of_another_comparison_is_refused(
+    name: str, change: dict[str, Any], tmp_path: Path
+) -> None:
+    arguments = {"models": MODELS, "data": COUNTS, **COMPARED}
+    pb.posterior_over_models(checkpoint=tmp_path, **arguments)
+    with pytest.raises(InvalidArgumentError, match=f"another comparison: its {name}"):
+        pb.posterior_over_models(checkpoint=tmp_path, **{**arguments, **change})
+
+
+def test_a_damaged_evidence_is_made_again_with_a_warning(tmp_path: Path) -> None:
+    plain = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
+    path = tmp_path / "model-1.safetensors"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.warns(CheckpointWarning, match=r"model-1\.safetensors"):
+        found = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
+    assert found.probabilities == plain.probabilities
+
+
+def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path: Path) -> None:
+    model = AllocationModel.nmf(None)
+    plain = pb.choose_n_components(model, COUNTS, [2, 3], **COMPARED)
+    for _ in range(2):
+        with ThreadPoolExecutor(2) as pool:
+            found = pb.choose_n_components(
+                model, COUNTS, [2, 3], executor=pool, checkpoint=tmp_path, **COMPARED
+            )
+        assert found.to_frame().equals(plain.to_frame())
+    assert len(list(tmp_path.iterdir())) == 3
