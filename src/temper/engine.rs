@@ -123,7 +123,8 @@ impl LadderPart<'_> {
 mod tests {
     use super::*;
     use crate::control::Stop;
-    use crate::rng::{Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
+    use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
+    use crate::temper::LadderChains;
 
     /// V of N states of equal reference probability, moved by steps to neighbours: two modes with a
     /// valley between them.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use polyabayes::allocation::{
     Ascent, Filter, Limits, Method, Network, Prior, Problem, Sampler, Settings, Sweeps, TokenOrder,
-    ascend, best_particle, evidence, gibbs, sandwich,
+    ascend, best_particle, bidirectional_bounds, evidence, gibbs,
 };
 use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
@@ -328,7 +328,7 @@ fn gibbs_sampling_visits_allocations_by_their_probability() {
 fn annealing_from_both_sides_meets() {
     let network = nmf(&[6, 6], 3, 3.0);
     for seed in 0..5 {
-        let found = sandwich(&network, 100, 16, 200, 8, seed, &()).unwrap();
+        let found = bidirectional_bounds(&network, 100, 16, 200, 8, seed, &()).unwrap();
         let gap = found.upper.ln_value - found.lower.ln_value;
         let error = found.upper.std_error.hypot(found.lower.std_error);
         assert!(gap.abs() < 4.0 * error, "{gap} {error}");
