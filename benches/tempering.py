@@ -186,9 +186,6 @@ def kept(case: Case, seed: int, until: float, **options: Any) -> tuple[Evidence,
         return found
     if time.time() > until:
         raise Spent
-    if path is not None and options:
-        # A reference, whose time is not shown, goes on where it was stopped.
-        options["checkpoint"] = path.with_suffix("")
     found = case.evidence(seed, **options)
     if path is not None:
         path.write_bytes(pickle.dumps(found))

@@ -15,7 +15,7 @@ pub(crate) struct Load {
     pub(crate) n_tokens: u64,
     /// Marginal counts of a particle or chain, four bytes each.
     pub(crate) n_marginals: usize,
-    /// States and counts that a chain holds, four bytes each.
+    /// States and counts that a chain holds, or a particle where there are no chains, four bytes each.
     pub(crate) n_held: u64,
     /// Particles.
     pub(crate) n_particles: usize,
@@ -60,7 +60,8 @@ impl Load {
     fn bytes(self, n_at_once: usize) -> f64 {
         let lanes = |n: usize| n.div_ceil(LANES) as f64 * LANES as f64;
         let (particles, chains) = (lanes(self.n_particles), lanes(self.n_chains));
-        let tokens = 4.0 * (self.n_tokens as f64 + self.n_held as f64 * chains);
+        let holders = if chains > 0.0 { chains } else { particles };
+        let tokens = 4.0 * (self.n_tokens as f64 + self.n_held as f64 * holders);
         let marginals = 4.0 * self.n_marginals as f64 * (particles + chains);
         let weights = if self.n_particles > 0 { 8.0 * (LANES + 2) as f64 } else { 0.0 };
         let missing = self.n_missing as f64;
@@ -83,6 +84,8 @@ mod tests {
         let one = Load { n_chains: 1, ..load };
         assert_eq!(bytes(one, 1), 1_000 * (4 + 4 * 16) + 4 * 16 * 10);
         assert_eq!(bytes(Load { n_chains: 64, ..load }, 3), 3 * (260_000 + 2_560));
+        assert_eq!(bytes(Load { n_particles: 64, ..load }, 3), 3 * (260_000 + 2_560));
+        assert_eq!(bytes(Load { n_particles: 64, ..one }, 1), bytes(one, 1) + 4 * 64 * 10);
         // Sixteen particles' weights, the cell's own and its sum, beside its place.
         let missing = Load { n_missing: 100, ..Load::default() };
         assert_eq!(bytes(missing, 2), 3_200);

@@ -71,6 +71,8 @@ def evidence(
     picture = checked_picture(plot, "--plot")
     if picture is not None and try_ is None:
         raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
+    if given.checkpoint and try_ is None and predict is None:
+        raise InvalidArgumentError("--checkpoint keeps evidences of sizes; add --try NODE=N..M")
     node, sizes = try_ or ("", range(0))
     if try_ is not None:
         known_nodes(_network(given, graph, undirected).graph, "--try", (node,))
@@ -93,7 +95,7 @@ def evidence(
     else:
         models = {str(n): _network(given, graph, undirected, {node: n}) for n in sizes}
         say(f"{node} from {sizes[0]} to {sizes[-1]}, {data}")
-        evidences = _of_sizes(models, data, options)
+        evidences = _of_sizes(models, data, options, given.of("posterior_over_models"))
         if picture is not None:
             by_size = {n: evidences[str(n)] for n in sizes}
             save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), picture)
@@ -102,11 +104,14 @@ def evidence(
 
 
 def _of_sizes(
-    models: Mapping[str, pb.AllocationModel], data: pb.CountTensor, options: dict[str, Any]
+    models: Mapping[str, pb.AllocationModel],
+    data: pb.CountTensor,
+    options: dict[str, Any],
+    kept: dict[str, Any],
 ) -> Mapping[str, pb.Evidence]:
     """Evidences of all sizes, printed; bounds have no odds."""
     if options.get("method") != "vb":
-        posterior = pb.posterior_over_models(models, data, **options)
+        posterior = pb.posterior_over_models(models, data, **options, **kept)
         print(posterior)
         return posterior.evidences
     evidences = {name: model.log_evidence(data, **options) for name, model in models.items()}

@@ -123,7 +123,12 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
     ),
     "evidence": (
         "networks",
-        (_TENSOR, _MODEL, Takes("AllocationModel.log_evidence")),
+        (
+            _TENSOR,
+            _MODEL,
+            Takes("AllocationModel.log_evidence"),
+            Takes("posterior_over_models", only=("checkpoint",)),
+        ),
     ),
     "decompose": (
         "networks",

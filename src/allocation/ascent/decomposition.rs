@@ -404,7 +404,7 @@ pub fn best_particle(
 ) -> Result<Decomposition> {
     let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::WHOLE)?;
     problem.check_range()?;
-    Load { n_particles: filter.n_particles, ..problem.load() }.check(1)?;
+    Load { n_particles: filter.n_particles, n_held: 0, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.ln_only_allocation() {
         Some(ln_law) => (problem.average(), ln_law),

@@ -93,7 +93,7 @@ pub(super) fn replicate(
     key: Key,
     observer: &impl Observer,
 ) -> Result<FilterResult> {
-    check_memory(problem, sampler, n_particles, 1)?;
+    check_memory(problem, settings, (sampler, n_particles), 1)?;
     let filter = smc::Filter { n_particles, ..settings.filter(sampler) };
     let mut rng = key.rng();
     match sampler {
@@ -130,15 +130,19 @@ fn check_clique(problem: &Problem) -> Result<()> {
 /// [`Error::SamplerMemory`]
 pub(super) fn check_memory(
     problem: &Problem,
-    sampler: Sampler,
-    n_particles: usize,
+    settings: &Settings,
+    (sampler, n_particles): (Sampler, usize),
     n_replicates: usize,
 ) -> Result<()> {
     let load = problem.load();
-    let n_held = problem.n_tokens() * problem.n_cliques() as u64;
     let load = match sampler {
-        // Particles that are moved hold the states of all tokens, as chains do.
-        Sampler::Smc => Load { n_chains: n_particles, n_held, ..load },
+        Sampler::Smc => {
+            // Particles that are moved hold the states of all tokens.
+            let is_moved = settings.filter(sampler).n_sweeps > 0;
+            let n_states = problem.n_tokens().saturating_mul(problem.n_cliques() as u64);
+            let n_held = if is_moved { n_states } else { 0 };
+            Load { n_particles, n_held, ..load }
+        }
         Sampler::SmcLookahead => {
             let n_shares = LANES * problem.n_cells() * problem.n_states();
             Load { n_particles, n_chains: LANES, n_shares, ..load }

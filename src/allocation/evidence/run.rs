@@ -167,6 +167,9 @@ fn first_stage(problem: &Problem, settings: &Settings, observer: &impl Observer)
                 tried => return tried.map(Stage::Done),
             }
             if !Sampler::Smc.takes(settings) {
+                if !settings.tempers() {
+                    return Err(Error::NoSampler);
+                }
                 return tempering_stage(problem, settings);
             }
             let is_huge = |&count: &u64| problem.is_heavy(count) && count > MAX_WEIGHED as u64;
@@ -184,8 +187,11 @@ fn first_stage(problem: &Problem, settings: &Settings, observer: &impl Observer)
 }
 
 fn filter_stage(problem: &Problem, sampler: Sampler, settings: &Settings) -> Result<Stage> {
+    problem.load().check(1)?;
+    problem.check_total()?;
     let stages = FilterStages::new(sampler, settings);
-    filters::check_memory(problem, sampler, stages.n_particles, stages.n_replicates)?;
+    let size = (sampler, stages.n_particles);
+    filters::check_memory(problem, settings, size, stages.n_replicates)?;
     Ok(Stage::Filter(stages))
 }
 

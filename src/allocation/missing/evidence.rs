@@ -133,7 +133,7 @@ impl Incomplete {
         observer: &impl Observer,
     ) -> Result<Completion> {
         let load = self.problem.load();
-        Load { n_particles: filter.n_particles, ..load }.check(n_replicates)?;
+        Load { n_particles: filter.n_particles, n_held: 0, ..load }.check(n_replicates)?;
         let key = Key::new(seed, Purpose::Score);
         let mut end = self.end(max_total, LEFT_BY_SAMPLING);
         if matches!(end, End::Remainder { .. }) {

@@ -205,6 +205,7 @@ def test_a_damaged_evidence_is_made_again_with_a_warning(tmp_path: Path) -> None
     assert found.probabilities == plain.probabilities
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path: Path) -> None:
     model = AllocationModel.nmf(None)
     plain = pb.choose_n_components(model, COUNTS, [2, 3], **COMPARED)

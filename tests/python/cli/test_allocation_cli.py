@@ -74,18 +74,19 @@ def test_options_reach_the_model_and_the_method(
     assert "5 replicates" in output
 
 
-def test_replicates_are_kept(
+def test_evidences_of_sizes_are_kept(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "kept"
-    common = ["evidence", GRAPH, file, "--method", "smc", "--seed", 3, "--checkpoint", folder]
-    assert run(*common, "--size", "topic=2") == 0
-    first = number(capsys.readouterr().out, "log evidence")
-    assert len(list(folder.glob("replicate-*"))) == 4
-    assert run(*common, "--size", "topic=2") == 0
-    assert number(capsys.readouterr().out, "log evidence") == first
-    assert run(*common, "--size", "topic=3") == 2
-    assert "is of another run: its sizes is" in capsys.readouterr().err
+    kept = ["--checkpoint", tmp_path / "kept"]
+    common = ["evidence", GRAPH, file, "--method", "smc", "--seed", 3, *kept]
+    assert run(*common, "--try", "topic=1..2") == 0
+    first = capsys.readouterr().out
+    assert run(*common, "--try", "topic=1..2") == 0
+    assert capsys.readouterr().out == first
+    assert run(*common, "--try", "topic=2..3") == 2
+    assert "is of another run" in capsys.readouterr().err
+    assert run(*common, "--size", "topic=2") == 2
+    assert "--checkpoint keeps evidences of sizes; add --try" in capsys.readouterr().err
     assert run(*common, "--size", "topic=2", "--predict", "-", "--missing", file) == 2
     assert "--predict goes with no --try, --given-total or --checkpoint" in capsys.readouterr().err
 
