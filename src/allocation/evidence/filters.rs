@@ -141,7 +141,7 @@ pub(super) fn check_memory(
             let is_moved = settings.filter(sampler).n_sweeps > 0;
             let n_states = problem.n_tokens().saturating_mul(problem.n_cliques() as u64);
             let n_held = if is_moved { n_states } else { 0 };
-            Load { n_particles, n_held, ..load }
+            Load { n_held, n_particles, ..load }
         }
         Sampler::SmcLookahead => {
             let n_shares = LANES * problem.n_cells() * problem.n_states();

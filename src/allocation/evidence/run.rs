@@ -227,9 +227,10 @@ mod tests {
         for (is_chain, method) in cases {
             let (problem, mut settings) = (problem(is_chain), Settings::new(method));
             settings.budget = Some(1.0);
-            match method {
-                Method::Sample(Sampler::Tempered) => settings.n_samples = Some(64),
-                _ => (settings.n_particles, settings.n_replicates) = (Some(50), Some(3)),
+            if method == Method::Sample(Sampler::Tempered) {
+                settings.n_samples = Some(64);
+            } else {
+                (settings.n_particles, settings.n_replicates) = (Some(50), Some(3));
             }
             let whole = evidence(&problem, &settings, 3, &()).unwrap();
             let mut run = EvidenceRun::new(&problem, &settings, &()).unwrap();

@@ -421,6 +421,7 @@ def test_intervals_hold_the_value_and_widen() -> None:
         exact.interval(1.5)
 
 
+@pytest.mark.filterwarnings("ignore:replicates of a quarter")
 def test_intervals_cover_as_promised() -> None:
     """4 replicates, 200 seeds: 95 % within 4 standard errors of a binomial share, or more.
 

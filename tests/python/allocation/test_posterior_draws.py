@@ -114,7 +114,7 @@ def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics: in
     data = SMALL[[0, 2]]
     model = AllocationModel.nmf(n_topics)
     # No error is small enough, so that there are as many rounds as it takes.
-    with pytest.warns(UnreliableErrorWarning, match="not settled"):
+    with pytest.warns(UnreliableErrorWarning, match="not converged"):
         draws = model.sample_posterior(
             data, 8192, n_samples=512, n_replicates=16, target_std_error=1e-9, random_state=1
         )
@@ -347,7 +347,7 @@ def test_decomposition_by_tempering_is_that_of_the_draws() -> None:
 def test_doubts_are_told_where_the_call_is(name: str) -> None:
     options = {"n_samples": 1, "target_std_error": 1e-6, "random_state": 0}
     call = calls(AllocationModel.nmf(4), 8, **options)[name]
-    with pytest.warns(UnreliableErrorWarning, match="not settled") as told:
+    with pytest.warns(UnreliableErrorWarning, match="not converged") as told:
         call()
     assert {warning.filename for warning in told} == {__file__}
 

@@ -84,7 +84,7 @@ def test_evidences_of_sizes_are_kept(
     assert run(*common, "--try", "topic=1..2") == 0
     assert capsys.readouterr().out == first
     assert run(*common, "--try", "topic=2..3") == 2
-    assert "is of another run" in capsys.readouterr().err
+    assert "another comparison: its models" in capsys.readouterr().err
     assert run(*common, "--size", "topic=2") == 2
     assert "--checkpoint keeps evidences of sizes; add --try" in capsys.readouterr().err
     assert run(*common, "--size", "topic=2", "--predict", "-", "--missing", file) == 2
