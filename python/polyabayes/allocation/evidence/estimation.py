@@ -89,8 +89,8 @@ def _sampled(
             )
         else:
             found, interruption = _on_workers(layout, options, run, executor, update)
-    method, *estimated = found
-    estimate = Estimate.of(*estimated)
+    method, estimated, converged, tempering = found
+    estimate = Estimate.of(estimated, converged, tempering)
     if estimate.rounds and interruption is None:
         estimate = held_by_bound(layout.core, estimate, run)
         interruption = estimate.interruption
