@@ -50,11 +50,11 @@ def centred(slopes: np.ndarray) -> np.ndarray:
     return slopes - slopes.mean(axis=-2, keepdims=True)
 
 
-def run_planted(n_corpora: int, n_jobs: int | None) -> None:
+def run_planted(first: int, n_corpora: int, n_jobs: int | None) -> None:
     """Print coverage and errors of the slopes."""
     held: list[np.ndarray] = []
     errors: list[np.ndarray] = []
-    for seed in range(n_corpora):
+    for seed in range(first, first + n_corpora):
         corpus, slopes, topics = planted(seed)
         lda = pb.LatentDirichletAllocation(
             N_TOPICS,
@@ -128,12 +128,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["planted", "poliblog", "cost"])
     parser.add_argument("--corpora", type=int, default=40)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first corpus")
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--n-jobs", type=int)
     given = parser.parse_args()
     if given.what == "planted":
-        run_planted(given.corpora, given.n_jobs)
+        run_planted(given.first, given.corpora, given.n_jobs)
     elif given.what == "poliblog":
         run_poliblog(given.topics, given.max_iter, given.n_jobs)
     else:
