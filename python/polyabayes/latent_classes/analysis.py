@@ -202,7 +202,7 @@ class LatentClassAnalysis(FittedClasses):
             counts = chooser.counts(best)
             chooser.warn(best)
             self._set(answers.items, answers.labels, counts, counts.expected())
-            evidence = chooser.evidence(best)
+            evidence = chooser.evidences[best]
             self.log_evidence_ = float(evidence.value - ln_orders(chooser.tensor))
         self.log_likelihood_ = float(answers.weights @ self._ln_rows(answers))
         return self

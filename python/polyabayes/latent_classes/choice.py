@@ -30,6 +30,9 @@ __all__ = ["ClassChoice", "ClassPrior"]
 
 # Posterior odds against a number of classes below which no larger one is tried.
 _LEAST_ODDS = 0.01
+# Particles of a first and of a second look at a number of classes; the error in nats that needs no
+# second, and the standard errors by which they contradict one another.
+_FEW_PARTICLES, _MORE_PARTICLES, _LEAST_ERROR, _CONTRADICTION = 64, 256, 0.2, 3.0
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
 _LEAST_SHARE = 0.01
 # Answers that chains of draws visit in some ten seconds, by class and by sweep; and the least and
@@ -191,6 +194,7 @@ class Chooser:
         self.evidences: dict[int, Evidence] = {}
         self._draws: dict[int, PosteriorDraws] = {}
         self._ended_at_edge = False
+        self._doubts: list[str] = []
 
     def choose(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
         """Compare numbers of classes, and tell how many hold a row."""
@@ -198,28 +202,41 @@ class Chooser:
         return replace(choice, occupied=self._occupied(choice.probabilities))
 
     def compare(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
-        """Compare numbers of classes, one after the other."""
+        """Compare numbers of classes: all roughly, then those that may matter with less error."""
         ln_masses = checked_ln_prior(size_prior, sizes)
-        done: dict[int, float] = {}
-        for n_classes, ln_mass in ln_masses.items():
-            try:
-                found = self.evidence(n_classes)
-            except KeyboardInterrupt:
-                partial = self._choice(ln_masses) if done else None
-                raise Interrupted(f"{len(done)} numbers of classes are done", partial) from None
-            done[n_classes] = found.value + ln_mass
-            highest = done[n_classes] + 2 * np.nan_to_num(found.std_error)
-            if ends and highest < max(done.values()) + np.log(_LEAST_ODDS):
-                break
-        is_last = max(done, key=done.__getitem__) == sizes[-1]
+        try:
+            for n_classes in ln_masses:
+                self._estimate(n_classes, n_particles=_FEW_PARTICLES)
+                if ends and n_classes not in self._possible(ln_masses):
+                    break
+            for n_classes in self._possible(ln_masses):
+                self._refine(n_classes)
+        except KeyboardInterrupt:
+            partial = self._choice(ln_masses) if self.evidences else None
+            done = f"{len(self.evidences)} numbers of classes are done"
+            raise Interrupted(done, partial) from None
+        possible = self._possible(ln_masses)
+        self._doubts = [
+            f"{n} classes: {found.doubt}"
+            for n, found in self.evidences.items()
+            if found.doubt and n in possible
+        ]
+        choice = self._choice(ln_masses)
+        is_last = choice.best == sizes[-1] and len(sizes) > 1
         self._ended_at_edge = ends and is_last and sizes[-1] < self.tensor.n_cells
-        return self._choice(ln_masses)
+        return choice
+
+    def _possible(self, ln_masses: Mapping[int, float]) -> list[int]:
+        """Numbers of classes whose odds against the best, with two errors more, are not low."""
+        joint = {n: found.value + ln_masses[n] for n, found in self.evidences.items()}
+        least = max(joint.values()) + np.log(_LEAST_ODDS)
+        errors = {n: np.nan_to_num(found.std_error) for n, found in self.evidences.items()}
+        return [n for n, value in joint.items() if value + 2 * errors[n] >= least]
 
     def warn(self, chosen: int | None = None) -> None:
         """Warn of evidences, of the largest number tried, and of the draws of one number."""
-        untrusted = [f"{n} classes: {e.doubt}" for n, e in self.evidences.items() if e.doubt]
-        if untrusted:
-            warn("; ".join(untrusted[:2]), UnreliableErrorWarning)
+        if self._doubts:
+            warn("; ".join(self._doubts[:2]), UnreliableErrorWarning)
         if self._ended_at_edge:
             warn(
                 "the most probable number of classes is the largest tried; raise "
@@ -235,15 +252,23 @@ class Chooser:
                 UnreliableErrorWarning,
             )
 
-    def evidence(self, n_classes: int) -> Evidence:
+    def _refine(self, n_classes: int) -> None:
+        """Less error: by more particles, and by any method where these contradict the first."""
+        first = self.evidences[n_classes]
+        if first.doubt or first.std_error > _LEAST_ERROR:
+            self._estimate(n_classes, n_particles=_MORE_PARTICLES)
+            found = self.evidences[n_classes]
+            error = float(np.hypot(found.std_error, first.std_error))
+            if found.doubt or abs(found.value - first.value) > _CONTRADICTION * error:
+                self._estimate(n_classes)
+
+    def _estimate(self, n_classes: int, **options: Any) -> None:
         """Evidence of a number of classes, given the number of rows."""
-        if n_classes not in self.evidences:
-            model, _ = self.prior.model(self.tensor.axes, n_classes)
-            with quiet(UnreliableErrorWarning):
-                self.evidences[n_classes] = model.log_evidence(
-                    self.tensor, given_total=True, **self.run.options(n_classes, 0)
-                )
-        return self.evidences[n_classes]
+        model, _ = self.prior.model(self.tensor.axes, n_classes)
+        with quiet(UnreliableErrorWarning):
+            self.evidences[n_classes] = model.log_evidence(
+                self.tensor, given_total=True, **options, **self.run.options(n_classes, 0)
+            )
 
     def counts(self, n_classes: int) -> ClassCounts:
         """Draws of the rows of each class and of their answers."""
