@@ -83,6 +83,11 @@ def whole_count(text: str) -> int:
     return int(Decimal(text))
 
 
+def shown(text: str) -> str:
+    """A text of a file as far as a message can hold it."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
 def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
     """Why a text is no count, or None; it may be written as a decimal."""
     try:
@@ -92,8 +97,7 @@ def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
     # Only after the size is known to be small is the count made an integer.
     if count.is_finite() and 0 <= count <= most and count == int(count):
         return None
-    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-    return f"the count {shown!r} is not a whole number from 0 to {most}"
+    return f"the count {shown(text)!r} is not a whole number from 0 to {most}"
 
 
 def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.int64] | None:

@@ -20,7 +20,7 @@ from polyabayes._support.files import (
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import is_number, parse_integer_lines
+from polyabayes.io.integers import is_number, parse_integer_lines, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
 _POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
@@ -170,18 +170,18 @@ def _line_error(line: str, limit: int) -> str | None:
     if not head:
         return "the line is blank; an empty document is written as 0"
     if not is_number(head):
-        return f"{head!r} is not a number of words; a line is 'M id:count id:count ...'"
+        return f"{shown(head)!r} is not a number of words; a line is 'M id:count id:count ...'"
     for pair in pairs:
         word, colon, count = pair.partition(":")
         count = _POINT_ZERO.sub(b"", count.encode()).decode()
         if not (colon and is_number(word) and is_number(count.removeprefix("-"))):
-            return f"{pair!r} is not an id:count pair; a line is 'M id:count id:count ...'"
+            return f"{shown(pair)!r} is not an id:count pair; a line is 'M id:count id:count ...'"
         if not 1 <= int(count) <= MAX_COUNT:
-            return f"the count of {pair!r} is not a whole number from 1 to {MAX_COUNT}"
+            return f"the count of {shown(pair)!r} is not a whole number from 1 to {MAX_COUNT}"
         if int(word) >= limit:
             return (
-                f"word id {word} is outside of the vocabulary of {limit} words; ids are counted "
-                "from 0"
+                f"word id {shown(word)} is outside of the vocabulary of {limit} words; ids are "
+                "counted from 0"
             )
     if int(head) != len(pairs):
         return f"{head} words are announced, but {len(pairs)} follow; the line may be cut short"

@@ -16,7 +16,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import is_number, parse_integer_lines
+from polyabayes.io.integers import is_number, parse_integer_lines, shown
 from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes
 from polyabayes.io.vocabularies import with_vocabulary
 
@@ -171,12 +171,12 @@ def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
         size = None if shape is None else shape[column]
         if not is_number(field) or not 1 <= int(field) <= (size or MAX_TOTAL):
             limit = "counted from 1" if size is None else f"from 1 to {size}"
-            return f"coordinate {column + 1} is {field!r}, not a whole number {limit}"
+            return f"coordinate {column + 1} is {shown(field)!r}, not a whole number {limit}"
     try:
         count = Decimal(fields[-1])
     except InvalidOperation:
         count = Decimal("nan")
     # Only after the size is known to be small is the count made an integer.
     if not (count.is_finite() and 0 <= count <= MAX_TOTAL and count == int(count)):
-        return f"the count {fields[-1]!r} is not a whole number from 0 to 2**63 - 1"
+        return f"the count {shown(fields[-1])!r} is not a whole number from 0 to 2**63 - 1"
     return None
