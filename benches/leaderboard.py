@@ -196,15 +196,16 @@ def table() -> None:
     """The record of the page, best first, and its picture."""
     found = sorted(rows(), key=lambda row: (row["corpus"], row["topics"], -row["nats"]))
     columns = {"corpus": "s", "topics": "d", "model": "s", "version": "s", "settings": "s"}
-    columns |= {"nats per token": ".4f", "±": ".4f", "its own figure": ".2f", "commit": "s"}
+    columns |= {"nats per token": ".4f", "±": ".5f", "its own figure": ".2f", "commit": "s"}
     columns |= {"SHA-256 of the counts": "s"}
     made = Table("leaderboard", "python benches/leaderboard.py run", columns, [SCORES, FITS])
     for row in found:
         names = ("corpus", "topics", "model", "version", "settings", "nats", "error", "own")
         made.add(*(row[name] for name in names), row["commit"], row["counts"][:12])
     machines = ", ".join(sorted({row["machine"] for row in found}))
-    dates = sorted({row["date"] for row in found})
-    save(made, note=f"{dates[0]} to {dates[-1]}, {machines}.")
+    days = [row["date"] for row in found]
+    dates = " to ".join(sorted({min(days), max(days)}))
+    save(made, note=f"{dates}, {machines}.")
     draw(found)
 
 
