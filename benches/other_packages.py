@@ -14,6 +14,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +60,14 @@ def of_topica(
     liberal, others = (np.array(r) == "Liberal" for r in (ratings, held_out))
     features, design = liberal[:, np.newaxis].astype(float), others[:, np.newaxis].astype(float)
     fits: dict[str, tuple[Any, dict[str, Any]]] = {
-        "LDA": (topica.LDA(n_topics, seed=1), {"iters": sweeps, "num_threads": 1}),
-        "CTM": (topica.CTM(n_topics, seed=1), {"num_threads": 1}),
-        "DMR": (
-            topica.DMR(n_topics, seed=1),
-            {"features": features, "iters": sweeps, "num_threads": 1},
-        ),
-        "STM": (topica.STM(n_topics, seed=1), {"prevalence": features, "num_threads": 1}),
+        "LDA": (topica.LDA(n_topics, seed=1), {}),
+        "CTM": (topica.CTM(n_topics, seed=1), {}),
+        "DMR": (topica.DMR(n_topics, seed=1), {"features": features}),
+        "STM": (topica.STM(n_topics, seed=1), {"prevalence": features}),
     }
     for name, (theirs, options) in fits.items():
         start = time.process_time()
-        theirs.fit(texts, **options)
+        theirs.fit(texts, iters=sweeps, num_threads=1, **options)
         seconds = time.process_time() - start
         covariates = None
         if name == "DMR":
@@ -90,7 +88,7 @@ def of_topica(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topics", type=int, nargs="+", default=[20, 50])
-    parser.add_argument("--sweeps", type=int, default=500)
+    parser.add_argument("--sweeps", type=int, default=500, help="or iterations of EM, at most")
     parser.add_argument("--documents", type=int)
     chosen = parser.parse_args()
     corpus = pb.read_corpus(DATA / "poliblog5k.ldac.gz", vocabulary=DATA / "poliblog5k.vocab")
@@ -106,7 +104,8 @@ def main() -> None:
     table = Table("other-packages", COMMAND, COLUMNS, ["lda, annealed"])
     for n_topics in chosen.topics:
         given = texts, ratings[train].tolist(), ratings[test].tolist(), n_topics, chosen.sweeps
-        for package, name, seconds, model, covariates in (*of_tomotopy(*given), *of_topica(*given)):
+        fits = chain(of_tomotopy(*given), of_topica(*given))
+        for package, name, seconds, model, covariates in fits:
             start = time.process_time()
             found = pb.log_likelihood(
                 model, corpus[test], covariates=covariates, unseen="drop", random_state=0, n_jobs=1
