@@ -4,7 +4,8 @@ use super::TopicModel;
 use super::estimators::annealed::Start;
 use super::estimators::sampler::Sampler;
 use super::exact::{Cost, Plan};
-use super::settings::{AUTO_EXACT, BUDGET, Method, SAMPLING_BUDGET, Settings};
+use super::rare::{RareTopics, Rarity};
+use super::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
 use crate::error::{Error, MAX_EXACT_BYTES, Result};
 use crate::urn::{Extent, LocalUrn};
@@ -71,9 +72,14 @@ pub(super) fn exact_plans<const N: usize>(
         return None;
     }
     let plans = urns.map(Plan::new);
-    let budget = AUTO_EXACT.min(settings.budget.unwrap_or(BUDGET));
-    let cheap = || plans.iter().all(|plan| plan.within(budget));
-    (settings.method == Method::Exact || cheap()).then_some(plans)
+    let budget = settings.budget.unwrap_or(BUDGET);
+    let is_cheap = |(urn, plan): (&LocalUrn, &Plan)| {
+        let most =
+            if RareTopics::of(urn, Rarity::EXACT).may_open { RARE_EXACT } else { AUTO_EXACT };
+        plan.within(most.min(budget))
+    };
+    let are_cheap = || urns.into_iter().zip(&plans).all(is_cheap);
+    (settings.method == Method::Exact || are_cheap()).then_some(plans)
 }
 
 /// Refuses a sampler of a size beyond the budget or beyond memory.

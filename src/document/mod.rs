@@ -14,6 +14,7 @@ pub mod gaussian;
 mod limits;
 pub mod mixture;
 mod model;
+mod rare;
 mod result;
 mod sampling;
 mod scoring;

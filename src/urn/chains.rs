@@ -38,7 +38,7 @@ impl<'a> Target<'a> {
         Target { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights() }
     }
 
-    fn row(&self, cell: u32) -> &'a [f64] {
+    pub(super) fn row(&self, cell: u32) -> &'a [f64] {
         let n_topics = self.base.len();
         &self.q[cell as usize * n_topics..][..n_topics]
     }
@@ -208,6 +208,18 @@ impl<U: UniformLanes> Chains<U> {
     /// Draws topics in proportion to the weights last computed, without putting them in.
     pub fn pick(&mut self) -> [u16; LANES] {
         pick(&self.sums, &mut self.uniforms)
+    }
+
+    /// Gives all tokens of a topic of one chain to a topic that holds none there.
+    pub(super) fn rename(&mut self, lane: usize, old: u16, new: u16) {
+        if old == new {
+            return;
+        }
+        for topics in self.topics.iter_mut().filter(|topics| topics[lane] == old) {
+            topics[lane] = new;
+        }
+        self.balls[usize::from(new)][lane] = self.balls[usize::from(old)][lane];
+        self.balls[usize::from(old)][lane] = 0.0;
     }
 
     /// A uniform number for every chain.

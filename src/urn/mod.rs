@@ -22,6 +22,7 @@ mod chains;
 mod gibbs;
 mod local;
 mod order;
+mod relabel;
 mod shortlists;
 
 pub use balls::Balls;

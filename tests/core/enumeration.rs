@@ -442,7 +442,7 @@ fn mean_field_is_unbiased() {
 #[test]
 fn annealing_is_unbiased() {
     for (case, n_temperatures) in cases().into_iter().zip([3, 2, 2]) {
-        for start in [Start::Prior, Start::MeanField] {
+        for start in [Start::Prior, Start::MeanField, Start::Lowered] {
             case.assert_unbiased(lanes(1), |urn, rng| {
                 annealed::ln_urn_sums(urn, start, 1, n_temperatures, rng, &())
             });
@@ -453,14 +453,15 @@ fn annealing_is_unbiased() {
 #[test]
 fn reversed_annealing_is_unbiased() {
     for (case, n) in [(two_topics(&[2, 1]), 2), (two_topics(&[1, 1]), 3)] {
-        for start in [Start::Prior, Start::MeanField] {
+        for start in [Start::Prior, Start::MeanField, Start::Lowered] {
             let run = |urn: &LocalUrn, topics: &[u16], rng: &mut Reader<'_>| {
                 annealed::ln_urn_sums_reversed(urn, start, topics, 1, n, rng, &())
             };
-            // All but a sweep at each temperature.
+            // All but a sweep at each temperature, and a token and a topic of a relabelling.
             let n_tokens = case.urn.n_tokens() as usize;
+            let n_of_sweep = n_tokens + if start == Start::Lowered { 2 } else { 0 };
             let n_draws = n_draws(|rng| run(&case.urn, &vec![0; n_tokens], rng));
-            case.assert_reciprocal_unbiased(&lanes(1), n_draws - (n - 1) * n_tokens, run);
+            case.assert_reciprocal_unbiased(&lanes(1), n_draws - (n - 1) * n_of_sweep, run);
         }
     }
 }

@@ -6,12 +6,13 @@ use std::ops::RangeInclusive;
 use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
+use crate::document::rare::{RareTopics, Rarity};
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, Path};
 use crate::urn::{Chains, LocalUrn, Order, Shortlists, Target};
 
-/// Mean-field sweeps behind [`Start::MeanField`].
+/// Mean-field sweeps behind a start that is not the prior.
 const MEAN_FIELD_ITERATIONS: usize = 20;
 
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
@@ -29,6 +30,10 @@ const FIRST_ITERATIONS: usize = 4;
 
 /// Mean pseudo-count below which the last steps are smaller still: topics open and close there.
 const SMALL: f64 = 0.05;
+
+/// Least pseudo-counts at the end of annealing where they are lowered afterwards: topics open and
+/// close freely there.
+const RAISED: f64 = 0.1;
 
 /// Share of a word's probability that the topics may have that are not on its list.
 const LEFT_OUT: f64 = 0.001;
@@ -53,6 +58,13 @@ pub enum Start {
     /// Independent tokens under the balls m that the mean field expects:
     /// `γ_β(k) = Π ((1-β) m + β (a + n)) q`, an urn at every β.
     MeanField,
+    /// The same with raised pseudo-counts, which are then lowered to a on a logarithmic scale.
+    ///
+    /// A topic of pseudo-count a costs ln a to open, so that chains at fixed a leave it closed, and
+    /// agree with one another on what they all miss. Here all topics are open first, and those
+    /// close that the document does not need; moves of all tokens of a topic to a closed one
+    /// ([`Chains::relabel`]) choose among them.
+    Lowered,
 }
 
 /// ln Ẑ of `n_runs` independent chains through `n_temperatures` steps, one Gibbs sweep each.
@@ -103,6 +115,8 @@ pub(crate) struct UrnPath<'a> {
     expected: Vec<f64>,
     /// ln q, where the start is the prior.
     ln_q: Vec<f64>,
+    /// Pseudo-counts at the end of annealing; those of the urn, unless they are lowered to these.
+    raised: Cow<'a, [f64]>,
     /// Power of the distance from the end, in steps, that 1 - β is.
     bend: i32,
     /// Topics that most sweeps move tokens among, where that is less than all.
@@ -121,54 +135,45 @@ impl<'a> UrnPath<'a> {
         observer: &impl Observer,
     ) -> Result<Self> {
         let (expected, ln_q) = (Vec::new(), Vec::new());
-        let mut path = UrnPath { urn, start, expected, ln_q, bend: 2, lists: None };
+        let raised = match start {
+            Start::Lowered => urn.pseudo_counts().iter().map(|a| a.max(RAISED)).collect(),
+            _ => Cow::Borrowed(urn.pseudo_counts()),
+        };
+        let mut path = UrnPath { urn, start, expected, ln_q, raised, bend: 2, lists: None };
         match start {
             Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
-            Start::MeanField => {
+            Start::MeanField | Start::Lowered => {
                 let mean_field = MeanField::first_order(n_iterations);
                 let g = mean_field::responsibilities(urn, mean_field, observer)?;
                 path.expected = mean_field::expected_balls(urn, &g);
                 let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
                 path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
+                path.close();
             }
         }
         Ok(path)
     }
 
     /// A path from the pseudo-counts and the balls that chains of the urn hold on average, in the
-    /// second half of some sweeps from the mean field. That start is nearer to the urn: it knows of more than one mode,
-    /// and topics in which chains hold nothing need not be emptied on the way. It is apart from the
-    /// chains that are weighed, which are unbiased from any start.
+    /// second half of some sweeps from the mean field. That start is nearer to the urn: it knows of
+    /// more than one mode, and topics in which chains hold nothing need not be emptied on the way.
+    /// It is apart from the chains that are weighed, which are unbiased from any start. Sweeps are
+    /// within short lists of topics where these are short, unless pseudo-counts are lowered.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn refined<S: Stream>(
         urn: &'a LocalUrn,
+        start: Start,
         n_sweeps: usize,
         rng: &mut S,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut path = UrnPath::new(urn, Start::MeanField, FIRST_ITERATIONS, observer)?;
-        let mut chains = Chains::new(urn, rng)?;
-        chains.extend_all(path.level(0.0).target(), observer, |_| {})?;
-        let n_averaged = n_sweeps.div_ceil(2);
-        let mut sums = vec![0.0; urn.n_topics()];
-        for sweep in 0..n_sweeps {
-            chains.sweep(Target::of(urn), Order::Forward, observer)?;
-            if sweep >= n_sweeps - n_averaged {
-                for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
-                    *sum += balls.iter().sum::<f64>();
-                }
-            }
+        let mut path = UrnPath::new(urn, start, FIRST_ITERATIONS, observer)?;
+        path.refine(n_sweeps, rng, observer)?;
+        if start == Start::Lowered {
+            return Ok(path);
         }
-        let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
-        let n_states = (n_averaged * LANES) as f64;
-        let expected = sums.iter().zip(urn.pseudo_counts()).map(|(sum, a)| {
-            let least = (a * (1.0 + a) / HEAVIEST_PAIR).sqrt();
-            let least = least.clamp(*LEAST_REFINED.start(), *LEAST_REFINED.end());
-            (a + sum / n_states).max(least.min(share))
-        });
-        path.expected = expected.collect();
         let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
         let (_, n_listed) = lists.n_moved_and_listed(urn.counts());
         let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
@@ -180,16 +185,65 @@ impl<'a> UrnPath<'a> {
         Ok(path)
     }
 
-    /// Inverse temperatures of annealing in `n` steps, denser where the path bends.
+    /// Moves the start to the balls that chains hold on average at the end of annealing.
+    fn refine<S: Stream>(
+        &mut self,
+        n_sweeps: usize,
+        rng: &mut S,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let urn = self.urn;
+        let mut chains = Chains::new(urn, rng)?;
+        chains.extend_all(self.level(0.0).target(), observer, |_| {})?;
+        let n_averaged = n_sweeps.div_ceil(2);
+        let mut sums = vec![0.0; urn.n_topics()];
+        let end = self.level(1.0);
+        for sweep in 0..n_sweeps {
+            chains.sweep(end.target(), Order::Forward, observer)?;
+            if sweep >= n_sweeps - n_averaged {
+                for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
+                    *sum += balls.iter().sum::<f64>();
+                }
+            }
+        }
+        let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
+        let n_states = (n_averaged * LANES) as f64;
+        let expected = sums.iter().zip(self.raised.iter()).map(|(sum, a)| {
+            let least = (a * (1.0 + a) / HEAVIEST_PAIR).sqrt();
+            let least = least.clamp(*LEAST_REFINED.start(), *LEAST_REFINED.end());
+            (a + sum / n_states).max(least.min(share))
+        });
+        self.expected = expected.collect();
+        self.close();
+        Ok(())
+    }
+
+    /// Leaves topics closed at the start that the document cannot open: chains that come to hold
+    /// tokens there do not get rid of them again.
+    fn close(&mut self) {
+        let is_closed = RareTopics::of(self.urn, Rarity::LOWERED).is_closed;
+        let closed = is_closed.iter().zip(&mut self.expected).zip(self.urn.pseudo_counts());
+        closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, m), a)| *m = *a);
+        if let Cow::Owned(raised) = &mut self.raised {
+            let closed = is_closed.iter().zip(raised).zip(self.urn.pseudo_counts());
+            closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, x), a)| *x = *a);
+        }
+    }
+
+    /// Inverse temperatures of annealing in `n` steps, denser where the path bends. Those from 1 to 2
+    /// lower the pseudo-counts, in half of the steps.
     fn betas(&self, n: usize) -> Vec<f64> {
+        let n_lowering = if self.start == Start::Lowered { n / 2 } else { 0 };
+        let n = n - n_lowering;
         let beta = |t: usize| {
             let share = t as f64 / n as f64;
             match self.start {
                 Start::Prior => share * share,
-                Start::MeanField => 1.0 - (1.0 - share).powi(self.bend),
+                _ => 1.0 - (1.0 - share).powi(self.bend),
             }
         };
-        (0..=n).map(beta).collect()
+        let lowering = (1..=n_lowering).map(|t| 1.0 + t as f64 / n_lowering as f64);
+        (0..=n).map(beta).chain(lowering).collect()
     }
 
     /// ln Ẑ of independent chains through `n_temperatures` steps.
@@ -227,9 +281,17 @@ impl<'a> UrnPath<'a> {
         })
     }
 
-    /// m and a of every topic.
-    fn ends(&self) -> impl Iterator<Item = (&f64, &f64)> {
-        self.expected.iter().zip(self.urn.pseudo_counts())
+    /// Balls of every topic before the first draw at an inverse temperature: from m to the raised
+    /// pseudo-counts, then on to the urn's.
+    fn bases(&self, beta: f64) -> impl Iterator<Item = f64> {
+        let ends = self.expected.iter().zip(self.raised.iter()).zip(self.urn.pseudo_counts());
+        ends.map(move |((m, raised), a)| {
+            if beta <= 1.0 {
+                (1.0 - beta) * m + beta * raised
+            } else {
+                raised * (a / raised).powf(beta - 1.0)
+            }
+        })
     }
 
     /// The urn at an inverse temperature.
@@ -242,9 +304,9 @@ impl<'a> UrnPath<'a> {
                 let powers = q.iter().map(power).collect();
                 Level { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), is_full }
             }
-            Start::MeanField => {
-                let base = self.ends().map(|(m, a)| (1.0 - beta) * m + beta * a).collect();
-                Level { base: Cow::Owned(base), unit: beta, q: Cow::Borrowed(q), is_full }
+            Start::MeanField | Start::Lowered => {
+                let (base, unit) = (self.bases(beta).collect(), beta.min(1.0));
+                Level { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), is_full }
             }
         }
     }
@@ -258,7 +320,8 @@ impl<'a> UrnPath<'a> {
     /// Multiply-adds of one chain through so many steps, about.
     pub(crate) fn cost(&self, n_temperatures: usize) -> f64 {
         let (n_tokens, n_topics) = (self.urn.n_tokens() as f64, self.urn.n_topics() as f64);
-        let full = n_tokens * n_topics;
+        // A move of whole topics takes as long as a sweep.
+        let full = if self.start == Start::Lowered { 2.0 } else { 1.0 } * n_tokens * n_topics;
         let Some(lists) = &self.lists else { return n_temperatures as f64 * full };
         let (n_moved, n_listed) = lists.n_moved_and_listed(self.urn.counts());
         let within = n_listed as f64 + TOKEN_COST * n_moved as f64;
@@ -266,18 +329,20 @@ impl<'a> UrnPath<'a> {
         n_full * full + (n_temperatures as f64 - n_full) * within.min(full)
     }
 
-    /// Adds ln Π of the ratios of (1-β) m + β (a + n) at `after` and at `before`.
+    /// Adds ln Π of the ratios of the balls of each draw at `after` and at `before`.
     fn step_balls(&self, before: f64, after: f64, balls: &[Lanes], ln_values: &mut Lanes) {
         let mut sum = [0.0; LANES];
         let mut table = Vec::new();
-        for (balls, (m, a)) in balls.iter().zip(self.ends()) {
+        let (unit_before, unit_after) = (before.min(1.0), after.min(1.0));
+        let bases = self.bases(before).zip(self.bases(after));
+        for (balls, (base_before, base_after)) in balls.iter().zip(bases) {
             let most = balls.iter().fold(0.0, |x: f64, &y| x.max(y)) as usize;
-            let factor = |beta: f64, j: usize| (1.0 - beta) * m + beta * (a + j as f64);
             let mut ln_ratio = 0.0;
             table.clear();
             table.push(0.0);
             for j in 0..most {
-                ln_ratio += (factor(after, j) / factor(before, j)).ln();
+                let j = j as f64;
+                ln_ratio += ((base_after + unit_after * j) / (base_before + unit_before * j)).ln();
                 table.push(ln_ratio);
             }
             for (sum, &n) in sum.iter_mut().zip(balls) {
@@ -370,6 +435,16 @@ impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
             Some(lists) if !level.is_full => {
                 chains.sweep_within(lists, level.target(), order, observer)
             }
+            _ if self.path.start == Start::Lowered => {
+                if order == Order::Forward {
+                    chains.relabel(level.target());
+                }
+                chains.sweep(level.target(), order, observer)?;
+                if order == Order::Backward {
+                    chains.relabel(level.target());
+                }
+                Ok(())
+            }
             _ => chains.sweep(level.target(), order, observer),
         }
     }
@@ -380,7 +455,7 @@ impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
                 let ln_products = chains.ln_emission(&self.path.ln_q);
                 add(ln_values, ln_products.map(|ln_product| (after - before) * ln_product));
             }
-            Start::MeanField => self.path.step_balls(before, after, chains.balls(), ln_values),
+            _ => self.path.step_balls(before, after, chains.balls(), ln_values),
         }
     }
 }

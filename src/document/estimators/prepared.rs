@@ -6,6 +6,7 @@ use super::runs::Runs;
 use super::sampler::Sampler;
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
+use crate::document::rare::{RareTopics, Rarity};
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
 use crate::urn::{Chains, LocalUrn};
@@ -143,17 +144,22 @@ impl<'a> Basis<'a> {
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
-        if let Some(mixture) = Mixture::fit(urn, rng, observer)? {
-            return Ok(Basis::Mixture(mixture));
-        }
-        if let Some(spread) = similar::spread(urn) {
-            return Ok(Basis::Similar(spread));
+        let may_open = RareTopics::of(urn, Rarity::LOWERED).may_open;
+        // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
+        if !may_open {
+            if let Some(mixture) = Mixture::fit(urn, rng, observer)? {
+                return Ok(Basis::Mixture(mixture));
+            }
+            if let Some(spread) = similar::spread(urn) {
+                return Ok(Basis::Similar(spread));
+            }
         }
         if start == Start::Prior {
             return Ok(Basis::Plain);
         }
         let n_sweeps = size.map_or(REFINING, n_refining_sweeps);
-        Ok(Basis::Refined(UrnPath::refined(urn, n_sweeps, rng, observer)?))
+        let start = if may_open { Start::Lowered } else { start };
+        Ok(Basis::Refined(UrnPath::refined(urn, start, n_sweeps, rng, observer)?))
     }
 }
 

@@ -106,12 +106,16 @@ def test_tables_name_every_model():
     assert row["p_better"] == pytest.approx(stats.t.cdf(-behind / std_error, 1), rel=1e-12)
     assert row["perplexity"] == comparison.results[other].perplexity
     assert row["nats_per_token"] == comparison.results[other].nats_per_token
-    lines = str(comparison).splitlines()
+    *lines, better, as_good = str(comparison).splitlines()
+    assert better.startswith("P(better): chance of being ahead of the best on new documents")
+    assert as_good.startswith("p(as good): p-value of no other model being better, valid for all")
     assert [line.split("  ")[0].strip() for line in lines] == ["model", best, other]
     assert f"{row['nats_per_token']:.4f}" in lines[2]
     # The best is not compared with itself.
-    assert lines[1].split()[-1] == "best"
-    assert lines[2].split()[-3:] == [f"{behind:.4f}", f"{std_error:.4f}", f"{row['p_better']:.3f}"]
+    as_good = [f"{p:.3f}" for p in frame["p_as_good"]]
+    assert lines[1].split()[-2:] == ["best", as_good[0]]
+    numbers = [f"{behind:.4f}", f"{std_error:.4f}", f"{row['p_better']:.3f}", as_good[1]]
+    assert lines[2].split()[-4:] == numbers
     assert "2 models on sequence, given the length" in repr(comparison)
 
 
@@ -147,8 +151,52 @@ def test_impossible_documents_are_left_out_and_their_models_come_last():
     )
     expected = shared.difference("fine", "no first word")
     assert comparison.difference("fine", "no first word") == pytest.approx(expected, rel=1e-12)
-    assert (row["behind_best"], row["behind_best_std_error"]) == pytest.approx(expected, rel=1e-12)
-    assert 0 < row["p_better"] < 1
+    # A model that cannot produce what the best can is behind by any measure.
+    assert row[["behind_best", "p_better", "p_as_good"]].tolist() == [np.inf, 0, 0]
+
+
+def test_a_model_that_cannot_produce_a_document_does_not_win():
+    good = np.array([-9.0, -9.0, -9.0, -30.0])
+    results = {
+        "possible": as_scored(good, np.full(4, 5)),
+        # Ahead by far on all documents but the one that it cannot produce.
+        "impossible": as_scored(np.array([-4.0, -4.2, -4.1, -np.inf]), np.full(4, 5)),
+    }
+    frame = pb.Comparison(results, "sequence", given_length=True).to_frame()
+    assert frame.loc["impossible", ["behind_best", "p_better", "p_as_good"]].tolist() == [
+        np.inf,
+        0,
+        0,
+    ]
+    assert frame.loc["possible", ["behind_best", "p_better"]].tolist() == [0, 0.5]
+
+
+def test_p_values_of_six_equal_models_hold_for_all_of_them():
+    rng = np.random.default_rng(3)
+    n_documents, n_runs, together, alone = 30, 150, 0, 0
+    n_tokens = np.full(n_documents, 50)
+    for _ in range(n_runs):
+        values = rng.standard_normal((6, n_documents)) * np.arange(1, 7)[:, np.newaxis]
+        order = np.argsort(-values.sum(axis=1))
+        results = {str(model): as_scored(values[model], n_tokens) for model in order}
+        frame = pb.Comparison(results, "sequence", given_length=True).to_frame()
+        together += frame["p_as_good"].min() < 0.05
+        alone += frame["p_better"].min() < 0.05
+    # Within three standard errors of the share that is promised.
+    assert together / n_runs < 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_runs)
+    assert together > 0
+    assert alone / n_runs > 0.2
+
+
+def test_p_values_find_the_model_that_is_worse():
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal((3, 400)) - np.array([[0.0], [0.0], [1.0]])
+    results = {
+        name: as_scored(row, np.full(400, 9)) for name, row in zip("abc", values, strict=True)
+    }
+    frame = pb.Comparison(results, "sequence", given_length=True).to_frame()
+    assert frame.loc["c", "p_as_good"] < 0.001
+    assert frame.loc[["a", "b"], "p_as_good"].min() > 0.05
 
 
 def as_scored(values, n_tokens):
@@ -219,7 +267,7 @@ def test_small_probabilities_are_printed_without_false_precision():
     models = {"worse": lda(topics=FLAT), "better": lda()}
     comparison = pb.compare(models, np.tile(COUNTS, (50, 1)))
     assert comparison.to_frame()["p_better"].iloc[1] < 1e-6
-    assert str(comparison).splitlines()[2].split()[-1] == "<0.001"
+    assert str(comparison).splitlines()[2].split()[-2:] == ["<0.001", "<0.001"]
 
 
 def test_models_share_a_warning_that_is_of_all_of_them():
@@ -361,4 +409,4 @@ def test_one_document_tells_no_probability():
     model = lda()
     found = pb.compare({"one": model, "other": model}, COUNTS[:1], random_state=0)
     assert "<0.001" not in str(found)
-    assert str(found).splitlines()[-1].endswith("nan")
+    assert str(found).splitlines()[2].split()[-2:] == ["nan", "nan"]

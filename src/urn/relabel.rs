@@ -1,0 +1,79 @@
+//! Moves of all tokens of one topic to another that holds none.
+
+use std::ops::RangeInclusive;
+
+use super::Target;
+use super::chains::Chains;
+use crate::math::pick;
+use crate::rng::{LANES, UniformLanes};
+
+/// Largest weights between which the weights of a move are not scaled.
+const UNSCALED: RangeInclusive<f64> = 1e-100..=1e100;
+
+impl<U: UniformLanes> Chains<U> {
+    /// In every chain, gives the tokens of one topic, that of a random token, the name of a topic
+    /// drawn from all that hold none and the topic itself, by their weights. Single tokens hardly
+    /// ever get there where pseudo-counts are tiny: a topic costs ln a to open. The move is its own
+    /// reversal.
+    pub fn relabel(&mut self, target: Target<'_>) {
+        let n_tokens = self.topics().len();
+        let tokens = self.uniforms().map(|u| (u * n_tokens as f64) as usize);
+        let darts = self.uniforms();
+        let n_topics = target.base.len();
+        let mut weights = vec![0.0; n_topics];
+        for lane in 0..LANES {
+            let old = self.topics()[tokens[lane]][lane];
+            for (k, weight) in weights.iter_mut().enumerate() {
+                let is_free = self.balls()[k][lane] == 0.0 || k == usize::from(old);
+                *weight = f64::from(u8::from(is_free));
+            }
+            let mut n_seen = 0.0;
+            for token in 0..n_tokens {
+                if self.topics()[token][lane] != old {
+                    continue;
+                }
+                let q = target.row(self.cells()[token]);
+                let mut largest = 0.0f64;
+                for ((weight, q), base) in weights.iter_mut().zip(q).zip(target.base) {
+                    *weight *= q * (base + target.unit * n_seen);
+                    largest = largest.max(*weight);
+                }
+                if !UNSCALED.contains(&largest) {
+                    weights.iter_mut().for_each(|weight| *weight /= largest);
+                }
+                n_seen += 1.0;
+            }
+            let total: f64 = weights.iter().sum();
+            let new =
+                pick(weights.iter().copied(), darts[lane] * total).unwrap_or(usize::from(old));
+            self.rename(lane, old, new as u16);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+    use crate::urn::LocalUrn;
+
+    /// The weights of 300 tokens are about 300!, beyond the largest number.
+    #[test]
+    fn topics_that_weigh_the_same_take_each_others_tokens_half_the_time() {
+        let (one, other): ([f64; 2], [f64; 2]) = ([1.0, 0.99], [0.99, 1.0]);
+        let urn = LocalUrn::of_rows(&[0.3, 0.3], &[(&one, 150), (&other, 150)]).unwrap();
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        let mut chains = Chains::new(&urn, &mut rng).unwrap();
+        (0..300).for_each(|_| chains.put([0; LANES]));
+        let n_moves = 100;
+        let mut n_in_first = 0;
+        for _ in 0..n_moves {
+            chains.relabel(Target::of(&urn));
+            n_in_first += chains.topics()[299].iter().filter(|&&topic| topic == 0).count();
+        }
+        let n = (n_moves * LANES) as f64;
+        assert!((n_in_first as f64 - n / 2.0).abs() < 4.0 * (n / 4.0).sqrt());
+        let n_tokens = chains.balls().iter().map(|balls| balls[0] as usize).sum::<usize>();
+        assert_eq!(n_tokens, 300);
+    }
+}
