@@ -112,7 +112,22 @@ class ResultTable(Result, Mapping[str, NDArray[Any]]):
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> ResultTable:
-        """A table of columns of equal length."""
+        """A table of columns of equal length.
+
+        Parameters
+        ----------
+        columns : mapping of str to sequence
+            Values by name.
+
+        Returns
+        -------
+        ResultTable
+
+        Examples
+        --------
+        >>> type(pb.results.ResultTable.of_columns({"size": [1, 2]})).__name__
+        'ResultTable'
+        """
         return cls([*columns], [*zip(*columns.values(), strict=True)])
 
     @property

@@ -18,7 +18,12 @@ __all__ = ["Position", "RunState", "read_state", "write_state"]
 # Phase of a run ("start", "merged" or "sweep"), number of the start, and sweeps done.
 Position = tuple[str, int, int]
 
-_ARRAYS = ("parameters", "kept_sum", "assignments", "kept_coefficients")
+_TYPES = {
+    "parameters": np.float64,
+    "kept_sum": np.float64,
+    "assignments": np.uint16,
+    "kept_coefficients": np.float64,
+}
 
 
 class RunState(NamedTuple):
@@ -54,7 +59,7 @@ class RunState(NamedTuple):
 def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:
     """Replace the state in a file, whole or not at all."""
     header = {"position": state.position, "best": state.best, "n_kept": state.n_kept}
-    arrays = {name: getattr(state, name) for name in _ARRAYS}
+    arrays = {name: getattr(state, name) for name in _TYPES}
     present = {name: array for name, array in arrays.items() if array is not None}
     write_arrays(path, {**identity, **header}, present)
 
@@ -75,6 +80,9 @@ def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
     for name, expected in identity.items():
         refuse_other(path, "run", name, header.get(name), expected)
     try:
+        for name in arrays.keys() & _TYPES.keys():
+            if arrays[name].dtype != _TYPES[name] or arrays[name].ndim != 1:
+                raise ValueError(f"{name} are of another type")
         phase, run, sweep = header["position"]
         best = header["best"]
         return RunState(

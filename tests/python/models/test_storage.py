@@ -514,6 +514,8 @@ def test_interrupted_models_come_back(tmp_path):
         lambda arrays, _: arrays.update(kept_sum=arrays["kept_sum"][:-1].copy()),
         lambda arrays, _: arrays.__delitem__("kept_sum"),
         lambda arrays, _: arrays["assignments"].fill(2**16 - 1),
+        lambda arrays, _: arrays.update(assignments=arrays["assignments"].astype(np.int64)),
+        lambda arrays, _: arrays.update(parameters=arrays["parameters"][np.newaxis]),
         lambda _, header: header.update(n_kept=10**400),
         lambda _, header: header.update(position=["sweep", 0, -1]),
     ],
