@@ -214,7 +214,7 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
     /// All tokens in topic 0.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is no room for their topics.
+    /// [`Error::Memory`](crate::Error::Memory) where there is no room for their topics.
     pub fn new(counts: C) -> Result<Self> {
         let n_tokens = counts.n_tokens() as usize;
         check_tokens(counts.n_tokens())?;
