@@ -87,7 +87,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
     "score": ("documents", (_DOCUMENTS, _SCORING)),
     "compare": (
         "documents",
-        (Takes("compare", without=("exposure", "scoring")), _SCORING, _DOCUMENTS),
+        (Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, _DOCUMENTS),
     ),
     "split": ("documents", (_CORPUS, Takes("Corpus.split"))),
     "choose": (

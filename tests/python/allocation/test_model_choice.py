@@ -174,7 +174,7 @@ def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder() -> None:
     steps: Any = ladder.patches[0]
     np.testing.assert_array_equal(steps.get_data().edges, found.betas)
     np.testing.assert_array_equal(steps.get_data().values, found.rejections)
-    assert f"{found.round_trips} round trips, settled" in ax.get_title(loc="left")
+    assert f"{found.round_trips} round trips, converged" in ax.get_title(loc="left")
     exact = AllocationModel.nmf(2).log_evidence(DEEP, "exact")
     with pytest.raises(InvalidTypeError, match="of one alone, method='tempered' has rounds"):
         plotting.plot_evidence(exact)

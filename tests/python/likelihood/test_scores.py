@@ -72,7 +72,7 @@ def test_bad_options_are_refused_by_name(call, name, value, error):
     [
         (None, errors.InvalidTypeError, "documents"),
         ("text", errors.InvalidTypeError, "documents.*read_corpus"),
-        ([["a", "b"]], errors.InvalidTypeError, "documents"),
+        ([["a", "b"]], errors.InvalidArgumentError, "documents has 2 features"),
         ([1, 2, 3, 4], errors.InvalidArgumentError, "documents"),
         ([[1, 2]], errors.InvalidArgumentError, "documents has 2 features"),
         (np.zeros((0, 4)), errors.InvalidArgumentError, "documents must hold at least one"),

@@ -198,7 +198,7 @@ def test_models_without_topics_are_refused() -> None:
     with pytest.raises(NotFittedError):
         plot_topics(pb.LatentDirichletAllocation())
     with pytest.raises(
-        InvalidTypeError, match="must be a LatentDirichletAllocation or a PoissonFactorAnalysis"
+        InvalidTypeError, match="must be a LatentDirichletAllocation, a PoissonFactorAnalysis"
     ):
         plot_topics(PHI)  # type: ignore[arg-type]
     assert not plt.get_fignums()
