@@ -201,7 +201,7 @@ proptest! {
         let cell = place.index(counts.len());
         match flaw {
             0 => coordinates[2 * cell + 1] = shape[1] as i64,
-            1 => coordinates[2 * cell] = -1,
+            1 => coordinates[2 * cell] = -2,
             2 => counts[cell] = 0,
             3 => counts[cell] = -1,
             4 => counts.push(1),

@@ -8,7 +8,6 @@
 
 use rand::Rng;
 
-use super::smc::Filter;
 use crate::allocation::kernel::counts::{self, Counts, Rows, States, Target};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -45,14 +44,15 @@ struct Group<L> {
 }
 
 impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
-    /// Particles without tokens, which are to draw those of these cells.
+    /// So many groups of particles without tokens, which are to draw those of these cells, and sweeps
+    /// for each e-fold growth.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) for more particles than memory holds.
     pub(super) fn new(
         problem: &'a Problem,
         tokens: &'a [u32],
-        filter: &Filter,
+        (n_groups, n_sweeps): (usize, usize),
         rng: &mut impl Stream<Lanes = L>,
         observer: &'a O,
     ) -> Result<Self> {
@@ -68,9 +68,9 @@ impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
             problem,
             tokens,
             n_drawn: 0,
-            n_sweeps: filter.n_sweeps,
+            n_sweeps,
             next_sweep: 1,
-            groups: (0..filter.n_groups()).map(group).collect::<Result<_>>()?,
+            groups: (0..n_groups).map(group).collect::<Result<_>>()?,
             alphas: problem.alphas(),
             sums: vec![[0.0; LANES]; problem.n_states()],
             observer,

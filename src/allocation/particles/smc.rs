@@ -112,7 +112,8 @@ pub(crate) fn ln_sum(
         return Ok(run(problem, filter, Keep::Used, rng, observer)?.0);
     }
     let tokens = ordered(problem, &filter.order, rng, observer)?;
-    let mut target = Allocated::new(problem, &tokens, filter, rng, observer)?;
+    let effort = (filter.n_groups(), filter.n_sweeps);
+    let mut target = Allocated::new(problem, &tokens, effort, rng, observer)?;
     let mut population = filter.population();
     filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
     Ok((population.ln_mean(0), population.relative_variance(0)))
