@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import polyabayes as pb
 
 
 @pytest.fixture(autouse=True)
-def _names_of_examples(doctest_namespace: dict[str, Any]) -> None:
+def _names_of_examples(doctest_namespace: dict[str, Any]) -> Iterator[None]:
     """The package, NumPy, and a model of two topics over four words."""
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=0.1,
@@ -19,3 +21,7 @@ def _names_of_examples(doctest_namespace: dict[str, Any]) -> None:
         random_state=0,
     )
     doctest_namespace.update(pb=pb, np=np, model=model)
+    yield
+    # Figures that examples have drawn.
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+# No examples stand in this file; that of the package has the same name.
+collect_ignore = ["conftest.py"]
+
 # The same examples in every run, however slow the machine.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("fixed")

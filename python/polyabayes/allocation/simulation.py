@@ -37,7 +37,7 @@ class Simulation(NamedTuple):
     >>> import polyabayes as pb
     >>> drawn = pb.AllocationModel.nmf(2).simulate({"doc": 3, "word": 4}, 20, random_state=0)
     >>> drawn.tensor.total, drawn.allocation.axes
-    (20, ('topic', 'doc', 'word'))
+    (20, ('doc', 'topic', 'word'))
     """
 
     tensor: CountTensor

@@ -68,7 +68,7 @@ def plot_choice(
     --------
     >>> import polyabayes as pb
     >>> ranks = pb.choose_n_components(
-    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], sizes=[1, 2, 3]
+    ...     pb.AllocationModel.nmf(None), [[4, 3, 2], [5, 4, 3]], sizes=[1, 2, 3]
     ... )
     >>> figure = pb.plotting.plot_choice(ranks)
     """

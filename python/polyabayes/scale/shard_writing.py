@@ -93,7 +93,8 @@ def write_shards(
 
     Examples
     --------
-    >>>     >>> import polyabayes as pb
+    >>> import tempfile
+    >>> import polyabayes as pb
     >>> blocks = ([[2, 0, 1], [0, 3, 0]] for _ in range(3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pb.write_shards(blocks, folder, n_shards=2)

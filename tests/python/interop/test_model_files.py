@@ -58,7 +58,7 @@ def test_the_command_line_scores_and_compares_them(tmp_path, capsys):
     values = pb.log_likelihood(pb.interop.from_mallet(place[0]), corpus).values
     assert [float(row["log_likelihood"]) for row in shown] == pytest.approx(values.tolist())
     assert main(["compare", saved, place[0], "--on", place[1]]) == 0
-    table = capsys.readouterr().out.splitlines()[1:]
+    table = capsys.readouterr().out.splitlines()[1:3]
     assert {line.split()[0] for line in table} == {"lda", "state"}
     assert main(["score", os.fspath(tmp_path / "nothing"), place[1], "-o", "-"]) == 2
 

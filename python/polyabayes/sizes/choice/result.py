@@ -73,11 +73,11 @@ class SizeChoice(Result):
     Examples
     --------
     >>> import polyabayes as pb
-    >>> choice = pb.choose_n_components(
-    ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
-    ... )
+    >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
+    >>> nmf = pb.AllocationModel.nmf(None)
+    >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
     >>> choice.best, choice.criterion
-    (3, 'evidence')
+    (2, 'evidence')
     """
 
     best: Size
@@ -111,11 +111,11 @@ class SizeChoice(Result):
         Examples
         --------
         >>> import polyabayes as pb
-        >>> choice = pb.choose_n_components(
-        ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
-        ... )
-        >>> choice.within(0.0), choice.within(100.0)
-        (3, 1)
+        >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
+        >>> nmf = pb.AllocationModel.nmf(None)
+        >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
+        >>> choice.within(0.0), choice.within(1000.0)
+        (2, 1)
         """
         loss = checks.not_negative_number("tolerance", tolerance)
         least = max(row["score"] for row in self.rows) - loss
@@ -138,9 +138,9 @@ class SizeChoice(Result):
         Examples
         --------
         >>> import polyabayes as pb
-        >>> choice = pb.choose_n_components(
-        ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
-        ... )
+        >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
+        >>> nmf = pb.AllocationModel.nmf(None)
+        >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
         >>> [(one, other) for one, other, _ in choice.gains()]
         [(1, 2)]
         """
@@ -194,9 +194,9 @@ class SizeChoice(Result):
         >>> import polyabayes as pb
         >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
         >>> lda = pb.LatentDirichletAllocation(max_iter=20, n_jobs=1)
-        >>> choice = pb.choose_n_components(lda, corpus, [2, 3], n_folds=2, random_state=0)
+        >>> choice = pb.choose_n_components(lda, corpus, [2, 3, 4], n_folds=2, random_state=0)
         >>> choice.criteria(lda, corpus, random_state=0)["size"].tolist()
-        [2, 3]
+        [2, 3, 4]
         """
         if self.criterion != "held-out":
             raise InvalidArgumentError("these are criteria of topics, not of a choice by evidence")
@@ -254,9 +254,9 @@ class SizeChoice(Result):
         Examples
         --------
         >>> import polyabayes as pb
-        >>> choice = pb.choose_n_components(
-        ...     pb.AllocationModel.nmf(None), [[4, 3, 0], [0, 0, 3], [0, 0, 3]], [1, 2, 3]
-        ... )
+        >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
+        >>> nmf = pb.AllocationModel.nmf(None)
+        >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
         >>> choice.to_frame().index.tolist()
         [1, 2, 3]
         """
