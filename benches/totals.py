@@ -2,6 +2,9 @@
 
 ``python benches/totals.py [CORPUS K ...]`` trains each model, scores a fifth of the documents by
 default and as a total, on one thread, and compares totals by other seeds with that of long runs.
+``python benches/totals.py levels [CORPUS K ...]`` prints what the design rests on: time of a level,
+differences between levels by what a level's value is, and how the intervals of totals hold when
+documents are drawn again.
 """
 
 from __future__ import annotations
@@ -10,17 +13,22 @@ import os
 import sys
 import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from record import Table, save
 
 import polyabayes as pb
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
+from polyabayes.likelihood.methods import check_settings
+from polyabayes.likelihood.totals import Population, score_to_target
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 CASES = (("poliblog5k", "20"), ("poliblog5k", "100"), ("ap", "50"), ("20ng", "50"))
 TARGET, SEEDS, LONG = 0.001, 40, 2_000
+LEVELS, RESAMPLED = (2, 6, 18, 54, 162, 486), 400
 
 
 def timed(model: pb.LatentDirichletAllocation, test: pb.Corpus, **options: object):
@@ -29,16 +37,71 @@ def timed(model: pb.LatentDirichletAllocation, test: pb.Corpus, **options: objec
     return found, time.process_time() - start
 
 
-def main(cases: list[tuple[str, str]]) -> None:
+class Kept:
+    """Scores of all documents at every level, from which samples are drawn."""
+
+    def __init__(self, model: pb.LatentDirichletAllocation, test: pb.Corpus) -> None:
+        self.n_documents, self.lengths = (
+            test.n_documents,
+            np.asarray(test.counts.sum(axis=1)).ravel(),
+        )
+        self.levels, self.seconds = {}, {}
+        settings = check_settings(method="auto", event="sequence", given_length=True)
+        plan = ScoringPlan(model._core_parts(), settings, 0, 1)
+        for size in LEVELS:
+            start = time.process_time()
+            found = plan.score(test._core_documents(), n_temperatures=size)
+            self.seconds[size] = time.process_time() - start
+            self.levels[size] = BlockScores.of(found)
+
+    def __call__(self, rows: np.ndarray, *, n_temperatures: int) -> BlockScores:
+        return self.levels[min(n_temperatures, LEVELS[-1])].taken(rows)
+
+    def total(self, seed: int) -> tuple[float, float]:
+        """Value and error of the total of a sample."""
+        uniforms = np.random.default_rng(seed).random(self.n_documents)
+        population = Population(np.arange(self.n_documents), self.lengths, uniforms)
+        found = score_to_target(self, population, TARGET * float(self.lengths.sum()))
+        own = np.linalg.norm(found.scores.std_errors)
+        return float(found.scores.values.sum()), float(np.hypot(own, found.shared_std_error))
+
+
+def levels(cases: list[tuple[str, str]]) -> None:
+    for corpus, n_topics in cases:
+        test, model = trained(corpus, int(n_topics))
+        kept = Kept(model, test)
+        print(
+            f"\n{corpus}, K = {n_topics}: temperatures, ms a document, and how far differences to"
+        )
+        print("the level before are from their prediction, for ln of means and for means of ln")
+        for below, size in pairwise(LEVELS):
+            one, other = kept.levels[below], kept.levels[size]
+            spread, figures = np.sqrt(one.variances), [1e3 * kept.seconds[size] / test.n_documents]
+            for lower in (0.0, 1.0):
+                steps = other.values - one.values - lower * (other.shortfalls - one.shortfalls)
+                figures.append(float((steps - spread * steps.sum() / spread.sum()).std()))
+            print(f"{size:5}" + "".join(f"{figure:8.2f}" for figure in figures))
+        truth = kept.levels[LEVELS[-1]].values.sum()
+        found = np.array([kept.total(seed) for seed in range(RESAMPLED)])
+        holds = np.abs(found[:, 0] - truth) < 1.96 * found[:, 1]
+        print(f"{RESAMPLED} samples: {holds.mean():.3f} of intervals hold the last level's sum")
+
+
+def trained(corpus: str, n_topics: int) -> tuple[pb.Corpus, pb.LatentDirichletAllocation]:
+    """Held-out documents, and a model of the others."""
+    documents = pb.read_corpus(DATA / f"{corpus}.ldac.gz")
+    train, test = documents.split(test_size=0.2, random_state=0)
+    return test, pb.LatentDirichletAllocation(n_topics, random_state=0, n_jobs=1).fit(train)
+
+
+def totals(cases: list[tuple[str, str]]) -> None:
     columns = {
         "corpus": "s", "topics": "s", "documents": ",", "default, s": ".1f", "total, s": ".2f",
         "ratio": ".0f", "stated error": ".5f", "intervals that hold": ".3f",
     }  # fmt: skip
     table = Table("totals", "python benches/totals.py", columns, ["lda, annealed"])
     for corpus, n_topics in cases:
-        documents = pb.read_corpus(DATA / f"{corpus}.ldac.gz")
-        train, test = documents.split(test_size=0.2, random_state=0)
-        model = pb.LatentDirichletAllocation(int(n_topics), random_state=0, n_jobs=1).fit(train)
+        test, model = trained(corpus, int(n_topics))
         _, of_default = timed(model, test, random_state=0)
         truth = pb.log_likelihood(model, test, "annealed", n_samples=LONG, random_state=SEEDS)
         runs = [
@@ -58,4 +121,7 @@ def main(cases: list[tuple[str, str]]) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
-    main(list(zip(sys.argv[1::2], sys.argv[2::2], strict=True)) or list(CASES))
+    given = sys.argv[1:]
+    run = levels if given[:1] == ["levels"] else totals
+    given = given[1:] if run is levels else given
+    run(list(zip(given[::2], given[1::2], strict=True)) or list(CASES))

@@ -89,7 +89,7 @@ def table1(settings: Settings) -> Iterator[Row]:
 
 
 def figure1(settings: Settings) -> Iterator[Row]:
-    """Bits a token of one document under one model, by the number of samples."""
+    """Bits per token of one document under one model, by the number of samples."""
     model, document, exact = pair(settings, settings.gamma, 0)
     to_bits = -1 / (math.log(2) * settings.tokens)
     for samples in settings.samples:

@@ -23,7 +23,7 @@ const EQUILIBRATION_SCANS: usize = 256;
 /// Cost of a sweep in lockstep from which the groups of a ladder go to threads of their own.
 const SPREAD_FROM: f64 = 1e6;
 
-/// Where a chain last was, of the two ends of the ladder.
+/// The end of the ladder at which a chain was last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum RoundTrip {
     None,

@@ -22,7 +22,7 @@ from polyabayes.models import DocumentModel
 
 __all__ = ["from_stm"]
 
-# What a fit has and no other list of R does.
+# The parts of a fit; no other list of R has them all.
 _PARTS = ("mu", "sigma", "beta", "vocab", "settings")
 
 

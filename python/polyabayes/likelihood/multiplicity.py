@@ -48,6 +48,6 @@ def p_as_good(statistics: Floats, values: Floats, lengths: Floats) -> Floats:
         ahead = (draws - draws[:, [model]]) / scale[model]
         largest = np.maximum(largest, ahead.max(axis=1))
     p_values = (largest >= observed[:, np.newaxis]).mean(axis=1)
-    # What is certain needs no draws, and where no error is known neither is a probability.
+    # Certainty needs no draws; where no error is known, neither is a probability.
     p_values[observed == np.inf] = 0.0
     return np.where(np.isnan(observed), np.nan, p_values)

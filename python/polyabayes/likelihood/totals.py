@@ -30,8 +30,8 @@ _FIRST, _FACTOR = 2, 3
 _MOST_TEMPERATURES = 5_000
 # Different documents that go through all levels, about.
 _PILOT = 30
-# Cost of the start of runs, in temperatures: 0.4 ms beside 0.04 ms each with 20 topics, 0.6 beside
-# 0.08 with 100.
+# Cost of the start of runs, in temperatures: 0.4 ms beside 0.04 ms each with 20 topics on blog posts
+# (``python benches/totals.py levels poliblog5k 20``).
 _START = 10
 # Replicates of a document: the lanes of one run.
 _REPLICATES = 16
@@ -319,7 +319,7 @@ class _Levels:
             drawn = level.drawn
             values = level.values(is_last=level is levels[-1])
             differences = (values - below.values(is_last=False))[drawn]
-            # With this ratio the estimate is the sum of known values and of predictions (Brewer
+            # This ratio makes the estimate the sum of known values and of predictions (Brewer
             # 1999, "Cosmetic calibration with unequal probability sampling").
             others = (level.weights - 1.0) * copies[drawn]
             told = float(others @ spread[drawn])

@@ -21,8 +21,8 @@ from polyabayes.models.topic_model import TopicModel
 # Exceptions that a damaged header or array may lead to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
-# What makes models of the content of a file, by the name of their class: those of rooms that know
-# this one enter themselves; all others are topic models.
+# Functions that make models of a file's content, by the name of the model's class. Rooms above this
+# one enter theirs; all other classes are topic models.
 readers: dict[str, Callable[[StoredModel], Any]] = {}
 
 

@@ -15,7 +15,7 @@ pub(crate) struct Patterns {
     of_cell: Vec<u32>,
 }
 
-/// What tokens of a pattern make of every node.
+/// The part that every node plays for tokens of a pattern.
 #[derive(Debug, Clone)]
 struct Pattern {
     is_active: Vec<bool>,

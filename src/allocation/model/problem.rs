@@ -49,7 +49,7 @@ pub struct Problem {
     pub(crate) ln_visible: f64,
     /// ln T!, the sum over patterns of unknown axes.
     pub(crate) ln_labelled: f64,
-    /// That less Σ ln X!: the arrangements of the tokens.
+    /// The arrangements of the tokens: `ln_labelled` less Σ ln X!.
     pub(crate) ln_arrangements: f64,
     concentration: f64,
 }

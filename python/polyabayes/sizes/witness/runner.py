@@ -131,7 +131,7 @@ class Runner:
             if self._executor is not None:
                 function = self._scorer.function
                 self._workers = stack.enter_context(sharing(self._executor, function))
-                # What is asked for and not needed is cancelled.
+                # Scores that were asked for and are not needed are cancelled.
                 stack.callback(lambda: self._arriving.close())
             update = stack.enter_context(progress_bar(progress, self._stops.max_steps or 0, "step"))
             while True:
