@@ -30,7 +30,7 @@ _FIRST, _FACTOR = 2, 3
 _MOST_TEMPERATURES = 5_000
 # Different documents that go through all levels, about.
 _PILOT = 30
-# Cost of the start of runs, in temperatures: 0.4 ms beside 0.04 ms each with 20 topics on blog posts
+# Cost of the start of runs, in temperatures: 0.4 ms beside 0.04 ms each with 20 topics, blog posts
 # (``python benches/totals.py levels poliblog5k 20``).
 _START = 10
 # Replicates of a document: the lanes of one run.
