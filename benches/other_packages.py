@@ -30,7 +30,7 @@ DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 COMMAND = "python benches/other_packages.py"
 COLUMNS = {
     "topics": "d", "package": "s", "model": "s", "documents": ",", "training, s": ".1f",
-    "nats a token": ".4f", "±": ".4f", "methods": "s", "scoring, s": ".1f",
+    "nats per token": ".4f", "±": ".4f", "methods": "s", "scoring, s": ".1f",
 }  # fmt: skip
 
 Fitted = tuple[str, str, float, Any, Any]

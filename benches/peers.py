@@ -174,7 +174,7 @@ def sweeps() -> None:
 
 
 def held_out() -> None:
-    """Training and held-out nats a token of AP, and the figure that each library prints for it."""
+    """Held-out nats per token of AP, and the figure that each library prints for it."""
     data = HeldOut(pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab"))
     sklearn_lda(data, 50)
     if gensim is not None:

@@ -152,7 +152,7 @@ def training_table(name: str, n_tokens: int) -> Table:
         "documents": "s",
         "tokens": ",d",
         "topics": "d",
-        "CPU a token and sweep, ns": ".1f",
+        "CPU per token and sweep, ns": ".1f",
         "wall, ns": ".1f",
         "speed of memory": ".2f",
         "GiB at most": ".2f",
@@ -266,7 +266,7 @@ def threads(name: str) -> None:
 def scored(
     train: scale_peers.Train, folder: str, test: pb.Corpus, n_topics: int, n_passes: int
 ) -> tuple[float, float]:
-    """Seconds of training, and held-out nats a token, by the same estimator for all."""
+    """Seconds of training, and held-out nats per token, by the same estimator for all."""
     found = train(folder, n_topics, n_passes)
     model = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=scale_peers.ALPHA, topic_word=found.topic_word
@@ -277,8 +277,8 @@ def scored(
 
 def peers(n_tokens: int) -> None:
     """So many passes over the same documents, 50 topics, one thread, and what they are worth."""
-    columns = {f"{N_PASSES} passes": "s", "CPU s": ".1f", "a token and pass, ns": ",.0f"}
-    columns |= {"held-out nats a token": ".3f", "GiB at most": ".2f"}
+    columns = {f"{N_PASSES} passes": "s", "CPU s": ".1f", "per token and pass, ns": ",.0f"}
+    columns |= {"held-out nats per token": ".3f", "GiB at most": ".2f"}
     table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns, RESTS_ON)
     test = pb.Corpus(next(SMALL.blocks(200, seed=2)))
     with tempfile.TemporaryDirectory() as folder:

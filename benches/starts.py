@@ -1,7 +1,7 @@
 """Training that does not get stuck: every seed near the best, on simulated and on real documents.
 
-Simulated documents have a known truth: the share of seeds within 0.01 nats a token of the best, and
-how well their topics are recovered. Real ones: held-out nats a token over seeds, fixed priors
+Simulated documents have a known truth: the share of seeds within 0.01 nats per token of the best,
+and how well their topics are recovered. Real ones: held-out nats per token over seeds, fixed priors
 against learned ones, beside tomotopy after the processor time of the longer of ours.
 `python benches/starts.py [planted|real]`; both are kept in benches/records, one thread and
 processor time of each. Scores of real documents are kept seed by seed in benches/records/runs, or
@@ -44,7 +44,7 @@ CORPORA = {"ap": "AP", "reuters": "Reuters", "20ng": "20 Newsgroups", "nips12": 
 
 
 def nats(model: Any, test: pb.Corpus) -> float:
-    """Held-out nats a token, to some 0.001."""
+    """Held-out nats per token, to some 0.001."""
     result = pb.log_likelihood(
         model,
         test,
@@ -110,7 +110,7 @@ def trained_by_tomotopy(train: pb.Corpus, n_topics: int, seed: int, seconds: flo
 
 
 def scores(train: pb.Corpus, test: pb.Corpus, n_topics: int, seed: int) -> dict[str, float]:
-    """Held-out nats a token of one seed by every kind of training, and the seconds of ours."""
+    """Held-out nats per token of one seed by every kind of training, and the seconds of ours."""
     found: dict[str, float] = {}
     for kind, options in REAL.items():
         lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=seed, **options)
@@ -132,7 +132,7 @@ def kept() -> list[dict[str, Any]]:
 
 
 def real(arguments: argparse.Namespace) -> None:
-    """Held-out nats a token of real corpora: the seeds that are missing, then the table."""
+    """Held-out nats per token of real corpora: the seeds that are missing, then the table."""
     until = time.monotonic() + arguments.seconds
     done = {(run["corpus"], run["topics"], run["seed"]) for run in kept()}
     RUNS.mkdir(parents=True, exist_ok=True)

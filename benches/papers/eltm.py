@@ -66,7 +66,7 @@ def estimate(
 
 
 def table1(settings: Settings) -> Iterator[Row]:
-    """Exact less estimate in bits a token, over pairs of a model and a document."""
+    """Exact less estimate in bits per token, over pairs of a model and a document."""
     to_bits = 1 / (math.log(2) * settings.tokens)
     for gamma in settings.gamma:
         pairs = [pair(settings, gamma, seed) for seed in range(settings.pairs)]
@@ -93,11 +93,11 @@ def figure1(settings: Settings) -> Iterator[Row]:
     model, document, exact = pair(settings, settings.gamma, 0)
     to_bits = -1 / (math.log(2) * settings.tokens)
     for samples in settings.samples:
-        yield {"method": "exact", "samples": samples, "bits a token": to_bits * exact}
+        yield {"method": "exact", "samples": samples, "bits per token": to_bits * exact}
     for method in METHODS:
         for samples in settings.samples:
             found = estimate(method, settings, model, document, samples, samples)
-            yield {"method": method, "samples": samples, "bits a token": to_bits * found}
+            yield {"method": method, "samples": samples, "bits per token": to_bits * found}
 
 
 def choice(settings: Settings) -> Iterator[Row]:
@@ -170,7 +170,7 @@ def scores(lda: Any, held_out: Any, settings: Settings) -> Iterator[Row]:
         )
         yield {
             "method": method,
-            "nats a token": found.nats_per_token,
+            "nats per token": found.nats_per_token,
             "error": found.nats_per_token_std_error,
             "seconds": time.process_time() - start,
         }
@@ -181,7 +181,7 @@ FIGURES = [
     Figure(
         "eltm",
         "table1",
-        "Exact less estimate, bits a token",
+        "Exact less estimate, bits per token",
         table1,
         {
             "in": "4.1, Table 1",
@@ -209,7 +209,7 @@ FIGURES = [
         },
         small={"samples": [200, 2_000]},
         x="samples",
-        y="bits a token",
+        y="bits per token",
         series="method",
     ),
     Figure(
@@ -243,7 +243,7 @@ FIGURES = [
             "sweeps": 200,
         },
         x="K",
-        y="nats a token",
+        y="nats per token",
         series="line",
         panel="set",
         error="error",

@@ -97,8 +97,8 @@ def numbers_named() -> str:
         groups.setdefault((row["trained on"], row["method"]), []).append(row)
     lines = []
     for (n_train, method), rows in groups.items():
-        best, second = sorted(rows, key=lambda row: -row["nats a token"])[:2]
-        lead = best["nats a token"] - second["nats a token"]
+        best, second = sorted(rows, key=lambda row: -row["nats per token"])[:2]
+        lead = best["nats per token"] - second["nats per token"]
         error = math.hypot(best["error"], second["error"])
         named = f"{best['K']}, then {second['K']}"
         lines.append([f"{n_train:,}", method, named, f"{lead:.4f} ± {error:.4f}"])
@@ -123,7 +123,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "eltm-times": partial(
         columns,
         "eltm-times",
-        {"method": "", "nats a token": ".4f", "error": ".5f"},
+        {"method": "", "nats per token": ".4f", "error": ".5f"},
     ),
     "eltm-fig3-5": numbers_named,
     "pfa-perplexity": partial(pivot, "pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
@@ -149,7 +149,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "bam-fig16-loss": partial(pivot, "bam-fig16", "method", "a", "loss", ".0f"),
     "bam-fig16-KL": partial(pivot, "bam-fig16", "method", "a", "KL", ",.0f"),
     "witness-fig3-5": partial(
-        pivot, "witness-fig3-5", "quantity", "steps", "nats a token", PLAIN, **{"lambda": 10}
+        pivot, "witness-fig3-5", "quantity", "steps", "nats per token", PLAIN, **{"lambda": 10}
     ),
     "witness-fig4-5": partial(
         columns,
@@ -161,8 +161,8 @@ TABLES: dict[str, Callable[[], str]] = {
             "ln posterior of it, lower": ",.0f",
             "ln posterior of it, upper": ".2g",
             "best K by test score": "",
-            "best single LDA, nats a token": ".4f",
-            "average over sizes, nats a token": ".4f",
+            "best single LDA, nats per token": ".4f",
+            "average over sizes, nats per token": ".4f",
         },
     ),
 }

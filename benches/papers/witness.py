@@ -69,7 +69,7 @@ def bounds(settings: Settings) -> Iterator[Row]:
             "lambda": mean,
             "steps": n_steps,
             "quantity": quantity,
-            "nats a token": value,
+            "nats per token": value,
             "error": error,
         }
 
@@ -112,8 +112,8 @@ def predictors(settings: Settings) -> Iterator[Row]:
                 "ln posterior of it, lower": float(posterior["log_lower"]),
                 "ln posterior of it, upper": float(posterior["log_upper"]),
                 "best K by test score": best + 1,
-                "best single LDA, nats a token": predictions[best] / test.sum(),
-                "average over sizes, nats a token": averaged / test.sum(),
+                "best single LDA, nats per token": predictions[best] / test.sum(),
+                "average over sizes, nats per token": averaged / test.sum(),
             }
 
 
@@ -181,7 +181,7 @@ FIGURES = [
         },
         small={"documents": 100, "folds": 2, "steps": [1, 3]},
         x="steps",
-        y="nats a token",
+        y="nats per token",
         series="quantity",
         panel="lambda",
         error="error",

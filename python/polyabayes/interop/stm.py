@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.files import checked_path, content_of
+from polyabayes._support.files import checked_path, content_of, reading
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
@@ -125,7 +125,7 @@ def _read(path: Any) -> Any:
             "files of R need rdata: python -m pip install rdata"
         ) from error
     file = checked_path(path, "fit")
-    with content_of(file):
+    with reading(file), content_of(file):
         try:
             # Bytes that are no file of R end in many kinds of errors.
             return rdata.conversion.convert(rdata.parser.parse_file(file))

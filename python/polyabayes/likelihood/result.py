@@ -324,7 +324,7 @@ class LogLikelihood(Result):
     def _per_token(self) -> str:
         if not self.n_tokens.any():
             return "no tokens"
-        return f"{self.nats_per_token:z.4f} a token, perplexity {self.perplexity:,.1f}"
+        return f"{self.nats_per_token:z.4f} per token, perplexity {self.perplexity:,.1f}"
 
 
 def collect(

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 
 STM = Path(__file__).resolve().parents[4] / "shared" / "interop" / "stm"
 WORDS = [f"w{word}" for word in range(12)]
@@ -76,6 +81,8 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no file of R")
     with pytest.raises(FileFormatError, match=r"fit.RData"):
         pb.interop.from_stm(path)
+    with pytest.raises(FileAccessError, match=r"absent\.RData"):
+        pb.interop.from_stm(tmp_path / "absent.RData")
     with pytest.raises(InvalidTypeError, match="must be a file of R"):
         pb.interop.from_stm(3)
     with pytest.raises(InvalidArgumentError, match="holds no fit of stm; it holds survey"):
