@@ -8,12 +8,12 @@ use std::process::Command;
 use std::{env, io};
 
 use polyabayes::allocation::{
-    Ascent, Limits, Method, Network, Prior, Problem, Sampler as AllocationSampler, Settings,
-    Sweeps, ascend, evidence, gibbs,
+    Ascent, EvidenceMethod, EvidenceSampler as AllocationSampler, EvidenceSettings, Limits,
+    Network, Prior, Problem, Sweeps, ascend, evidence, gibbs,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::document::estimators::{annealed, chib, harmonic, l2r, left_to_right, smc};
-use polyabayes::document::exact::Plan;
+use polyabayes::document::exact::ExactPlan;
 use polyabayes::document::{Conditionals, Form, Runs, Start};
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{
@@ -108,7 +108,7 @@ fn document(name: &str) -> Result<()> {
         let small = exact.starts_with("K = 5,");
         let (n_topics, counts) = if small { (5, vec![5; 10]) } else { (100, vec![1; 12]) };
         let urn = urn(n_topics, &counts, &mut rng)?;
-        return measured(|| Plan::new(&urn).run(&urn, &()));
+        return measured(|| ExactPlan::new(&urn).run(&urn, &()));
     }
     let urn = urn(50, &[[3; 20].as_slice(), &[1; 40]].concat(), &mut rng)?;
     let runs = Runs { n: 16, sizes: &[10] };
@@ -191,9 +191,12 @@ fn allocation(name: &str) -> Result<()> {
     let data = CountTensor::new(vec![20, 20], cells.as_flattened(), &counts)?;
     let problem = Problem::new(&network, &data, None)?;
     let sampled = |sampler| {
-        let method = Method::Sample(sampler);
-        let settings =
-            Settings { n_particles: Some(200), n_replicates: Some(2), ..Settings::new(method) };
+        let method = EvidenceMethod::Sample(sampler);
+        let settings = EvidenceSettings {
+            n_particles: Some(200),
+            n_replicates: Some(2),
+            ..EvidenceSettings::new(method)
+        };
         measured(|| evidence(&problem, &settings, 1, &()))
     };
     match name {

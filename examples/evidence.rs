@@ -2,7 +2,7 @@
 //! `cargo run --release --example evidence`.
 
 use polyabayes::Result;
-use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, evidence};
+use polyabayes::allocation::{EvidenceMethod, EvidenceSettings, Network, Prior, Problem, evidence};
 use polyabayes::counts::CountTensor;
 
 fn main() -> Result<()> {
@@ -15,7 +15,7 @@ fn main() -> Result<()> {
         let parents = vec![vec![2], vec![2], vec![]];
         let network = Network::new(vec![3, 3, rank], parents, vec![0, 1], &[], prior)?;
         let problem = Problem::new(&network, &data, None)?;
-        let found = evidence(&problem, &Settings::new(Method::Auto), 0, &())?;
+        let found = evidence(&problem, &EvidenceSettings::new(EvidenceMethod::Auto), 0, &())?;
         let (value, error) = (found.estimate.ln_value, found.estimate.std_error);
         println!(
             "rank {rank}: {value:.6} +- {error:.1e} nats given the total ({:?})",

@@ -1,7 +1,7 @@
 //! LDA trained by Gibbs sampling, and two documents scored under it:
 //! `cargo run --release --example train`.
 
-use polyabayes::training::{Chain, LdaGlobals, LdaPrior, MemoryTokens, Schedule, Start};
+use polyabayes::training::{Chain, LdaGlobals, LdaPrior, MemoryTokens, Schedule, TopicStart};
 use polyabayes::{CountMatrix, Event, Query, Result, Settings, TopicModel, score};
 
 const N_TOPICS: usize = 2;
@@ -15,7 +15,7 @@ fn main() -> Result<()> {
     let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let globals = Box::new(LdaGlobals::new(n_words, prior, seed)?);
     let schedule = Schedule { max_iter: 200, burn_in: 100, warm_up: 20, thin: 1, seed };
-    let start = Start { n_words, alpha: alpha.clone(), beta, n_sweeps: 20, n_starts: 1 };
+    let start = TopicStart { n_words, alpha: alpha.clone(), beta, n_sweeps: 20, n_starts: 1 };
     let tokens = MemoryTokens::new(&corpus)?;
     let mut chain = Chain::new(globals, tokens, schedule, Some(&start), None, &())?;
     chain.run(schedule.max_iter, schedule.max_iter, &(), |_, _| ())?;

@@ -2,7 +2,7 @@
 
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
-use polyabayes::document::estimators::mean_field::Order;
+use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::{
     Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
     Settings, Spread, Start,
@@ -56,7 +56,7 @@ impl ScoreSettings {
     }
 
     fn method(&self) -> Option<Method> {
-        let order = if self.order == 2 { Order::Second } else { Order::First };
+        let order = if self.order == 2 { UpdateRule::Second } else { UpdateRule::First };
         let conditionals =
             self.n_conditional_samples.map_or(Conditionals::Exact, Conditionals::Sampled);
         let start = if self.start == "prior" { Start::Prior } else { Start::MeanField };

@@ -6,7 +6,7 @@ use std::time::Instant;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
     Chain, Design, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals,
-    PfaPrior, Position, Schedule, Start, State, Tokens,
+    PfaPrior, Position, Schedule, State, Tokens, TopicStart,
 };
 use polyabayes::{CountMatrix, Result};
 use pyo3::prelude::*;
@@ -273,7 +273,7 @@ impl Training {
         let &FitSchedule { max_iter, burn_in, warm_up, thin, seed, n_jobs, .. } = schedule;
         let start = start.map(|(alpha, beta)| {
             let (n_sweeps, n_starts) = (schedule.start_sweeps, schedule.n_init);
-            Start { n_words, alpha, beta, n_sweeps, n_starts }
+            TopicStart { n_words, alpha, beta, n_sweeps, n_starts }
         });
         let schedule = Schedule { max_iter, burn_in, warm_up, thin, seed };
         let before = state.as_ref().map(RunState::to_core).transpose()?;
@@ -323,7 +323,7 @@ fn design(
 
 /// Where a chain begins.
 struct Begin {
-    start: Option<Start>,
+    start: Option<TopicStart>,
     schedule: Schedule,
     before: Option<Before>,
 }

@@ -18,7 +18,7 @@ use crate::math::{LogSum, pick};
 use crate::rng::{Key, LANES, Lanes, Purpose, Rng};
 use crate::temper::annealing::{ln_sums, ln_sums_reversed};
 use crate::temper::annealing_schedule;
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// Gibbs sweeps that make the chains forget that they start from one allocation.
 const FORGETTING_SWEEPS: usize = 50;
@@ -110,7 +110,7 @@ impl<O: Observer> Sides<'_, O> {
     fn backward(&self, key: Key) -> Result<f64> {
         let mut chains = self.path.chains_of(self.states, &mut key.rng())?;
         for _ in 0..FORGETTING_SWEEPS {
-            chains.sweep([1.0; LANES], Order::Forward, self.observer)?;
+            chains.sweep([1.0; LANES], SweepOrder::Forward, self.observer)?;
         }
         let ln_values = ln_sums_reversed::<Rng, _>(&self.path, self.betas, chains, self.observer)?;
         Ok(ln_values.into_iter().map(|ln_value| -ln_value).collect::<LogSum>().ln_mean())
@@ -191,7 +191,7 @@ mod tests {
                 let key = key.unit(2).unit(unit);
                 let forward = ln_sums(&&path, &betas, &mut key.unit(0).rng(), &()).unwrap();
                 let mut chains = path.chains(0, &mut key.unit(1).rng(), &()).unwrap();
-                let sweep = |_| chains.sweep([1.0; LANES], Order::Forward, &()).unwrap();
+                let sweep = |_| chains.sweep([1.0; LANES], SweepOrder::Forward, &()).unwrap();
                 (0..200).for_each(sweep);
                 let backward = ln_sums_reversed::<Rng, _>(&&path, &betas, chains, &()).unwrap();
                 let mean = |x: Lanes| x.into_iter().collect::<LogSum>().ln_mean();

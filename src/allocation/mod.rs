@@ -20,7 +20,10 @@ pub use ascent::decomposition::{
     Ascent, Decomposition, Limits, Sweeps, ascend, best_particle, gibbs,
 };
 pub use bidirectional::{BidirectionalBounds, bidirectional_bounds};
-pub use evidence::{Evidence, EvidenceRun, Method, Sampler, Settings, Task, TaskResult, evidence};
+pub use evidence::{
+    Evidence, EvidenceMethod, EvidenceRun, EvidenceSampler, EvidenceSettings, Task, TaskResult,
+    evidence,
+};
 pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::MissingAscent;
 pub use missing::completion::Completion;

@@ -1,10 +1,10 @@
 //! Draws from the posterior of allocations, by tempering: chains that change modes.
 
-use super::evidence::{Sampler, Settings, round_plan, tempered_load};
+use super::evidence::{EvidenceSampler, EvidenceSettings, round_plan, tempered_load};
 use super::kernel::tempered::Allocated;
 use super::memory::Load;
 use super::model::network::{Margin, Network};
-use super::model::plan::Plan;
+use super::model::plan::EliminationPlan;
 use super::model::problem::Problem;
 use super::tempering;
 use crate::control::Observer;
@@ -79,7 +79,7 @@ impl Draw {
 /// memory holds, before any work.
 pub fn posterior(
     problem: &Problem,
-    settings: &Settings,
+    settings: &EvidenceSettings,
     n_draws: usize,
     seed: u64,
     observer: &impl Observer,
@@ -104,7 +104,7 @@ pub fn posterior(
         return Ok(Posterior { tempering: None, hidden, draws });
     }
     problem.check_range()?;
-    let n_replicates = settings.n_replicates(Sampler::Tempered);
+    let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
     let n_each = n_draws.div_ceil(n_replicates);
     let load = tempered_load(problem, n_replicates);
     Load { n_draws: n_each.saturating_mul(n_replicates), n_of_draw, ..load }.check(1)?;
@@ -134,7 +134,7 @@ pub fn posterior(
 /// Numbers of four bytes that a draw holds at most: groups with their hidden values, and V at the
 /// rungs of a ladder in its scan.
 fn n_of_draw(problem: &Problem) -> u64 {
-    let joint = |plan: &Plan| {
+    let joint = |plan: &EliminationPlan| {
         let sizes = plan.cliques.iter().map(|clique| clique.n_inner as u64);
         sizes.fold(1, u64::saturating_mul)
     };
@@ -152,7 +152,7 @@ fn of_groups(problem: &Problem, nodes: &[usize], allocated: &Allocated) -> Vec<u
 }
 
 /// Values of nodes in the states of all cliques; [`UNKNOWN`] for those that are not summed over.
-fn values(nodes: &[usize], plan: &Plan, states: &[u32]) -> Vec<u32> {
+fn values(nodes: &[usize], plan: &EliminationPlan, states: &[u32]) -> Vec<u32> {
     let value = |&node: &usize| {
         let mut cliques = plan.cliques.iter().zip(states);
         let value = cliques.find_map(|(clique, &state)| clique.value(node, state as usize));
@@ -166,7 +166,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::allocation::evidence::Method;
+    use crate::allocation::evidence::EvidenceMethod;
     use crate::allocation::model::network::Prior;
     use crate::math::{ln_factorial, ln_rising};
 
@@ -243,7 +243,8 @@ mod tests {
             let hidden: Vec<usize> = (2..n_nodes).collect();
             for data in tables() {
                 let problem = Problem::new(&network, &data, None).unwrap();
-                let mut settings = Settings::new(Method::Sample(Sampler::Tempered));
+                let mut settings =
+                    EvidenceSettings::new(EvidenceMethod::Sample(EvidenceSampler::Tempered));
                 (settings.n_replicates, settings.n_samples) = (Some(8), Some(1024));
                 settings.target_std_error = Some(1e-9);
                 let found = posterior(&problem, &settings, 8 * 512, 1, &()).unwrap();

@@ -3,7 +3,7 @@
 use super::TopicModel;
 use super::estimators::annealed::Start;
 use super::estimators::sampler::Sampler;
-use super::exact::{Cost, Plan};
+use super::exact::{Cost, ExactPlan};
 use super::rare::{RareTopics, Rarity};
 use super::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
@@ -67,13 +67,13 @@ pub(super) fn is_exact(urn: &LocalUrn, settings: &Settings) -> bool {
 pub(super) fn exact_plans<const N: usize>(
     urns: [&LocalUrn; N],
     settings: &Settings,
-) -> Option<[Plan; N]> {
+) -> Option<[ExactPlan; N]> {
     if !matches!(settings.method, Method::Auto | Method::Exact) {
         return None;
     }
-    let plans = urns.map(Plan::new);
+    let plans = urns.map(ExactPlan::new);
     let budget = settings.budget.unwrap_or(BUDGET);
-    let is_cheap = |(urn, plan): (&LocalUrn, &Plan)| {
+    let is_cheap = |(urn, plan): (&LocalUrn, &ExactPlan)| {
         let most =
             if RareTopics::of(urn, Rarity::EXACT).may_open { RARE_EXACT } else { AUTO_EXACT };
         plan.within(most.min(budget))
@@ -134,7 +134,7 @@ fn check_operations(
 /// Refuses an exact computation beyond the budget or beyond memory.
 pub(super) fn check_exact(urn: &LocalUrn, document: usize, settings: &Settings) -> Result<()> {
     let budget = settings.budget.unwrap_or(BUDGET);
-    let plan = Plan::new(urn);
+    let plan = ExactPlan::new(urn);
     if urn.n_tokens() == 0 || plan.within(budget) {
         return Ok(());
     }

@@ -37,11 +37,11 @@ pub struct Query {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicModel {
     urn: Urn,
-    law: Law,
+    law: DocumentPrior,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Law {
+enum DocumentPrior {
     /// θ ~ Dirichlet(α), tokens given.
     Lda { alpha_sum: f64 },
     /// θ_k ~ Gamma(r_k, scale p_k/(1-p_k)), y_w ~ Poisson(e Σ_k θ_k φ_kw).
@@ -104,7 +104,7 @@ impl TopicModel {
                 return Err(Error::NotNormalised { topic, sum });
             }
         }
-        let law = Law::Lda { alpha_sum: alpha.iter().sum() };
+        let law = DocumentPrior::Lda { alpha_sum: alpha.iter().sum() };
         let q = word_major(phi, &vec![1.0; alpha.len()]);
         Ok(TopicModel { urn: Urn::new(alpha, q)?, law })
     }
@@ -127,7 +127,7 @@ impl TopicModel {
         let prior = GammaPrior { p: p.to_vec(), row_sums };
         let (theta_scale, lengths) = (prior.theta_scale(1.0), prior.lengths(&r, 1.0));
         let q = word_major(phi, &theta_scale);
-        let law = Law::GammaPoisson { prior, lengths, theta_scale };
+        let law = DocumentPrior::GammaPoisson { prior, lengths, theta_scale };
         Ok(TopicModel { urn: Urn::new(r, q)?, law })
     }
 
@@ -174,7 +174,9 @@ impl TopicModel {
     /// Factors by which an exposure multiplies the weights of each topic; `None` where it does not.
     pub fn topic_factors(&self, exposure: f64) -> Option<Vec<f64>> {
         match &self.law {
-            Law::GammaPoisson { prior, .. } if !is_one(exposure) => Some(prior.factors(exposure)),
+            DocumentPrior::GammaPoisson { prior, .. } if !is_one(exposure) => {
+                Some(prior.factors(exposure))
+            }
             _ => None,
         }
     }
@@ -185,7 +187,7 @@ impl TopicModel {
     /// [`Error::GivenLength`] for LDA, where a document has another exposure than 1.
     pub fn check_exposures(&self, documents: &CountMatrix) -> Result<()> {
         match self.law {
-            Law::Lda { .. } if documents.exposures().is_some() => Err(Error::GivenLength),
+            DocumentPrior::Lda { .. } if documents.exposures().is_some() => Err(Error::GivenLength),
             _ => Ok(()),
         }
     }
@@ -194,8 +196,8 @@ impl TopicModel {
     /// it is 1.
     pub fn token_weights(&self) -> Option<&[f64]> {
         match &self.law {
-            Law::Lda { .. } => None,
-            Law::GammaPoisson { lengths, .. } => Some(&lengths.totals),
+            DocumentPrior::Lda { .. } => None,
+            DocumentPrior::GammaPoisson { lengths, .. } => Some(&lengths.totals),
         }
     }
 
@@ -204,11 +206,13 @@ impl TopicModel {
     pub fn lengths(&self, document: Document<'_>) -> Option<Cow<'_, LengthLaw>> {
         let exposure = document.exposure();
         match &self.law {
-            Law::Lda { .. } => None,
-            Law::GammaPoisson { lengths, .. } if is_one(exposure) && document.prior().is_none() => {
+            DocumentPrior::Lda { .. } => None,
+            DocumentPrior::GammaPoisson { lengths, .. }
+                if is_one(exposure) && document.prior().is_none() =>
+            {
                 Some(Cow::Borrowed(lengths))
             }
-            Law::GammaPoisson { prior, .. } => {
+            DocumentPrior::GammaPoisson { prior, .. } => {
                 Some(Cow::Owned(prior.lengths(self.pseudo_counts(document), exposure)))
             }
         }
@@ -216,7 +220,7 @@ impl TopicModel {
 
     /// Whether the length of a document has a distribution: LDA takes it as given.
     pub fn has_lengths(&self) -> bool {
-        matches!(self.law, Law::GammaPoisson { .. })
+        matches!(self.law, DocumentPrior::GammaPoisson { .. })
     }
 
     /// ln of the factor that turns the urn sum of `document` into the probability asked for.
@@ -226,7 +230,7 @@ impl TopicModel {
     pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_odds: f64) -> f64 {
         let n_tokens = document.n_tokens();
         match &self.law {
-            Law::Lda { alpha_sum } => {
+            DocumentPrior::Lda { alpha_sum } => {
                 let alpha_sum = document.prior().map_or(*alpha_sum, |alpha| alpha.iter().sum());
                 let ln_sequence = -ln_rising(alpha_sum, n_tokens);
                 match query.event {
@@ -234,7 +238,7 @@ impl TopicModel {
                     Event::Counts => ln_sequence + ln_orders(document),
                 }
             }
-            Law::GammaPoisson { prior, lengths, .. } => {
+            DocumentPrior::GammaPoisson { prior, lengths, .. } => {
                 // P(0) is part of P(N) too, and cancels where the length is given.
                 let ln_length = match document.exposure() {
                     _ if query.given_length => -ln_odds,
@@ -256,11 +260,11 @@ impl TopicModel {
     /// probabilities for LDA, Poisson rates at exposure 1 for gamma-Poisson.
     pub fn topic_weights(&self, balls: &mut [f64], exposure: f64) {
         match &self.law {
-            Law::Lda { .. } => {
+            DocumentPrior::Lda { .. } => {
                 let total: f64 = balls.iter().sum();
                 balls.iter_mut().for_each(|x| *x /= total);
             }
-            Law::GammaPoisson { .. } => {
+            DocumentPrior::GammaPoisson { .. } => {
                 for (x, scale) in balls.iter_mut().zip(self.theta_scale(exposure).iter()) {
                     *x *= scale;
                 }
@@ -275,14 +279,14 @@ impl TopicModel {
     /// Gamma(x_k, scale s_k) for gamma-Poisson.
     pub fn weight_deviations(&self, means: &[f64], variances: &mut [f64], exposure: f64) {
         match &self.law {
-            Law::Lda { .. } => {
+            DocumentPrior::Lda { .. } => {
                 let total: f64 = means.iter().sum();
                 for (variance, mean) in variances.iter_mut().zip(means) {
                     let within = (mean * (total - mean) - *variance) / (total + 1.0);
                     *variance = (within + *variance).max(0.0).sqrt() / total;
                 }
             }
-            Law::GammaPoisson { .. } => {
+            DocumentPrior::GammaPoisson { .. } => {
                 let scales = self.theta_scale(exposure);
                 for ((variance, mean), scale) in variances.iter_mut().zip(means).zip(scales.iter())
                 {
@@ -295,9 +299,11 @@ impl TopicModel {
     /// The posterior scales of θ; none for LDA.
     fn theta_scale(&self, exposure: f64) -> Cow<'_, [f64]> {
         match &self.law {
-            Law::Lda { .. } => Cow::Borrowed(&[]),
-            Law::GammaPoisson { theta_scale, .. } if is_one(exposure) => Cow::Borrowed(theta_scale),
-            Law::GammaPoisson { prior, .. } => Cow::Owned(prior.theta_scale(exposure)),
+            DocumentPrior::Lda { .. } => Cow::Borrowed(&[]),
+            DocumentPrior::GammaPoisson { theta_scale, .. } if is_one(exposure) => {
+                Cow::Borrowed(theta_scale)
+            }
+            DocumentPrior::GammaPoisson { prior, .. } => Cow::Owned(prior.theta_scale(exposure)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The urn sum of one document, by the method of the settings.
 
 use super::estimators::recursive;
-use super::exact::Plan;
+use super::exact::ExactPlan;
 use super::settings::{Method, Settings};
 use super::{Score, sampling};
 use crate::control::Observer;
@@ -13,7 +13,7 @@ use crate::urn::LocalUrn;
 /// ln Z of an urn: exact along a plan, or by the method of the settings.
 pub(super) fn ln_urn_sum(
     urn: &LocalUrn,
-    plan: Option<Plan>,
+    plan: Option<ExactPlan>,
     settings: &Settings,
     rng: &mut Rng,
     observer: &impl Observer,

@@ -18,7 +18,7 @@ use crate::control::Observer;
 use crate::error::Result;
 
 /// A sequence of unnormalised distributions, and particles that are drawn along it.
-pub trait Target: Replicate {
+pub trait FilterTarget: Replicate {
     /// Draws a token in every particle of every run, and multiplies the particles' weights by the
     /// token's, given the tokens before it. A target that has an observer may leave the step
     /// unfinished where that asks to stop: [`run`] then hands nothing on.
@@ -34,7 +34,7 @@ pub trait Target: Replicate {
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn run<T: Target>(
+pub fn run<T: FilterTarget>(
     target: &mut T,
     population: &mut Population<T::Block>,
     n_tokens: usize,
@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    impl Target for Coins {
+    impl FilterTarget for Coins {
         fn extend(&mut self, _: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
             for run in 0..population.n_runs() {
                 let reference = population.reference(run);

@@ -3,11 +3,11 @@
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{Lanes, Stream};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// Distributions γ_β from a reference γ_0 to a law γ_1, and [`LANES`](crate::rng::LANES) chains in
 /// lockstep that go along them.
-pub trait Path<S: Stream> {
+pub trait AnnealingPath<S: Stream> {
     /// Weights of a sweep at one inverse temperature.
     type Level;
 
@@ -46,7 +46,7 @@ pub trait Path<S: Stream> {
         &self,
         level: &Self::Level,
         chains: &mut Self::Chains,
-        order: Order,
+        order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()>;
 
@@ -59,7 +59,7 @@ pub trait Path<S: Stream> {
 ///
 /// # Errors
 /// Those of the path.
-pub fn ln_sums<S: Stream, P: Path<S>>(
+pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
     path: &P,
     betas: &[f64],
     rng: &mut S,
@@ -70,7 +70,7 @@ pub fn ln_sums<S: Stream, P: Path<S>>(
     for (step, pair) in betas.windows(2).enumerate() {
         observer.check_stop()?;
         if step > 0 {
-            path.sweep(&path.level(pair[0]), &mut chains, Order::Forward, observer)?;
+            path.sweep(&path.level(pair[0]), &mut chains, SweepOrder::Forward, observer)?;
         }
         path.step(pair[0], pair[1], &chains, &mut ln_values);
     }
@@ -82,7 +82,7 @@ pub fn ln_sums<S: Stream, P: Path<S>>(
 ///
 /// # Errors
 /// Those of the path.
-pub fn ln_sums_reversed<S: Stream, P: Path<S>>(
+pub fn ln_sums_reversed<S: Stream, P: AnnealingPath<S>>(
     path: &P,
     betas: &[f64],
     mut chains: P::Chains,
@@ -92,7 +92,7 @@ pub fn ln_sums_reversed<S: Stream, P: Path<S>>(
     for (step, pair) in betas.windows(2).rev().enumerate() {
         observer.check_stop()?;
         if step > 0 {
-            path.sweep(&path.level(pair[1]), &mut chains, Order::Backward, observer)?;
+            path.sweep(&path.level(pair[1]), &mut chains, SweepOrder::Backward, observer)?;
         }
         path.step(pair[0], pair[1], &chains, &mut ln_values);
     }

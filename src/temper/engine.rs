@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::ladder::{EnergiesByRung, Keep, Ladder, RoundResult, State};
+use super::ladder::{EnergiesByRung, KeptStates, Ladder, RoundResult, State};
 use super::outcome::Outcome;
 use super::pilot::pilot;
 use super::schedule::{RoundPlan, RoundSchedule};
@@ -61,7 +61,7 @@ pub struct TemperingRun<S> {
 pub fn temper<'a, T: LadderTarget>(
     target: &'a T,
     plan: RoundPlan,
-    keep: Keep,
+    keep: KeptStates,
     key: Key,
     observer: &impl Observer,
 ) -> Result<TemperingRun<State<'a, T>>> {
@@ -114,7 +114,7 @@ impl LadderPart<'_> {
             None => Ladder::new(target, self.replicate, key, plan.max_chains, observer)?,
         };
         let most = self.most.div_ceil(ladder.n_groups());
-        let result = ladder.advance(self.n_scans, most, Keep::default(), observer)?;
+        let result = ladder.advance(self.n_scans, most, KeptStates::default(), observer)?;
         Ok((ladder.save()?, result))
     }
 }
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    const SOME_DRAWS: Keep = Keep { n_draws: 300, n_energies: 0 };
+    const SOME_DRAWS: KeptStates = KeptStates { n_draws: 300, n_energies: 0 };
 
     fn run(
         target: &Valley,
@@ -226,7 +226,7 @@ mod tests {
         key: Key,
         observer: &impl Observer,
     ) -> Result<Outcome> {
-        temper(target, plan, Keep::default(), key, observer).map(|found| found.outcome)
+        temper(target, plan, KeptStates::default(), key, observer).map(|found| found.outcome)
     }
 
     fn plan(n_scans: usize) -> RoundPlan {
@@ -360,7 +360,7 @@ mod tests {
         let stopped = run(&target, plan(64), key, &after(3)).unwrap();
         assert!(stopped.stopped && !whole.stopped && !stopped.converged);
         assert_eq!(stopped.rounds, whole.rounds[..3]);
-        let keep = Keep { n_draws: 10, n_energies: 0 };
+        let keep = KeptStates { n_draws: 10, n_energies: 0 };
         let found = temper(&target, plan(64), keep, key, &after(3)).unwrap();
         assert!(found.draws.iter().all(|states| states.len() == 10));
         let stop = Stop::default();

@@ -41,7 +41,7 @@ pub type EnergiesByRung = Vec<Vec<WeightedEnergy>>;
 
 /// What is kept of the last round of each ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Keep {
+pub struct KeptStates {
     /// States at the target, at equal distances over the round.
     pub n_draws: usize,
     /// Energies at all rungs, about.
@@ -221,7 +221,7 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         &mut self,
         n_scans: usize,
         most: usize,
-        keep: Keep,
+        keep: KeptStates,
         observer: &impl Observer,
     ) -> Result<Option<RoundResult>> {
         let levels = self.levels();

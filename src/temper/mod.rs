@@ -21,7 +21,7 @@ mod schedule;
 mod target;
 
 pub use engine::{LadderPart, TemperingRun, anneal, annealing_schedule, temper};
-pub use ladder::{EnergiesByRung, Keep, RoundResult, WeightedEnergy};
+pub use ladder::{EnergiesByRung, KeptStates, RoundResult, WeightedEnergy};
 pub use outcome::{Outcome, Round};
 pub use schedule::{RoundPlan, RoundSchedule};
 pub use target::{LadderChains, LadderTarget, PortableTarget};

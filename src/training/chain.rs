@@ -3,7 +3,7 @@
 use super::limits::check_length;
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
-use super::start::{Start, find_topics};
+use super::start::{TopicStart, find_topics};
 use super::sweeps::{ExposedTokens, Topics};
 use super::tokens::{FirstTopics, Position, State, Tokens, TopicWeights};
 use crate::control::Observer;
@@ -109,7 +109,7 @@ impl<T: Tokens> Chain<T> {
         globals: Box<dyn Globals>,
         tokens: T,
         schedule: Schedule,
-        start: Option<&Start>,
+        start: Option<&TopicStart>,
         begun: Option<&State>,
         observer: &impl Observer,
     ) -> Result<Self> {

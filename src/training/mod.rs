@@ -32,7 +32,7 @@ pub use pfa::{PfaGlobals, PfaPrior};
 pub use pseudo_counts::PseudoCounts;
 pub use regression::Design;
 pub use schedule::{Schedule, TopicStep};
-pub use start::{Start, find_topics};
+pub use start::{TopicStart, find_topics};
 pub use sweeps::{ExposedTokens, Topics};
 pub use tokens::{
     ExposureGroups, FirstTopics, MemoryTokens, Position, State, Tokens, TopicWeights,

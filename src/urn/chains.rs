@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::{LocalUrn, Order, Shortlists};
+use super::{LocalUrn, Shortlists, SweepOrder};
 use crate::control::Observer;
 use crate::error::{Error, Result, room_for};
 use crate::math::pick_lanes;
@@ -23,7 +23,7 @@ const POLL_EVERY: usize = 1 << 20;
 
 /// Distribution that a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub struct UrnTarget<'a> {
     /// Balls of each topic before the first draw.
     pub base: &'a [f64],
     /// Balls that a token adds.
@@ -32,10 +32,10 @@ pub struct Target<'a> {
     pub q: &'a [f64],
 }
 
-impl<'a> Target<'a> {
+impl<'a> UrnTarget<'a> {
     /// The urn itself.
     pub fn of(urn: &'a LocalUrn) -> Self {
-        Target { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights() }
+        UrnTarget { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights() }
     }
 
     pub(super) fn row(&self, cell: u32) -> &'a [f64] {
@@ -46,7 +46,7 @@ impl<'a> Target<'a> {
 
 /// The topics of the first tokens of a document, in [`LANES`] independent chains.
 #[derive(Debug, Clone)]
-pub struct Chains<U> {
+pub struct TopicChains<U> {
     /// Distinct word of each token.
     cells: Vec<u32>,
     /// Topics of the tokens so far.
@@ -58,7 +58,7 @@ pub struct Chains<U> {
     uniforms: U,
 }
 
-impl<U: UniformLanes> Chains<U> {
+impl<U: UniformLanes> TopicChains<U> {
     /// Chains without tokens.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl<U: UniformLanes> Chains<U> {
         for (cell, &y) in (0..).zip(urn.counts()) {
             cells.extend(std::iter::repeat_n(cell, y as usize));
         }
-        Ok(Chains {
+        Ok(TopicChains {
             cells,
             topics: room_for("topics of the tokens of a document", n_tokens)?,
             balls: vec![[0.0; LANES]; urn.n_topics()],
@@ -87,8 +87,8 @@ impl<U: UniformLanes> Chains<U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::new(urn, rng)?;
-        chains.extend_all(Target::of(urn), observer, |_| ())?;
+        let mut chains = TopicChains::new(urn, rng)?;
+        chains.extend_all(UrnTarget::of(urn), observer, |_| ())?;
         Ok(chains)
     }
 
@@ -98,7 +98,7 @@ impl<U: UniformLanes> Chains<U> {
     /// [`Error::Stopped`] when the observer asks to stop.
     pub fn extend_all(
         &mut self,
-        target: Target<'_>,
+        target: UrnTarget<'_>,
         observer: &impl Observer,
         mut each: impl FnMut(Lanes),
     ) -> Result<()> {
@@ -127,10 +127,10 @@ impl<U: UniformLanes> Chains<U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::new(urn, rng)?;
+        let mut chains = TopicChains::new(urn, rng)?;
         draw.iter().for_each(|&topic| chains.put([topic; LANES]));
         for _ in 0..FORGETTING_SWEEPS {
-            chains.sweep(Target::of(urn), Order::Forward, observer)?;
+            chains.sweep(UrnTarget::of(urn), SweepOrder::Forward, observer)?;
         }
         Ok(chains)
     }
@@ -182,12 +182,12 @@ impl<U: UniformLanes> Chains<U> {
     }
 
     /// Weight of the next token, without drawing its topic.
-    pub fn weigh(&mut self, target: Target<'_>) -> Lanes {
+    pub fn weigh(&mut self, target: UrnTarget<'_>) -> Lanes {
         accumulate(&mut self.sums, &self.balls, target, self.cells[self.topics.len()])
     }
 
     /// ln of the probability that a forward sweep from the present topics leads to these.
-    pub fn ln_transition(&mut self, target: Target<'_>, to: &[[u16; LANES]]) -> Lanes {
+    pub fn ln_transition(&mut self, target: UrnTarget<'_>, to: &[[u16; LANES]]) -> Lanes {
         let balls = self.balls.clone();
         let mut ln_value = [0.0; LANES];
         for ((&cell, old), new) in self.cells.iter().zip(&self.topics).zip(to) {
@@ -228,7 +228,7 @@ impl<U: UniformLanes> Chains<U> {
     }
 
     /// Draws the topic of the next token, which must be there; returns the weights of the token.
-    pub fn extend(&mut self, target: Target<'_>) -> Lanes {
+    pub fn extend(&mut self, target: UrnTarget<'_>) -> Lanes {
         let cell = self.cells[self.topics.len()];
         let (topics, weights) =
             draw(&mut self.sums, &mut self.balls, target, cell, &mut self.uniforms);
@@ -242,8 +242,8 @@ impl<U: UniformLanes> Chains<U> {
     /// [`Error::Stopped`] when the observer asks to stop.
     pub fn sweep(
         &mut self,
-        target: Target<'_>,
-        order: Order,
+        target: UrnTarget<'_>,
+        order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| {
@@ -268,8 +268,8 @@ impl<U: UniformLanes> Chains<U> {
     pub fn sweep_within(
         &mut self,
         lists: &Shortlists,
-        target: Target<'_>,
-        order: Order,
+        target: UrnTarget<'_>,
+        order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| {
@@ -288,7 +288,7 @@ impl<U: UniformLanes> Chains<U> {
     /// Sweeps parts of the tokens, in order, with a look at the observer between them.
     fn sweep_parts(
         &mut self,
-        order: Order,
+        order: SweepOrder,
         observer: &impl Observer,
         mut sweep: impl FnMut(&mut Self, Range<usize>),
     ) -> Result<()> {
@@ -297,8 +297,8 @@ impl<U: UniformLanes> Chains<U> {
             observer.check_stop()?;
             let end = (done + every).min(n);
             let part = match order {
-                Order::Forward => done..end,
-                Order::Backward => n - end..n - done,
+                SweepOrder::Forward => done..end,
+                SweepOrder::Backward => n - end..n - done,
             };
             sweep(self, part);
         }
@@ -307,7 +307,7 @@ impl<U: UniformLanes> Chains<U> {
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn accumulate(sums: &mut [Lanes], balls: &[Lanes], target: Target<'_>, cell: u32) -> Lanes {
+fn accumulate(sums: &mut [Lanes], balls: &[Lanes], target: UrnTarget<'_>, cell: u32) -> Lanes {
     accumulate_row(sums, balls, target, cell)
 }
 
@@ -315,7 +315,7 @@ fn accumulate(sums: &mut [Lanes], balls: &[Lanes], target: Target<'_>, cell: u32
 fn draw(
     sums: &mut [Lanes],
     balls: &mut [Lanes],
-    target: Target<'_>,
+    target: UrnTarget<'_>,
     cell: u32,
     uniforms: &mut impl UniformLanes,
 ) -> ([u16; LANES], Lanes) {
@@ -328,8 +328,8 @@ fn sweep(
     balls: &mut [Lanes],
     topics: &mut [[u16; LANES]],
     cells: &[u32],
-    target: Target<'_>,
-    order: Order,
+    target: UrnTarget<'_>,
+    order: SweepOrder,
     uniforms: &mut impl UniformLanes,
 ) {
     for step in 0..topics.len() {
@@ -345,8 +345,8 @@ fn sweep_within(
     balls: &mut [Lanes],
     topics: &mut [[u16; LANES]],
     (cells, lists): (&[u32], &Shortlists),
-    target: Target<'_>,
-    order: Order,
+    target: UrnTarget<'_>,
+    order: SweepOrder,
     uniforms: &mut impl UniformLanes,
 ) {
     for step in 0..topics.len() {
@@ -385,7 +385,7 @@ fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
 fn draw_row(
     sums: &mut [Lanes],
     balls: &mut [Lanes],
-    target: Target<'_>,
+    target: UrnTarget<'_>,
     cell: u32,
     uniforms: &mut impl UniformLanes,
 ) -> ([u16; LANES], Lanes) {
@@ -397,7 +397,7 @@ fn draw_row(
 
 /// Fills the cumulative weights of the topics; returns the totals.
 #[inline(always)]
-fn accumulate_row(sums: &mut [Lanes], balls: &[Lanes], target: Target<'_>, cell: u32) -> Lanes {
+fn accumulate_row(sums: &mut [Lanes], balls: &[Lanes], target: UrnTarget<'_>, cell: u32) -> Lanes {
     let mut total = [0.0; LANES];
     let topics = target.base.iter().zip(target.row(cell));
     for ((sums, balls), (base, q)) in sums.iter_mut().zip(balls).zip(topics) {
@@ -471,13 +471,13 @@ mod tests {
         assert_eq!(listed, [[0, 1], [1, 2]]);
         let law = law(&urn);
         let n_batches = GRID * GRID / LANES;
-        for order in [Order::Forward, Order::Backward] {
+        for order in [SweepOrder::Forward, SweepOrder::Backward] {
             let mut after = [[0.0; TOPICS]; TOPICS];
             for start in 0..TOPICS * TOPICS {
                 let (x, y) = (start / TOPICS, start % TOPICS);
                 let probability = law[x][y];
                 let empty = vec![[0.0; LANES]; TOPICS];
-                let mut chains = Chains {
+                let mut chains = TopicChains {
                     cells: vec![0, 1],
                     topics: Vec::new(),
                     balls: empty.clone(),
@@ -486,7 +486,7 @@ mod tests {
                 };
                 for _ in 0..n_batches {
                     chains.refill(&[[x as u16; LANES], [y as u16; LANES]]);
-                    chains.sweep_within(&lists, Target::of(&urn), order, &()).unwrap();
+                    chains.sweep_within(&lists, UrnTarget::of(&urn), order, &()).unwrap();
                     for lane in 0..LANES {
                         let [x, y] = [0, 1].map(|token| usize::from(chains.topics()[token][lane]));
                         after[x][y] += probability;

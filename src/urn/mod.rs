@@ -10,8 +10,8 @@
 //!
 //! is its likelihood under LDA and gamma-Poisson models up to a closed-form factor.
 //!
-//! The chains of a document ([`Chains`]) and those of an allocation model share the order of a
-//! sweep ([`Order`]) and the draw from cumulative weights in lanes
+//! The chains of a document ([`TopicChains`]) and those of an allocation model share the order of a
+//! sweep ([`SweepOrder`]) and the draw from cumulative weights in lanes
 //! ([`pick_lanes`](crate::math::pick_lanes)), but not the weights. A document's weight is one count
 //! times one q, all of them doubles in one row; an allocation's is a product over the margins of a
 //! network, of whole counts in scattered rows. A common loop would bring the conversions and the
@@ -26,10 +26,10 @@ mod relabel;
 mod shortlists;
 
 pub use balls::Balls;
-pub use chains::{Chains, Target};
+pub use chains::{TopicChains, UrnTarget};
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
-pub use order::Order;
+pub use order::SweepOrder;
 pub use shortlists::Shortlists;
 
 use crate::error::{Error, Result, check_all, check_positive};

@@ -2,17 +2,17 @@
 
 /// The order in which a sweep visits the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum SweepOrder {
     /// From the first to the last.
     Forward,
     /// From the last to the first: the reversal of a forward sweep.
     Backward,
 }
 
-impl Order {
+impl SweepOrder {
     /// Number of the token, of `n`, that is visited after `step` others.
     #[inline]
     pub fn nth(self, step: usize, n: usize) -> usize {
-        if self == Order::Forward { step } else { n - 1 - step }
+        if self == SweepOrder::Forward { step } else { n - 1 - step }
     }
 }

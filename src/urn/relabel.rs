@@ -2,20 +2,20 @@
 
 use std::ops::RangeInclusive;
 
-use super::Target;
-use super::chains::Chains;
+use super::UrnTarget;
+use super::chains::TopicChains;
 use crate::math::pick;
 use crate::rng::{LANES, UniformLanes};
 
 /// Largest weights between which the weights of a move are not scaled.
 const UNSCALED: RangeInclusive<f64> = 1e-100..=1e100;
 
-impl<U: UniformLanes> Chains<U> {
+impl<U: UniformLanes> TopicChains<U> {
     /// In every chain, gives the tokens of one topic, that of a random token, the name of a topic
     /// drawn from all that hold none and the topic itself, by their weights. Single tokens hardly
     /// ever get there where pseudo-counts are tiny: a topic costs ln a to open. The move is its own
     /// reversal.
-    pub fn relabel(&mut self, target: Target<'_>) {
+    pub fn relabel(&mut self, target: UrnTarget<'_>) {
         let n_tokens = self.topics().len();
         let tokens = self.uniforms().map(|u| (u * n_tokens as f64) as usize);
         let darts = self.uniforms();
@@ -63,12 +63,12 @@ mod tests {
         let (one, other): ([f64; 2], [f64; 2]) = ([1.0, 0.99], [0.99, 1.0]);
         let urn = LocalUrn::of_rows(&[0.3, 0.3], &[(&one, 150), (&other, 150)]).unwrap();
         let mut rng = Key::new(1, Purpose::Score).rng();
-        let mut chains = Chains::new(&urn, &mut rng).unwrap();
+        let mut chains = TopicChains::new(&urn, &mut rng).unwrap();
         (0..300).for_each(|_| chains.put([0; LANES]));
         let n_moves = 100;
         let mut n_in_first = 0;
         for _ in 0..n_moves {
-            chains.relabel(Target::of(&urn));
+            chains.relabel(UrnTarget::of(&urn));
             n_in_first += chains.topics()[299].iter().filter(|&&topic| topic == 0).count();
         }
         let n = (n_moves * LANES) as f64;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use polyabayes::allocation::{
-    Ascent, Filter, Limits, Method, Network, Prior, Problem, Sampler, Settings, Sweeps, TokenOrder,
-    ascend, best_particle, bidirectional_bounds, evidence, gibbs,
+    Ascent, EvidenceMethod, EvidenceSampler, EvidenceSettings, Filter, Limits, Network, Prior,
+    Problem, Sweeps, TokenOrder, ascend, best_particle, bidirectional_bounds, evidence, gibbs,
 };
 use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
@@ -39,33 +39,41 @@ fn cases() -> Vec<Case> {
     read("allocation.json").iter().map(case).collect()
 }
 
-const LOOKAHEAD: Method = Method::Sample(Sampler::SmcLookahead);
+const LOOKAHEAD: EvidenceMethod = EvidenceMethod::Sample(EvidenceSampler::SmcLookahead);
 
-fn exactly(budget: f64) -> Settings {
-    Settings { budget: Some(budget), ..Settings::new(Method::Exact) }
+fn exactly(budget: f64) -> EvidenceSettings {
+    EvidenceSettings { budget: Some(budget), ..EvidenceSettings::new(EvidenceMethod::Exact) }
 }
 
-fn sampler(sampler: Sampler, n_particles: usize) -> Settings {
-    Settings { n_particles: Some(n_particles), ..Settings::new(Method::Sample(sampler)) }
+fn sampler(sampler: EvidenceSampler, n_particles: usize) -> EvidenceSettings {
+    EvidenceSettings {
+        n_particles: Some(n_particles),
+        ..EvidenceSettings::new(EvidenceMethod::Sample(sampler))
+    }
 }
 
-fn tempered(n_scans: usize) -> Settings {
-    let settings = Settings::new(Method::Sample(Sampler::Tempered));
-    Settings { n_samples: Some(n_scans), target_std_error: Some(1e-9), ..settings }
+fn tempered(n_scans: usize) -> EvidenceSettings {
+    let settings = EvidenceSettings::new(EvidenceMethod::Sample(EvidenceSampler::Tempered));
+    EvidenceSettings { n_samples: Some(n_scans), target_std_error: Some(1e-9), ..settings }
 }
 
 fn ln_probability(
     problem: &Problem,
-    settings: &Settings,
+    settings: &EvidenceSettings,
     n_replicates: usize,
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Estimate> {
-    let settings = Settings { n_replicates: Some(n_replicates), ..settings.clone() };
+    let settings = EvidenceSettings { n_replicates: Some(n_replicates), ..settings.clone() };
     evidence(problem, &settings, seed, observer).map(|found| found.estimate)
 }
 
-fn ln_evidence(case: &Case, algorithm: &Settings, n_replicates: usize, seed: u64) -> (f64, f64) {
+fn ln_evidence(
+    case: &Case,
+    algorithm: &EvidenceSettings,
+    n_replicates: usize,
+    seed: u64,
+) -> (f64, f64) {
     let problem = Problem::new(&case.network, &case.data, None).unwrap();
     let estimate = ln_probability(&problem, algorithm, n_replicates, seed, &()).unwrap();
     (estimate.ln_value + problem.ln_total(case.rate), estimate.std_error)
@@ -81,11 +89,11 @@ fn enumeration_gives_the_exact_values() {
 
 #[test]
 fn samplers_agree_with_the_exact_values() {
-    let filter = |resample_below, resampling, order| Settings {
+    let filter = |resample_below, resampling, order| EvidenceSettings {
         resample_below,
         resampling,
         order,
-        ..sampler(Sampler::Smc, 16)
+        ..sampler(EvidenceSampler::Smc, 16)
     };
     let samplers = [
         filter(0.0, Resampling::Systematic, TokenOrder::Random),
@@ -93,7 +101,7 @@ fn samplers_agree_with_the_exact_values() {
         filter(0.9, Resampling::Residual, TokenOrder::Sorted),
         filter(f64::INFINITY, Resampling::Multinomial, TokenOrder::Random),
         filter(f64::INFINITY, Resampling::Stratified, TokenOrder::Sorted),
-        sampler(Sampler::SmcLookahead, 96),
+        sampler(EvidenceSampler::SmcLookahead, 96),
     ];
     for case in cases() {
         for settings in &samplers {
@@ -349,7 +357,9 @@ fn samplers_of_one_hidden_value_are_exact() {
         let problem = Problem::new(&nmf(&[2, 3], 1, concentration), &data, None).unwrap();
         let run = |algorithm| ln_probability(&problem, &algorithm, 2, 0, &()).unwrap().ln_value;
         let exact = run(exactly(1e8));
-        for algorithm in [sampler(Sampler::Smc, 16), sampler(Sampler::SmcLookahead, 16)] {
+        for algorithm in
+            [sampler(EvidenceSampler::Smc, 16), sampler(EvidenceSampler::SmcLookahead, 16)]
+        {
             let off = (run(algorithm.clone()) - exact).abs();
             assert!(off < 1e-9, "{concentration} {algorithm:?}: {off}");
         }
@@ -361,7 +371,9 @@ fn samplers_of_one_hidden_value_are_exact() {
 #[test]
 fn filters_do_not_miss_how_a_heavy_cell_may_part() {
     let problem = Problem::new(&nmf(&[1, 1], 2, 1.0), &dense(&[1, 1], &[500]), None).unwrap();
-    for algorithm in [sampler(Sampler::Smc, 1000), sampler(Sampler::SmcLookahead, 1000)] {
+    for algorithm in
+        [sampler(EvidenceSampler::Smc, 1000), sampler(EvidenceSampler::SmcLookahead, 1000)]
+    {
         for seed in 0..3 {
             let found = ln_probability(&problem, &algorithm, 4, seed, &()).unwrap();
             let (off, error) = (found.ln_value.abs(), found.std_error);
@@ -394,7 +406,7 @@ fn totals_that_tied_counts_cannot_hold_are_refused() {
     let tied = Network::new(vec![2, 2, 2], parents, vec![0, 1], &[vec![0, 1]], prior).unwrap();
     let data = dense(&[2, 2], &[1_200_000_000, 0, 0, 1]);
     let problem = Problem::new(&tied, &data, None).unwrap();
-    let smc = sampler(Sampler::Smc, 16);
+    let smc = sampler(EvidenceSampler::Smc, 16);
     let refused = ln_probability(&problem, &smc, 1, 0, &()).unwrap_err();
     let Error::TooManyTokens { most, .. } = refused else { panic!("{refused}") };
     assert_eq!(most, i32::MAX as u64 / 2);
@@ -416,7 +428,9 @@ fn enumerations_that_are_too_large_are_refused_before_they_start() {
 fn samplers_that_no_machine_could_hold_are_refused_before_they_start() {
     let problem =
         Problem::new(&nmf(&[2, 2], 2, 1.0), &dense(&[2, 2], &[3, 1, 0, 2]), None).unwrap();
-    for sampler in [sampler(Sampler::Smc, 1 << 50), sampler(Sampler::SmcLookahead, 1 << 50)] {
+    for sampler in
+        [sampler(EvidenceSampler::Smc, 1 << 50), sampler(EvidenceSampler::SmcLookahead, 1 << 50)]
+    {
         let refused = ln_probability(&problem, &sampler, 4, 0, &()).unwrap_err();
         let Error::SamplerMemory { bytes, available, .. } = refused else { panic!("{refused}") };
         // A sampler holds 10 marginal counts of four bytes for each of them.
@@ -427,36 +441,40 @@ fn samplers_that_no_machine_could_hold_are_refused_before_they_start() {
 
 #[test]
 fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
-    let chosen = |problem: &Problem, settings: &Settings| {
+    let chosen = |problem: &Problem, settings: &EvidenceSettings| {
         evidence(problem, settings, 5, &()).map(|found| found.method)
     };
     let few = Problem::new(&nmf(&[2, 2], 2, 1.0), &dense(&[2, 2], &[3, 1, 0, 2]), None).unwrap();
-    let auto = Settings::new(Method::Auto);
-    assert_eq!(chosen(&few, &auto), Ok(Method::Exact));
-    let sampled = Settings { budget: Some(1.0), ..auto.clone() };
-    assert_eq!(chosen(&few, &sampled), Ok(Method::Sample(Sampler::Smc)));
+    let auto = EvidenceSettings::new(EvidenceMethod::Auto);
+    assert_eq!(chosen(&few, &auto), Ok(EvidenceMethod::Exact));
+    let sampled = EvidenceSettings { budget: Some(1.0), ..auto.clone() };
+    assert_eq!(chosen(&few, &sampled), Ok(EvidenceMethod::Sample(EvidenceSampler::Smc)));
     // An option that only one of them takes speaks for it.
-    let tempered = Settings { n_samples: Some(10), ..sampled.clone() };
-    assert_eq!(chosen(&few, &tempered), Ok(Method::Sample(Sampler::Tempered)));
-    let filtered = Settings { resampling: Resampling::Residual, ..sampled.clone() };
-    assert_eq!(chosen(&few, &filtered), Ok(Method::Sample(Sampler::Smc)));
-    let both = Settings { resampling: Resampling::Residual, ..tempered };
+    let tempered = EvidenceSettings { n_samples: Some(10), ..sampled.clone() };
+    assert_eq!(chosen(&few, &tempered), Ok(EvidenceMethod::Sample(EvidenceSampler::Tempered)));
+    let filtered = EvidenceSettings { resampling: Resampling::Residual, ..sampled.clone() };
+    assert_eq!(chosen(&few, &filtered), Ok(EvidenceMethod::Sample(EvidenceSampler::Smc)));
+    let both = EvidenceSettings { resampling: Resampling::Residual, ..tempered };
     assert_eq!(chosen(&few, &both), Err(Error::NoSampler));
     // Blocks of words that many particles do not find.
     let counts: Vec<i64> =
         (0..64).map(|cell| if cell % 8 / 2 == cell / 16 { 20 } else { 1 }).collect();
     let many = Problem::new(&nmf(&[8, 8], 4, 1.0), &dense(&[8, 8], &counts), None).unwrap();
-    let short = Settings { n_replicates: Some(2), ..auto };
-    assert_eq!(chosen(&many, &short), Ok(Method::Sample(Sampler::Tempered)));
-    let particles = Settings { n_particles: Some(16), ..short };
-    assert_eq!(chosen(&many, &particles), Ok(Method::Sample(Sampler::Smc)));
+    let short = EvidenceSettings { n_replicates: Some(2), ..auto };
+    assert_eq!(chosen(&many, &short), Ok(EvidenceMethod::Sample(EvidenceSampler::Tempered)));
+    let particles = EvidenceSettings { n_particles: Some(16), ..short };
+    assert_eq!(chosen(&many, &particles), Ok(EvidenceMethod::Sample(EvidenceSampler::Smc)));
 }
 
 #[test]
 fn replicates_are_the_same_bits_on_any_number_of_threads() {
     let data = dense(&[3, 3], &[5, 0, 2, 1, 4, 0, 0, 3, 6]);
     let problem = Problem::new(&nmf(&[3, 3], 3, 1.0), &data, None).unwrap();
-    for algorithm in [sampler(Sampler::Smc, 40), sampler(Sampler::SmcLookahead, 40), tempered(32)] {
+    for algorithm in [
+        sampler(EvidenceSampler::Smc, 40),
+        sampler(EvidenceSampler::SmcLookahead, 40),
+        tempered(32),
+    ] {
         let on = |n| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
             pool.install(|| ln_probability(&problem, &algorithm, 6, 4, &()).unwrap())
@@ -470,7 +488,8 @@ fn replicates_are_the_same_bits_on_any_number_of_threads() {
 #[test]
 #[ignore = "slow: 2,000 runs of two samplers on every case"]
 fn estimates_of_the_evidence_are_unbiased() {
-    for algorithm in [sampler(Sampler::Smc, 16), sampler(Sampler::SmcLookahead, 16)] {
+    for algorithm in [sampler(EvidenceSampler::Smc, 16), sampler(EvidenceSampler::SmcLookahead, 16)]
+    {
         let mut squares = Vec::new();
         for case in cases() {
             let problem = Problem::new(&case.network, &case.data, None).unwrap();

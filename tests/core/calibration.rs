@@ -5,7 +5,9 @@
 //! every conditional, prior and hyper-parameter of a sampler has to be right for that.
 
 use polyabayes::CountMatrix;
-use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, Sweeps, evidence, gibbs};
+use polyabayes::allocation::{
+    EvidenceMethod, EvidenceSettings, Network, Prior, Problem, Sweeps, evidence, gibbs,
+};
 use polyabayes::counts::CountTensor;
 use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
 use polyabayes::rng::{Key, Purpose, Rng};
@@ -322,7 +324,7 @@ fn allocation_rank(graph: &Graph, thin: usize, seed: u64) -> Vec<usize> {
     let complete = counted(&tokens, &everything, &graph.sizes);
     let data = counted(&tokens, &graph.visible, &graph.sizes);
     let problem = Problem::new(&graph.network(everything), &complete, None).unwrap();
-    let exact = evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap();
+    let exact = evidence(&problem, &EvidenceSettings::new(EvidenceMethod::Exact), 0, &()).unwrap();
     let truth = exact.estimate.ln_value;
     let sweeps = Sweeps { burn_in: 12 * thin, n_kept: N_DRAWS * thin };
     let network = graph.network(graph.visible.clone());

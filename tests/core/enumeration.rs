@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 
-use polyabayes::document::estimators::mean_field::Order;
+use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::document::estimators::{annealed, chib, l2r, left_to_right, mean_field, smc};
 use polyabayes::document::{Conditionals, Form, MeanField, Runs, Start};
 use polyabayes::rng::{Key, LANES, Lanes, Purpose, Rng, Stream, UniformLanes};
@@ -430,7 +430,9 @@ fn l2r_with_sampled_conditionals_is_unbiased() {
 #[test]
 fn mean_field_is_unbiased() {
     for case in cases() {
-        for (order, size) in [(Order::First, 1), (Order::Second, 1), (Order::First, 2)] {
+        for (order, size) in
+            [(UpdateRule::First, 1), (UpdateRule::Second, 1), (UpdateRule::First, 2)]
+        {
             let mean_field = MeanField { order, n_iterations: 3 };
             case.assert_unbiased(SCALARS, |urn, rng| {
                 mean_field::ln_urn_sums(urn, mean_field, one_run(&size), rng, &())

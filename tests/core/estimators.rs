@@ -1,8 +1,8 @@
 //! Estimators against exact values: unbiased, with errors that can be trusted, the same bits.
 
 use crate::common;
-use polyabayes::document::estimators::mean_field::Order;
-use polyabayes::document::{Conditionals, MeanField, Start, estimators::smc, exact::Plan};
+use polyabayes::document::estimators::mean_field::UpdateRule;
+use polyabayes::document::{Conditionals, MeanField, Start, estimators::smc, exact::ExactPlan};
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::urn::LocalUrn;
 use polyabayes::{
@@ -10,9 +10,9 @@ use polyabayes::{
 };
 
 const FIRST_ORDER: Sampler =
-    Sampler::MeanField(MeanField { order: Order::First, n_iterations: 20 });
+    Sampler::MeanField(MeanField { order: UpdateRule::First, n_iterations: 20 });
 const SECOND_ORDER: Sampler =
-    Sampler::MeanField(MeanField { order: Order::Second, n_iterations: 20 });
+    Sampler::MeanField(MeanField { order: UpdateRule::Second, n_iterations: 20 });
 
 const SAMPLERS: [Sampler; 14] = [
     Sampler::Direct,
@@ -347,5 +347,5 @@ fn stopped_work_returns_what_it_has() {
     assert_eq!(scores, vec![None; 5]);
     let (model, documents) = common::simulated(3, 300, 0.1, 60, 1, 10);
     let urn = LocalUrn::new(model.urn(), documents.document(0)).unwrap();
-    assert_eq!(Plan::new(&urn).run(&urn, &stop), Err(polyabayes::Error::Stopped));
+    assert_eq!(ExactPlan::new(&urn).run(&urn, &stop), Err(polyabayes::Error::Stopped));
 }

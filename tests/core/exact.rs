@@ -2,7 +2,7 @@
 
 use crate::common;
 use polyabayes::control::Stop;
-use polyabayes::document::exact::{Algorithm, Plan, box_recursion, lattice, power_series};
+use polyabayes::document::exact::{Algorithm, ExactPlan, box_recursion, lattice, power_series};
 use polyabayes::rng::Rng;
 use polyabayes::urn::{LocalUrn, Urn};
 use polyabayes::{CountMatrix, Error, Event, Method, Query, Settings, TopicModel, score};
@@ -172,7 +172,7 @@ fn documents_that_power_series_cannot_hold_are_left_to_the_others() {
     assert!(infinite(&random_urn(&[1; 8], 3, 1e80, 1.0, 1)));
     assert!(power_series::cost(&random_urn(&[1; 30], 3, 0.1, 1.0, 1)).bytes > 1e9);
     let urn = random_urn(&[1; 24], 100, 0.1, 10.0, 1);
-    let plan = Plan::new(&urn);
+    let plan = ExactPlan::new(&urn);
     assert_eq!(plan.algorithm, Algorithm::PowerSeries);
     assert!(plan.within(1e10), "{plan:?}");
 }
@@ -297,6 +297,6 @@ fn costs_are_estimated_in_the_right_order_of_magnitude() {
     // K = 2: the lattice visits l states on level l.
     let documents = CountMatrix::from_dense(&[vec![60, 40]]).unwrap();
     let urn = Urn::new(vec![0.5, 0.5], vec![0.3, 0.7, 0.6, 0.4]).unwrap();
-    let plan = Plan::new(&LocalUrn::new(&urn, documents.document(0)).unwrap());
+    let plan = ExactPlan::new(&LocalUrn::new(&urn, documents.document(0)).unwrap());
     assert!((plan.cost.operations - 2.0 * 100.0 * 101.0 / 2.0).abs() < 1.0, "{plan:?}");
 }

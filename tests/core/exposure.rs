@@ -1,7 +1,7 @@
 //! Documents of known sizes: against sums over all splits of their counts, and against the models
 //! whose odds p/(1-p) are multiplied by the exposure.
 
-use polyabayes::document::estimators::mean_field::Order;
+use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::math::{ln_factorial, ln_rising};
 use polyabayes::{
     Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler,
@@ -134,7 +134,7 @@ fn completions_keep_the_exposure_of_their_documents() {
 
 #[test]
 fn every_estimator_is_near_the_exact_value_in_its_errors() {
-    let mean_field = MeanField { order: Order::First, n_iterations: 20 };
+    let mean_field = MeanField { order: UpdateRule::First, n_iterations: 20 };
     let samplers = [
         (Sampler::Direct, 20_000),
         (Sampler::MeanField(mean_field), 2_000),

@@ -2,7 +2,7 @@
 //!
 //! `PROPTEST_CASES` sets the number of cases; `make fuzz` takes many.
 
-use polyabayes::allocation::{Method, Network, Prior, Problem, Settings, evidence};
+use polyabayes::allocation::{EvidenceMethod, EvidenceSettings, Network, Prior, Problem, evidence};
 use polyabayes::counts::CountTensor;
 use polyabayes::training::{
     Chain, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, Schedule, State,
@@ -99,7 +99,10 @@ fn ln_evidence(network: &Network, swap: bool) -> f64 {
     let (cells, counts): (Vec<[i64; 2]>, Vec<i64>) = cells.into_iter().unzip();
     let data = CountTensor::new(shape, cells.as_flattened(), &counts).unwrap();
     let problem = Problem::new(network, &data, None).unwrap();
-    evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap().estimate.ln_value
+    evidence(&problem, &EvidenceSettings::new(EvidenceMethod::Exact), 0, &())
+        .unwrap()
+        .estimate
+        .ln_value
 }
 
 proptest! {

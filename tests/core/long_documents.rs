@@ -37,7 +37,7 @@ const SAMPLERS: [Sampler; 11] = [
     Sampler::Direct,
     Sampler::Harmonic,
     Sampler::MeanField(MeanField {
-        order: polyabayes::document::estimators::mean_field::Order::First,
+        order: polyabayes::document::estimators::mean_field::UpdateRule::First,
         n_iterations: 20,
     }),
     Sampler::LeftToRight(Form::MeanOfProducts),

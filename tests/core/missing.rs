@@ -2,8 +2,8 @@
 
 use polyabayes::Error;
 use polyabayes::allocation::{
-    Ascent, Completion, Filter, Incomplete, Limits, Method, MissingAscent, Network, Prior, Problem,
-    Settings, TokenOrder, evidence,
+    Ascent, Completion, EvidenceMethod, EvidenceSettings, Filter, Incomplete, Limits,
+    MissingAscent, Network, Prior, Problem, TokenOrder, evidence,
 };
 use polyabayes::counts::CountTensor;
 use polyabayes::math::Resampling;
@@ -141,7 +141,9 @@ fn all_completions(
             whole.extend(missing.iter().cloned().zip([first, second]));
             let data = tensor(shape(network), &serde_json::json!(whole));
             let problem = Problem::new(network, &data, None).unwrap();
-            let found = self::evidence(&problem, &Settings::new(Method::Exact), 0, &()).unwrap();
+            let found =
+                self::evidence(&problem, &EvidenceSettings::new(EvidenceMethod::Exact), 0, &())
+                    .unwrap();
             let ln_value = found.estimate.ln_value;
             let joint = (ln_value + problem.ln_total(rate)).exp();
             evidence += joint;

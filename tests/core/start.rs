@@ -3,8 +3,8 @@
 use polyabayes::math::dirichlet;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    Chain, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Schedule, Start, State, find_topics,
-    fit_em,
+    Chain, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Schedule, State, TopicStart,
+    find_topics, fit_em,
 };
 use polyabayes::{CountMatrix, Error, Stop};
 use rand::RngExt;
@@ -59,12 +59,12 @@ fn prior() -> LdaPrior {
     LdaPrior { alpha: vec![5.0 / N_TOPICS as f64; N_TOPICS], beta: 0.1, learned: false }
 }
 
-fn start(n_sweeps: u64, n_starts: u64) -> Start {
-    Start { n_words: N_WORDS, alpha: prior().alpha, beta: 0.1, n_sweeps, n_starts }
+fn start(n_sweeps: u64, n_starts: u64) -> TopicStart {
+    TopicStart { n_words: N_WORDS, alpha: prior().alpha, beta: 0.1, n_sweeps, n_starts }
 }
 
 /// Topics of all tokens that a start finds.
-fn found(counts: &CountMatrix, start: &Start, seed: u64) -> Vec<u16> {
+fn found(counts: &CountMatrix, start: &TopicStart, seed: u64) -> Vec<u16> {
     let mut tokens = MemoryTokens::new(counts).unwrap();
     find_topics(&mut tokens, start, seed, None, &()).unwrap();
     tokens.topics()
@@ -73,7 +73,7 @@ fn found(counts: &CountMatrix, start: &Start, seed: u64) -> Vec<u16> {
 /// A chain of so many sweeps that set the topics to their mean.
 fn chain<'a>(
     counts: &'a CountMatrix,
-    start: Option<&Start>,
+    start: Option<&TopicStart>,
     (n_sweeps, seed): (u64, u64),
 ) -> Chain<MemoryTokens<&'a CountMatrix>> {
     let schedule =
@@ -86,7 +86,7 @@ fn chain<'a>(
 #[test]
 fn every_seed_finds_every_topic() {
     let (topics, counts) = planted();
-    let worst = |start: Option<&Start>, seed| {
+    let worst = |start: Option<&TopicStart>, seed| {
         let mut chain = chain(&counts, start, (30, seed));
         chain.run(30, 30, &(), |_, _| ()).unwrap();
         worst_cosine(&topics, &chain.mean().unwrap()[..N_WORDS * N_TOPICS])
@@ -148,7 +148,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 fn the_largest_topic_gets_the_largest_prior() {
     let (_, counts) = planted();
     let alpha: Vec<f64> = (0..N_TOPICS).map(|k| 0.1 + (k * 3 % N_TOPICS) as f64).collect();
-    let topics = found(&counts, &Start { alpha: alpha.clone(), ..start(20, 1) }, 1);
+    let topics = found(&counts, &TopicStart { alpha: alpha.clone(), ..start(20, 1) }, 1);
     let size = |k: usize| topics.iter().filter(|&&topic| usize::from(topic) == k).count();
     let mut by_prior: Vec<usize> = (0..N_TOPICS).collect();
     by_prior.sort_by(|&i, &j| alpha[i].total_cmp(&alpha[j]));
@@ -158,15 +158,15 @@ fn the_largest_topic_gets_the_largest_prior() {
 #[test]
 fn starts_are_checked_and_stop() {
     let (_, counts) = planted();
-    let begin = |start: &Start, stop: &Stop| {
+    let begin = |start: &TopicStart, stop: &Stop| {
         let mut tokens = MemoryTokens::new(&counts).unwrap();
         find_topics(&mut tokens, start, 1, None::<&State>, stop)
     };
     let stop = Stop::default();
     for bad in [
         start(1, 0),
-        Start { alpha: vec![0.0; 2], ..start(1, 1) },
-        Start { beta: -1.0, ..start(1, 1) },
+        TopicStart { alpha: vec![0.0; 2], ..start(1, 1) },
+        TopicStart { beta: -1.0, ..start(1, 1) },
     ] {
         assert!(begin(&bad, &stop).is_err());
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising};
 use polyabayes::training::{
-    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, Start, State,
+    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, State, TopicStart,
 };
 use polyabayes::{CountMatrix, Stop};
 
@@ -245,14 +245,14 @@ fn any_number_of_threads_gives_the_same_bits() {
     let schedule = Schedule { max_iter: 8, burn_in: 4, warm_up: 2, thin: 2, seed: 7 };
     let start = |alpha: f64, n_topics: usize| {
         let (n_words, alpha) = (counts.n_words(), vec![alpha; n_topics]);
-        Start { n_words, alpha, beta: 0.1, n_sweeps: 3, n_starts: 2 }
+        TopicStart { n_words, alpha, beta: 0.1, n_sweeps: 3, n_starts: 2 }
     };
     let run = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         pool.install(|| {
             let few = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
             let many = LdaPrior { alpha: vec![0.01; 200], beta: 0.05, learned: true };
-            let chains: [(Box<dyn Globals>, Start); 3] = [
+            let chains: [(Box<dyn Globals>, TopicStart); 3] = [
                 (Box::new(lda_globals(&counts, few, 7)), start(0.1, 6)),
                 (Box::new(lda_globals(&counts, many, 7)), start(0.01, 200)),
                 (

@@ -1,21 +1,23 @@
 //! Methods and options as Python names them.
 
-use polyabayes::allocation::{Ascent, Method, Sampler, Settings, TokenOrder};
+use polyabayes::allocation::{
+    Ascent, EvidenceMethod, EvidenceSampler, EvidenceSettings, TokenOrder,
+};
 use polyabayes::math::Resampling;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Methods of the evidence, by name.
-const METHODS: [(&str, Method); 5] = [
-    ("auto", Method::Auto),
-    ("exact", Method::Exact),
-    ("smc", Method::Sample(Sampler::Smc)),
-    ("smc-lookahead", Method::Sample(Sampler::SmcLookahead)),
-    ("tempered", Method::Sample(Sampler::Tempered)),
+const METHODS: [(&str, EvidenceMethod); 5] = [
+    ("auto", EvidenceMethod::Auto),
+    ("exact", EvidenceMethod::Exact),
+    ("smc", EvidenceMethod::Sample(EvidenceSampler::Smc)),
+    ("smc-lookahead", EvidenceMethod::Sample(EvidenceSampler::SmcLookahead)),
+    ("tempered", EvidenceMethod::Sample(EvidenceSampler::Tempered)),
 ];
 
 /// The name of a method of the evidence.
-pub(super) fn method_name(method: Method) -> &'static str {
+pub(super) fn method_name(method: EvidenceMethod) -> &'static str {
     METHODS.iter().find(|(_, other)| *other == method).map_or("", |(name, _)| name)
 }
 
@@ -41,14 +43,14 @@ pub(crate) struct EvidenceOptions {
     n_replicates: Option<usize>,
     resampling: String,
     resample_below: f64,
-    order: Order,
+    order: OrderOption,
     n_sweeps: Option<usize>,
     budget: Option<f64>,
     target_std_error: Option<f64>,
 }
 
 impl EvidenceOptions {
-    pub(crate) fn to_core(&self) -> PyResult<Settings> {
+    pub(crate) fn to_core(&self) -> PyResult<EvidenceSettings> {
         let found = METHODS.iter().find(|(name, _)| *name == self.method);
         let Some(&(_, method)) = found else {
             return Err(PyValueError::new_err(format!("method {:?}", self.method)));
@@ -61,12 +63,14 @@ impl EvidenceOptions {
             other => return Err(PyValueError::new_err(format!("resampling {other:?}"))),
         };
         let order = match &self.order {
-            Order::Cells(cells) => TokenOrder::Given(cells.clone()),
-            Order::Name(name) if name == "random" => TokenOrder::Random,
-            Order::Name(name) if name == "sorted" => TokenOrder::Sorted,
-            Order::Name(other) => return Err(PyValueError::new_err(format!("order {other:?}"))),
+            OrderOption::Cells(cells) => TokenOrder::Given(cells.clone()),
+            OrderOption::Name(name) if name == "random" => TokenOrder::Random,
+            OrderOption::Name(name) if name == "sorted" => TokenOrder::Sorted,
+            OrderOption::Name(other) => {
+                return Err(PyValueError::new_err(format!("order {other:?}")));
+            }
         };
-        Ok(Settings {
+        Ok(EvidenceSettings {
             method,
             n_particles: self.n_particles,
             n_samples: self.n_samples,
@@ -83,7 +87,7 @@ impl EvidenceOptions {
 
 /// Order in which tokens are drawn: "random", "sorted", or cells by number.
 #[derive(FromPyObject)]
-enum Order {
+enum OrderOption {
     Name(String),
     Cells(Vec<u32>),
 }

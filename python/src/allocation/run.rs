@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use polyabayes::allocation::{EvidenceRun, Settings, Task, TaskResult};
+use polyabayes::allocation::{EvidenceRun, EvidenceSettings, Task, TaskResult};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -77,7 +77,7 @@ pub(crate) fn run_allocation_task(
     seed: u64,
     n_jobs: usize,
 ) -> PyResult<Py<PyBytes>> {
-    let settings: Settings = options.to_core()?;
+    let settings: EvidenceSettings = options.to_core()?;
     let problem = allocation.problem();
     let outcome = detach::run(py, n_jobs, None, |watch| {
         Task::from_bytes(&task)?.run(problem, &settings, seed, watch)?.to_bytes()

@@ -6,14 +6,14 @@ use rand::RngExt as _;
 use rayon::prelude::*;
 
 use super::sum_product::SumProduct;
-use crate::allocation::kernel::chains::Chains;
-use crate::allocation::kernel::counts::Target;
+use crate::allocation::kernel::chains::StateChains;
+use crate::allocation::kernel::counts::CountWeights;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::memory::Load;
 use crate::allocation::model::network::Network;
-use crate::allocation::model::plan::Plan;
-use crate::allocation::model::problem::{Cells, Form, Margins, Problem};
-use crate::allocation::particles::smc::{self, Filter, Keep};
+use crate::allocation::model::plan::EliminationPlan;
+use crate::allocation::model::problem::{Cells, MarginForm, Margins, Problem};
+use crate::allocation::particles::smc::{self, Filter, KeptCounts};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
@@ -52,7 +52,7 @@ impl Ascent {
 
 /// Tables from which an ascent begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum InitialTables {
     /// Tables that are even up to noise.
     Noise,
     /// The same, after some iterations towards the largest likelihood: small concentrations empty
@@ -60,18 +60,22 @@ pub(crate) enum Start {
     Likelihood,
 }
 
-impl Start {
+impl InitialTables {
     /// Iterations towards the largest likelihood.
     const N_STEPS: usize = 100;
 
     /// The starts take turns: tables with few tokens are better found from noise, large tensors
     /// after a climb.
     pub(crate) fn of(restart: usize) -> Self {
-        if restart.is_multiple_of(2) { Start::Noise } else { Start::Likelihood }
+        if restart.is_multiple_of(2) { InitialTables::Noise } else { InitialTables::Likelihood }
     }
 
     pub(crate) fn n_steps(self, ascent: Ascent) -> usize {
-        if self == Start::Noise || ascent == Ascent::Likelihood { 0 } else { Start::N_STEPS }
+        if self == InitialTables::Noise || ascent == Ascent::Likelihood {
+            0
+        } else {
+            InitialTables::N_STEPS
+        }
     }
 }
 
@@ -115,7 +119,7 @@ impl Tables {
         order: Option<&[usize]>,
         slots_apart: bool,
     ) -> Result<Self> {
-        let form = Form { margins: Margins::Families, all_rows: true, slots_apart };
+        let form = MarginForm { margins: Margins::Families, all_rows: true, slots_apart };
         let problem = Problem::of_cells(network, cells, order, form)?;
         let mut group_of = vec![0; problem.n_rows()];
         let mut groups: Vec<(f64, f64, f64)> = Vec::new();
@@ -236,7 +240,7 @@ impl Tables {
     fn ascend(
         &self,
         ascent: Ascent,
-        start: Start,
+        start: InitialTables,
         limits: Limits,
         rng: &mut Rng,
         observer: &impl Observer,
@@ -319,7 +323,7 @@ pub fn ascend(
 ) -> Result<Decomposition> {
     let cells = Cells { data, missing: &[] };
     let tables = Tables::new(network, &cells, order, ascent.expects_allocation())?;
-    let is_apart = |plan: &&Plan| plan.cliques.len() > 1;
+    let is_apart = |plan: &&EliminationPlan| plan.cliques.len() > 1;
     if !ascent.expects_allocation()
         && let Some(plan) = tables.problem.plans().find(is_apart)
     {
@@ -331,7 +335,7 @@ pub fn ascend(
     let key = Key::new(seed, Purpose::Initialise);
     let run = |restart: usize| {
         let mut rng = key.unit(restart as u64).rng();
-        let start = Start::of(restart);
+        let start = InitialTables::of(restart);
         tables.ascend(ascent, start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
     };
     let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
@@ -364,13 +368,14 @@ pub fn gibbs(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Decomposition> {
-    let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::WHOLE)?;
+    let problem =
+        Problem::of_cells(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
     problem.check_range()?;
     Load { n_chains: LANES, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let mut chains = Chains::uniform(&problem, &mut rng, observer)?;
+    let mut chains = StateChains::uniform(&problem, &mut rng, observer)?;
     let alphas = problem.alphas();
-    let model = Target { base: &alphas, unit: 1.0 };
+    let model = CountWeights { base: &alphas, unit: 1.0 };
     let mut sums = array_of("expected counts", problem.n_rows(), 0.0)?;
     let mut trace = Vec::with_capacity(sweeps.n_kept);
     let mut best = None;
@@ -402,13 +407,14 @@ pub fn best_particle(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Decomposition> {
-    let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::WHOLE)?;
+    let problem =
+        Problem::of_cells(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
     problem.check_range()?;
     Load { n_particles: filter.n_particles, n_held: 0, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let (rows, ln_law) = match problem.ln_only_allocation() {
         Some(ln_law) => (problem.average(), ln_law),
-        None => smc::run(&problem, filter, Keep::All, &mut rng, observer)?.1.best(&problem),
+        None => smc::run(&problem, filter, KeptCounts::All, &mut rng, observer)?.1.best(&problem),
     };
     let trace = vec![ln_law + problem.ln_arrangements];
     Ok(Decomposition { counts: tables(network, &problem, &rows), trace, converged: true })

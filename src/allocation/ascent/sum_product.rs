@@ -3,7 +3,7 @@
 use rand::RngExt as _;
 use rand_distr::{Binomial, Distribution as _};
 
-use crate::allocation::model::plan::Plan;
+use crate::allocation::model::plan::EliminationPlan;
 use crate::allocation::model::problem::Problem;
 use crate::rng::Rng;
 
@@ -11,7 +11,7 @@ use crate::rng::Rng;
 pub(crate) struct SumProduct<'a> {
     problem: &'a Problem,
     /// Plan of the cell last collected.
-    plan: &'a Plan,
+    plan: &'a EliminationPlan,
     /// Weight of every state of every clique, messages from below included.
     weights: Vec<f64>,
     /// Sum of the weights of each separator's states.
@@ -22,7 +22,7 @@ pub(crate) struct SumProduct<'a> {
 
 impl<'a> SumProduct<'a> {
     pub(crate) fn new(problem: &'a Problem) -> Self {
-        let n_separators = |plan: &Plan, index: usize| {
+        let n_separators = |plan: &EliminationPlan, index: usize| {
             plan.cliques.get(index).map_or(0, |clique| clique.n_states / clique.n_inner)
         };
         let most = |index: usize| problem.plans().map(|plan| n_separators(plan, index)).max();
@@ -35,7 +35,7 @@ impl<'a> SumProduct<'a> {
         }
     }
 
-    fn plan(&self) -> &'a Plan {
+    fn plan(&self) -> &'a EliminationPlan {
         self.plan
     }
 

@@ -1,7 +1,7 @@
 //! Replicates of a filter in two sizes: the small ones tell whether the others can be believed.
 
-use super::settings::{Sampler, Settings};
-use super::{Evidence, Method};
+use super::settings::{EvidenceSampler, EvidenceSettings};
+use super::{Evidence, EvidenceMethod};
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::lookahead;
@@ -25,7 +25,7 @@ const MOVED: [f64; 2] = [2.0, 3.0];
 /// The two sizes of the replicates of a filter, one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct FilterStages {
-    pub(super) sampler: Sampler,
+    pub(super) sampler: EvidenceSampler,
     pub(super) n_replicates: usize,
     /// Particles of a replicate.
     pub(super) n_particles: usize,
@@ -36,7 +36,7 @@ pub(super) struct FilterStages {
 }
 
 impl FilterStages {
-    pub(super) fn new(sampler: Sampler, settings: &Settings) -> Self {
+    pub(super) fn new(sampler: EvidenceSampler, settings: &EvidenceSettings) -> Self {
         let n_particles = settings.filter(sampler).n_particles.div_ceil(LANES) * LANES;
         let n_replicates = settings.n_replicates(sampler);
         // One group of particles has no smaller size.
@@ -59,7 +59,7 @@ impl FilterStages {
         }
         let (estimate, agrees) = compared(self.small, found);
         let converged = agrees && !found.is_doubtful();
-        let method = Method::Sample(self.sampler);
+        let method = EvidenceMethod::Sample(self.sampler);
         Some(Evidence { estimate, method, converged, tempering: None })
     }
 
@@ -88,8 +88,8 @@ fn compared(small: Option<Estimate>, large: Estimate) -> (Estimate, bool) {
 /// [`Error::NoSampler`] for a sampler that is no filter; those of the filter.
 pub(super) fn replicate(
     problem: &Problem,
-    settings: &Settings,
-    (sampler, n_particles): (Sampler, usize),
+    settings: &EvidenceSettings,
+    (sampler, n_particles): (EvidenceSampler, usize),
     key: Key,
     observer: &impl Observer,
 ) -> Result<FilterResult> {
@@ -97,14 +97,14 @@ pub(super) fn replicate(
     let filter = smc::Filter { n_particles, ..settings.filter(sampler) };
     let mut rng = key.rng();
     match sampler {
-        Sampler::Smc => smc::ln_sum(problem, &filter, &mut rng, observer),
-        Sampler::SmcLookahead => {
+        EvidenceSampler::Smc => smc::ln_sum(problem, &filter, &mut rng, observer),
+        EvidenceSampler::SmcLookahead => {
             check_clique(problem)?;
             // Every replicate has expectations of its own, as none finds all modes.
             let expected = Responsibilities::new(problem, &mut rng, observer)?;
             Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, observer)?, 0.0))
         }
-        Sampler::Tempered => Err(Error::NoSampler),
+        EvidenceSampler::Tempered => Err(Error::NoSampler),
     }
 }
 
@@ -130,24 +130,24 @@ fn check_clique(problem: &Problem) -> Result<()> {
 /// [`Error::SamplerMemory`]
 pub(super) fn check_memory(
     problem: &Problem,
-    settings: &Settings,
-    (sampler, n_particles): (Sampler, usize),
+    settings: &EvidenceSettings,
+    (sampler, n_particles): (EvidenceSampler, usize),
     n_replicates: usize,
 ) -> Result<()> {
     let load = problem.load();
     let load = match sampler {
-        Sampler::Smc => {
+        EvidenceSampler::Smc => {
             // Particles that are moved hold the states of all tokens.
             let is_moved = settings.filter(sampler).n_sweeps > 0;
             let n_states = problem.n_tokens().saturating_mul(problem.n_cliques() as u64);
             let n_held = if is_moved { n_states } else { 0 };
             Load { n_held, n_particles, ..load }
         }
-        Sampler::SmcLookahead => {
+        EvidenceSampler::SmcLookahead => {
             let n_shares = LANES * problem.n_cells() * problem.n_states();
             Load { n_particles, n_chains: LANES, n_shares, ..load }
         }
-        Sampler::Tempered => return super::tempered_load(problem, n_replicates).check(1),
+        EvidenceSampler::Tempered => return super::tempered_load(problem, n_replicates).check(1),
     };
     load.check(n_replicates)
 }
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn a_small_size_with_a_large_error_is_no_promise() {
-        let settings = Settings::new(Method::Auto);
+        let settings = EvidenceSettings::new(EvidenceMethod::Auto);
         let promising = |spread: f64| {
-            let mut stages = FilterStages::new(Sampler::Smc, &settings);
+            let mut stages = FilterStages::new(EvidenceSampler::Smc, &settings);
             assert!(stages.is_small && stages.n_due() < stages.n_particles);
             let results = [spread, -spread].repeat(8).into_iter().map(|x| (x, 0.0));
             assert!(stages.add(&results.collect::<Vec<_>>()).is_none() && !stages.is_small);

@@ -7,7 +7,7 @@ mod task;
 
 pub use run::EvidenceRun;
 pub(super) use settings::round_plan;
-pub use settings::{Method, Sampler, Settings};
+pub use settings::{EvidenceMethod, EvidenceSampler, EvidenceSettings};
 pub use task::{Task, TaskResult};
 
 use rayon::prelude::*;
@@ -25,9 +25,9 @@ use crate::temper::Outcome;
 pub struct Evidence {
     /// The value in nats, and how well it is known.
     pub estimate: Estimate,
-    /// [`Method::Exact`] where nothing is hidden, or hidden nodes have one value each, whatever was
-    /// asked for; never [`Method::Auto`].
-    pub method: Method,
+    /// [`EvidenceMethod::Exact`] where nothing is hidden, or hidden nodes have one value each,
+    /// whatever was asked for; never [`EvidenceMethod::Auto`].
+    pub method: EvidenceMethod,
     /// Whether replicates and sizes agree: a filter with one of a quarter of its particles, rounds of
     /// tempering with each other.
     pub converged: bool,
@@ -38,14 +38,14 @@ pub struct Evidence {
 impl Evidence {
     fn exact(ln_value: f64) -> Self {
         let estimate = Estimate::exact(ln_value);
-        Evidence { estimate, method: Method::Exact, converged: true, tempering: None }
+        Evidence { estimate, method: EvidenceMethod::Exact, converged: true, tempering: None }
     }
 
     /// The rounds of tempering so far.
     fn tempered(outcome: Outcome) -> Self {
         Evidence {
             estimate: outcome.estimate(),
-            method: Method::Sample(Sampler::Tempered),
+            method: EvidenceMethod::Sample(EvidenceSampler::Tempered),
             converged: outcome.converged,
             tempering: Some(outcome),
         }
@@ -68,7 +68,7 @@ impl Evidence {
 /// the first round of tempering keeps the rounds that are done.
 pub fn evidence(
     problem: &Problem,
-    settings: &Settings,
+    settings: &EvidenceSettings,
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Evidence> {

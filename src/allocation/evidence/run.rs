@@ -1,7 +1,7 @@
 //! One evidence, stage after stage: which tasks are next, and what their results come to.
 
 use super::filters::{self, FilterStages};
-use super::settings::{Method, Sampler, Settings, round_plan};
+use super::settings::{EvidenceMethod, EvidenceSampler, EvidenceSettings, round_plan};
 use super::{Evidence, Task, TaskResult, tempered_load};
 use crate::allocation::exact::enumeration;
 use crate::allocation::kernel::splits::MAX_WEIGHED;
@@ -14,7 +14,7 @@ use crate::temper::{RoundResult, RoundSchedule};
 /// An evidence whose tasks run wherever one likes: the same bits on threads, processes and machines.
 #[derive(Debug, Clone)]
 pub struct EvidenceRun {
-    settings: Settings,
+    settings: EvidenceSettings,
     /// ln of the factor of the evidence beside the sum over allocations.
     constant: f64,
     stage: Stage,
@@ -46,7 +46,11 @@ impl EvidenceRun {
     ///
     /// # Errors
     /// [`Error::Range`]; [`Error::SamplerMemory`]; those of an exact sum: a budget passed, a stop.
-    pub fn new(problem: &Problem, settings: &Settings, observer: &impl Observer) -> Result<Self> {
+    pub fn new(
+        problem: &Problem,
+        settings: &EvidenceSettings,
+        observer: &impl Observer,
+    ) -> Result<Self> {
         let known = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
         let stage = match known {
             Some(ln_sum) => Stage::Done(Evidence::exact(ln_sum)),
@@ -154,19 +158,23 @@ impl EvidenceRun {
 /// gives way to tempering where its replicates disagree. Cells of very many tokens, of which particles
 /// take one after another, are tempered at once. Options that one of them does not take speak for the
 /// other.
-fn first_stage(problem: &Problem, settings: &Settings, observer: &impl Observer) -> Result<Stage> {
+fn first_stage(
+    problem: &Problem,
+    settings: &EvidenceSettings,
+    observer: &impl Observer,
+) -> Result<Stage> {
     problem.check_range()?;
     let exact = |budget| enumeration::ln_sum(problem, budget, observer).map(Evidence::exact);
     match settings.method {
-        Method::Exact => Ok(Stage::Done(exact(settings.exact_budget())?)),
-        Method::Sample(Sampler::Tempered) => tempering_stage(problem, settings),
-        Method::Sample(sampler) => filter_stage(problem, sampler, settings),
-        Method::Auto => {
+        EvidenceMethod::Exact => Ok(Stage::Done(exact(settings.exact_budget())?)),
+        EvidenceMethod::Sample(EvidenceSampler::Tempered) => tempering_stage(problem, settings),
+        EvidenceMethod::Sample(sampler) => filter_stage(problem, sampler, settings),
+        EvidenceMethod::Auto => {
             match exact(settings.trial_budget()) {
                 Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => {}
                 tried => return tried.map(Stage::Done),
             }
-            if !Sampler::Smc.takes(settings) {
+            if !EvidenceSampler::Smc.takes(settings) {
                 if !settings.tempers() {
                     return Err(Error::NoSampler);
                 }
@@ -176,7 +184,7 @@ fn first_stage(problem: &Problem, settings: &Settings, observer: &impl Observer)
             if settings.tempers() && problem.counts.iter().any(is_huge) {
                 return tempering_stage(problem, settings);
             }
-            match filter_stage(problem, Sampler::Smc, settings) {
+            match filter_stage(problem, EvidenceSampler::Smc, settings) {
                 Err(Error::SamplerMemory { .. }) if settings.tempers() => {
                     tempering_stage(problem, settings)
                 }
@@ -186,7 +194,11 @@ fn first_stage(problem: &Problem, settings: &Settings, observer: &impl Observer)
     }
 }
 
-fn filter_stage(problem: &Problem, sampler: Sampler, settings: &Settings) -> Result<Stage> {
+fn filter_stage(
+    problem: &Problem,
+    sampler: EvidenceSampler,
+    settings: &EvidenceSettings,
+) -> Result<Stage> {
     problem.load().check(1)?;
     problem.check_total()?;
     let stages = FilterStages::new(sampler, settings);
@@ -195,8 +207,8 @@ fn filter_stage(problem: &Problem, sampler: Sampler, settings: &Settings) -> Res
     Ok(Stage::Filter(stages))
 }
 
-fn tempering_stage(problem: &Problem, settings: &Settings) -> Result<Stage> {
-    tempered_load(problem, settings.n_replicates(Sampler::Tempered)).check(1)?;
+fn tempering_stage(problem: &Problem, settings: &EvidenceSettings) -> Result<Stage> {
+    tempered_load(problem, settings.n_replicates(EvidenceSampler::Tempered)).check(1)?;
     Ok(Stage::Reference)
 }
 
@@ -218,16 +230,16 @@ mod tests {
     #[test]
     fn tasks_that_travel_as_bytes_are_the_evidence() {
         let cases = [
-            (false, Method::Sample(Sampler::Smc)),
-            (false, Method::Sample(Sampler::SmcLookahead)),
-            (false, Method::Sample(Sampler::Tempered)),
-            (true, Method::Sample(Sampler::Tempered)),
-            (true, Method::Auto),
+            (false, EvidenceMethod::Sample(EvidenceSampler::Smc)),
+            (false, EvidenceMethod::Sample(EvidenceSampler::SmcLookahead)),
+            (false, EvidenceMethod::Sample(EvidenceSampler::Tempered)),
+            (true, EvidenceMethod::Sample(EvidenceSampler::Tempered)),
+            (true, EvidenceMethod::Auto),
         ];
         for (is_chain, method) in cases {
-            let (problem, mut settings) = (problem(is_chain), Settings::new(method));
+            let (problem, mut settings) = (problem(is_chain), EvidenceSettings::new(method));
             settings.budget = Some(1.0);
-            if method == Method::Sample(Sampler::Tempered) {
+            if method == EvidenceMethod::Sample(EvidenceSampler::Tempered) {
                 settings.n_samples = Some(64);
             } else {
                 (settings.n_particles, settings.n_replicates) = (Some(50), Some(3));

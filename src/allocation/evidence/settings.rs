@@ -21,18 +21,18 @@ const LADDERS: usize = 4;
 
 /// How the allocations are summed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum EvidenceMethod {
     /// Exact within a small budget, else the sampler that a pilot speaks for.
     Auto,
     /// Enumeration of merged allocations.
     Exact,
     /// Replicates of a sampler.
-    Sample(Sampler),
+    Sample(EvidenceSampler),
 }
 
 /// Estimators that draw, and whose error comes from replicates. All but tempering are unbiased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Sampler {
+pub enum EvidenceSampler {
     /// Sequential importance sampling with resampling, and Gibbs moves of the particles.
     Smc,
     /// Sequential importance sampling that looks ahead along what a Gibbs run expects of the
@@ -44,12 +44,12 @@ pub enum Sampler {
 
 /// A method and its options. `None` leaves an option to the method.
 ///
-/// A method ignores the options of others, except that [`Method::Auto`] chooses only a sampler that
-/// takes all that differ from those of [`Settings::new`].
+/// A method ignores the options of others, except that [`EvidenceMethod::Auto`] chooses only a
+/// sampler that takes all that differ from those of [`EvidenceSettings::new`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct EvidenceSettings {
     /// The method.
-    pub method: Method,
+    pub method: EvidenceMethod,
     /// Particles of a filter in a replicate (256 with moves, 1,000 without).
     pub n_particles: Option<usize>,
     /// Scans of the longest round of tempering (by their cost).
@@ -70,10 +70,10 @@ pub struct Settings {
     pub target_std_error: Option<f64>,
 }
 
-impl Settings {
+impl EvidenceSettings {
     /// A method with options of its own choice.
-    pub fn new(method: Method) -> Self {
-        Settings {
+    pub fn new(method: EvidenceMethod) -> Self {
+        EvidenceSettings {
             method,
             n_particles: None,
             n_samples: None,
@@ -88,9 +88,9 @@ impl Settings {
     }
 
     /// The particle filter of these options.
-    pub fn filter(&self, sampler: Sampler) -> Filter {
+    pub fn filter(&self, sampler: EvidenceSampler) -> Filter {
         let n_sweeps = match sampler {
-            Sampler::Smc => self.n_sweeps.unwrap_or(SWEEPS),
+            EvidenceSampler::Smc => self.n_sweeps.unwrap_or(SWEEPS),
             _ => 0,
         };
         Filter {
@@ -103,14 +103,14 @@ impl Settings {
     }
 
     /// Independent replicates of a sampler.
-    pub fn n_replicates(&self, sampler: Sampler) -> usize {
-        let by_default = if sampler == Sampler::Tempered { LADDERS } else { FILTERS };
+    pub fn n_replicates(&self, sampler: EvidenceSampler) -> usize {
+        let by_default = if sampler == EvidenceSampler::Tempered { LADDERS } else { FILTERS };
         self.n_replicates.unwrap_or(by_default)
     }
 
     /// Whether tempering is taken where a filter does not pass.
     pub(super) fn tempers(&self) -> bool {
-        self.method == Method::Auto && Sampler::Tempered.takes(self)
+        self.method == EvidenceMethod::Auto && EvidenceSampler::Tempered.takes(self)
     }
 
     /// Standard error at which tempering ends.
@@ -130,27 +130,30 @@ impl Settings {
 
     /// Whether an option of a filter alone was chosen.
     pub(crate) fn chooses_filter(&self) -> bool {
-        let Settings { resample_below, resampling, order, .. } = Settings::new(self.method);
+        let EvidenceSettings { resample_below, resampling, order, .. } =
+            EvidenceSettings::new(self.method);
         let other = self.resampling != resampling || self.order != order || self.n_sweeps.is_some();
         other || self.resample_below.to_bits() != resample_below.to_bits()
     }
 }
 
-impl Sampler {
+impl EvidenceSampler {
     /// Whether the sampler has all the options that were chosen.
-    pub(crate) fn takes(self, settings: &Settings) -> bool {
+    pub(crate) fn takes(self, settings: &EvidenceSettings) -> bool {
         match self {
-            Sampler::Smc | Sampler::SmcLookahead => {
+            EvidenceSampler::Smc | EvidenceSampler::SmcLookahead => {
                 settings.n_samples.is_none() && settings.target_std_error.is_none()
             }
-            Sampler::Tempered => !settings.chooses_filter() && settings.n_particles.is_none(),
+            EvidenceSampler::Tempered => {
+                !settings.chooses_filter() && settings.n_particles.is_none()
+            }
         }
     }
 }
 
 /// Rounds of tempering with these settings.
-pub(crate) fn round_plan(problem: &Problem, settings: &Settings) -> RoundPlan {
-    let n_replicates = settings.n_replicates(Sampler::Tempered);
+pub(crate) fn round_plan(problem: &Problem, settings: &EvidenceSettings) -> RoundPlan {
+    let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
     RoundPlan {
         n_replicates,
         target_std_error: settings.target_std_error(),

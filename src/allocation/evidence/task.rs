@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::filters::{self, FilterResult};
-use super::settings::{Sampler, Settings, round_plan};
+use super::settings::{EvidenceSampler, EvidenceSettings, round_plan};
 use crate::allocation::model::problem::Problem;
 use crate::allocation::tempering;
 use crate::control::Observer;
@@ -20,7 +20,7 @@ pub enum Task {
     /// A replicate of a filter.
     Filter {
         /// The filter.
-        sampler: Sampler,
+        sampler: EvidenceSampler,
         /// Particles of the replicate.
         n_particles: usize,
         /// Whether it is one of the smaller size.
@@ -63,7 +63,7 @@ impl Task {
     pub fn run(
         &self,
         problem: &Problem,
-        settings: &Settings,
+        settings: &EvidenceSettings,
         seed: u64,
         observer: &impl Observer,
     ) -> Result<TaskResult> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::joint::{Joint, Symmetry};
 use crate::allocation::model::network::Network;
-use crate::allocation::model::problem::{Cells, Form, Problem};
+use crate::allocation::model::problem::{Cells, MarginForm, Problem};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
@@ -44,7 +44,8 @@ pub fn allocations(
     budget: f64,
     observer: &impl Observer,
 ) -> Result<Allocations> {
-    let problem = Problem::of_cells(network, &Cells { data, missing: &[] }, None, Form::WHOLE)?;
+    let problem =
+        Problem::of_cells(network, &Cells { data, missing: &[] }, None, MarginForm::WHOLE)?;
     problem.check_total()?;
     let joint = Joint::new(&problem)?;
     let branch_cost = (problem.n_rows + joint.most()) as f64;

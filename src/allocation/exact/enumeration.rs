@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::joint::{Joint, Symmetry};
-use crate::allocation::model::plan::{Factor, Plan};
+use crate::allocation::model::plan::{EliminationPlan, Factor};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
@@ -47,7 +47,8 @@ impl<'a, O: Observer> Enumeration<'a, O> {
     /// Allocations of the tokens of the data.
     pub(crate) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
         let joint = Joint::new(problem)?;
-        let n_factors = |plan: &Plan| plan.cliques.iter().map(|clique| clique.factors.len()).sum();
+        let n_factors =
+            |plan: &EliminationPlan| plan.cliques.iter().map(|clique| clique.factors.len()).sum();
         let n_factors: usize = problem.plans().map(n_factors).max().unwrap_or(0);
         let mut enumeration = Enumeration {
             problem,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::allocation::model::plan::{Clique, Factor, Plan};
+use crate::allocation::model::plan::{Clique, EliminationPlan, Factor};
 use crate::allocation::model::problem::Problem;
 use crate::error::{Error, Result};
 
@@ -63,7 +63,7 @@ impl<'a> Joint<'a> {
 }
 
 /// Number of joint states of the nodes of a plan, and the state of each clique for each of them.
-fn joint_states(plan: &Plan) -> Result<(usize, Vec<Vec<usize>>)> {
+fn joint_states(plan: &EliminationPlan) -> Result<(usize, Vec<Vec<usize>>)> {
     let n_joint: f64 = plan.cliques.iter().map(|clique| clique.n_inner as f64).product();
     if n_joint > MAX_JOINT {
         let bytes = n_joint * size_of::<usize>() as f64;

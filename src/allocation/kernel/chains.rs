@@ -1,7 +1,7 @@
 //! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
 
-use super::counts::{self, Counts, Rows, States, Target, Token as _};
-use super::mixtures::{self, Mixture};
+use super::counts::{self, CountWeights, Counts, Rows, States, Token as _};
+use super::mixtures::{self, MixtureScratch};
 use super::rounds::n_rounds;
 use super::splits::{Cell, MAX_WEIGHED, Splits};
 use crate::allocation::model::plan::Clique;
@@ -9,7 +9,7 @@ use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// A round of pairs for so many states: a sweep leaves none of them out for long.
 const STATES_A_ROUND: usize = 3;
@@ -18,7 +18,7 @@ const STATES_A_ROUND: usize = 3;
 const STATES_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Hidden values of all tokens in [`LANES`] chains.
-pub(crate) struct Chains<'a, U> {
+pub(crate) struct StateChains<'a, U> {
     pub(super) problem: &'a Problem,
     pub(super) places: Vec<Place>,
     /// Cells of the tokens that are redrawn one by one.
@@ -32,7 +32,7 @@ pub(crate) struct Chains<'a, U> {
     /// Marginal counts, row after row.
     pub(super) rows: Vec<Counts>,
     pub(super) sums: Vec<Lanes>,
-    pub(super) mixture: Option<Mixture>,
+    pub(super) mixture: Option<MixtureScratch>,
     pub(super) splits: Splits,
     pub(super) uniforms: U,
 }
@@ -46,7 +46,7 @@ pub(super) enum Place {
     Piles(usize),
 }
 
-impl<'a, U: UniformLanes> Chains<'a, U> {
+impl<'a, U: UniformLanes> StateChains<'a, U> {
     /// Chains without tokens.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 light.extend(std::iter::repeat_n(cell, count as usize));
             }
         }
-        Ok(Chains {
+        Ok(StateChains {
             problem,
             places,
             states: array_of("chains", light.len() * n_cliques, [0; LANES])?,
@@ -73,7 +73,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
             heavy,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; n_states],
-            mixture: Mixture::new(problem),
+            mixture: MixtureScratch::new(problem),
             splits: Splits::default(),
             uniforms,
         })
@@ -90,7 +90,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         observer: &impl Observer,
     ) -> Result<Self> {
         // All states weigh the same if base counts are one and tokens add nothing.
-        Chains::independent(problem, &vec![1.0; problem.n_rows], rng, observer)
+        StateChains::independent(problem, &vec![1.0; problem.n_rows], rng, observer)
     }
 
     /// Chains of independent tokens, `rows` being the weights of the rows.
@@ -104,8 +104,8 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         rng: &mut impl Stream<Lanes = U>,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, rng.lanes())?;
-        let target = Target { base: rows, unit: 0.0 };
+        let mut chains = StateChains::empty(problem, rng.lanes())?;
+        let target = CountWeights { base: rows, unit: 0.0 };
         let mut states = vec![[0; LANES]; problem.n_cliques()];
         let (part, mut n_drawn) = (chains.tokens_between_polls(), 0);
         for (cell, &count) in (0..).zip(&problem.counts) {
@@ -139,7 +139,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         states: &[States],
         rng: &mut impl Stream<Lanes = U>,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, rng.lanes())?;
+        let mut chains = StateChains::empty(problem, rng.lanes())?;
         let mut tokens = states.chunks_exact(problem.n_cliques());
         for (cell, &count) in (0..).zip(&problem.counts) {
             for (nth, states) in tokens.by_ref().take(count as usize).enumerate() {
@@ -160,7 +160,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         piles: Vec<Counts>,
         uniforms: U,
     ) -> Result<Self> {
-        let mut chains = Chains::empty(problem, uniforms)?;
+        let mut chains = StateChains::empty(problem, uniforms)?;
         let (n_cliques, n_states) = (problem.n_cliques(), problem.n_states());
         let are_states = |(&cell, states): (&u32, &[States])| {
             let fits = |(clique, states): (&Clique, &States)| {
@@ -180,7 +180,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         {
             return Err(Error::Saved);
         }
-        let target = Target { base: &[], unit: 0.0 };
+        let target = CountWeights { base: &[], unit: 0.0 };
         for (&cell, states) in chains.light.iter().zip(states.chunks_exact(n_cliques)) {
             let bases = problem.bases(cell);
             let mut token = Rows { counts: &mut chains.rows, bases, target };
@@ -219,7 +219,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
 
     /// Gives the nth token of a cell its states, when it has none.
     fn place(&mut self, cell: u32, nth: usize, states: &[States]) {
-        let (bases, target) = (self.problem.bases(cell), Target { base: &[], unit: 0.0 });
+        let (bases, target) = (self.problem.bases(cell), CountWeights { base: &[], unit: 0.0 });
         let mut token = Rows { counts: &mut self.rows, bases, target };
         counts::add(self.problem.plan(cell), &mut token, states, 1);
         match self.places[cell as usize] {
@@ -279,7 +279,11 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub(crate) fn sweep(&mut self, target: Target<'_>, observer: &impl Observer) -> Result<()> {
+    pub(crate) fn sweep(
+        &mut self,
+        target: CountWeights<'_>,
+        observer: &impl Observer,
+    ) -> Result<()> {
         match self.mixture.take() {
             Some(mut mixture) => {
                 let swept = self.sweep_mixture(&mut mixture, target, observer);
@@ -306,7 +310,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
         for sweep in 0..n_sweeps {
             let beta = sweep as f64 / n_sweeps as f64;
             let base = between(&average, &alphas, beta);
-            self.sweep(Target { base: &base, unit: beta }, observer)?;
+            self.sweep(CountWeights { base: &base, unit: beta }, observer)?;
             swept();
         }
         Ok(())
@@ -314,7 +318,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
 
     /// Redraws the tokens of heavy cells, in pairs of states. The rounds of pairs are drawn at
     /// random.
-    fn sweep_heavy(&mut self, target: Target<'_>, observer: &impl Observer) -> Result<()> {
+    fn sweep_heavy(&mut self, target: CountWeights<'_>, observer: &impl Observer) -> Result<()> {
         let n_states = self.problem.plan.n_states;
         for index in 0..self.heavy.len() {
             let mut cell = Cell {
@@ -332,7 +336,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
                 self.splits.draw(
                     &mut cell,
                     round,
-                    Order::Forward,
+                    SweepOrder::Forward,
                     &target,
                     &mut self.uniforms,
                     observer,
@@ -343,7 +347,7 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     }
 
     /// Redraws the tokens of light cells.
-    fn sweep_light(&mut self, target: Target<'_>, observer: &impl Observer) -> Result<()> {
+    fn sweep_light(&mut self, target: CountWeights<'_>, observer: &impl Observer) -> Result<()> {
         let (n, part) = (self.light.len(), self.tokens_between_polls());
         for start in (0..n).step_by(part) {
             if observer.stopped() {
@@ -367,8 +371,8 @@ impl<'a, U: UniformLanes> Chains<'a, U> {
     /// Redraws the tokens of light cells where states share no rows.
     fn sweep_mixture(
         &mut self,
-        mixture: &mut Mixture,
-        target: Target<'_>,
+        mixture: &mut MixtureScratch,
+        target: CountWeights<'_>,
         observer: &impl Observer,
     ) -> Result<()> {
         for cell in 0..self.places.len() {
@@ -443,10 +447,10 @@ mod tests {
         let problem = Problem::new(&network, &data, None).unwrap();
         assert!(problem.margins.iter().any(|laid| laid.margin.exponent == -2));
         let alphas = problem.alphas();
-        let target = Target { base: &alphas, unit: 0.7 };
+        let target = CountWeights { base: &alphas, unit: 0.7 };
         let rng = || Key::new(3, Purpose::Score).rng();
-        let mut mixture = Chains::uniform(&problem, &mut rng(), &()).unwrap();
-        let mut any = Chains::uniform(&problem, &mut rng(), &()).unwrap();
+        let mut mixture = StateChains::uniform(&problem, &mut rng(), &()).unwrap();
+        let mut any = StateChains::uniform(&problem, &mut rng(), &()).unwrap();
         assert!(any.mixture.take().is_some());
         for _ in 0..50 {
             mixture.sweep(target, &()).unwrap();

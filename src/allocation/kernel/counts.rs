@@ -10,14 +10,14 @@
 
 use std::ops::Range;
 
-use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::plan::{Clique, EliminationPlan};
 use crate::allocation::model::problem::Problem;
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// Weights that draws are proportional to: base counts of all rows, and how much a token adds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct CountWeights<'a> {
     pub(crate) base: &'a [f64],
     pub(crate) unit: f64,
 }
@@ -45,7 +45,7 @@ pub(crate) trait Token {
 pub(crate) struct Rows<'a> {
     pub(crate) counts: &'a mut [Counts],
     pub(crate) bases: &'a [u32],
-    pub(crate) target: Target<'a>,
+    pub(crate) target: CountWeights<'a>,
 }
 
 /// Sizes of factors, base + unit S, in every lane. A trait and not a closure, which the compiler may
@@ -93,14 +93,14 @@ impl Token for Rows<'_> {
 
 /// Fills the cumulative weights of all cliques' states; returns the weights of the token.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(crate) fn weigh(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
+pub(crate) fn weigh(plan: &EliminationPlan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
     weigh_token(plan, token, sums)
 }
 
 /// Draws the states of a token from the weights last computed.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 pub(crate) fn pick(
-    plan: &Plan,
+    plan: &EliminationPlan,
     sums: &[Lanes],
     uniforms: &mut impl UniformLanes,
     states: &mut [States],
@@ -110,12 +110,17 @@ pub(crate) fn pick(
 
 /// Adds `x` to the counts of a token's states.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-pub(crate) fn add(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+pub(crate) fn add(plan: &EliminationPlan, token: &mut impl Token, states: &[States], x: i32) {
     add_token(plan, token, states, x);
 }
 
 /// Adds one to the counts of a token's states in one lane.
-pub(crate) fn add_lane(plan: &Plan, token: &mut impl Token, states: &[States], lane: usize) {
+pub(crate) fn add_lane(
+    plan: &EliminationPlan,
+    token: &mut impl Token,
+    states: &[States],
+    lane: usize,
+) {
     for (clique, states) in plan.cliques.iter().zip(states) {
         add_clique(clique, token, states[lane] as usize, lane, 1);
     }
@@ -129,7 +134,7 @@ pub(crate) fn sweep(
     n_cliques: usize,
     tokens: impl Iterator<Item = usize>,
     cells: &[u32],
-    target: Target<'_>,
+    target: CountWeights<'_>,
     counts: &mut [Counts],
     states: &mut [States],
     sums: &mut [Lanes],
@@ -147,7 +152,7 @@ pub(crate) fn sweep(
 }
 
 #[inline(always)]
-fn weigh_token(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
+fn weigh_token(plan: &EliminationPlan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
     for clique in &plan.cliques {
         let mut total = [0.0; LANES];
         for state in 0..clique.n_states {
@@ -174,7 +179,7 @@ fn weigh_token(plan: &Plan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
 
 #[inline(always)]
 fn weigh_state(
-    plan: &Plan,
+    plan: &EliminationPlan,
     clique: &Clique,
     state: usize,
     token: &impl Token,
@@ -223,7 +228,7 @@ fn product(clique: &Clique, state: usize, factors: Range<usize>, token: &impl Si
 
 #[inline(always)]
 fn pick_token(
-    plan: &Plan,
+    plan: &EliminationPlan,
     sums: &[Lanes],
     uniforms: &mut impl UniformLanes,
     states: &mut [States],
@@ -261,7 +266,7 @@ fn pick_below(clique: &Clique, sums: &[Lanes], separator: States, darts: Lanes) 
 }
 
 #[inline(always)]
-fn add_token(plan: &Plan, token: &mut impl Token, states: &[States], x: i32) {
+fn add_token(plan: &EliminationPlan, token: &mut impl Token, states: &[States], x: i32) {
     for (clique, states) in plan.cliques.iter().zip(states) {
         if clique.n_states > LANES {
             for (lane, &state) in states.iter().enumerate() {

@@ -3,7 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::counts::Target;
+use super::counts::CountWeights;
 use crate::math::elementary::{exp, ln};
 use crate::math::ln_rising;
 
@@ -41,7 +41,7 @@ pub(crate) trait Divisions {
     fn placed(&self, between: Between, tokens: [i32; 2], ln_weight: f64) -> f64;
 }
 
-impl Divisions for Target<'_> {
+impl Divisions for CountWeights<'_> {
     #[inline(always)]
     fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]) {
         add_rising(self.base[change.row], self.unit, change, start, ln_weights);

@@ -1,13 +1,13 @@
 //! The law of allocations, by their marginal counts.
 
-use super::counts::{Counts, Rows, Target, weigh};
+use super::counts::{CountWeights, Counts, Rows, weigh};
 use crate::allocation::model::problem::Problem;
 use crate::math::lanes;
 use crate::rng::{LANES, Lanes};
 
 /// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
 /// allocations under a target.
-pub(crate) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> Lanes {
+pub(crate) fn ln_law(problem: &Problem, target: CountWeights<'_>, rows: &[Counts]) -> Lanes {
     let mut ln_values = [0.0; LANES];
     for laid in &problem.margins {
         let range = laid.rows();
@@ -20,7 +20,7 @@ pub(crate) fn ln_law(problem: &Problem, target: Target<'_>, rows: &[Counts]) -> 
 
 /// ln Σ over allocations of independent tokens, `rows` being the weights of the rows.
 pub(crate) fn ln_independent(problem: &Problem, rows: &[f64]) -> f64 {
-    let target = Target { base: rows, unit: 0.0 };
+    let target = CountWeights { base: rows, unit: 0.0 };
     let mut sums = vec![[0.0; LANES]; problem.n_states()];
     let mut zeros = vec![[0; LANES]; problem.n_rows];
     let ln_token = |(cell, &count): (u32, &u64)| {

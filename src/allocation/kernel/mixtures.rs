@@ -5,32 +5,32 @@
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::counts::{Counts, States, Target};
+use super::counts::{CountWeights, Counts, States};
 use crate::allocation::model::plan::Clique;
 use crate::allocation::model::problem::Problem;
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes};
 
 /// Buffers of the draws.
-pub(crate) struct Mixture {
+pub(crate) struct MixtureScratch {
     /// base + unit S of all factors of a state, state after state.
     sizes: Vec<Lanes>,
     /// By how much the tokens of each state have become more.
     moved: Vec<Counts>,
 }
 
-impl Mixture {
+impl MixtureScratch {
     /// None where states share rows.
     pub(crate) fn new(problem: &Problem) -> Option<Self> {
         let clique = problem.is_joint().then(|| &problem.plan.cliques[0])?;
-        clique.states_are_apart().then(|| Mixture {
+        clique.states_are_apart().then(|| MixtureScratch {
             sizes: vec![[0.0; LANES]; clique.factors.len() * clique.n_states],
             moved: vec![[0; LANES]; clique.n_states],
         })
     }
 
     #[inline(always)]
-    fn load(&mut self, clique: &Clique, bases: &[u32], target: Target<'_>, rows: &[Counts]) {
+    fn load(&mut self, clique: &Clique, bases: &[u32], target: CountWeights<'_>, rows: &[Counts]) {
         let n_factors = clique.factors.len();
         for (state, sizes) in self.sizes.chunks_exact_mut(n_factors).enumerate() {
             for (factor, sizes) in sizes.iter_mut().enumerate() {
@@ -114,11 +114,11 @@ fn multiply(product: &mut Lanes, sizes: &Lanes) {
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
 pub(crate) fn redraw(
-    mixture: &mut Mixture,
+    mixture: &mut MixtureScratch,
     clique: &Clique,
     bases: &[u32],
     tokens: &mut [States],
-    target: Target<'_>,
+    target: CountWeights<'_>,
     rows: &mut [Counts],
     sums: &mut [Lanes],
     uniforms: &mut impl UniformLanes,

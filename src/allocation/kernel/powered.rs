@@ -9,13 +9,13 @@
 
 use super::counts::{Counts, Rows, States, Token};
 use super::urns::Urns;
-use super::weights::{Law, Seen, Singles, add, matching, replace, subtract};
+use super::weights::{Seen, Singles, StateWeights, add, matching, replace, subtract};
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::{MarginLayout, Problem};
 use crate::math::elementary::{exp, ln};
 use crate::math::single;
 use crate::rng::{LANES, Lanes, Uniforms};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// ln of products in single precision that, times the weights of urns and summed over states, are
 /// still normal numbers.
@@ -23,7 +23,7 @@ const LN_RANGE: f64 = 70.0;
 
 /// Places on the path: β of every lane, and κ of the urns of u; infinite where there are none.
 #[derive(Clone, Copy)]
-pub(crate) struct Path<'a> {
+pub(crate) struct PathPoint<'a> {
     pub(crate) betas: &'a Lanes,
     pub(crate) kappa: f64,
 }
@@ -33,14 +33,14 @@ pub(crate) struct Path<'a> {
 pub(crate) struct PoweredRows<'a> {
     pub(crate) rows: Rows<'a>,
     pub(crate) held: &'a mut [Counts],
-    pub(crate) path: Path<'a>,
+    pub(crate) path: PathPoint<'a>,
 }
 
 impl Token for PoweredRows<'_> {
     #[inline(always)]
     fn product(&self, clique: &Clique, state: usize) -> Lanes {
         let mut product = self.rows.product(clique, state);
-        let Path { betas, kappa } = self.path;
+        let PathPoint { betas, kappa } = self.path;
         let held = self.held.get(state);
         for lane in 0..LANES {
             let urn = held.map_or(0.0, |held| ln(1.0 + f64::from(held[lane]) / kappa));
@@ -146,7 +146,7 @@ impl PoweredMixture {
     fn draw<const N: usize, const IS_WIDE: bool>(
         &mut self,
         tokens: &mut [States],
-        order: Order,
+        order: SweepOrder,
         (clique, of_slots): (&Clique, &[u32]),
         (betas, kappa): (&Singles, f32),
         (counts, held): (&mut [Counts], &mut [Counts]),
@@ -157,7 +157,7 @@ impl PoweredMixture {
         for (base, factor) in bases.iter_mut().zip(&clique.factors) {
             *base = of_slots[factor.slot];
         }
-        let law = Law { factors, n_above: self.n_above, betas, scale: 1.0 / kappa };
+        let law = StateWeights { factors, n_above: self.n_above, betas, scale: 1.0 / kappa };
         let (n, mut last) = (tokens.len(), [0; LANES]);
         for step in 0..n {
             let states = &mut tokens[order.nth(step, n)];
@@ -180,7 +180,7 @@ impl PoweredMixture {
     #[inline(always)]
     fn weigh<const N: usize, const IS_WIDE: bool>(
         &mut self,
-        law: &Law<'_, N>,
+        law: &StateWeights<'_, N>,
         states: &States,
         bases: &[u32; N],
         (counts, held): (&[Counts], &[Counts]),
@@ -223,7 +223,7 @@ impl PoweredMixture {
     #[inline(always)]
     fn weigh_moved<const N: usize, const IS_WIDE: bool>(
         &mut self,
-        law: &Law<'_, N>,
+        law: &StateWeights<'_, N>,
         [left, entered]: [&States; 2],
         has_urn: bool,
     ) {
@@ -333,8 +333,8 @@ pub(crate) fn redraw(
     clique: &Clique,
     bases: &[u32],
     tokens: &mut [States],
-    order: Order,
-    path: Path<'_>,
+    order: SweepOrder,
+    path: PathPoint<'_>,
     counts: &mut [Counts],
     held: &mut [Counts],
     uniforms: &mut Uniforms,

@@ -18,7 +18,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::elementary::ln;
 use crate::rng::{LANES, UniformLanes};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// Tokens in two states up to which all their divisions are weighed, in time and memory for each.
 pub(crate) const MAX_WEIGHED: i32 = 1 << 16;
@@ -111,7 +111,7 @@ impl Splits {
         &mut self,
         cell: &mut Cell<'_>,
         round: usize,
-        order: Order,
+        order: SweepOrder,
         law: &impl Divisions,
         uniforms: &mut impl UniformLanes,
         observer: &impl Observer,
@@ -120,8 +120,8 @@ impl Splits {
         self.changes.clear();
         let pairs = pairs(cell.piles.len(), round);
         match order {
-            Order::Forward => pairs.for_each(|states| self.list(cell, states)),
-            Order::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
+            SweepOrder::Forward => pairs.for_each(|states| self.list(cell, states)),
+            SweepOrder::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
         }
         for pair in 0..self.pairs.len() {
             if observer.stopped() {
@@ -138,7 +138,7 @@ impl Splits {
         &mut self,
         pair: usize,
         cell: &mut Cell<'_>,
-        order: Order,
+        order: SweepOrder,
         law: &impl Divisions,
         uniforms: &mut impl UniformLanes,
         observer: &impl Observer,
@@ -264,8 +264,8 @@ fn divide(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::kernel::chains::Chains;
-    use crate::allocation::kernel::counts::Target;
+    use crate::allocation::kernel::chains::StateChains;
+    use crate::allocation::kernel::counts::CountWeights;
     use crate::allocation::kernel::law::ln_law;
     use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
     use crate::allocation::kernel::urns::Urns;
@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// Posterior mean of Σ counts² over all marginal counts.
-    fn mean_by_enumeration(problem: &Problem, target: Target<'_>) -> f64 {
+    fn mean_by_enumeration(problem: &Problem, target: CountWeights<'_>) -> f64 {
         let clique = &problem.plan.cliques[0];
         let mut allocations: Vec<(Vec<i32>, f64)> = vec![(vec![0; problem.n_rows], 0.0)];
         for (cell, &count) in (0..).zip(&problem.counts) {
@@ -343,10 +343,10 @@ mod tests {
         const N: usize = 4_000;
         for (index, problem) in problems([33, 2, 1]).iter().enumerate() {
             let alphas = problem.alphas();
-            let target = Target { base: &alphas, unit: 1.0 };
+            let target = CountWeights { base: &alphas, unit: 1.0 };
             let exact = mean_by_enumeration(problem, target);
             let mut rng = Key::new(index as u64, Purpose::Score).rng();
-            let mut chains = Chains::uniform(problem, &mut rng, &()).unwrap();
+            let mut chains = StateChains::uniform(problem, &mut rng, &()).unwrap();
             assert_eq!(chains.heavy, [0]);
             let mut means = [0.0; LANES];
             for sweep in 0..N + 100 {
@@ -386,9 +386,11 @@ mod tests {
         let round = (0..3).find(|&round| pairs(3, round).next() == Some([0, 1])).unwrap();
         let mut n_moved = 0;
         for _ in 0..N {
-            let target = Target { base: &base, unit: 1.0 };
+            let target = CountWeights { base: &base, unit: 1.0 };
             let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
-            splits.draw(&mut cell, round, Order::Forward, &target, &mut uniforms, &()).unwrap();
+            splits
+                .draw(&mut cell, round, SweepOrder::Forward, &target, &mut uniforms, &())
+                .unwrap();
             assert!(piles[0].iter().all(|n| !(50..=M - 50).contains(n)), "{piles:?}");
             n_moved += piles[0].iter().filter(|&&n| n < 50).count();
         }
@@ -408,7 +410,7 @@ mod tests {
         let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.9, cell);
         let (clique, bases, alphas) =
             (&problem.plan.cliques[0], problem.bases(0), problem.alphas());
-        let target = Target { base: &alphas, unit: 1.0 };
+        let target = CountWeights { base: &alphas, unit: 1.0 };
         let factor_rows =
             |state| (0..clique.factors.len()).map(move |factor| clique.row(factor, state, bases));
         let ln_state = |state: usize, n: i32| {
@@ -426,7 +428,7 @@ mod tests {
         all.push(ln_state(0, 0) + ln_state(1, M));
         let exact = (squares.ln_sum() - all.ln_sum()).exp();
 
-        for (kappa, order) in [(None, Order::Forward), (Some(2.0), Order::Backward)] {
+        for (kappa, order) in [(None, SweepOrder::Forward), (Some(2.0), SweepOrder::Backward)] {
             let mut rows = vec![[0; LANES]; problem.n_rows];
             let mut piles = [[M; LANES], [0; LANES]];
             factor_rows(0).for_each(|row| rows[row] = piles[0]);

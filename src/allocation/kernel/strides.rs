@@ -10,7 +10,7 @@ use super::counts::Counts;
 use super::divisions::{Between, Change, Divisions, add_sums, pick};
 use crate::math::elementary::ln;
 use crate::math::ln_factorial;
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// Weights of all divisions.
 pub(super) trait Weights {
@@ -38,14 +38,14 @@ pub(super) struct Strides<'a, W> {
 impl<W: Weights> Strides<'_, W> {
     /// Both draws, one after the other, backwards in the opposite order: the tokens in the first
     /// state, where `now` are before.
-    pub(super) fn redraw(&mut self, now: i32, order: Order, darts: [f64; 3]) -> i32 {
+    pub(super) fn redraw(&mut self, now: i32, order: SweepOrder, darts: [f64; 3]) -> i32 {
         let [far, offset, near] = darts;
         match order {
-            Order::Forward => {
+            SweepOrder::Forward => {
                 let now = self.far(now, far);
                 self.near(now, offset, near)
             }
-            Order::Backward => {
+            SweepOrder::Backward => {
                 let now = self.near(now, offset, near);
                 self.far(now, far)
             }
@@ -164,7 +164,7 @@ mod tests {
     fn draws_have_the_probabilities_of_the_law_in_both_orders() {
         const N_DRAWS: usize = 400_000;
         for (n_tokens, order) in
-            [(150, Order::Forward), (137, Order::Backward), (1, Order::Forward)]
+            [(150, SweepOrder::Forward), (137, SweepOrder::Backward), (1, SweepOrder::Forward)]
         {
             let mut all = LogSum::default();
             (0..=n_tokens).for_each(|n| all.push(ln_weight(n, n_tokens)));
@@ -202,7 +202,8 @@ mod tests {
             let weights = |n: i32| mode(n, 900.0).max(mode(n, 4_270.0));
             let stride = stride(N, rng.random());
             let mut strides = Strides { n_tokens: N, stride, weights, buffer: &mut buffer };
-            let next = strides.redraw(now, Order::Forward, std::array::from_fn(|_| rng.random()));
+            let next =
+                strides.redraw(now, SweepOrder::Forward, std::array::from_fn(|_| rng.random()));
             n_crossed += usize::from((next > N / 2) != (now > N / 2));
             n_upper += usize::from(next > N / 2);
             now = next;
@@ -231,8 +232,8 @@ mod tests {
             }
             n_drawn
         };
-        let forward: Vec<_> = (0..=N).map(|from| shares(from, Order::Forward)).collect();
-        let backward: Vec<_> = (0..=N).map(|from| shares(from, Order::Backward)).collect();
+        let forward: Vec<_> = (0..=N).map(|from| shares(from, SweepOrder::Forward)).collect();
+        let backward: Vec<_> = (0..=N).map(|from| shares(from, SweepOrder::Backward)).collect();
         let mut largest_asymmetry = 0.0_f64;
         for one in 0..=N as usize {
             for other in 0..=N as usize {

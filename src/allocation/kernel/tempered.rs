@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::chains::{Chains, Place};
-use super::counts::{self, Counts, Rows, States, Target};
+use super::chains::{Place, StateChains};
+use super::counts::{self, CountWeights, Counts, Rows, States};
 use super::law::ln_independent;
-use super::powered::{Path, PoweredMixture, PoweredRows, redraw};
+use super::powered::{PathPoint, PoweredMixture, PoweredRows, redraw};
 use super::risings::{PoweredDivisions, Risings, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::Cell;
@@ -20,7 +20,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::math::ln_beta_variate;
 use crate::rng::{LANES, Lanes, Rng, UniformLanes as _, Uniforms};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// Rounds of pairs of a heavy cell in a sweep, for so many states: more where heavy cells are few,
 /// fewer where the others move the tokens' names as well, and sweeps bring more in the same time.
@@ -47,7 +47,7 @@ pub(crate) struct Saved {
 
 /// Chains that are swept at a β of their own.
 pub(crate) struct Tempered<'a> {
-    chains: Chains<'a, Uniforms>,
+    chains: StateChains<'a, Uniforms>,
     mixture: Option<PoweredMixture>,
     problem: &'a Problem,
     risings: &'a Risings,
@@ -67,7 +67,7 @@ pub(crate) struct Tempered<'a> {
 impl<'a> Tempered<'a> {
     /// Chains that have not been swept.
     pub(crate) fn new(
-        chains: Chains<'a, Uniforms>,
+        chains: StateChains<'a, Uniforms>,
         problem: &'a Problem,
         risings: &'a Risings,
         alphas: &'a [f64],
@@ -107,7 +107,7 @@ impl<'a> Tempered<'a> {
         alphas: &'a [f64],
     ) -> Result<Self> {
         let Saved { states, piles, uniforms, rng } = saved;
-        let chains = Chains::of_parts(problem, states, piles, uniforms)?;
+        let chains = StateChains::of_parts(problem, states, piles, uniforms)?;
         Ok(Tempered::new(chains, problem, risings, alphas, &rng))
     }
 
@@ -119,7 +119,7 @@ impl<'a> Tempered<'a> {
     pub(crate) fn sweep(
         &mut self,
         betas: Lanes,
-        order: Order,
+        order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
         self.betas = betas;
@@ -138,11 +138,11 @@ impl<'a> Tempered<'a> {
                 );
             }
         }
-        if order == Order::Backward {
+        if order == SweepOrder::Backward {
             self.sweep_heavy(order, observer)?;
         }
         self.sweep_light(order, observer)?;
-        if order == Order::Forward {
+        if order == SweepOrder::Forward {
             self.sweep_heavy(order, observer)?;
         }
         if self.risings.urns.is_shared {
@@ -152,7 +152,7 @@ impl<'a> Tempered<'a> {
     }
 
     /// Redraws the tokens of light cells.
-    fn sweep_light(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
+    fn sweep_light(&mut self, order: SweepOrder, observer: &impl Observer) -> Result<()> {
         let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
         let n_cliques = self.problem.n_cliques();
         let (n_cells, urns) = (self.problem.n_cells(), self.risings.urns);
@@ -189,9 +189,9 @@ impl<'a> Tempered<'a> {
     }
 
     /// Gibbs draws of the tokens of one cell.
-    fn redraw(&mut self, cell: usize, tokens: Range<usize>, order: Order) {
+    fn redraw(&mut self, cell: usize, tokens: Range<usize>, order: SweepOrder) {
         let (plan, chains) = (self.problem.plan(cell as u32), &mut self.chains);
-        let path = Path { betas: &self.betas, kappa: self.risings.urns.kappa };
+        let path = PathPoint { betas: &self.betas, kappa: self.risings.urns.kappa };
         let (bases, tokens) = (self.problem.bases(cell as u32), &mut chains.states[tokens]);
         if let Some(mixture) = &mut self.mixture {
             let (clique, rows) = (&plan.cliques[0], &mut chains.rows);
@@ -199,7 +199,7 @@ impl<'a> Tempered<'a> {
             redraw(mixture, clique, bases, tokens, order, path, rows, &mut self.held, uniforms);
             return;
         }
-        let target = Target { base: self.alphas, unit: 1.0 };
+        let target = CountWeights { base: self.alphas, unit: 1.0 };
         let rows = Rows { counts: &mut chains.rows, bases, target };
         let mut token = PoweredRows { rows, held: &mut self.held, path };
         let n_cliques = self.problem.n_cliques();
@@ -214,7 +214,7 @@ impl<'a> Tempered<'a> {
     }
 
     /// Redraws the tokens of heavy cells, in pairs of states.
-    fn sweep_heavy(&mut self, order: Order, observer: &impl Observer) -> Result<()> {
+    fn sweep_heavy(&mut self, order: SweepOrder, observer: &impl Observer) -> Result<()> {
         let n_states = self.problem.plan.n_states;
         let (n_heavy, urns) = (self.chains.heavy.len(), self.risings.urns);
         let [most, least] = STATES_A_ROUND.map(|n| n_states.div_ceil(n));
@@ -299,7 +299,7 @@ impl<'a> Tempered<'a> {
 
     /// The chains, to go on from.
     pub(crate) fn save(&self) -> Saved {
-        let Chains { states, piles, uniforms, .. } = &self.chains;
+        let StateChains { states, piles, uniforms, .. } = &self.chains;
         let (states, piles, uniforms) = (states.clone(), piles.clone(), uniforms.clone());
         Saved { states, piles, uniforms, rng: self.rng.clone() }
     }
@@ -346,12 +346,12 @@ mod tests {
     /// Two light cells of one token and a heavy cell between them, in a row and a column each. The
     /// state of the first token before a sweep and what the others are after it, and the other way
     /// round.
-    fn agreements(order: Order, n_sweeps: usize) -> [[f64; LANES]; 4] {
+    fn agreements(order: SweepOrder, n_sweeps: usize) -> [[f64; LANES]; 4] {
         let cells: (&[i64], &[i64]) = (&[0, 0, 0, 1, 1, 1], &[1, 33, 1]);
         let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.5, cells);
         let risings = Risings::new(&problem, Urns::of_cells(5.0));
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
-        let chains = Chains::uniform(&problem, &mut rng, &()).unwrap();
+        let chains = StateChains::uniform(&problem, &mut rng, &()).unwrap();
         assert_eq!(chains.heavy, [1]);
         let mut chains = Tempered::new(chains, &problem, &risings, &alphas, &rng);
         let mut sums = [[0.0; LANES]; 4];
@@ -382,8 +382,8 @@ mod tests {
     /// opposite order.
     #[test]
     fn backward_sweeps_are_the_reversal_of_forward_sweeps() {
-        let forward = agreements(Order::Forward, 40_000);
-        let backward = agreements(Order::Backward, 40_000);
+        let forward = agreements(SweepOrder::Forward, 40_000);
+        let backward = agreements(SweepOrder::Backward, 40_000);
         for (one, reversed) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
             let ((x, x_variance), (y, y_variance)) =
                 (mean(&forward[one]), mean(&backward[reversed]));

@@ -2,7 +2,7 @@
 
 use rand::RngExt as _;
 
-use super::chains::{Chains, Place};
+use super::chains::{Place, StateChains};
 use super::counts::{Counts, States};
 use super::splits::Cell;
 use super::weights::add;
@@ -38,7 +38,11 @@ pub(super) fn tally(held: &mut Vec<Counts>, tokens: &[States], n_states: usize) 
 }
 
 /// Counts all tokens by their states, for the urn that cells share.
-pub(super) fn tally_all(held: &mut Vec<Counts>, chains: &Chains<'_, Uniforms>, problem: &Problem) {
+pub(super) fn tally_all(
+    held: &mut Vec<Counts>,
+    chains: &StateChains<'_, Uniforms>,
+    problem: &Problem,
+) {
     let n_states = problem.plan.n_states;
     tally(held, &chains.states, n_states);
     for piles in chains.piles.chunks_exact(n_states) {
@@ -49,7 +53,7 @@ pub(super) fn tally_all(held: &mut Vec<Counts>, chains: &Chains<'_, Uniforms>, p
 /// Draws the tokens of a cell in one lane from its urn.
 pub(super) fn deal_cell(
     held: &mut [Counts],
-    chains: &mut Chains<'_, Uniforms>,
+    chains: &mut StateChains<'_, Uniforms>,
     problem: &Problem,
     kappa: f64,
     (cell, lane): (usize, usize),
@@ -74,7 +78,7 @@ pub(super) fn deal_cell(
 /// Draws all tokens of one lane from the urn that cells share: its shares first.
 pub(super) fn deal_all(
     held: &mut [Counts],
-    chains: &mut Chains<'_, Uniforms>,
+    chains: &mut StateChains<'_, Uniforms>,
     problem: &Problem,
     kappa: f64,
     lane: usize,
@@ -119,7 +123,7 @@ pub(super) fn deal_all(
 
 /// Moves a token of a cell to a state of the only clique, in one lane; the state that it was in.
 fn move_token(
-    chains: &mut Chains<'_, Uniforms>,
+    chains: &mut StateChains<'_, Uniforms>,
     problem: &Problem,
     (cell, token, lane): (usize, usize, usize),
     drawn: u32,

@@ -20,7 +20,7 @@ pub(super) struct Seen<const N: usize> {
 }
 
 /// Weights of states by their counts.
-pub(super) struct Law<'a, const N: usize> {
+pub(super) struct StateWeights<'a, const N: usize> {
     pub(super) factors: [(f32, u32); N],
     pub(super) n_above: usize,
     pub(super) betas: &'a Singles,
@@ -28,7 +28,7 @@ pub(super) struct Law<'a, const N: usize> {
     pub(super) scale: f32,
 }
 
-impl<const N: usize> Law<'_, N> {
+impl<const N: usize> StateWeights<'_, N> {
     /// The law of a state over its weight in the urn, or ln of it.
     #[inline(always)]
     pub(super) fn ratio<const IS_WIDE: bool>(&self, seen: &Seen<N>, has_urn: bool) -> Singles {

@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::incomplete::Incomplete;
 use crate::allocation::ascent::decomposition::{
-    Ascent, Decomposition, Limits, Start, Tables, ln_used,
+    Ascent, Decomposition, InitialTables, Limits, Tables, ln_used,
 };
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::control::Observer;
@@ -64,7 +64,7 @@ impl Incomplete {
         let key = Key::new(seed, Purpose::Initialise);
         let run = |restart: usize| {
             let mut rng = key.unit(restart as u64).rng();
-            let start = Start::of(restart);
+            let start = InitialTables::of(restart);
             climb.ascend(start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
         };
         let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
@@ -100,7 +100,7 @@ struct Climb<'a> {
 impl Climb<'_> {
     fn ascend(
         &self,
-        start: Start,
+        start: InitialTables,
         limits: Limits,
         rng: &mut Rng,
         observer: &impl Observer,

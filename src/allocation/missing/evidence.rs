@@ -5,10 +5,12 @@ use rayon::prelude::*;
 use super::completion::Completion;
 use super::incomplete::Incomplete;
 use super::totals::{End, Sums};
-use crate::allocation::evidence::{Method, Sampler, Settings};
+use crate::allocation::evidence::{EvidenceMethod, EvidenceSampler, EvidenceSettings};
 use crate::allocation::exact::enumeration::Enumeration;
 use crate::allocation::memory::Load;
-use crate::allocation::particles::smc::{Allocations, Filter, Keep, TokenOrder, ordered};
+use crate::allocation::particles::smc::{
+    AllocationFilter, Filter, KeptCounts, TokenOrder, ordered,
+};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -40,30 +42,30 @@ impl Incomplete {
     /// [`filter`](Incomplete::filter).
     pub fn complete(
         &self,
-        settings: &Settings,
+        settings: &EvidenceSettings,
         max_total: Option<u64>,
         seed: u64,
         observer: &impl Observer,
-    ) -> Result<(Completion, Method)> {
-        let smc = Method::Sample(Sampler::Smc);
+    ) -> Result<(Completion, EvidenceMethod)> {
+        let smc = EvidenceMethod::Sample(EvidenceSampler::Smc);
         let exact = |budget| self.enumerate(max_total, budget, observer);
         let filter = || {
-            let n_replicates = settings.n_replicates(Sampler::Smc);
-            let without_moves = Settings { n_sweeps: Some(0), ..settings.clone() };
+            let n_replicates = settings.n_replicates(EvidenceSampler::Smc);
+            let without_moves = EvidenceSettings { n_sweeps: Some(0), ..settings.clone() };
             self.filter(
-                &without_moves.filter(Sampler::Smc),
+                &without_moves.filter(EvidenceSampler::Smc),
                 max_total,
                 n_replicates,
                 seed,
                 observer,
             )
         };
-        let tempered = Method::Sample(Sampler::Tempered);
+        let tempered = EvidenceMethod::Sample(EvidenceSampler::Tempered);
         let temper = || self.temper(settings, max_total, seed, observer);
         match settings.method {
-            Method::Auto => match exact(settings.trial_budget()) {
+            EvidenceMethod::Auto => match exact(settings.trial_budget()) {
                 Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => {
-                    if !Sampler::Tempered.takes(settings) {
+                    if !EvidenceSampler::Tempered.takes(settings) {
                         return Ok((filter()?, smc));
                     }
                     match temper() {
@@ -72,12 +74,12 @@ impl Incomplete {
                         tried => Ok((tried?, tempered)),
                     }
                 }
-                tried => Ok((tried?, Method::Exact)),
+                tried => Ok((tried?, EvidenceMethod::Exact)),
             },
-            Method::Sample(Sampler::Tempered) => Ok((temper()?, tempered)),
-            Method::Exact => Ok((exact(settings.exact_budget())?, Method::Exact)),
-            Method::Sample(Sampler::Smc) => Ok((filter()?, smc)),
-            Method::Sample(_) => Err(Error::CellsMissing),
+            EvidenceMethod::Sample(EvidenceSampler::Tempered) => Ok((temper()?, tempered)),
+            EvidenceMethod::Exact => Ok((exact(settings.exact_budget())?, EvidenceMethod::Exact)),
+            EvidenceMethod::Sample(EvidenceSampler::Smc) => Ok((filter()?, smc)),
+            EvidenceMethod::Sample(_) => Err(Error::CellsMissing),
         }
     }
 
@@ -167,7 +169,8 @@ impl Incomplete {
         let mut rng = key.unit(replicate).rng();
         let tokens = ordered(&self.problem, &filter.order, &mut rng, observer)?;
         let (problem, n_groups) = (&self.problem, filter.n_groups());
-        let mut target = Allocations::new(problem, &tokens, n_groups, Keep::All, &mut rng)?;
+        let mut target =
+            AllocationFilter::new(problem, &tokens, n_groups, KeptCounts::All, &mut rng)?;
         let mut population = filter.population();
         filter::run(&mut target, &mut population, tokens.len(), &mut rng, observer)?;
         let cells = &self.problem.missing;

@@ -7,7 +7,7 @@
 
 use super::incomplete::joined;
 use crate::allocation::ascent::decomposition::Tables;
-use crate::allocation::kernel::counts::{Counts, Target};
+use crate::allocation::kernel::counts::{CountWeights, Counts};
 use crate::allocation::kernel::rounds::n_rounds;
 use crate::allocation::kernel::splits::{Cell, Splits, n_weighed};
 use crate::allocation::model::plan::Clique;
@@ -15,7 +15,7 @@ use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Rng, Stream as _, UniformLanes as _};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// A marginal count of a lane, at most, that may divide anew.
 const MOST_TOKENS: u64 = 1 << 28;
@@ -24,7 +24,7 @@ const MOST_TOKENS: u64 = 1 << 28;
 const USUAL: [f64; 2] = [1e3, 2.0];
 
 /// Margins of the law, in which the tokens of heavy cells divide.
-pub(super) struct Law {
+pub(super) struct PileMargins {
     /// All cells, with all hidden nodes in one clique.
     problem: Problem,
     alphas: Vec<f64>,
@@ -34,7 +34,7 @@ pub(super) struct Law {
     state_of: Vec<usize>,
 }
 
-impl Law {
+impl PileMargins {
     /// The law of allocations of the cells of `tables`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Law {
         let state_of = (0..clique.n_states).map(|state| same_state(clique, state, own)).collect();
         let n_slots = problem.margins.iter().map(|laid| laid.margin.slots.len() as u64).max();
         let most_tokens = MOST_TOKENS / n_slots.unwrap_or(1).max(1);
-        Ok(Law { alphas: problem.alphas(), most_tokens, state_of, problem })
+        Ok(PileMargins { alphas: problem.alphas(), most_tokens, state_of, problem })
     }
 
     fn n_states(&self) -> usize {
@@ -103,7 +103,7 @@ fn same_state(clique: &Clique, state: usize, other: &Clique) -> usize {
 
 /// Tokens of heavy cells, and marginal counts of all.
 pub(super) struct Piles<'a> {
-    law: &'a Law,
+    law: &'a PileMargins,
     heavy: Vec<u32>,
     /// Tokens in every state, heavy cell after heavy cell.
     tokens: Vec<Counts>,
@@ -114,7 +114,7 @@ pub(super) struct Piles<'a> {
 }
 
 impl<'a> Piles<'a> {
-    pub(super) fn new(law: &'a Law) -> Self {
+    pub(super) fn new(law: &'a PileMargins) -> Self {
         Piles {
             law,
             heavy: Vec::new(),
@@ -170,16 +170,16 @@ impl<'a> Piles<'a> {
         observer: &impl Observer,
         mut moved: impl FnMut(u32, usize, usize, i32),
     ) -> Result<()> {
-        let Law { problem, alphas, state_of, .. } = self.law;
+        let PileMargins { problem, alphas, state_of, .. } = self.law;
         let (n_states, mut uniforms) = (self.law.n_states(), rng.lanes());
-        let target = Target { base: alphas, unit: 1.0 };
+        let target = CountWeights { base: alphas, unit: 1.0 };
         for (&number, piles) in self.heavy.iter().zip(self.tokens.chunks_exact_mut(n_states)) {
             let (bases, rows) = (problem.bases(number), &mut self.rows);
             self.cell.copy_from_slice(piles);
             let mut cell = Cell { clique: &problem.plan.cliques[0], bases, piles, rows };
             let [dart, ..] = uniforms.next();
             let round = (dart * n_rounds(n_states) as f64) as usize;
-            let order = Order::Forward;
+            let order = SweepOrder::Forward;
             self.splits.draw(&mut cell, round, order, &target, &mut uniforms, observer)?;
             for (state, &own) in state_of.iter().enumerate() {
                 for (lane, (after, before)) in piles[own].iter().zip(&self.cell[own]).enumerate() {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn what_is_priced_holds_all_tokens_that_usually_divide_and_not_all_cells() {
         let incomplete = incomplete();
-        let law = Law::new(&incomplete.problem, &incomplete.tables().unwrap()).unwrap();
+        let law = PileMargins::new(&incomplete.problem, &incomplete.tables().unwrap()).unwrap();
         let mut piles = Piles::new(&law);
         piles.clear();
         piles.add(0, 0, 100);

@@ -18,7 +18,7 @@ use rand::RngExt as _;
 use rand_distr::{Distribution as _, Poisson, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::piles::{Law, Piles};
+use super::piles::{PileMargins, Piles};
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::model::problem::Problem;
@@ -47,7 +47,7 @@ const TOKEN_COST: f64 = 20.0;
 /// The path, and draws at its start.
 pub(super) struct Release<'a> {
     tables: &'a Tables,
-    law: &'a Law,
+    law: &'a PileMargins,
     /// a + T.
     shape: f64,
     /// b.
@@ -65,7 +65,7 @@ impl<'a> Release<'a> {
     /// A path for a + T and b, from allocations with empty cells, row after row, of each replicate.
     pub(super) fn new(
         tables: &'a Tables,
-        law: &'a Law,
+        law: &'a PileMargins,
         shape: f64,
         rate: f64,
         starts: Vec<Vec<Vec<f64>>>,
@@ -84,7 +84,7 @@ impl<'a> Release<'a> {
 }
 
 /// Cost of the sweep of a chain, but for its Metropolis steps.
-fn cost_without_steps(problem: &Problem, law: &Law) -> f64 {
+fn cost_without_steps(problem: &Problem, law: &PileMargins) -> f64 {
     let cell = CELL_COST + problem.n_states() as f64;
     problem.counts.len() as f64 * cell + TOKEN_COST * law.n_weighed()
 }
@@ -131,7 +131,7 @@ impl State {
 }
 
 /// States in lockstep, a level for each.
-pub(super) struct Chains<'a> {
+pub(super) struct ReleaseChains<'a> {
     release: &'a Release<'a>,
     starts: &'a [Vec<f64>],
     states: Vec<State>,
@@ -160,7 +160,7 @@ struct Tokens {
 impl LadderTarget for Release<'_> {
     type Level = f64;
     type Chains<'b>
-        = Chains<'b>
+        = ReleaseChains<'b>
     where
         Self: 'b;
 
@@ -168,13 +168,18 @@ impl LadderTarget for Release<'_> {
         beta
     }
 
-    fn chains(&self, replicate: usize, rng: &mut Rng, _: &impl Observer) -> Result<Chains<'_>> {
+    fn chains(
+        &self,
+        replicate: usize,
+        rng: &mut Rng,
+        _: &impl Observer,
+    ) -> Result<ReleaseChains<'_>> {
         let problem = &self.tables.problem;
         let (zeros, n_missing) = (|| vec![0.0; problem.n_rows], problem.missing.len());
         let state = State { weights: zeros(), cells: vec![0.0; n_missing] };
         let tokens =
             Tokens { all: zeros(), observed: zeros(), missing: vec![0; n_missing], divide: false };
-        Ok(Chains {
+        Ok(ReleaseChains {
             release: self,
             starts: &self.starts[replicate % self.starts.len()],
             states: vec![state; LANES],
@@ -199,7 +204,7 @@ impl LadderTarget for Release<'_> {
     }
 }
 
-impl LadderChains for Chains<'_> {
+impl LadderChains for ReleaseChains<'_> {
     type Level = f64;
     /// Probability of every missing cell.
     type State = Vec<f64>;
@@ -236,7 +241,7 @@ impl LadderChains for Chains<'_> {
     }
 }
 
-impl Chains<'_> {
+impl ReleaseChains<'_> {
     /// A draw with empty cells.
     fn start(&mut self, lane: usize) {
         let drawn = self.rng.random_range(0..self.starts.len());

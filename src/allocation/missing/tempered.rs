@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use super::completion::Completion;
 use super::evidence::LEFT_BY_SAMPLING;
 use super::incomplete::{Incomplete, joined};
-use super::piles::Law;
+use super::piles::PileMargins;
 use super::release::Release;
 use super::totals::{End, Sums};
-use crate::allocation::evidence::{Sampler, Settings};
+use crate::allocation::evidence::{EvidenceSampler, EvidenceSettings};
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::posterior::{Posterior, posterior};
@@ -20,7 +20,7 @@ use crate::error::{Result, array_of};
 use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::temper::{
-    EnergiesByRung, Keep, LadderTarget as _, Outcome, RoundPlan, WeightedEnergy, temper,
+    EnergiesByRung, KeptStates, LadderTarget as _, Outcome, RoundPlan, WeightedEnergy, temper,
 };
 
 /// Chains of a ladder of the second path, at most.
@@ -54,7 +54,7 @@ impl Incomplete {
     /// [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn temper(
         &self,
-        settings: &Settings,
+        settings: &EvidenceSettings,
         max_total: Option<u64>,
         seed: u64,
         observer: &impl Observer,
@@ -62,8 +62,8 @@ impl Incomplete {
         let Incomplete { network, data, .. } = self;
         let mut tables = self.tables()?;
         tables.problem = joined(tables.problem)?;
-        let law = Law::new(&self.problem, &tables)?;
-        let n_replicates = settings.n_replicates(Sampler::Tempered);
+        let law = PileMargins::new(&self.problem, &tables)?;
+        let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
         let (n_rows, n_missing) = (tables.problem.n_rows(), tables.problem.missing.len());
         let draws = |[least, most]: [usize; 2], n: usize| (HELD / n.max(1)).clamp(least, most);
         let (n_starts, n_kept) = (draws(STARTS, n_rows), draws(KEPT, n_missing));
@@ -87,7 +87,7 @@ impl Incomplete {
             max_chains: MAX_CHAINS,
         };
         let key = Key::new(seed, Purpose::Parameters);
-        let keep = Keep { n_draws: n_kept, n_energies: N_WEIGHTED };
+        let keep = KeptStates { n_draws: n_kept, n_energies: N_WEIGHTED };
         let run = temper(&release, plan, keep, key, observer)?;
         observer.check_stop()?;
         let empty = found.tempering.as_ref().map(Outcome::estimate);
@@ -316,7 +316,7 @@ fn left(ln_law: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::evidence::Method;
+    use crate::allocation::evidence::EvidenceMethod;
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
 
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn totals_and_expected_counts_are_those_of_all_allocations() {
-        let mut settings = Settings::new(Method::Sample(Sampler::Tempered));
+        let mut settings = EvidenceSettings::new(EvidenceMethod::Sample(EvidenceSampler::Tempered));
         (settings.n_replicates, settings.target_std_error) = (Some(16), Some(0.02));
         for (index, (network, data, missing)) in cases().into_iter().enumerate() {
             let most = Some(14);
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn totals_go_on_until_next_to_nothing_is_left() {
         let (network, data, missing) = cases().swap_remove(0);
-        let settings = Settings::new(Method::Sample(Sampler::Tempered));
+        let settings = EvidenceSettings::new(EvidenceMethod::Sample(EvidenceSampler::Tempered));
         let incomplete = Incomplete::new(&network, &data, &missing, 0.5, None).unwrap();
         let found = incomplete.temper(&settings, None, 2, &()).unwrap();
         let listed: LogSum = found.ln_joint.iter().map(|joint| joint.ln_value).collect();

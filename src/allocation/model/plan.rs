@@ -109,7 +109,7 @@ impl Clique {
 
 /// Cliques in the order in which they are summed out.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct EliminationPlan {
     pub(crate) cliques: Vec<Clique>,
     /// Cliques that hand over to no other.
     pub(crate) roots: Vec<usize>,
@@ -128,7 +128,7 @@ pub(crate) struct SlotRows {
     pub(crate) summed: Vec<(usize, usize)>,
 }
 
-impl Plan {
+impl EliminationPlan {
     /// Plans the elimination of `summed` nodes: those that an `order` of all hidden nodes does not name,
     /// then in this order, or in that of least states. Slots of one margin may be in cliques apart where
     /// the weight of a token is a product of weights of rows.
@@ -166,7 +166,7 @@ impl Plan {
             }
             None => least_states(summed, &scopes, sizes),
         };
-        let mut plan = Plan {
+        let mut plan = EliminationPlan {
             cliques: cliques(&order, &scopes, sizes)?,
             roots: vec![],
             n_states: 0,
@@ -178,7 +178,7 @@ impl Plan {
     }
 
     /// The plan that sums all hidden nodes out together, if they have at most `most` joint states.
-    pub(crate) fn joined(&self, most: usize) -> Option<Plan> {
+    pub(crate) fn joined(&self, most: usize) -> Option<EliminationPlan> {
         let (mut digits, mut stride) = (Vec::new(), 1_usize);
         for &(node, _, size) in self.cliques.iter().flat_map(Clique::inner) {
             digits.push((node, stride, size));
@@ -215,7 +215,7 @@ impl Plan {
             clique.factors.push(Factor { rows, earlier, ..factor.clone() });
         }
         let (n_states, n_pairs) = (clique.n_states, clique.n_pairs());
-        Some(Plan { cliques: vec![clique], roots: vec![0], n_states, n_pairs })
+        Some(EliminationPlan { cliques: vec![clique], roots: vec![0], n_states, n_pairs })
     }
 
     /// Gives every slot to the first clique that holds the scope of its margin.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::network::{Margin, Network};
 use super::patterns::Patterns;
-use super::plan::{Clique, Factor, Plan, SlotRows};
+use super::plan::{Clique, EliminationPlan, Factor, SlotRows};
 use crate::allocation::memory::Load;
 use crate::counts::{CountTensor, UNKNOWN};
 use crate::error::{Error, Result, room_for};
@@ -27,9 +27,9 @@ const LN_RANGE: f64 = 600.0;
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// Plan of the tokens that show the same axes as the first.
-    pub(crate) plan: Plan,
+    pub(crate) plan: EliminationPlan,
     /// Plans of the other patterns of unknown axes.
-    other_plans: Vec<Plan>,
+    other_plans: Vec<EliminationPlan>,
     patterns: Patterns,
     /// Nodes that are no axes.
     hidden: Vec<usize>,
@@ -56,7 +56,7 @@ pub struct Problem {
 
 /// Which margins have rows, and which hidden nodes are summed out together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Form {
+pub(crate) struct MarginForm {
     pub(crate) margins: Margins,
     /// Whether margins of visible nodes alone have rows, too.
     pub(crate) all_rows: bool,
@@ -64,15 +64,15 @@ pub(crate) struct Form {
     pub(crate) slots_apart: bool,
 }
 
-impl Form {
+impl MarginForm {
     /// The law of allocations: margins of visible nodes are constants, and a token may add to a row of
     /// a tied table twice.
-    pub(crate) const LAW: Form =
-        Form { margins: Margins::Law, all_rows: false, slots_apart: false };
+    pub(crate) const LAW: MarginForm =
+        MarginForm { margins: Margins::Law, all_rows: false, slots_apart: false };
 
     /// Every family and its parents have rows: the counts of all tables.
-    pub(crate) const WHOLE: Form =
-        Form { margins: Margins::Whole, all_rows: true, slots_apart: false };
+    pub(crate) const WHOLE: MarginForm =
+        MarginForm { margins: Margins::Whole, all_rows: true, slots_apart: false };
 }
 
 /// Margins of a network.
@@ -166,7 +166,7 @@ impl Problem {
     /// A tensor whose axes are larger than their nodes, an order that is not one of the hidden
     /// nodes, hidden nodes with too many joint states.
     pub fn new(network: &Network, data: &CountTensor, order: Option<&[usize]>) -> Result<Self> {
-        Problem::of_cells(network, &Cells { data, missing: &[] }, order, Form::LAW)
+        Problem::of_cells(network, &Cells { data, missing: &[] }, order, MarginForm::LAW)
     }
 
     /// Lays out a network for sums over one token at a time whose weight is a product of weights of
@@ -180,7 +180,7 @@ impl Problem {
         data: &CountTensor,
         order: Option<&[usize]>,
     ) -> Result<Self> {
-        let form = Form { slots_apart: true, ..Form::LAW };
+        let form = MarginForm { slots_apart: true, ..MarginForm::LAW };
         Problem::of_cells(network, &Cells { data, missing: &[] }, order, form)
     }
 
@@ -190,7 +190,7 @@ impl Problem {
         network: &Network,
         cells: &Cells<'_>,
         order: Option<&[usize]>,
-        form: Form,
+        form: MarginForm,
     ) -> Result<Self> {
         let (data, axes) = (cells.data, network.axes());
         check_axes(network, data)?;
@@ -222,10 +222,10 @@ impl Problem {
             let slots = reader.slots(&laid_margins, pattern);
             let mut latent: Vec<usize> = (0..network.sizes().len()).collect();
             latent.retain(|&node| patterns.is_latent(pattern, node));
-            Plan::new(network, &hidden, &slots, &latent, order, form.slots_apart)
+            EliminationPlan::new(network, &hidden, &slots, &latent, order, form.slots_apart)
         });
         let plan = plans.next().unwrap_or(Err(Error::Empty { name: "cells" }))?;
-        let other_plans = plans.collect::<Result<Vec<Plan>>>()?;
+        let other_plans = plans.collect::<Result<Vec<EliminationPlan>>>()?;
         let n_missing = cells.missing.len() / axes.len();
         let n_slots = laid_margins.iter().map(|laid| laid.margin.slots.len()).sum();
         let mut bases =
@@ -261,7 +261,7 @@ impl Problem {
 
     /// Cliques of the nodes that tokens of a cell are summed over.
     #[inline]
-    pub(crate) fn plan(&self, cell: u32) -> &Plan {
+    pub(crate) fn plan(&self, cell: u32) -> &EliminationPlan {
         match self.pattern(cell) {
             0 => &self.plan,
             pattern => &self.other_plans[pattern - 1],
@@ -274,7 +274,7 @@ impl Problem {
     }
 
     /// Plans of all patterns.
-    pub(crate) fn plans(&self) -> impl Iterator<Item = &Plan> {
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &EliminationPlan> {
         std::iter::once(&self.plan).chain(&self.other_plans)
     }
 

@@ -3,9 +3,9 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use crate::allocation::kernel::counts::{Counts, Sizes, Target, Token, quotient};
+use crate::allocation::kernel::counts::{CountWeights, Counts, Sizes, Token, quotient};
 use crate::allocation::kernel::law::ln_law;
-use crate::allocation::model::plan::{Clique, Plan};
+use crate::allocation::model::plan::{Clique, EliminationPlan};
 use crate::allocation::model::problem::Problem;
 use crate::error::{Error, Result};
 use crate::filter::{Ancestry, rearrange};
@@ -177,7 +177,7 @@ impl Particles {
     /// and a state to `places`; `base` has the base count of every row.
     pub(crate) fn open(
         &mut self,
-        plan: &Plan,
+        plan: &EliminationPlan,
         bases: &[u32],
         base: impl Fn(usize) -> f64,
         places: &mut Vec<Place>,
@@ -229,7 +229,7 @@ impl Particles {
     pub(crate) fn best(mut self, problem: &Problem) -> (Vec<f64>, f64) {
         (0..self.blocks.len()).for_each(|block| self.update(block));
         let alphas = problem.alphas();
-        let target = Target { base: &alphas, unit: 1.0 };
+        let target = CountWeights { base: &alphas, unit: 1.0 };
         let mut best = (Vec::new(), f64::NEG_INFINITY);
         for group in 0..self.n_groups {
             let count = |row: usize| self.place(row, 0.0).counts(&self.words, group);

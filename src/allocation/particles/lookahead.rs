@@ -19,7 +19,7 @@ use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::{MarginLayout, Problem};
 use crate::control::Observer;
 use crate::error::Result;
-use crate::filter::{self, Population, Replicate, Target};
+use crate::filter::{self, FilterTarget, Population, Replicate};
 use crate::math::{LogSum, Move, ln_gamma_ratio};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
@@ -144,7 +144,7 @@ impl<L: UniformLanes> Replicate for Guided<'_, L> {
     }
 }
 
-impl<L: UniformLanes> Target for Guided<'_, L> {
+impl<L: UniformLanes> FilterTarget for Guided<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (problem, cell) = (self.problem, self.tokens[token]);
         let before = population.ln_mean(0);

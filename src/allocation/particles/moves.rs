@@ -8,7 +8,7 @@
 
 use rand::Rng;
 
-use crate::allocation::kernel::counts::{self, Counts, Rows, States, Target};
+use crate::allocation::kernel::counts::{self, CountWeights, Counts, Rows, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
@@ -80,7 +80,7 @@ impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
     /// One Gibbs sweep of all particles over the tokens that they have. It ends early where the
     /// observer asks to stop: the engine then hands nothing on.
     fn sweep(&mut self) {
-        let target = Target { base: &self.alphas, unit: 1.0 };
+        let target = CountWeights { base: &self.alphas, unit: 1.0 };
         let part = STATES_BETWEEN_POLLS.div_ceil(self.problem.n_states().max(1));
         for group in &mut self.groups {
             for start in (0..self.n_drawn).step_by(part) {
@@ -130,11 +130,11 @@ fn copy<L>(groups: &mut [Group<L>], to: (usize, usize), from: (usize, usize), n_
     }
 }
 
-impl<L: UniformLanes, O: Observer> filter::Target for Allocated<'_, L, O> {
+impl<L: UniformLanes, O: Observer> filter::FilterTarget for Allocated<'_, L, O> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (cell, n_cliques) = (self.tokens[token], self.problem.n_cliques());
         let (plan, bases) = (self.problem.plan(cell), self.problem.bases(cell));
-        let target = Target { base: &self.alphas, unit: 1.0 };
+        let target = CountWeights { base: &self.alphas, unit: 1.0 };
         for (group, weights) in self.groups.iter_mut().zip(population.weights_mut()) {
             let states = &mut group.states[token * n_cliques..][..n_cliques];
             let mut token = Rows { counts: &mut group.rows, bases, target };

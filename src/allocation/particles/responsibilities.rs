@@ -2,8 +2,8 @@
 
 use rand::RngExt as _;
 
-use crate::allocation::kernel::chains::Chains;
-use crate::allocation::kernel::counts::Target;
+use crate::allocation::kernel::chains::StateChains;
+use crate::allocation::kernel::counts::CountWeights;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -53,7 +53,7 @@ impl Responsibilities {
         observer: &impl Observer,
     ) -> Result<Self> {
         let n_states = problem.plan.n_states;
-        let mut chains = Chains::uniform(problem, rng, observer)?;
+        let mut chains = StateChains::uniform(problem, rng, observer)?;
         chains.anneal(GIBBS_SWEEPS, || (), observer)?;
         let mut shares = Tallies::new(problem, &mut chains, observer)?.average(problem);
         // Sums of these are exact: what was expected of tokens that are gone leaves no rest.
@@ -115,12 +115,12 @@ struct Tallies {
 impl Tallies {
     fn new(
         problem: &Problem,
-        chains: &mut Chains<'_, impl UniformLanes>,
+        chains: &mut StateChains<'_, impl UniformLanes>,
         observer: &impl Observer,
     ) -> Result<Self> {
         let n_states = problem.plan.n_states;
         let alphas = problem.alphas();
-        let model = Target { base: &alphas, unit: 1.0 };
+        let model = CountWeights { base: &alphas, unit: 1.0 };
         let n_counts = problem.n_cells() * n_states;
         let mut counts = array_of("responsibilities of chains", n_counts, [0.0; LANES])?;
         let mut ln_laws = [0.0; LANES];

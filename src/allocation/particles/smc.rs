@@ -11,7 +11,7 @@ use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
-use crate::filter::{self, Block as _, Options, Population, Replicate, Target};
+use crate::filter::{self, Block as _, FilterTarget, Options, Population, Replicate};
 use crate::math::{Move, Resampling, pick_lanes};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
@@ -91,7 +91,7 @@ impl Filter {
 
 /// Counts of the particles that remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum KeptCounts {
     /// All.
     All,
     /// Counts that a later token reads.
@@ -109,7 +109,7 @@ pub(crate) fn ln_sum(
     observer: &impl Observer,
 ) -> Result<(f64, f64)> {
     if filter.n_sweeps == 0 {
-        return Ok(run(problem, filter, Keep::Used, rng, observer)?.0);
+        return Ok(run(problem, filter, KeptCounts::Used, rng, observer)?.0);
     }
     let tokens = ordered(problem, &filter.order, rng, observer)?;
     let effort = (filter.n_groups(), filter.n_sweeps);
@@ -126,19 +126,19 @@ pub(crate) fn ln_sum(
 pub(crate) fn run(
     problem: &Problem,
     filter: &Filter,
-    keep: Keep,
+    keep: KeptCounts,
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<((f64, f64), Particles)> {
     let tokens = ordered(problem, &filter.order, rng, observer)?;
-    let mut target = Allocations::new(problem, &tokens, filter.n_groups(), keep, rng)?;
+    let mut target = AllocationFilter::new(problem, &tokens, filter.n_groups(), keep, rng)?;
     let mut population = filter.population();
     filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
     Ok(((population.ln_mean(0), population.relative_variance(0)), target.particles))
 }
 
 /// Particles that draw the hidden values of one token after the other from the urn.
-pub(crate) struct Allocations<'a, L> {
+pub(crate) struct AllocationFilter<'a, L> {
     problem: &'a Problem,
     /// Cells of the tokens.
     tokens: &'a [u32],
@@ -152,7 +152,7 @@ pub(crate) struct Allocations<'a, L> {
     places: Vec<Place>,
 }
 
-impl<L: UniformLanes> Replicate for Allocations<'_, L> {
+impl<L: UniformLanes> Replicate for AllocationFilter<'_, L> {
     type Block = Lanes;
 
     fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
@@ -160,7 +160,7 @@ impl<L: UniformLanes> Replicate for Allocations<'_, L> {
     }
 }
 
-impl<L: UniformLanes> Target for Allocations<'_, L> {
+impl<L: UniformLanes> FilterTarget for AllocationFilter<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let cell = self.tokens[token];
         let (plan, bases) = (self.problem.plan(cell), self.problem.bases(cell));
@@ -182,7 +182,7 @@ impl<L: UniformLanes> Target for Allocations<'_, L> {
     }
 }
 
-impl<'a, L: UniformLanes> Allocations<'a, L> {
+impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
     /// Particles without tokens, which are to draw those of these cells.
     ///
     /// # Errors
@@ -191,11 +191,11 @@ impl<'a, L: UniformLanes> Allocations<'a, L> {
         problem: &'a Problem,
         tokens: &'a [u32],
         n_groups: usize,
-        keep: Keep,
+        keep: KeptCounts,
         rng: &mut impl Stream<Lanes = L>,
     ) -> Result<Self> {
-        let to_come = (keep == Keep::Used).then_some(tokens);
-        Ok(Allocations {
+        let to_come = (keep == KeptCounts::Used).then_some(tokens);
+        Ok(AllocationFilter {
             problem,
             tokens,
             particles: Particles::new(problem, n_groups, to_come)?,
@@ -295,7 +295,8 @@ mod tests {
         let (n_runs, mut rng) = (20_000, Key::new(0, Purpose::Score).rng());
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
         for _ in 0..n_runs {
-            let (ln_value, told) = run(&problem, &filter, Keep::Used, &mut rng, &()).unwrap().0;
+            let (ln_value, told) =
+                run(&problem, &filter, KeptCounts::Used, &mut rng, &()).unwrap().0;
             let square = (2.0 * (ln_value - ln_exact)).exp();
             sum += square * (1.0 - told);
             squares += (square * (1.0 - told)).powi(2);

@@ -13,7 +13,7 @@ use super::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{Key, LANES};
-use crate::temper::{Keep, LadderPart, RoundPlan, RoundResult, TemperingRun, temper};
+use crate::temper::{KeptStates, LadderPart, RoundPlan, RoundResult, TemperingRun, temper};
 
 /// Scans of the first round that may be the last.
 pub(crate) const LEAST_SCANS: usize = 128;
@@ -63,7 +63,7 @@ pub(crate) fn run(
 ) -> Result<TemperingRun<Allocated>> {
     let joined = joined(problem);
     let path = nearest_path(joined.as_ref().unwrap_or(problem), key.unit(0), observer)?;
-    temper(&path, plan, Keep { n_draws, n_energies: 0 }, key.unit(1), observer)
+    temper(&path, plan, KeptStates { n_draws, n_energies: 0 }, key.unit(1), observer)
 }
 
 /// κ of the reference of [`run`], which all of its ladders share.
@@ -173,7 +173,7 @@ mod tests {
             for urns in [Urns::of_cells(5.0), Urns { kappa: 2.0, is_shared: true }] {
                 let target = PowerPath::with(problem, urns);
                 let key = Key::new(1, Purpose::Score);
-                let found = temper(&target, PLAN, Keep::default(), key, &()).unwrap().outcome;
+                let found = temper(&target, PLAN, KeptStates::default(), key, &()).unwrap().outcome;
                 check(&found, exact, (index, urns));
             }
         }

@@ -10,9 +10,9 @@ use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Rng};
-use crate::temper::annealing::Path;
+use crate::temper::annealing::AnnealingPath;
 use crate::temper::{LadderChains, LadderTarget, PortableTarget};
-use crate::urn::Order;
+use crate::urn::SweepOrder;
 
 /// The power path of a problem, from urns to the distribution of allocations.
 pub(crate) struct PowerPath<'a> {
@@ -32,7 +32,7 @@ impl<'a> PowerPath<'a> {
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory) for more tokens than memory holds.
     pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
-        let chains = chains::Chains::of_states(self.problem, states, rng)?;
+        let chains = chains::StateChains::of_states(self.problem, states, rng)?;
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
 }
@@ -49,7 +49,7 @@ impl LadderTarget for PowerPath<'_> {
     }
 
     fn chains(&self, _: usize, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
-        let chains = chains::Chains::uniform(self.problem, rng, observer)?;
+        let chains = chains::StateChains::uniform(self.problem, rng, observer)?;
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
     }
 
@@ -76,7 +76,7 @@ impl LadderChains for Tempered<'_> {
     type State = Allocated;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
-        Tempered::sweep(self, betas.map(|beta| *beta), Order::Forward, observer)
+        Tempered::sweep(self, betas.map(|beta| *beta), SweepOrder::Forward, observer)
     }
 
     fn copy(&mut self, other: &Self) {
@@ -104,7 +104,7 @@ impl PortableTarget for PowerPath<'_> {
     }
 }
 
-impl<'a> Path<Rng> for &'a PowerPath<'a> {
+impl<'a> AnnealingPath<Rng> for &'a PowerPath<'a> {
     type Level = f64;
     type Chains = Tempered<'a>;
 
@@ -124,7 +124,7 @@ impl<'a> Path<Rng> for &'a PowerPath<'a> {
         observer: &impl Observer,
     ) -> Result<Tempered<'a>> {
         let mut chains = self.chains(0, rng, observer)?;
-        chains.sweep([*reference; LANES], Order::Forward, observer)?;
+        chains.sweep([*reference; LANES], SweepOrder::Forward, observer)?;
         Ok(chains)
     }
 
@@ -135,7 +135,7 @@ impl<'a> Path<Rng> for &'a PowerPath<'a> {
         &self,
         beta: &f64,
         chains: &mut Tempered<'a>,
-        order: Order,
+        order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
         chains.sweep([*beta; LANES], order, observer)

@@ -9,8 +9,8 @@ use crate::control::Observer;
 use crate::document::rare::{RareTopics, Rarity};
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
-use crate::temper::annealing::{self, Path};
-use crate::urn::{Chains, LocalUrn, Order, Shortlists, Target};
+use crate::temper::annealing::{self, AnnealingPath};
+use crate::urn::{LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
 /// Mean-field sweeps behind a start that is not the prior.
 const MEAN_FIELD_ITERATIONS: usize = 20;
@@ -63,7 +63,7 @@ pub enum Start {
     /// A topic of pseudo-count a costs ln a to open, so that chains at fixed a leave it closed, and
     /// agree with one another on what they all miss. Here all topics are open first, and those
     /// close that the document does not need; moves of all tokens of a topic to a closed one
-    /// ([`Chains::relabel`]) choose among them.
+    /// ([`TopicChains::relabel`]) choose among them.
     Lowered,
 }
 
@@ -193,13 +193,13 @@ impl<'a> UrnPath<'a> {
         observer: &impl Observer,
     ) -> Result<()> {
         let urn = self.urn;
-        let mut chains = Chains::new(urn, rng)?;
+        let mut chains = TopicChains::new(urn, rng)?;
         chains.extend_all(self.level(0.0).target(), observer, |_| {})?;
         let n_averaged = n_sweeps.div_ceil(2);
         let mut sums = vec![0.0; urn.n_topics()];
         let end = self.level(1.0);
         for sweep in 0..n_sweeps {
-            chains.sweep(end.target(), Order::Forward, observer)?;
+            chains.sweep(end.target(), SweepOrder::Forward, observer)?;
             if sweep >= n_sweeps - n_averaged {
                 for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
                     *sum += balls.iter().sum::<f64>();
@@ -275,7 +275,7 @@ impl<'a> UrnPath<'a> {
     ) -> Result<Vec<f64>> {
         let ladder = Ladder::new(self, n_temperatures);
         in_lanes(n_runs, || {
-            let chains = Chains::of_posterior(self.urn, topics, rng, observer)?;
+            let chains = TopicChains::of_posterior(self.urn, topics, rng, observer)?;
             let betas = &ladder.betas;
             Ok(vec![annealing::ln_sums_reversed::<S, _>(&ladder, betas, chains, observer)?])
         })
@@ -363,8 +363,8 @@ struct Level<'a> {
 }
 
 impl Level<'_> {
-    fn target(&self) -> Target<'_> {
-        Target { base: &self.base, unit: self.unit, q: &self.q }
+    fn target(&self) -> UrnTarget<'_> {
+        UrnTarget { base: &self.base, unit: self.unit, q: &self.q }
     }
 }
 
@@ -389,9 +389,9 @@ impl<'p, 'a> Ladder<'p, 'a> {
     }
 }
 
-impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
+impl<'a, S: Stream> AnnealingPath<S> for Ladder<'_, 'a> {
     type Level = Level<'a>;
-    type Chains = Chains<S::Lanes>;
+    type Chains = TopicChains<S::Lanes>;
 
     fn level(&self, beta: f64) -> Level<'a> {
         Level { is_full: self.is_full(beta), ..self.path.level(beta) }
@@ -407,15 +407,20 @@ impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
         ln_values: &mut Lanes,
         rng: &mut S,
         observer: &impl Observer,
-    ) -> Result<Chains<S::Lanes>> {
-        let mut chains = Chains::new(self.path.urn, rng)?;
+    ) -> Result<TopicChains<S::Lanes>> {
+        let mut chains = TopicChains::new(self.path.urn, rng)?;
         chains.extend_all(reference.target(), observer, |weights| {
             add(ln_values, weights.map(f64::ln));
         })?;
         Ok(chains)
     }
 
-    fn weigh(&self, reference: &Level<'a>, mut chains: Chains<S::Lanes>, ln_values: &mut Lanes) {
+    fn weigh(
+        &self,
+        reference: &Level<'a>,
+        mut chains: TopicChains<S::Lanes>,
+        ln_values: &mut Lanes,
+    ) {
         let topics = chains.topics().to_vec();
         chains.clear();
         for topics in topics {
@@ -427,8 +432,8 @@ impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
     fn sweep(
         &self,
         level: &Level<'a>,
-        chains: &mut Chains<S::Lanes>,
-        order: Order,
+        chains: &mut TopicChains<S::Lanes>,
+        order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
         match &self.path.lists {
@@ -436,11 +441,11 @@ impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
                 chains.sweep_within(lists, level.target(), order, observer)
             }
             _ if self.path.start == Start::Lowered => {
-                if order == Order::Forward {
+                if order == SweepOrder::Forward {
                     chains.relabel(level.target());
                 }
                 chains.sweep(level.target(), order, observer)?;
-                if order == Order::Backward {
+                if order == SweepOrder::Backward {
                     chains.relabel(level.target());
                 }
                 Ok(())
@@ -449,7 +454,7 @@ impl<'a, S: Stream> Path<S> for Ladder<'_, 'a> {
         }
     }
 
-    fn step(&self, before: f64, after: f64, chains: &Chains<S::Lanes>, ln_values: &mut Lanes) {
+    fn step(&self, before: f64, after: f64, chains: &TopicChains<S::Lanes>, ln_values: &mut Lanes) {
         match self.path.start {
             Start::Prior => {
                 let ln_products = chains.ln_emission(&self.path.ln_q);

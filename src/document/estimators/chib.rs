@@ -7,7 +7,7 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::math::{LogSum, ln_rising};
 use crate::rng::{LANES, Stream};
-use crate::urn::{Chains, LocalUrn, Order, Target};
+use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 
 /// Sweeps that look for a probable state k*.
 const SEARCH_SWEEPS: usize = 20;
@@ -28,12 +28,12 @@ pub fn ln_urn_sums(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let ln_q: Vec<f64> = urn.all_weights().iter().map(|q| q.ln()).collect();
-    let target = Target::of(urn);
+    let target = UrnTarget::of(urn);
     in_lanes(n_runs, || {
-        let mut chains = Chains::sequence(urn, rng, observer)?;
+        let mut chains = TopicChains::sequence(urn, rng, observer)?;
         let starts: [usize; LANES] = std::array::from_fn(|_| rng.random_range(0..n_samples));
         for _ in 0..SEARCH_SWEEPS {
-            chains.sweep(target, Order::Forward, observer)?;
+            chains.sweep(target, SweepOrder::Forward, observer)?;
         }
         let probable = chains.topics().to_vec();
         let mut ln_joint = chains.ln_emission(&ln_q);
@@ -42,15 +42,16 @@ pub fn ln_urn_sums(
                 *ln_joint += ln_rising(a, n as u64);
             }
         }
-        chains.sweep(target, Order::Backward, observer)?;
+        chains.sweep(target, SweepOrder::Backward, observer)?;
         let middle = chains.topics().to_vec();
         let mut transitions = chains
             .ln_transition(target, &probable)
             .map(|ln_probability| [ln_probability].into_iter().collect::<LogSum>());
         // All lanes go as far as the longest; each counts its own steps.
-        for (order, n_steps) in
-            [(Order::Forward, starts.map(|start| n_samples - 1 - start)), (Order::Backward, starts)]
-        {
+        for (order, n_steps) in [
+            (SweepOrder::Forward, starts.map(|start| n_samples - 1 - start)),
+            (SweepOrder::Backward, starts),
+        ] {
             chains.refill(&middle);
             for step in 0..n_steps.into_iter().max().unwrap_or(0) {
                 chains.sweep(target, order, observer)?;

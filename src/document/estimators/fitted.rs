@@ -48,7 +48,7 @@ const OVERHEAD: usize = 2 * (PRIORS + LAWS);
 const POLL_EVERY: usize = 1 << 8;
 
 /// Equally likely laws Dirichlet(a + c) of the topic weights.
-pub struct Mixture {
+pub struct DirichletMixture {
     /// c of each law, one after the other.
     pseudo_counts: Vec<f64>,
     /// ln E[Π θ^c] of each law under Dirichlet(a).
@@ -74,7 +74,7 @@ fn is_hard(urn: &LocalUrn, observer: &impl Observer) -> Result<bool> {
     Ok(similar::has_similar_topics(urn, &mean_field::expected_balls(urn, &g)))
 }
 
-impl Mixture {
+impl DirichletMixture {
     /// A mixture for a document on which chains may be slow, if one fits its posterior.
     ///
     /// # Errors
@@ -90,10 +90,10 @@ impl Mixture {
         let k = urn.n_topics();
         let leaning = (0..k * k).map(|i| if i / k == i % k { LEAN } else { 0.0 });
         let mut mixture =
-            Mixture::new(urn, std::iter::repeat_n(0.0, 2 * k).chain(leaning).collect());
+            DirichletMixture::new(urn, std::iter::repeat_n(0.0, 2 * k).chain(leaning).collect());
         for _ in 0..ROUNDS {
             let draws = mixture.draws(urn, DRAWS, rng, observer)?;
-            mixture = Mixture::around(urn, &draws, rng);
+            mixture = DirichletMixture::around(urn, &draws, rng);
         }
         let draws = mixture.draws(urn, DRAWS, rng, observer)?;
         Ok((n_effective(&draws.ln_weights, 1.0) >= LEAST_EFFECTIVE).then_some(mixture))
@@ -135,7 +135,7 @@ impl Mixture {
                 each.sum::<f64>() - ln_gamma_ratio(total, law.iter().sum())
             })
             .collect();
-        Mixture { pseudo_counts, ln_norms }
+        DirichletMixture { pseudo_counts, ln_norms }
     }
 
     /// The prior, and laws around draws that are chosen by their weights; the weights are raised to
@@ -161,7 +161,7 @@ impl Mixture {
                 pseudo_counts.extend(expected.iter().map(|n| TRUST * power * n));
             }
         }
-        Mixture::new(urn, pseudo_counts)
+        DirichletMixture::new(urn, pseudo_counts)
     }
 
     /// Independent draws of the mixture.
@@ -230,7 +230,7 @@ fn n_effective(ln_weights: &[f64], power: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::counts::CountMatrix;
-    use crate::document::exact::Plan;
+    use crate::document::exact::ExactPlan;
     use crate::rng::{Key, Purpose};
     use crate::urn::Urn;
 
@@ -250,9 +250,9 @@ mod tests {
             for (third, a) in [(0.05, 1e-3), (0.05, 0.1), (0.05, 1.0), (0.5, 0.1), (0.5, 1.0)] {
                 for counts in [vec![60, 40], vec![200, 200]] {
                     let urn = urn(a, share, third, counts);
-                    let exact = Plan::new(&urn).run(&urn, &()).unwrap();
+                    let exact = ExactPlan::new(&urn).run(&urn, &()).unwrap();
                     let mut rng = Key::new(1, Purpose::Score).rng();
-                    let mixture = Mixture::fit(&urn, &mut rng, &()).unwrap().unwrap();
+                    let mixture = DirichletMixture::fit(&urn, &mut rng, &()).unwrap().unwrap();
                     let ln_values = mixture.ln_urn_sums(&urn, 40, 50, &mut rng, &()).unwrap();
                     let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
                     let mean = weights.iter().sum::<f64>() / 40.0;
@@ -270,6 +270,6 @@ mod tests {
     fn documents_of_few_tokens_are_left_to_the_chains() {
         let mut rng = Key::new(1, Purpose::Score).rng();
         let urn = urn(0.1, 0.2, 0.05, vec![20, 12]);
-        assert!(Mixture::fit(&urn, &mut rng, &()).unwrap().is_none());
+        assert!(DirichletMixture::fit(&urn, &mut rng, &()).unwrap().is_none());
     }
 }

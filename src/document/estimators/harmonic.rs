@@ -5,7 +5,7 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::math::ln_rising;
 use crate::rng::{LANES, Stream};
-use crate::urn::{Chains, LocalUrn, Order, Target};
+use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 
 /// ln Ẑ of independent harmonic means over some Gibbs sweeps, after a fifth as many that are left
 /// out.
@@ -23,12 +23,12 @@ pub fn ln_urn_sums(
 ) -> Result<Vec<f64>> {
     let ln_factor = urn.ln_scale() + ln_rising(urn.pseudo_counts().iter().sum(), urn.n_tokens());
     let ln_q: Vec<f64> = urn.all_weights().iter().map(|q| q.ln()).collect();
-    let target = Target::of(urn);
+    let target = UrnTarget::of(urn);
     in_lanes(runs.n, || {
-        let mut chains = Chains::sequence(urn, rng, observer)?;
+        let mut chains = TopicChains::sequence(urn, rng, observer)?;
         let mut inverse: [_; LANES] = std::array::from_fn(|_| runs.growing());
         for sweep in 0..runs.size() + runs.size().div_ceil(5) {
-            chains.sweep(target, Order::Forward, observer)?;
+            chains.sweep(target, SweepOrder::Forward, observer)?;
             if sweep >= runs.size().div_ceil(5) {
                 let ln_emission = chains.ln_emission(&ln_q);
                 inverse.iter_mut().zip(ln_emission).for_each(|(mean, x)| mean.push(-x));

@@ -14,7 +14,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{ln_factorial, pick};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
-use crate::urn::{Chains, LocalUrn, Order, Target};
+use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 
 /// Coefficients above this are scaled down.
 const LARGE: f64 = 1e200;
@@ -49,13 +49,13 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let target = Target::of(urn);
+    let target = UrnTarget::of(urn);
     let mut series = Series::default();
     let ln_products = in_lanes(runs.n * runs.size(), || {
-        let mut chains = Chains::new(urn, rng)?;
+        let mut chains = TopicChains::new(urn, rng)?;
         let mut ln_product = [urn.ln_scale(); LANES];
         for (cell, &count) in urn.counts().iter().enumerate() {
-            chains.sweep(target, Order::Forward, observer)?;
+            chains.sweep(target, SweepOrder::Forward, observer)?;
             let q = urn.weights(cell);
             let ln_weights = match conditionals {
                 _ if count == 1 => chains.extend(target).map(f64::ln),
@@ -76,7 +76,7 @@ pub fn ln_urn_sums(
 
 /// Draws the partition of a word's tokens; returns ln of their weight.
 fn extend_exactly<U: UniformLanes>(
-    chains: &mut Chains<U>,
+    chains: &mut TopicChains<U>,
     a: &[f64],
     q: &[f64],
     count: u32,
@@ -106,8 +106,8 @@ fn extend_exactly<U: UniformLanes>(
 }
 /// The same by draws from the multinomial; the mean of their weights, one of them taken by weight.
 fn extend_by_draws<U: UniformLanes>(
-    chains: &mut Chains<U>,
-    target: Target<'_>,
+    chains: &mut TopicChains<U>,
+    target: UrnTarget<'_>,
     count: u32,
     n_draws: usize,
 ) -> Lanes {

@@ -8,7 +8,7 @@ use super::runs::{Runs, add, in_lanes};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
-use crate::urn::{Chains, LocalUrn, Order, Target};
+use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 
 /// Order of the mean over particles and the product over positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,12 +50,12 @@ fn mean_of_products(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let target = Target::of(urn);
+    let target = UrnTarget::of(urn);
     let ln_products = in_lanes(runs.n * runs.size(), || {
-        let mut chains = Chains::new(urn, rng)?;
+        let mut chains = TopicChains::new(urn, rng)?;
         let mut ln_product = [urn.ln_scale(); LANES];
         for _ in 0..urn.n_tokens() {
-            chains.sweep(target, Order::Forward, observer)?;
+            chains.sweep(target, SweepOrder::Forward, observer)?;
             add(&mut ln_product, chains.extend(target).map(f64::ln));
         }
         Ok(vec![ln_product])
@@ -70,16 +70,16 @@ fn product_of_means(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let target = Target::of(urn);
+    let target = UrnTarget::of(urn);
     let n_batches = runs.size().div_ceil(LANES);
     let mut particles =
-        (0..n_batches).map(|_| Chains::new(urn, rng)).collect::<Result<Vec<_>>>()?;
+        (0..n_batches).map(|_| TopicChains::new(urn, rng)).collect::<Result<Vec<_>>>()?;
     let mut ln_values = vec![urn.ln_scale(); runs.sizes.len()];
     let mut weights = Vec::with_capacity(n_batches * LANES);
     for _ in 0..urn.n_tokens() {
         weights.clear();
         for chains in &mut particles {
-            chains.sweep(target, Order::Forward, observer)?;
+            chains.sweep(target, SweepOrder::Forward, observer)?;
             weights.extend(chains.extend(target));
         }
         let (mut sum, mut n) = (0.0, 0);
@@ -98,15 +98,15 @@ fn sequential(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let target = Target::of(urn);
+    let target = UrnTarget::of(urn);
     in_lanes(runs.n, || {
-        let mut chains = Chains::new(urn, rng)?;
+        let mut chains = TopicChains::new(urn, rng)?;
         let mut ln_values = vec![[urn.ln_scale(); LANES]; runs.sizes.len()];
         for _ in 0..urn.n_tokens() {
             let (mut sum, mut n) = ([0.0; LANES], 0);
             for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
                 while n < size {
-                    chains.sweep(target, Order::Forward, observer)?;
+                    chains.sweep(target, SweepOrder::Forward, observer)?;
                     add(&mut sum, chains.weigh(target));
                     n += 1;
                 }

@@ -27,7 +27,7 @@ const POLL_EVERY: usize = 1 << 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeanField {
     /// The rule of an update.
-    pub order: Order,
+    pub order: UpdateRule,
     /// Number of updates of every token.
     pub n_iterations: usize,
 }
@@ -35,7 +35,7 @@ pub struct MeanField {
 /// Update of the responsibilities g of a token, given x = a_k + Σ_{l' ≠ l} g_{l'}(k), the balls
 /// that the other tokens are expected to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum UpdateRule {
     /// g ∝ q x.
     First,
     /// g ∝ q x exp(-σ²/(2x²)), σ² = Σ_{l' ≠ l} g_{l'} (1 - g_{l'}): the mean of ln x to the second
@@ -46,7 +46,7 @@ pub enum Order {
 impl MeanField {
     /// Updates of the first order.
     pub(in crate::document) fn first_order(n_iterations: usize) -> Self {
-        MeanField { order: Order::First, n_iterations }
+        MeanField { order: UpdateRule::First, n_iterations }
     }
 }
 
@@ -172,7 +172,7 @@ pub fn responsibilities(
     }
     let mut balls = expected_balls(urn, &g);
     let mut spread = vec![0.0; n_topics];
-    if mean_field.order == Order::Second {
+    if mean_field.order == UpdateRule::Second {
         for (g, &count) in g.chunks_exact(n_topics).zip(urn.counts()) {
             add_spread(&mut spread, g, f64::from(count));
         }
@@ -184,7 +184,7 @@ pub fn responsibilities(
             for ((other, ball), g) in others.iter_mut().zip(&balls).zip(&*g) {
                 *other = (ball - g).max(f64::MIN_POSITIVE);
             }
-            if mean_field.order == Order::Second {
+            if mean_field.order == UpdateRule::Second {
                 add_spread(&mut spread, g, -1.0);
                 for (x, variance) in others.iter_mut().zip(&spread) {
                     let ratio = variance.max(0.0).sqrt() / *x;
@@ -195,7 +195,7 @@ pub fn responsibilities(
             add(&mut balls, g, -f64::from(count));
             update(g, &others, q);
             add(&mut balls, g, f64::from(count));
-            if mean_field.order == Order::Second {
+            if mean_field.order == UpdateRule::Second {
                 add_spread(&mut spread, g, f64::from(count));
             }
         }
@@ -249,10 +249,10 @@ mod tests {
         let (a, q) = (vec![0.3, 0.8, 0.5], vec![0.5, 0.1, 0.4, 0.3, 0.6, 0.0]);
         let counts = CountMatrix::from_dense(&[vec![3 * i64::from(AT_ONCE), 5]]).unwrap();
         let urn = LocalUrn::new(&Urn::new(a, q).unwrap(), counts.document(0)).unwrap();
-        let exact = crate::document::exact::Plan::new(&urn).run(&urn, &()).unwrap();
+        let exact = crate::document::exact::ExactPlan::new(&urn).run(&urn, &()).unwrap();
         let mut rng = crate::rng::Key::new(1, crate::rng::Purpose::Score).rng();
         let runs = Runs { n: 40, sizes: &[2_000] };
-        let mean_field = MeanField { order: Order::Second, n_iterations: 20 };
+        let mean_field = MeanField { order: UpdateRule::Second, n_iterations: 20 };
         let ln_values = ln_urn_sums(&urn, mean_field, runs, &mut rng, &()).unwrap();
         let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
         let mean = weights.iter().sum::<f64>() / 40.0;
@@ -267,7 +267,7 @@ mod tests {
         let q = vec![0.5, 0.1, 0.2, 0.1, 0.6, 0.0, 0.4, 0.3, 0.8];
         let counts = CountMatrix::from_dense(&[vec![3, 1, 2]]).unwrap();
         let urn = LocalUrn::new(&Urn::new(a.clone(), q).unwrap(), counts.document(0)).unwrap();
-        for order in [Order::First, Order::Second] {
+        for order in [UpdateRule::First, UpdateRule::Second] {
             let g = responsibilities(&urn, MeanField { order, n_iterations: 2_000 }, &()).unwrap();
             let over_others = |cell: usize, k: usize, term: fn(f64) -> f64| {
                 let all: f64 =
@@ -280,7 +280,7 @@ mod tests {
                         let x = a[k] + over_others(cell, k, |g| g);
                         let variance = over_others(cell, k, |g| g * (1.0 - g));
                         let correction = (-variance / (2.0 * x * x)).max(LARGEST_CORRECTION);
-                        let second = order == Order::Second;
+                        let second = order == UpdateRule::Second;
                         q[k] * x * if second { correction.exp() } else { 1.0 }
                     })
                     .collect();

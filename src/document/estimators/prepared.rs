@@ -1,7 +1,7 @@
 //! A sampler, and what it finds out about a document before the draws that count.
 
 use super::annealed::{self, Start, UrnPath};
-use super::fitted::Mixture;
+use super::fitted::DirichletMixture;
 use super::runs::Runs;
 use super::sampler::Sampler;
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
@@ -9,7 +9,7 @@ use crate::control::Observer;
 use crate::document::rare::{RareTopics, Rarity};
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
-use crate::urn::{Chains, LocalUrn};
+use crate::urn::{LocalUrn, TopicChains};
 
 /// Most sweeps that refine the start of annealing.
 const REFINING: usize = 20;
@@ -30,7 +30,7 @@ enum Basis<'a> {
     /// The sampler as it is.
     Plain,
     /// A mixture of laws of the topic weights.
-    Mixture(Mixture),
+    Mixture(DirichletMixture),
     /// Draws of the topic weights, whose integrand has this range.
     Similar(f64),
     /// Annealing from a refined start.
@@ -118,7 +118,7 @@ impl<'a> Prepared<'a> {
             (Sampler::Smc | Sampler::SmcLookahead, _) => {
                 let mut paths = Vec::with_capacity(n);
                 while paths.len() < n {
-                    let chains = Chains::of_posterior(urn, topics, rng, observer)?;
+                    let chains = TopicChains::of_posterior(urn, topics, rng, observer)?;
                     let of_lane = |lane: usize| chains.topics().iter().map(|x| x[lane]).collect();
                     paths.extend((0..LANES.min(n - paths.len())).map(of_lane));
                 }
@@ -147,7 +147,7 @@ impl<'a> Basis<'a> {
         let may_open = RareTopics::of(urn, Rarity::LOWERED).may_open;
         // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
         if !may_open {
-            if let Some(mixture) = Mixture::fit(urn, rng, observer)? {
+            if let Some(mixture) = DirichletMixture::fit(urn, rng, observer)? {
                 return Ok(Basis::Mixture(mixture));
             }
             if let Some(spread) = similar::spread(urn) {

@@ -142,7 +142,7 @@ pub fn ln_urn_sums(
 mod tests {
     use super::*;
     use crate::counts::CountMatrix;
-    use crate::document::exact::Plan;
+    use crate::document::exact::ExactPlan;
     use crate::rng::{Key, Purpose};
     use crate::urn::Urn;
 
@@ -160,7 +160,7 @@ mod tests {
             let q = vec![0.4, 0.4 * (1.0 + epsilon), 0.4 * (1.0 - 0.7 * epsilon), 0.3, 0.3, 0.3];
             let urn = Urn::new(vec![a, 1.3 * a, 0.8 * a], q).unwrap();
             let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
-            let exact = Plan::new(&urn).run(&urn, &()).unwrap();
+            let exact = ExactPlan::new(&urn).run(&urn, &()).unwrap();
             let spread = spread(&urn).unwrap();
             let mut rng = Key::new(1, Purpose::Score).rng();
             let ln_values = ln_urn_sums(&urn, spread, 40, 50, &mut rng, &()).unwrap();

@@ -29,18 +29,18 @@ pub enum Algorithm {
 
 /// The cheapest exact algorithm for one document, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Plan {
+pub struct ExactPlan {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// Time and memory of the algorithm.
     pub cost: Cost,
 }
 
-impl Plan {
+impl ExactPlan {
     /// Compares the costs of the algorithms on one document.
     pub fn new(urn: &LocalUrn) -> Self {
-        let plan = |algorithm, cost| Plan { algorithm, cost };
-        let operations = |plan: &Plan| {
+        let plan = |algorithm, cost| ExactPlan { algorithm, cost };
+        let operations = |plan: &ExactPlan| {
             if plan.cost.bytes > MAX_EXACT_BYTES { f64::INFINITY } else { plan.cost.operations }
         };
         [

@@ -1,7 +1,7 @@
 //! Annealed importance sampling (Neal 2001) from the fitted Gaussian to the posterior, along
 //! N(u; 0, I) exp(β V(u)): sixteen chains at once, unbiased in p for any number of temperatures.
 
-use super::target::Target;
+use super::target::Potential;
 use super::walk::Walk;
 use crate::control::Observer;
 use crate::error::Result;
@@ -26,7 +26,7 @@ const MOST: usize = 1 << 13;
 
 /// ln of the weights of sixteen chains, and the chains at their ends.
 pub(super) fn ln_weights(
-    target: &Target<'_>,
+    target: &Potential<'_>,
     n_temperatures: usize,
     angle: f64,
     rng: &mut Rng,
@@ -51,7 +51,7 @@ pub(super) fn ln_weights(
 /// Temperatures after which ln of a weight deviates by [`DEVIATION`]: found by pilots, since the variance
 /// falls as the inverse of their number.
 pub(super) fn n_temperatures(
-    target: &Target<'_>,
+    target: &Potential<'_>,
     angle: f64,
     rng: &mut Rng,
     observer: &impl Observer,

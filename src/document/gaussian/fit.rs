@@ -2,7 +2,7 @@
 
 use super::decoder::{Link, Local};
 use super::linear::{cholesky, inverse_factor, solve};
-use super::target::{Gaussian, Prior, Room, Target};
+use super::target::{Gaussian, Potential, Prior, Room};
 use super::walk::{Angle, Walk};
 use crate::math::dot;
 use crate::rng::{LANES, Lanes, Rng};
@@ -29,7 +29,7 @@ pub(super) fn laplace(
 ) -> Gaussian {
     let rank = prior.rank;
     let standard = Gaussian::standard(rank);
-    let target = Target::new(decoder, link, prior, &standard);
+    let target = Potential::new(decoder, link, prior, &standard);
     let (mut room, mut gradient) = (Room::default(), vec![[0.0; LANES]; rank]);
     // V beside the prior itself is the log likelihood: ln posterior lacks -|z|²/2.
     let mut ascend = |points: &[Lanes]| -> (Lanes, Vec<f64>) {
@@ -122,7 +122,7 @@ pub(super) fn moments(
     rng: &mut Rng,
 ) -> (Gaussian, f64) {
     let start = laplace(decoder, link, prior, &vec![0.0; prior.rank]);
-    let target = Target::new(decoder, link, prior, &start);
+    let target = Potential::new(decoder, link, prior, &start);
     let mut walk = Walk::draw(&target, rng);
     let mut angle = Angle::new();
     let mut sums = vec![0.0; prior.rank];
@@ -149,7 +149,7 @@ pub(super) fn moments(
 fn mean_curvature(
     decoder: &Local<'_>,
     link: Link,
-    target: &Target<'_>,
+    target: &Potential<'_>,
     walk: &Walk,
 ) -> (Vec<f64>, Vec<f64>) {
     let states =

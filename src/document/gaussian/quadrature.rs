@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::decoder::{Link, Local};
 use super::fit::laplace;
-use super::target::{Gaussian, Prior, Room, Target};
+use super::target::{Gaussian, Potential, Prior, Room};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::LogSum;
@@ -51,7 +51,7 @@ pub(super) fn ln_integral(
         .filter(|start| start[rank..].iter().all(|&x| x == 0.0))
         .map(|start| laplace(decoder, link, prior, &start[..rank]))
         .collect();
-    let target = Target::new(decoder, link, prior, &modes[0]);
+    let target = Potential::new(decoder, link, prior, &modes[0]);
     let seeds: Vec<Vec<f64>> =
         modes.iter().map(|mode| coordinates(&modes[0], &mode.mean)).collect();
     let mut step = 0.5;
@@ -80,7 +80,7 @@ fn coordinates(gaussian: &Gaussian, z: &[f64]) -> Vec<f64> {
 
 /// ln of the sum over all lattice points that hang together with the seeds, and their number.
 fn sum(
-    target: &Target<'_>,
+    target: &Potential<'_>,
     seeds: &[Vec<f64>],
     step: f64,
     observer: &impl Observer,

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::annealing::{DEVIATION, ln_weights, n_temperatures};
 use super::decoder::weights;
-use super::target::Target;
+use super::target::Potential;
 use super::{LogisticNormal, fit, quadrature};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
@@ -143,7 +143,7 @@ fn score_document(
         return Ok(Score::of(estimate, Method::Exact));
     }
     let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
-    let target = Target::new(&local, model.link, &prior, &gaussian);
+    let target = Potential::new(&local, model.link, &prior, &gaussian);
     let n = match settings.n_samples {
         Some(n) => n,
         None => n_temperatures(&target, angle, rng, observer)?,
@@ -175,7 +175,7 @@ fn moments(
         return Ok([found, vec![0.0; model.n_topics]].concat());
     };
     let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
-    let target = Target::new(&local, model.link, &prior, &gaussian);
+    let target = Potential::new(&local, model.link, &prior, &gaussian);
     let n = n_temperatures(&target, angle, rng, observer)?;
     let (ln_weights, mut walk) = ln_weights(&target, n, angle, rng, observer)?;
     let total: LogSum = ln_weights.iter().copied().collect();

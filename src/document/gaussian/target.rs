@@ -44,7 +44,7 @@ impl Gaussian {
 }
 
 /// V and its gradient.
-pub(super) struct Target<'a> {
+pub(super) struct Potential<'a> {
     decoder: &'a Local<'a>,
     link: Link,
     /// Rows of η, then rows of z, as functions of u.
@@ -63,7 +63,7 @@ pub(super) struct Room {
     decoder: Scratch,
 }
 
-impl<'a> Target<'a> {
+impl<'a> Potential<'a> {
     pub(super) fn new(
         decoder: &'a Local<'a>,
         link: Link,
@@ -89,7 +89,7 @@ impl<'a> Target<'a> {
             .flat_map(|i| (0..n_rows).map(move |j| (i, j)))
             .map(|(i, j)| matrix[j * rank + i]);
         let transposed = transposed.collect();
-        Target { decoder, link, offsets, transposed, matrix, ln_det: gaussian.ln_det, rank }
+        Potential { decoder, link, offsets, transposed, matrix, ln_det: gaussian.ln_det, rank }
     }
 
     pub(super) fn rank(&self) -> usize {

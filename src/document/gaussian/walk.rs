@@ -4,7 +4,7 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
-use super::target::{Room, Target};
+use super::target::{Potential, Room};
 use crate::rng::{LANES, Lanes, Rng};
 
 /// Acceptance at which an angle is kept while it is tuned (Roberts & Rosenthal 1998, for steps along
@@ -24,13 +24,13 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Independent draws of N(0, I).
-    pub(super) fn draw(target: &Target<'_>, rng: &mut Rng) -> Self {
+    pub(super) fn draw(target: &Potential<'_>, rng: &mut Rng) -> Self {
         let u = (0..target.rank()).map(|_| normals(rng)).collect();
         Walk::at(target, u)
     }
 
     /// Chains at given points.
-    pub(super) fn at(target: &Target<'_>, u: Vec<Lanes>) -> Self {
+    pub(super) fn at(target: &Potential<'_>, u: Vec<Lanes>) -> Self {
         let zeros = vec![[0.0; LANES]; u.len()];
         let mut walk = Walk {
             value: [0.0; LANES],
@@ -55,8 +55,8 @@ impl Walk {
         &self.u
     }
 
-    /// Evaluates the states again, for what [`Target`] reads off an evaluation.
-    pub(super) fn look(&mut self, target: &Target<'_>) {
+    /// Evaluates the states again, for what [`Potential`] reads off an evaluation.
+    pub(super) fn look(&mut self, target: &Potential<'_>) {
         self.value = target.evaluate(&self.u, &mut self.gradient, &mut self.room);
     }
 
@@ -64,7 +64,7 @@ impl Walk {
     /// half a kick, accepted or refused. Returns the mean probability of acceptance.
     pub(super) fn step(
         &mut self,
-        target: &Target<'_>,
+        target: &Potential<'_>,
         beta: f64,
         angle: f64,
         rng: &mut Rng,

@@ -21,7 +21,7 @@ use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, array_of, check_all, check_positive};
 use crate::training::limits::{LEAST_PRIOR, check_n_topics};
-use crate::training::start::{Start, find_topics};
+use crate::training::start::{TopicStart, find_topics};
 use crate::training::tokens::{MemoryTokens, Position, Tokens};
 
 use document::Effort;
@@ -174,7 +174,7 @@ impl<'c, 'd> Em<'c, 'd> {
     ) -> Result<Self> {
         let (counts, n_topics) = (chunks.counts(), settings.alpha.len());
         let beta = settings.topic_word_prior.clamp(LEAST_START_PRIOR, MOST_START_PRIOR);
-        let start = Start {
+        let start = TopicStart {
             n_words: counts.n_words(),
             alpha: settings.alpha.clone(),
             beta,

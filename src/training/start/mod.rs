@@ -20,7 +20,7 @@ use wide::{Priors, WideStart, ln_words, numbers_by_size};
 
 /// How to start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Start {
+pub struct TopicStart {
     /// Size of the vocabulary.
     pub n_words: usize,
     /// Dirichlet parameters of documents of LDA, or what comes near them: the shapes of a gamma-Poisson
@@ -53,7 +53,7 @@ struct Best {
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn find_topics(
     tokens: &mut impl Tokens,
-    start: &Start,
+    start: &TopicStart,
     seed: u64,
     begun: Option<&State>,
     observer: &impl Observer,
@@ -128,7 +128,7 @@ fn commit(tokens: &mut impl Tokens, position: Position, best: Option<&Best>) -> 
     tokens.commit(&State { position, best, parameters: vec![], n_kept: 0 }, None)
 }
 
-fn counted(tokens: &mut impl Tokens, at: Position, start: &Start) -> Result<Vec<u32>> {
+fn counted(tokens: &mut impl Tokens, at: Position, start: &TopicStart) -> Result<Vec<u32>> {
     let n_topics = start.alpha.len();
     let mut counts = array_of("counts of words by topic", start.n_words * n_topics, 0)?;
     tokens.count(at, n_topics, &mut counts)?;

@@ -20,7 +20,7 @@ use lookahead::Lookahead;
 
 use crate::control::Observer;
 use crate::error::{Result, room_for};
-use crate::filter::{self, Options, Population, Replicate, Target};
+use crate::filter::{self, FilterTarget, Options, Population, Replicate};
 use crate::math::{Cumulative, LogSum, Move, Resampling, ln_gamma_ratio, ln_rising};
 use crate::urn::LocalUrn;
 
@@ -149,7 +149,7 @@ impl<O: Observer> Replicate for Urns<'_, O> {
     }
 }
 
-impl<O: Observer> Target for Urns<'_, O> {
+impl<O: Observer> FilterTarget for Urns<'_, O> {
     fn extend(&mut self, step: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
         let (cell, token) = self.tokens[step];
         self.look_ahead(cell);
