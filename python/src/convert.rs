@@ -29,7 +29,7 @@ impl Documents {
         priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        let rows = Rows::new(exposure, priors)?;
+        let rows = RowFields::new(exposure, priors)?;
         let new = || CountMatrix::new(n_words, offsets, words, counts);
         detach::briefly(py, || rows.of(new()?))
     }
@@ -47,7 +47,7 @@ impl Documents {
         priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        let rows = Rows::new(exposure, priors)?;
+        let rows = RowFields::new(exposure, priors)?;
         let new = || CountMatrix::from_narrow(n_words, offsets, words, counts);
         detach::briefly(py, || rows.of(new()?))
     }
@@ -64,19 +64,19 @@ impl Documents {
 }
 
 /// What is known of rows beside their counts.
-struct Rows {
+struct RowFields {
     exposures: Option<Vec<f64>>,
     priors: Option<Vec<f64>>,
 }
 
-impl Rows {
+impl RowFields {
     fn new(
         exposure: Option<PyReadonlyArray1<'_, f64>>,
         priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
         let exposures = exposure.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
         let priors = priors.map(|array| array.as_slice().map(<[f64]>::to_vec)).transpose()?;
-        Ok(Rows { exposures, priors })
+        Ok(RowFields { exposures, priors })
     }
 
     fn of(self, mut counts: CountMatrix) -> polyabayes::Result<Documents> {

@@ -9,8 +9,8 @@ use numpy::{
 };
 use polyabayes::math::ExactSum;
 use polyabayes::training::{
-    self, ExposedTokens, ExposureGroups, FirstTopics, Part, Position, PseudoCounts, State, Tokens,
-    TopicWeights,
+    self, ChainState, ExposedTokens, ExposureGroups, FirstTopics, Part, Position, PseudoCounts,
+    Tokens, TopicWeights,
 };
 use polyabayes::{Error, Observer, Result};
 use pyo3::exceptions::PyValueError;
@@ -20,7 +20,7 @@ use crate::convert::Documents;
 use crate::detach;
 
 type Numbers<'py> = Bound<'py, PyArray1<u32>>;
-type Topics<'py> = Bound<'py, PyArray1<u16>>;
+type TopicArray<'py> = Bound<'py, PyArray1<u16>>;
 /// Tokens of every topic by exposure in a part: first entries of topics and the end, (K + 1,), numbers
 /// of exposures and tokens.
 type NewExposed<'py> = (Bound<'py, PyArray1<u64>>, Numbers<'py>, Numbers<'py>);
@@ -55,7 +55,7 @@ pub(crate) struct PyFirstTopics(FirstTopics);
 #[pymethods]
 impl PyFirstTopics {
     /// Those of the next tokens.
-    fn next<'py>(&mut self, py: Python<'py>, n_tokens: usize) -> Topics<'py> {
+    fn next<'py>(&mut self, py: Python<'py>, n_tokens: usize) -> TopicArray<'py> {
         let mut topics = vec![0; n_tokens];
         self.0.fill(&mut topics);
         PyArray1::from_vec(py, topics)
@@ -227,7 +227,7 @@ impl Tokens for ShardTokens {
         })
     }
 
-    fn commit(&mut self, state: &State, kept_sum: Option<&[f64]>) -> Result<()> {
+    fn commit(&mut self, state: &ChainState, kept_sum: Option<&[f64]>) -> Result<()> {
         self.call(|object| {
             let floats = |values| PyArray1::from_slice(object.py(), values);
             let at = position_tuple(state.position);
@@ -269,7 +269,7 @@ impl Blocks<'_> {
 pub(crate) fn order_tokens<'py>(
     py: Python<'py>,
     documents: &Documents,
-) -> PyResult<(Numbers<'py>, Topics<'py>)> {
+) -> PyResult<(Numbers<'py>, TopicArray<'py>)> {
     let (starts, numbers) = detach::briefly(py, || training::order_tokens(&documents.0))?;
     Ok((PyArray1::from_vec(py, starts), PyArray1::from_vec(py, numbers)))
 }
@@ -280,7 +280,7 @@ pub(crate) fn order_topics<'py>(
     py: Python<'py>,
     blocks: Blocks<'py>,
     topics: PyReadonlyArray1<'py, u16>,
-) -> PyResult<Topics<'py>> {
+) -> PyResult<TopicArray<'py>> {
     let (part, topics) = (blocks.to_core()?, topics.as_slice()?);
     let ordered = detach::briefly(py, || training::order_topics(part, topics))?;
     Ok(PyArray1::from_vec(py, ordered))

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
-    Chain, Design, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals,
-    PfaPrior, Position, Schedule, State, Tokens, TopicStart,
+    Chain, ChainState, Design, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens,
+    PfaGlobals, PfaPrior, Position, Schedule, Tokens, TopicStart,
 };
 use polyabayes::{CountMatrix, Result};
 use pyo3::prelude::*;
@@ -48,7 +48,7 @@ pub(crate) struct RunState<'py> {
 
 impl RunState<'_> {
     fn to_core(&self) -> PyResult<Before> {
-        let state = State {
+        let state = ChainState {
             position: position(&self.position)?,
             best: self.best,
             parameters: self.parameters.as_slice()?.to_vec(),
@@ -64,7 +64,7 @@ impl RunState<'_> {
 
 /// A state to go on from, and the kept sweeps before it.
 struct Before {
-    state: State,
+    state: ChainState,
     kept_sum: Option<Vec<f64>>,
     coefficients: Vec<f64>,
 }

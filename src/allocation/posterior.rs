@@ -1,7 +1,7 @@
 //! Draws from the posterior of allocations, by tempering: chains that change modes.
 
 use super::evidence::{EvidenceSampler, EvidenceSettings, round_plan, tempered_load};
-use super::kernel::tempered::Allocated;
+use super::kernel::tempered::GroupedAllocation;
 use super::memory::Load;
 use super::model::network::{Margin, Network};
 use super::model::plan::EliminationPlan;
@@ -11,13 +11,13 @@ use crate::control::Observer;
 use crate::counts::{CountTensor, UNKNOWN};
 use crate::error::Result;
 use crate::rng::{Key, LANES, Purpose};
-use crate::temper::{Outcome, TemperingRun};
+use crate::temper::{TemperingOutcome, TemperingRun};
 
 /// Allocations drawn from their posterior, given the data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Posterior {
     /// Rounds of the tempering that drew them; none where nothing is hidden.
-    pub tempering: Option<Outcome>,
+    pub tempering: Option<TemperingOutcome>,
     /// Nodes that tokens are summed over, hidden ones and those that some tokens do not show, in the order
     /// of their values in a [`Draw`].
     pub hidden: Vec<usize>,
@@ -118,13 +118,13 @@ pub fn posterior(
     // After a stop, some replicates have drawn more than others.
     let n_each = states.iter().map(Vec::len).min().unwrap_or(0);
     states.iter_mut().for_each(|states| states.truncate(n_each));
-    let draw = |replicate: usize, allocated: Allocated| Draw {
+    let draw = |replicate: usize, allocated: GroupedAllocation| Draw {
         replicate,
         ln_law: allocated.ln_law + problem.ln_visible + problem.ln_orders(&allocated.groups),
         values: of_groups(laid, &hidden, &allocated),
         groups: allocated.groups,
     };
-    let of_replicate = |(replicate, states): (usize, Vec<Allocated>)| {
+    let of_replicate = |(replicate, states): (usize, Vec<GroupedAllocation>)| {
         states.into_iter().map(move |state| draw(replicate, state))
     };
     let draws = states.into_iter().enumerate().flat_map(of_replicate).collect();
@@ -145,7 +145,7 @@ fn n_of_draw(problem: &Problem) -> u64 {
 }
 
 /// Values of the nodes that tokens are summed over, group after group.
-fn of_groups(problem: &Problem, nodes: &[usize], allocated: &Allocated) -> Vec<u32> {
+fn of_groups(problem: &Problem, nodes: &[usize], allocated: &GroupedAllocation) -> Vec<u32> {
     let states = allocated.states.chunks_exact(problem.n_cliques());
     let groups = allocated.groups.iter().zip(states);
     groups.flat_map(|(&(cell, _), states)| values(nodes, problem.plan(cell), states)).collect()

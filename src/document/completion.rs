@@ -32,7 +32,7 @@ pub fn completion(
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
     check_completion(model, observed, held_out, settings)?;
-    let pair = |row: usize| Pair {
+    let pair = |row: usize| SplitDocument {
         model,
         observed: observed.document(row),
         held_out: held_out.document(row),
@@ -79,8 +79,8 @@ pub fn check_completion(
         if observed.prior() != held_out.prior() {
             return Err(Error::PriorsDiffer { document: row });
         }
-        let pair = Pair { model, observed, held_out };
-        if let Urns::Two { all, first, .. } = pair.urns()? {
+        let pair = SplitDocument { model, observed, held_out };
+        if let CompletionUrns::Two { all, first, .. } = pair.urns()? {
             for urn in [&all, &first] {
                 match settings.method {
                     Method::Exact => check_exact(urn, row, settings)?,
@@ -92,36 +92,36 @@ pub fn check_completion(
     Ok(())
 }
 
-struct Pair<'a> {
+struct SplitDocument<'a> {
     model: &'a TopicModel,
     observed: Document<'a>,
     held_out: Document<'a>,
 }
 
 /// Urns whose sums give the completion of a document.
-enum Urns {
+enum CompletionUrns {
     /// Nothing: its value.
     None(f64),
     /// Z of all tokens over Z of the first, and ln of what the latter lacks.
     Two { all: Box<LocalUrn>, first: Box<LocalUrn>, ln_rest: f64 },
 }
 
-impl<'a> Pair<'a> {
+impl<'a> SplitDocument<'a> {
     fn rows(&self, document: Document<'a>) -> Vec<(&'a [f64], u32)> {
         document.cells().map(|(word, y)| (self.model.urn().weights(word), y)).collect()
     }
 
-    fn urns(&self) -> Result<Urns> {
+    fn urns(&self) -> Result<CompletionUrns> {
         let a = self.model.pseudo_counts(self.observed);
         let n_held_out = self.held_out.n_tokens();
         if n_held_out == 0 {
-            return Ok(Urns::None(0.0));
+            return Ok(CompletionUrns::None(0.0));
         }
         let mut rows = self.rows(self.observed);
         let factors = self.model.topic_factors(self.observed.exposure());
         let urn_of = |rows: &[(&[f64], u32)]| LocalUrn::of_scaled_rows(a, rows, factors.as_deref());
         if urn_of(&rows).is_none() {
-            return Ok(Urns::None(f64::NAN));
+            return Ok(CompletionUrns::None(f64::NAN));
         }
         let all = [&rows[..], &self.rows(self.held_out)].concat();
         let ln_rest = if let Some(totals) = self.model.token_weights() {
@@ -136,16 +136,18 @@ impl<'a> Pair<'a> {
         };
         Ok(match (urn_of(&all), urn_of(&rows)) {
             (Some(all), Some(first)) => {
-                Urns::Two { all: Box::new(all), first: Box::new(first), ln_rest }
+                CompletionUrns::Two { all: Box::new(all), first: Box::new(first), ln_rest }
             }
-            _ => Urns::None(f64::NEG_INFINITY),
+            _ => CompletionUrns::None(f64::NEG_INFINITY),
         })
     }
 
     fn score(&self, settings: &Settings, key: Key, observer: &impl Observer) -> Result<Score> {
         let (all, first, ln_rest) = match self.urns()? {
-            Urns::None(value) => return Ok(Score::of(Estimate::exact(value), Method::Exact)),
-            Urns::Two { all, first, ln_rest } => (all, first, ln_rest),
+            CompletionUrns::None(value) => {
+                return Ok(Score::of(Estimate::exact(value), Method::Exact));
+            }
+            CompletionUrns::Two { all, first, ln_rest } => (all, first, ln_rest),
         };
         let mut rng = key.document(self.observed).document(self.held_out).rng();
         let plans = exact_plans([&all, &first], settings);

@@ -41,7 +41,7 @@ pub fn fill_gammas(
 ) {
     if shape <= 1.0 {
         let mut uniforms = rng.lanes();
-        fill(Proposal::new(shape), out, scratch, &mut uniforms);
+        fill(GammaProposal::new(shape), out, scratch, &mut uniforms);
         add_exponentials(counts, out, &mut scratch.listed, &mut uniforms);
     }
     for (x, &n) in out.iter_mut().zip(counts) {
@@ -56,7 +56,7 @@ pub fn fill_gammas(
 /// Let p = `bound` u. Where p is at most 1, x = p^m is accepted with probability
 /// p^(m shape - 1) e^-x; else x = -ln(m (bound - p)) with probability x^(shape - 1).
 #[derive(Clone, Copy)]
-struct Proposal {
+struct GammaProposal {
     shape: f64,
     m: u64,
     /// m shape - 1.
@@ -66,12 +66,12 @@ struct Proposal {
     least: f64,
 }
 
-impl Proposal {
+impl GammaProposal {
     fn new(shape: f64) -> Self {
         // A 1/shape that is whole but for rounding becomes that number: the excess is then less
         // than rounding and taken for zero. Far beyond 2^62 no variate is above zero.
         let m = (shape.recip() * (1.0 - f64::EPSILON)).ceil().min((1u64 << 62) as f64);
-        Proposal {
+        GammaProposal {
             shape,
             m: m as u64,
             excess: (m * shape - 1.0).max(0.0),
@@ -157,7 +157,12 @@ fn positive(bits: u64) -> f64 {
 }
 
 /// Overwrites `out` by variates of the proposal's shape.
-fn fill(proposal: Proposal, out: &mut [f64], scratch: &mut GammaScratch, uniforms: &mut Uniforms) {
+fn fill(
+    proposal: GammaProposal,
+    out: &mut [f64],
+    scratch: &mut GammaScratch,
+    uniforms: &mut Uniforms,
+) {
     let GammaScratch { listed: open, tails } = scratch;
     open.resize(out.len() + LANES, 0);
     let n_open = propose(proposal, out, open, uniforms);
@@ -186,7 +191,7 @@ fn fill(proposal: Proposal, out: &mut [f64], scratch: &mut GammaScratch, uniform
 /// Returns their number.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
-    proposal: Proposal,
+    proposal: GammaProposal,
     out: &mut [f64],
     open: &mut [u32],
     uniforms: &mut Uniforms,
@@ -213,7 +218,7 @@ fn propose(
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn settle_bodies(
-    proposal: Proposal,
+    proposal: GammaProposal,
     out: &mut [f64],
     places: &mut [u32],
     uniforms: &mut Uniforms,
@@ -223,7 +228,7 @@ fn settle_bodies(
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn settle_tails(
-    proposal: Proposal,
+    proposal: GammaProposal,
     out: &mut [f64],
     places: &mut [u32],
     uniforms: &mut Uniforms,

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::ladder::{EnergiesByRung, KeptStates, Ladder, RoundResult, State};
-use super::outcome::Outcome;
+use super::outcome::TemperingOutcome;
 use super::pilot::pilot;
 use super::schedule::{RoundPlan, RoundSchedule};
 use super::target::{LadderTarget, PortableTarget};
@@ -43,7 +43,7 @@ pub fn annealing_schedule<T: LadderTarget>(
 /// Rounds of tempering, and what was kept of the last one, replicate after replicate.
 pub struct TemperingRun<S> {
     /// ln of the normalising constant of γ_1 over that of γ_0.
-    pub outcome: Outcome,
+    pub outcome: TemperingOutcome,
     /// States at γ_1.
     pub draws: Vec<Vec<S>>,
     /// Energies at all rungs: any mean under γ_0 or γ_1 that is a function of V, by the draws of all
@@ -225,7 +225,7 @@ mod tests {
         plan: RoundPlan,
         key: Key,
         observer: &impl Observer,
-    ) -> Result<Outcome> {
+    ) -> Result<TemperingOutcome> {
         temper(target, plan, KeptStates::default(), key, observer).map(|found| found.outcome)
     }
 

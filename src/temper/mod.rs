@@ -22,6 +22,6 @@ mod target;
 
 pub use engine::{LadderPart, TemperingRun, anneal, annealing_schedule, temper};
 pub use ladder::{EnergiesByRung, KeptStates, RoundResult, WeightedEnergy};
-pub use outcome::{Outcome, Round};
+pub use outcome::{Round, TemperingOutcome};
 pub use schedule::{RoundPlan, RoundSchedule};
 pub use target::{LadderChains, LadderTarget, PortableTarget};

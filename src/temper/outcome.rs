@@ -45,7 +45,7 @@ impl Round {
 
 /// All rounds of tempering, and what they come to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
+pub struct TemperingOutcome {
     /// Rounds, each twice as long as the one before.
     pub rounds: Vec<Round>,
     /// Inverse temperatures of the first replicate in the last round.
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub stopped: bool,
 }
 
-impl Outcome {
+impl TemperingOutcome {
     /// Adds a round.
     pub(super) fn add(&mut self, found: &[RoundResult], n_scans: usize) {
         let n = found.len() as f64;
@@ -142,7 +142,7 @@ impl Outcome {
     }
 }
 
-impl Outcome {
+impl TemperingOutcome {
     /// The estimate of the last round, each replicate being a visit of its own.
     pub fn estimate(&self) -> Estimate {
         let n_replicates = self.n_replicates();
@@ -178,7 +178,7 @@ mod tests {
     fn a_rise_is_taken_for_drift_sooner_than_a_fall() {
         let moved = |by: f64| {
             let rounds = vec![round(64, 0.0), round(128, by)];
-            Outcome { rounds, ..Outcome::default() }.std_error()
+            TemperingOutcome { rounds, ..TemperingOutcome::default() }.std_error()
         };
         // The pooled error, and by chance rounds differ by √3 of it.
         let (alone, chance) = (moved(0.0), 3.0_f64.sqrt() * moved(0.0));

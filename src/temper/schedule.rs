@@ -1,7 +1,7 @@
 //! When tempering ends: rounds of doubling length, until sides, rounds and replicates agree.
 
 use super::ladder::RoundResult;
-use super::outcome::Outcome;
+use super::outcome::TemperingOutcome;
 use crate::rng::LANES;
 
 /// What tempering is to reach, and by how much.
@@ -37,7 +37,7 @@ const BUDGET: f64 = 4e10;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundSchedule {
     /// Estimates of the rounds.
-    pub outcome: Outcome,
+    pub outcome: TemperingOutcome,
     /// Scans of the next round, if there is one.
     pub next_scans: Option<usize>,
     plan: RoundPlan,
@@ -48,7 +48,7 @@ pub struct RoundSchedule {
 impl RoundSchedule {
     /// Before the first round of a target whose chains cost `sweep_cost`.
     pub fn new(plan: RoundPlan, sweep_cost: f64) -> Self {
-        let (outcome, next_scans) = (Outcome::default(), Some(FIRST_SCANS));
+        let (outcome, next_scans) = (TemperingOutcome::default(), Some(FIRST_SCANS));
         RoundSchedule { outcome, next_scans, plan, sweep_cost, n_agreed: 0 }
     }
 

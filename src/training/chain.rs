@@ -5,7 +5,7 @@ use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
 use super::sweeps::{ExposedTokens, Topics};
-use super::tokens::{FirstTopics, Position, State, Tokens, TopicWeights};
+use super::tokens::{ChainState, FirstTopics, Position, Tokens, TopicWeights};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all};
 use crate::math::ExactSum;
@@ -46,7 +46,7 @@ pub trait Globals: Send + Sync {
     fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep);
 
     /// ln of the joint density, from sums over documents.
-    fn ln_joint(&self, counts: &[u32], documents: Documents<'_>) -> f64;
+    fn ln_joint(&self, counts: &[u32], documents: DocumentTotals<'_>) -> f64;
 
     /// Expected parameters beside φ given the topics of all tokens, one array after the other.
     fn expected(&self) -> Vec<f64>;
@@ -75,7 +75,7 @@ pub struct Swept<'a> {
 
 /// Properties of all documents that the joint density depends on.
 #[derive(Clone, Copy)]
-pub struct Documents<'a> {
+pub struct DocumentTotals<'a> {
     /// Σ_d of ln of the urns.
     pub ln_urns: ExactSum,
     /// Lengths of all documents.
@@ -110,7 +110,7 @@ impl<T: Tokens> Chain<T> {
         tokens: T,
         schedule: Schedule,
         start: Option<&TopicStart>,
-        begun: Option<&State>,
+        begun: Option<&ChainState>,
         observer: &impl Observer,
     ) -> Result<Self> {
         let mut chain = Chain::at(globals, tokens, schedule)?;
@@ -136,7 +136,7 @@ impl<T: Tokens> Chain<T> {
         globals: Box<dyn Globals>,
         tokens: T,
         schedule: Schedule,
-        state: &State,
+        state: &ChainState,
         kept_sum: Option<Vec<f64>>,
     ) -> Result<Self> {
         let Position::Chain { sweep } = state.position else {
@@ -215,8 +215,8 @@ impl<T: Tokens> Chain<T> {
     }
 
     /// The current state; the topics of tokens and the sum over kept sweeps are apart.
-    pub fn state(&self) -> State {
-        State {
+    pub fn state(&self) -> ChainState {
+        ChainState {
             position: Position::Chain { sweep: self.n_sweeps() },
             best: None,
             parameters: self.globals.parameters(),
@@ -322,7 +322,7 @@ impl<T: Tokens> Chain<T> {
         let at = Position::Chain { sweep: self.n_sweeps() };
         let ln_urns = self.tokens.ln_urns(at, self.globals.pseudo_counts())?;
         let exposed = &self.exposed(at)?[..];
-        let documents = Documents { ln_urns, lengths: self.tokens.lengths(), exposed };
+        let documents = DocumentTotals { ln_urns, lengths: self.tokens.lengths(), exposed };
         Ok(self.globals.ln_joint(&self.counts, documents))
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Result, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
 use crate::rng::{Key, Purpose};
 
-use super::chain::{Documents, Globals, Swept, check_parameters};
+use super::chain::{DocumentTotals, Globals, Swept, check_parameters};
 use super::limits::{LEAST_PRIOR, check_n_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::regression::{Design, Regression};
@@ -167,7 +167,7 @@ impl Globals for LdaGlobals {
         self.update_topics(counts, step);
     }
 
-    fn ln_joint(&self, counts: &[u32], documents: Documents<'_>) -> f64 {
+    fn ln_joint(&self, counts: &[u32], documents: DocumentTotals<'_>) -> f64 {
         let total: f64 = self.alpha.iter().sum();
         let totals = self.regression.as_ref().map_or(vec![total], Regression::totals);
         let a = self.pseudo_counts();

@@ -22,7 +22,7 @@ mod start;
 mod sweeps;
 mod tokens;
 
-pub use chain::{Chain, Documents, Globals, Swept};
+pub use chain::{Chain, DocumentTotals, Globals, Swept};
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
 pub use lda::{LdaGlobals, LdaPrior};
 pub use parts::{
@@ -35,5 +35,5 @@ pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
 pub use sweeps::{ExposedTokens, Topics};
 pub use tokens::{
-    ExposureGroups, FirstTopics, MemoryTokens, Position, State, Tokens, TopicWeights,
+    ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens, TopicWeights,
 };

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::limits::{check_length, check_topics};
 use super::pseudo_counts::PseudoCounts;
-use super::sweeps::{self, Block, ExposedTokens, SpareTallies, add_words, ln_urns};
+use super::sweeps::{self, DocumentBlock, ExposedTokens, SpareTallies, add_words, ln_urns};
 use super::tokens::{Position, TopicWeights};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -39,7 +39,7 @@ pub struct Part<'a> {
 
 impl Part<'_> {
     /// The blocks with the topics of their tokens, each from its order of words.
-    fn blocks(&self, n_topics: usize, topics: &[u16]) -> Result<Vec<Block>> {
+    fn blocks(&self, n_topics: usize, topics: &[u16]) -> Result<Vec<DocumentBlock>> {
         check_topics(topics, self.token_documents.len(), n_topics)?;
         let expected = self.n_documents.len() * (self.n_words + 1);
         check_length("first tokens of words", self.word_starts.len(), expected)?;
@@ -52,7 +52,13 @@ impl Part<'_> {
             let own = self.token_documents.get(tokens.clone()).unwrap_or_default();
             check_order(word_starts, own, documents.len())?;
             (first_document, first) = (documents.end, tokens.end);
-            Block::ordered(documents, self.documents_before, word_starts, own, &topics[tokens])
+            DocumentBlock::ordered(
+                documents,
+                self.documents_before,
+                word_starts,
+                own,
+                &topics[tokens],
+            )
         });
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
         check_length("documents of all tokens", self.token_documents.len(), first)?;
@@ -76,7 +82,7 @@ pub fn order_tokens(counts: &CountMatrix) -> Result<(Vec<u32>, Vec<u16>)> {
             return Err(Error::Parameter { name, index: 0, value: found as f64, domain });
         }
     }
-    let block = Block::new(counts, 0..n_documents, 0, &vec![0; n_tokens as usize])?;
+    let block = DocumentBlock::new(counts, 0..n_documents, 0, &vec![0; n_tokens as usize])?;
     let (word_starts, token_documents) = block.parts();
     let word_starts = word_starts.iter().map(|&start| start as u32).collect();
     Ok((word_starts, token_documents.iter().map(|&document| document as u16).collect()))
@@ -122,7 +128,7 @@ pub fn sweep_part(
     let mut blocks = part.blocks(n_topics, topics)?;
     if let (Some(counts), Some(_)) = (part.counts, weights.rates) {
         let lengths = counts.documents().map(|document| document.n_tokens() as usize);
-        if !lengths.eq(blocks.iter().flat_map(Block::lengths).copied()) {
+        if !lengths.eq(blocks.iter().flat_map(DocumentBlock::lengths).copied()) {
             let (found, expected) = (counts.n_tokens() as usize, topics.len());
             return Err(Error::Length { name: "documents of the part", found, expected });
         }
@@ -177,7 +183,7 @@ pub fn exposed_of_part(
     let n_documents = part.n_documents.iter().sum::<u64>() as usize;
     check_length("exposures of documents", exposures.len(), n_documents)?;
     let blocks = part.blocks(n_topics, topics)?;
-    let of_block = |block: &Block| {
+    let of_block = |block: &DocumentBlock| {
         ExposedTokens::of_block(block, &exposures[block.documents.clone()], n_topics)
     };
     Ok(blocks.par_iter().map(of_block).collect())

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::limits::{check_tokens, check_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, Block, ExposedTokens, SpareTallies, Step, add_words, ln_urns, split_documents,
+    self, DocumentBlock, ExposedTokens, SpareTallies, Step, add_words, ln_urns, split_documents,
 };
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -117,7 +117,7 @@ impl FirstTopics {
 
 /// State of a run, from which it goes on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub struct ChainState {
     /// Where it is.
     pub position: Position,
     /// Number of the best start so far, and ln of its joint density.
@@ -189,7 +189,7 @@ pub trait Tokens {
     ///
     /// # Errors
     /// Those of the storage.
-    fn commit(&mut self, state: &State, kept_sum: Option<&[f64]>) -> Result<()> {
+    fn commit(&mut self, state: &ChainState, kept_sum: Option<&[f64]>) -> Result<()> {
         let _ = (state, kept_sum);
         Ok(())
     }
@@ -204,7 +204,7 @@ pub struct MemoryTokens<C> {
     lengths: Vec<u32>,
     /// Number of the exposure of each document among the different ones, where they have exposures.
     exposures: Option<(Vec<f64>, Vec<u32>)>,
-    blocks: Vec<Block>,
+    blocks: Vec<DocumentBlock>,
     /// Topics of the best start, where there is more than one, in the order of documents and cells.
     best: Option<Vec<u16>>,
     spare: SpareTallies,
@@ -225,7 +225,7 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
         let n_blocks = n_tokens.div_ceil(BLOCK_TOKENS).next_multiple_of(n_threads);
         let documents = split_documents(&counts, n_blocks.min(most).max(1));
         let (matrix, topics) = (&*counts, &topics[..]);
-        let new = |documents| Block::new(matrix, documents, 0, topics);
+        let new = |documents| DocumentBlock::new(matrix, documents, 0, topics);
         let blocks = documents.into_par_iter().map(new).collect::<Result<_>>()?;
         let lengths = counts.documents().map(|document| document.n_tokens() as u32).collect();
         let exposures = counts.exposures().map(numbered);
@@ -241,7 +241,7 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
 
     /// The topics in the order of documents and cells.
     pub fn topics(&self) -> Vec<u16> {
-        let by_block = self.blocks.par_iter().map(Block::topics_by_document);
+        let by_block = self.blocks.par_iter().map(DocumentBlock::topics_by_document);
         by_block.collect::<Vec<_>>().concat()
     }
 
@@ -323,13 +323,13 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
 
     fn exposed(&mut self, _: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {
         let Some((_, numbers)) = &self.exposures else { return Ok(vec![]) };
-        let of_block = |block: &Block| {
+        let of_block = |block: &DocumentBlock| {
             ExposedTokens::of_block(block, &numbers[block.documents.clone()], n_topics)
         };
         Ok(self.blocks.par_iter().map(of_block).collect())
     }
 
-    fn commit(&mut self, state: &State, _: Option<&[f64]>) -> Result<()> {
+    fn commit(&mut self, state: &ChainState, _: Option<&[f64]>) -> Result<()> {
         if let (Position::Merged { run }, Some((best, _))) = (state.position, state.best)
             && run == best
         {

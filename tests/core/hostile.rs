@@ -5,7 +5,7 @@
 use polyabayes::allocation::{EvidenceMethod, EvidenceSettings, Network, Prior, Problem, evidence};
 use polyabayes::counts::CountTensor;
 use polyabayes::training::{
-    Chain, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, Schedule, State,
+    Chain, ChainState, Globals, LdaPrior, MemoryTokens, PfaPrior, Position, Schedule,
 };
 use polyabayes::{CountMatrix, Error, TopicModel};
 use proptest::collection::vec;
@@ -337,7 +337,7 @@ proptest! {
         let documents = CountMatrix::from_dense(&[vec![2, 0, 1], vec![0, 3, 0]]).unwrap();
         let schedule = Schedule { max_iter: 6, burn_in: 1, warm_up: 0, thin: 1, seed: 0 };
         let position = Position::Chain { sweep: n_sweeps };
-        let state = State { position, best: None, parameters, n_kept };
+        let state = ChainState { position, best: None, parameters, n_kept };
         let globals: Box<dyn Globals> = if is_pfa {
             let prior = PfaPrior { topic_word: 0.1, probability: Some((1.0, 1.0)), shape: None };
             Box::new(pfa_globals(&documents, prior, (vec![0.5; 2], vec![0.5; 2]), 0))

@@ -3,7 +3,7 @@
 use polyabayes::math::dirichlet;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    Chain, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Schedule, State, TopicStart,
+    Chain, ChainState, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Schedule, TopicStart,
     find_topics, fit_em,
 };
 use polyabayes::{CountMatrix, Error, Stop};
@@ -160,7 +160,7 @@ fn starts_are_checked_and_stop() {
     let (_, counts) = planted();
     let begin = |start: &TopicStart, stop: &Stop| {
         let mut tokens = MemoryTokens::new(&counts).unwrap();
-        find_topics(&mut tokens, start, 1, None::<&State>, stop)
+        find_topics(&mut tokens, start, 1, None::<&ChainState>, stop)
     };
     let stop = Stop::default();
     for bad in [

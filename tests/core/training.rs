@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising};
 use polyabayes::training::{
-    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, State, TopicStart,
+    Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, TopicStart,
 };
 use polyabayes::{CountMatrix, Stop};
 
@@ -231,7 +231,7 @@ const PFA_PRIOR: PfaPrior =
     PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
 
 /// All that a chain has come to.
-type Result = (Vec<f64>, State, Option<Vec<f64>>, Vec<u16>, u64);
+type Result = (Vec<f64>, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
 
 fn result(chain: &mut MemoryChain<'_>) -> Result {
     let (mean, state, topics) = (chain.mean().unwrap(), chain.state(), chain.tokens().topics());
@@ -306,18 +306,18 @@ fn a_run_in_parts_is_the_same_to_the_bit() {
 fn a_state_of_other_documents_is_refused() {
     let counts = tiny();
     let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
-    let resumed = |state: &State, kept: Option<Vec<f64>>| {
+    let resumed = |state: &ChainState, kept: Option<Vec<f64>>| {
         let tokens = MemoryTokens::new(&counts).unwrap();
         let globals = Box::new(lda_globals(&counts, prior.clone(), 1));
         Chain::resumed(globals, tokens, drawing(1), state, kept).map(|_| ())
     };
     let good = lda(&counts, prior.clone(), 1).state();
     assert_eq!(resumed(&good, None), Ok(()));
-    let parameters = |parameters: Vec<f64>| State { parameters, ..good.clone() };
+    let parameters = |parameters: Vec<f64>| ChainState { parameters, ..good.clone() };
     assert!(resumed(&parameters(vec![0.3, 0.8, 0.4, 1.0]), None).is_err());
     // Its sum over the words is no double: the topics would be no numbers.
     assert!(resumed(&parameters(vec![0.3, 0.8, 1e308]), None).is_err());
-    let kept = State { n_kept: 1, ..good.clone() };
+    let kept = ChainState { n_kept: 1, ..good.clone() };
     assert_eq!(resumed(&kept, Some(vec![0.1; 9])), Ok(()));
     for sum in [None, Some(vec![0.1; 8]), Some(vec![f64::NAN; 9])] {
         assert!(resumed(&kept, sum).is_err());

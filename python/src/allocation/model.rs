@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::options::{EvidenceOptions, ascent, method_name};
 use super::results::{
-    AllocationDecomposition, AllocationDraws, AllocationEstimate, AllocationTempering, Rows,
+    AllocationDecomposition, AllocationDraws, AllocationEstimate, AllocationTempering, DrawRows,
 };
 use crate::detach;
 
@@ -155,7 +155,7 @@ impl Allocation {
         let settings = options.to_core()?;
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             let found = posterior(&self.problem, &settings, n_draws, seed, watch)?;
-            Ok(Rows::new(found, &self.network, &self.data))
+            Ok(DrawRows::new(found, &self.network, &self.data))
         })?;
         let (rows, interruption) = outcome.into_parts(py);
         Ok((AllocationDraws::new(py, rows)?, interruption))

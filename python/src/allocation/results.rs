@@ -4,7 +4,7 @@ use numpy::{Element, PyArray1};
 use polyabayes::Estimate;
 use polyabayes::allocation::{Completion, Decomposition, Network, Posterior};
 use polyabayes::counts::CountTensor;
-use polyabayes::temper::{Outcome, Round};
+use polyabayes::temper::{Round, TemperingOutcome};
 use pyo3::prelude::*;
 
 /// ln of a probability, and how well it is known.
@@ -36,14 +36,14 @@ impl From<Estimate> for AllocationEstimate {
 /// Rounds of parallel tempering.
 #[pyclass(frozen, module = "polyabayes._core")]
 pub(crate) struct AllocationTempering {
-    outcome: Outcome,
+    outcome: TemperingOutcome,
 }
 
 /// Scans, estimates of the replicates, both sides, round trips, barrier.
 type RoundRow = (usize, Vec<f64>, (f64, f64), u64, f64);
 
 impl AllocationTempering {
-    pub(super) fn new(outcome: Outcome) -> Self {
+    pub(super) fn new(outcome: TemperingOutcome) -> Self {
         AllocationTempering { outcome }
     }
 }
@@ -85,8 +85,8 @@ impl AllocationTempering {
 }
 
 /// Draws from the posterior, all in a row.
-pub(super) struct Rows {
-    tempering: Option<Outcome>,
+pub(super) struct DrawRows {
+    tempering: Option<TemperingOutcome>,
     hidden: Vec<usize>,
     replicates: Vec<i64>,
     ln_laws: Vec<f64>,
@@ -99,13 +99,13 @@ pub(super) struct Rows {
     counts: Vec<Vec<f64>>,
 }
 
-impl Rows {
+impl DrawRows {
     /// The draws of a posterior, each of which is dropped as its rows are written.
     pub(super) fn new(posterior: Posterior, network: &Network, data: &CountTensor) -> Self {
         let Posterior { tempering, hidden, draws } = posterior;
         let n_groups: usize = draws.iter().map(|draw| draw.groups.len()).sum();
         let n_draws = draws.len();
-        let mut rows = Rows {
+        let mut rows = DrawRows {
             tempering,
             replicates: draws.iter().map(|draw| draw.replicate as i64).collect(),
             ln_laws: draws.iter().map(|draw| draw.ln_law).collect(),
@@ -158,7 +158,7 @@ pub(crate) struct AllocationDraws {
 }
 
 impl AllocationDraws {
-    pub(super) fn new(py: Python<'_>, rows: Rows) -> PyResult<Self> {
+    pub(super) fn new(py: Python<'_>, rows: DrawRows) -> PyResult<Self> {
         fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
             PyArray1::from_vec(py, values).unbind()
         }

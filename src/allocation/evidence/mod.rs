@@ -18,7 +18,7 @@ use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::rng::LANES;
-use crate::temper::Outcome;
+use crate::temper::TemperingOutcome;
 
 /// ln Pr(X | T), the probability of a tensor given its total, and the method that found it.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Evidence {
     /// tempering with each other.
     pub converged: bool,
     /// Rounds of tempering.
-    pub tempering: Option<Outcome>,
+    pub tempering: Option<TemperingOutcome>,
 }
 
 impl Evidence {
@@ -42,7 +42,7 @@ impl Evidence {
     }
 
     /// The rounds of tempering so far.
-    fn tempered(outcome: Outcome) -> Self {
+    fn tempered(outcome: TemperingOutcome) -> Self {
         Evidence {
             estimate: outcome.estimate(),
             method: EvidenceMethod::Sample(EvidenceSampler::Tempered),

@@ -28,7 +28,7 @@ enum Stage {
     Tempering {
         kappa: f64,
         schedule: RoundSchedule,
-        ladders: Vec<Ladder>,
+        ladders: Vec<LadderProgress>,
     },
     /// ln of the sum over allocations.
     Done(Evidence),
@@ -36,7 +36,7 @@ enum Stage {
 
 /// A ladder, and the result of the present round where it has ended.
 #[derive(Debug, Clone, Default)]
-struct Ladder {
+struct LadderProgress {
     saved: Option<Vec<u8>>,
     result: Option<RoundResult>,
 }
@@ -73,7 +73,7 @@ impl EvidenceRun {
             Stage::Tempering { kappa, schedule, ladders } => {
                 let Some(n_scans) = schedule.next_scans else { return Vec::new() };
                 let due = ladders.iter().enumerate().filter(|(_, ladder)| ladder.result.is_none());
-                let task = |(replicate, ladder): (usize, &Ladder)| {
+                let task = |(replicate, ladder): (usize, &LadderProgress)| {
                     let saved = ladder.saved.clone();
                     Task::Ladder { kappa: *kappa, replicate, n_scans, saved }
                 };
@@ -112,7 +112,7 @@ impl EvidenceRun {
                 let [TaskResult::Reference(kappa)] = results[..] else { return Err(Error::Saved) };
                 let plan = round_plan(problem, &self.settings);
                 let schedule = RoundSchedule::new(plan, tempering::sweep_cost(problem));
-                let ladders = vec![Ladder::default(); plan.n_replicates];
+                let ladders = vec![LadderProgress::default(); plan.n_replicates];
                 self.stage = Stage::Tempering { kappa, schedule, ladders };
                 Ok(0)
             }
@@ -122,7 +122,7 @@ impl EvidenceRun {
                     let TaskResult::Ladder(saved, result) = result else {
                         return Err(Error::Saved);
                     };
-                    *ladder = Ladder { saved: Some(saved), result };
+                    *ladder = LadderProgress { saved: Some(saved), result };
                 }
                 if ladders.iter().any(|ladder| ladder.result.is_none()) {
                     return Ok(0);

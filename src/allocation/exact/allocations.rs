@@ -49,9 +49,15 @@ pub fn allocations(
     problem.check_total()?;
     let joint = Joint::new(&problem)?;
     let branch_cost = (problem.n_rows + joint.most()) as f64;
-    let walk =
-        Walk { symmetry: Symmetry::new(&problem), problem: &problem, joint, budget, observer };
-    let mut groups = vec![(Group { rows: vec![0; problem.n_rows], parts: 0 }, Alike::one())];
+    let walk = AllocationWalk {
+        symmetry: Symmetry::new(&problem),
+        problem: &problem,
+        joint,
+        budget,
+        observer,
+    };
+    let mut groups =
+        vec![(AllocationKey { rows: vec![0; problem.n_rows], parts: 0 }, Alike::one())];
     let mut operations = 0.0;
     for (cell, &count) in (0..).zip(&problem.counts) {
         operations += groups.len() as f64 * walk.n_ways(cell, count) * branch_cost;
@@ -63,7 +69,7 @@ pub fn allocations(
 
 /// Counts that tell allocations apart so far.
 #[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Group {
+struct AllocationKey {
     rows: Vec<u32>,
     /// Σ ln S!, in [`PARTS`] of a nat.
     parts: i64,
@@ -81,7 +87,7 @@ impl Alike {
     }
 }
 
-struct Walk<'a, O> {
+struct AllocationWalk<'a, O> {
     problem: &'a Problem,
     joint: Joint<'a>,
     symmetry: Symmetry,
@@ -89,7 +95,7 @@ struct Walk<'a, O> {
     observer: &'a O,
 }
 
-impl<O: Observer> Walk<'_, O> {
+impl<O: Observer> AllocationWalk<'_, O> {
     /// Ways to share the tokens of a cell out to the joint hidden states.
     fn n_ways(&self, cell: u32, count: u64) -> f64 {
         let others = self.joint.n(cell) as u64 - 1;
@@ -110,12 +116,12 @@ impl<O: Observer> Walk<'_, O> {
     /// Adds the tokens of a cell in every way to all groups.
     fn allocate(
         &self,
-        groups: &[(Group, Alike)],
+        groups: &[(AllocationKey, Alike)],
         cell: u32,
         count: u32,
         operations: f64,
-    ) -> Result<Vec<(Group, Alike)>> {
-        let mut next: HashMap<Group, Alike> = HashMap::new();
+    ) -> Result<Vec<(AllocationKey, Alike)>> {
+        let mut next: HashMap<AllocationKey, Alike> = HashMap::new();
         let mut n_ways = 0;
         for (group, alike) in groups {
             let mut shares = Composition::first(count, self.joint.n(cell));
@@ -131,14 +137,14 @@ impl<O: Observer> Walk<'_, O> {
                 }
                 self.symmetry.sort(&mut rows);
                 let parts = (ln_factorials * PARTS).round() as i64;
-                let merged = next.entry(Group { rows, parts });
+                let merged = next.entry(AllocationKey { rows, parts });
                 merged.or_insert(Alike { ln_factorials, n: 0.0 }).n += alike.n;
                 if !shares.advance(count) {
                     break;
                 }
             }
         }
-        let mut next: Vec<(Group, Alike)> = next.into_iter().collect();
+        let mut next: Vec<(AllocationKey, Alike)> = next.into_iter().collect();
         // Results must not depend on the order of a hash map.
         next.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         Ok(next)
@@ -170,7 +176,7 @@ impl Composition {
 }
 
 /// Probabilities and numbers of parameters of all groups; those that are equal are merged.
-fn collect(problem: &Problem, groups: &[(Group, Alike)]) -> Allocations {
+fn collect(problem: &Problem, groups: &[(AllocationKey, Alike)]) -> Allocations {
     let constant = problem.ln_labelled;
     let mut found: Vec<(i64, i64, f64, f64)> = Vec::with_capacity(groups.len());
     for (group, alike) in groups {

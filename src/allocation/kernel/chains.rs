@@ -20,7 +20,7 @@ const STATES_BETWEEN_POLLS: usize = 1 << 20;
 /// Hidden values of all tokens in [`LANES`] chains.
 pub(crate) struct StateChains<'a, U> {
     pub(super) problem: &'a Problem,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<TokenPlace>,
     /// Cells of the tokens that are redrawn one by one.
     pub(super) light: Vec<u32>,
     /// States of all cliques of each of them.
@@ -39,7 +39,7 @@ pub(crate) struct StateChains<'a, U> {
 
 /// Place in memory of the tokens of a cell.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum TokenPlace {
     /// One by one, from this on.
     States(usize),
     /// In piles, from this on.
@@ -57,10 +57,10 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (cell, &count) in (0..).zip(&problem.counts) {
             if problem.is_heavy(count) {
-                places.push(Place::Piles(heavy.len() * n_states));
+                places.push(TokenPlace::Piles(heavy.len() * n_states));
                 heavy.push(cell);
             } else {
-                places.push(Place::States(light.len() * n_cliques));
+                places.push(TokenPlace::States(light.len() * n_cliques));
                 light.extend(std::iter::repeat_n(cell, count as usize));
             }
         }
@@ -112,7 +112,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             let (plan, bases) = (problem.plan(cell), problem.bases(cell));
             let token = Rows { counts: &mut chains.rows, bases, target };
             counts::weigh(plan, &token, &mut chains.sums);
-            if let Place::Piles(start) = chains.places[cell as usize]
+            if let TokenPlace::Piles(start) = chains.places[cell as usize]
                 && count > MAX_WEIGHED as u64
             {
                 chains.deal(cell, start, rng);
@@ -223,10 +223,10 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         let mut token = Rows { counts: &mut self.rows, bases, target };
         counts::add(self.problem.plan(cell), &mut token, states, 1);
         match self.places[cell as usize] {
-            Place::States(start) => {
+            TokenPlace::States(start) => {
                 self.states[start + nth * states.len()..][..states.len()].copy_from_slice(states);
             }
-            Place::Piles(start) => {
+            TokenPlace::Piles(start) => {
                 for (lane, &state) in states[0].iter().enumerate() {
                     self.piles[start + state as usize][lane] += 1;
                 }
@@ -242,7 +242,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         let mut tokens: Vec<&[States]> = Vec::new();
         for (cell, (&place, &count)) in (0..).zip(self.places.iter().zip(&self.problem.counts)) {
             match place {
-                Place::States(start) => {
+                TokenPlace::States(start) => {
                     let of_cell = &self.states[start..][..count as usize * n_cliques];
                     tokens.clear();
                     tokens.extend(of_cell.chunks_exact(n_cliques));
@@ -257,7 +257,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
                         states.extend(in_lane(alike[0], lane));
                     }
                 }
-                Place::Piles(start) => {
+                TokenPlace::Piles(start) => {
                     let piles = (0..).zip(&self.piles[start..][..n_states]);
                     for (state, pile) in piles.filter(|(_, pile)| pile[lane] > 0) {
                         groups.push((cell, pile[lane] as u32));
@@ -376,7 +376,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         observer: &impl Observer,
     ) -> Result<()> {
         for cell in 0..self.places.len() {
-            let Place::States(start) = self.places[cell] else { continue };
+            let TokenPlace::States(start) = self.places[cell] else { continue };
             if observer.stopped() {
                 return Err(Error::Stopped);
             }

@@ -8,7 +8,7 @@ use crate::math::elementary::{exp, ln};
 use crate::math::ln_rising;
 
 /// A row whose count changes with each token that moves to the first state of a pair.
-pub(crate) struct Change {
+pub(crate) struct CountChange {
     pub(crate) row: usize,
     pub(crate) by: i32,
     /// Power of the row in the law.
@@ -28,14 +28,14 @@ pub(crate) struct Between {
 pub(crate) trait Divisions {
     /// Adds, to ln of the weights of 0, 1, ... tokens in the first state, those of a row that holds
     /// `start` tokens where none is: up to a constant.
-    fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]);
+    fn add_row(&self, change: &CountChange, start: i32, ln_weights: &mut [f64]);
 
     /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first of two
     /// states to those at the place of a lane on a path: up to a constant.
     fn place(&self, between: Between, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
 
     /// ln of what a row that holds `count` tokens brings to the weight of a division.
-    fn of_row(&self, change: &Change, count: i32) -> f64;
+    fn of_row(&self, change: &CountChange, count: i32) -> f64;
 
     /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
     fn placed(&self, between: Between, tokens: [i32; 2], ln_weight: f64) -> f64;
@@ -43,14 +43,14 @@ pub(crate) trait Divisions {
 
 impl Divisions for CountWeights<'_> {
     #[inline(always)]
-    fn add_row(&self, change: &Change, start: i32, ln_weights: &mut [f64]) {
+    fn add_row(&self, change: &CountChange, start: i32, ln_weights: &mut [f64]) {
         add_rising(self.base[change.row], self.unit, change, start, ln_weights);
     }
 
     #[inline(always)]
     fn place(&self, _: Between, _: usize, _: usize, _: &mut [f64]) {}
 
-    fn of_row(&self, change: &Change, count: i32) -> f64 {
+    fn of_row(&self, change: &CountChange, count: i32) -> f64 {
         let (base, n) = (self.base[change.row], f64::from(count));
         let ln_rising = if self.unit == 0.0 {
             n * base.ln()
@@ -70,7 +70,7 @@ impl Divisions for CountWeights<'_> {
 pub(crate) fn add_rising(
     base: f64,
     unit: f64,
-    change: &Change,
+    change: &CountChange,
     start: i32,
     ln_weights: &mut [f64],
 ) {

@@ -8,7 +8,7 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::{Counts, Rows, States, Token};
-use super::urns::Urns;
+use super::urns::ReferenceUrns;
 use super::weights::{Seen, Singles, StateWeights, add, matching, replace, subtract};
 use crate::allocation::model::plan::{Clique, Factor};
 use crate::allocation::model::problem::{MarginLayout, Problem};
@@ -103,7 +103,7 @@ const N_FACTORS: [usize; 3] = [3, 4, 8];
 
 impl PoweredMixture {
     /// None where states share rows, or of more factors than kernels are compiled for.
-    pub(crate) fn new(problem: &Problem, urns: Urns) -> Option<Self> {
+    pub(crate) fn new(problem: &Problem, urns: ReferenceUrns) -> Option<Self> {
         let clique = problem.is_joint().then(|| &problem.plan.cliques[0])?;
         let slots =
             |laid: &MarginLayout| std::iter::repeat_n(laid.margin.alpha, laid.margin.slots.len());

@@ -4,8 +4,8 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::Counts;
-use super::divisions::{Between, Change, Divisions, add_rising, add_sums};
-use super::urns::Urns;
+use super::divisions::{Between, CountChange, Divisions, add_rising, add_sums};
+use super::urns::ReferenceUrns;
 use crate::allocation::model::problem::Problem;
 use crate::math::elementary::ln;
 use crate::math::ln_rising;
@@ -24,7 +24,7 @@ pub(crate) struct Risings {
     of_rows: Vec<f64>,
     /// Margin of every slot.
     margins: Vec<usize>,
-    pub(crate) urns: Urns,
+    pub(crate) urns: ReferenceUrns,
     /// ln κ(κ+1)...(κ+n-1)/κ^n.
     of_piles: Vec<f64>,
 }
@@ -39,7 +39,7 @@ fn sums(terms: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
 }
 
 impl Risings {
-    pub(crate) fn new(problem: &Problem, urns: Urns) -> Self {
+    pub(crate) fn new(problem: &Problem, urns: ReferenceUrns) -> Self {
         let margins = || problem.margins.iter().map(|laid| &laid.margin);
         let alphas: Vec<f64> = margins().map(|margin| margin.alpha).collect();
         let exponents: Vec<f64> = margins().map(|margin| f64::from(margin.exponent)).collect();
@@ -101,7 +101,7 @@ impl PoweredDivisions<'_> {
 
 impl Divisions for PoweredDivisions<'_> {
     #[inline(always)]
-    fn add_row(&self, change: &Change, start: i32, ln_laws: &mut [f64]) {
+    fn add_row(&self, change: &CountChange, start: i32, ln_laws: &mut [f64]) {
         let Risings { alphas, margins, of_rows, n_table, .. } = self.risings;
         let margin = margins[change.slot];
         let table = &of_rows[margin * n_table..][..*n_table];
@@ -149,7 +149,7 @@ impl Divisions for PoweredDivisions<'_> {
         }
     }
 
-    fn of_row(&self, change: &Change, count: i32) -> f64 {
+    fn of_row(&self, change: &CountChange, count: i32) -> f64 {
         self.risings.of_row(self.risings.margins[change.slot], count)
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let (others, betas) = ([[30; LANES], [7_000; LANES]], [0.3; LANES]);
         let between = Between { states: [0, 1], lane: 3 };
         for is_shared in [false, true] {
-            let risings = Risings::new(&problem, Urns { kappa: 0.2, is_shared });
+            let risings = Risings::new(&problem, ReferenceUrns { kappa: 0.2, is_shared });
             let n_table = risings.of_piles.len();
             let others = if is_shared { &others[..] } else { &[] };
             let law = PoweredDivisions { risings: &risings, betas: &betas, others };

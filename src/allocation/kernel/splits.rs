@@ -10,9 +10,9 @@
 use rand_distr::{Binomial, Distribution as _};
 
 use super::counts::Counts;
-use super::divisions::{Between, Change, Divisions, pick};
+use super::divisions::{Between, CountChange, Divisions, pick};
 use super::rounds::pairs;
-use super::strides::{Strides, Tokens, stride};
+use super::strides::{PairTokens, Strides, stride};
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub(crate) fn n_weighed(n_tokens: u64, n_states: usize) -> f64 {
 }
 
 /// Two states, and the first of the changes between them.
-struct Pair {
+struct StatePair {
     states: [usize; 2],
     changes: usize,
 }
@@ -45,8 +45,8 @@ struct Pair {
 /// Buffers of the draws.
 #[derive(Default)]
 pub(crate) struct Splits {
-    pairs: Vec<Pair>,
-    changes: Vec<Change>,
+    pairs: Vec<StatePair>,
+    changes: Vec<CountChange>,
     /// ln of the law of the divisions of one lane, then its cumulative sums.
     ln_laws: Vec<f64>,
     /// ln n!.
@@ -90,7 +90,7 @@ impl Cell<'_> {
 
     /// Moves tokens from the second of two states to the first.
     #[inline(always)]
-    fn shift(&mut self, states: [usize; 2], changes: &[Change], lane: usize, moved: i32) {
+    fn shift(&mut self, states: [usize; 2], changes: &[CountChange], lane: usize, moved: i32) {
         if moved == 0 {
             return;
         }
@@ -158,7 +158,7 @@ impl Splits {
             }
             let (now, n) = (cell.piles[first][lane], held[lane]);
             let between = Between { states: [first, second], lane };
-            let weights = Tokens { law, changes, rows: cell.rows, between, now, n };
+            let weights = PairTokens { law, changes, rows: cell.rows, between, now, n };
             let mut strides = Strides {
                 n_tokens: n,
                 stride: stride(n, strides[lane]),
@@ -185,11 +185,11 @@ impl Splits {
                     same.by += by;
                 } else {
                     let (exponent, slot) = (factor.exponent, factor.slot);
-                    self.changes.push(Change { row, by, exponent, slot });
+                    self.changes.push(CountChange { row, by, exponent, slot });
                 }
             }
         }
-        self.pairs.push(Pair { states, changes: start });
+        self.pairs.push(StatePair { states, changes: start });
     }
 
     fn range(&self, pair: usize) -> std::ops::Range<usize> {
@@ -268,7 +268,7 @@ mod tests {
     use crate::allocation::kernel::counts::CountWeights;
     use crate::allocation::kernel::law::ln_law;
     use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
-    use crate::allocation::kernel::urns::Urns;
+    use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::allocation::model::problem::Problem;
     use crate::math::{LogSum, ln_factorial, ln_rising};
@@ -434,7 +434,7 @@ mod tests {
             factor_rows(0).for_each(|row| rows[row] = piles[0]);
             let (mut splits, mut uniforms) =
                 (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
-            let risings = kappa.map(|kappa| Risings::new(&problem, Urns::of_cells(kappa)));
+            let risings = kappa.map(|kappa| Risings::new(&problem, ReferenceUrns::of_cells(kappa)));
             let mut means = [0.0; LANES];
             for _ in 0..N {
                 let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };

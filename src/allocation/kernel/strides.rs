@@ -7,7 +7,7 @@
 //! apart for one stride in so many, but for none where it is fixed.
 
 use super::counts::Counts;
-use super::divisions::{Between, Change, Divisions, add_sums, pick};
+use super::divisions::{Between, CountChange, Divisions, add_sums, pick};
 use crate::math::elementary::ln;
 use crate::math::ln_factorial;
 use crate::urn::SweepOrder;
@@ -93,9 +93,9 @@ fn draw(ln_weights: &mut [f64], dart: f64) -> i32 {
 }
 
 /// The tokens in two states of a cell, in one lane.
-pub(super) struct Tokens<'a, D> {
+pub(super) struct PairTokens<'a, D> {
     pub(super) law: &'a D,
-    pub(super) changes: &'a [Change],
+    pub(super) changes: &'a [CountChange],
     pub(super) rows: &'a [Counts],
     pub(super) between: Between,
     /// Tokens in the first state.
@@ -103,14 +103,14 @@ pub(super) struct Tokens<'a, D> {
     pub(super) n: i32,
 }
 
-impl<D: Divisions> Tokens<'_, D> {
+impl<D: Divisions> PairTokens<'_, D> {
     /// Count of a row with `n` tokens in the first state.
-    fn count(&self, change: &Change, n: i32) -> i32 {
+    fn count(&self, change: &CountChange, n: i32) -> i32 {
         self.rows[change.row][self.between.lane] + change.by * (n - self.now)
     }
 }
 
-impl<D: Divisions> Weights for Tokens<'_, D> {
+impl<D: Divisions> Weights for PairTokens<'_, D> {
     fn ln_weight(&self, n: i32) -> f64 {
         let of_row = |change| self.law.of_row(change, self.count(change, n));
         let tokens = [n, self.n - n];
@@ -124,7 +124,7 @@ impl<D: Divisions> Weights for Tokens<'_, D> {
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn weigh_neighbours<D: Divisions>(tokens: &Tokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
+fn weigh_neighbours<D: Divisions>(tokens: &PairTokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
     for change in tokens.changes.iter().filter(|change| change.by != 0) {
         tokens.law.add_row(change, tokens.count(change, first), ln_weights);
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::chains::{Place, StateChains};
+use super::chains::{StateChains, TokenPlace};
 use super::counts::{self, CountWeights, Counts, Rows, States};
 use super::law::ln_independent;
 use super::powered::{PathPoint, PoweredMixture, PoweredRows, redraw};
@@ -27,7 +27,7 @@ use crate::urn::SweepOrder;
 const STATES_A_ROUND: [usize; 2] = [3, 16];
 
 /// An allocation: groups of all tokens of one cell that share the states of all cliques.
-pub(crate) struct Allocated {
+pub(crate) struct GroupedAllocation {
     /// ln π of the allocation of labelled tokens.
     pub(crate) ln_law: f64,
     /// Cell and number of tokens of each group.
@@ -38,7 +38,7 @@ pub(crate) struct Allocated {
 
 /// Chains after a sweep, to go on from: all else follows from these.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Saved {
+pub(crate) struct SavedChains {
     states: Vec<States>,
     piles: Vec<Counts>,
     uniforms: Uniforms,
@@ -101,12 +101,12 @@ impl<'a> Tempered<'a> {
     /// # Errors
     /// [`Error::Saved`] for those of another problem; [`Error::Memory`] for more than memory holds.
     pub(crate) fn restored(
-        saved: Saved,
+        saved: SavedChains,
         problem: &'a Problem,
         risings: &'a Risings,
         alphas: &'a [f64],
     ) -> Result<Self> {
-        let Saved { states, piles, uniforms, rng } = saved;
+        let SavedChains { states, piles, uniforms, rng } = saved;
         let chains = StateChains::of_parts(problem, states, piles, uniforms)?;
         Ok(Tempered::new(chains, problem, risings, alphas, &rng))
     }
@@ -158,7 +158,7 @@ impl<'a> Tempered<'a> {
         let (n_cells, urns) = (self.problem.n_cells(), self.risings.urns);
         for step in 0..n_cells {
             let cell = order.nth(step, n_cells);
-            let Place::States(start) = self.chains.places[cell] else { continue };
+            let TokenPlace::States(start) = self.chains.places[cell] else { continue };
             let n_tokens = self.problem.counts[cell] as usize;
             if n_drawn == 0 || n_drawn > part {
                 n_drawn = 0;
@@ -270,11 +270,11 @@ impl<'a> Tempered<'a> {
         let (mut held, mut n_holding) = (Vec::new(), BTreeMap::new());
         for (&place, &count) in self.chains.places.iter().zip(&self.problem.counts) {
             let piles = match place {
-                Place::States(start) => {
+                TokenPlace::States(start) => {
                     tally(&mut held, &self.chains.states[start..][..count as usize], n_states);
                     &held[..]
                 }
-                Place::Piles(start) => &self.chains.piles[start..][..n_states],
+                TokenPlace::Piles(start) => &self.chains.piles[start..][..n_states],
             };
             for n in piles.as_flattened() {
                 *n_holding.entry(*n).or_default() += 1;
@@ -284,9 +284,9 @@ impl<'a> Tempered<'a> {
     }
 
     /// The allocation in a lane.
-    pub(crate) fn state(&self, lane: usize) -> Allocated {
+    pub(crate) fn state(&self, lane: usize) -> GroupedAllocation {
         let (groups, states) = self.chains.groups(lane);
-        Allocated { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
+        GroupedAllocation { ln_law: self.ln_laws([0.0; LANES])[lane], groups, states }
     }
 
     /// Takes over the states of other chains of the same problem, but not their generators.
@@ -298,10 +298,10 @@ impl<'a> Tempered<'a> {
     }
 
     /// The chains, to go on from.
-    pub(crate) fn save(&self) -> Saved {
+    pub(crate) fn save(&self) -> SavedChains {
         let StateChains { states, piles, uniforms, .. } = &self.chains;
         let (states, piles, uniforms) = (states.clone(), piles.clone(), uniforms.clone());
-        Saved { states, piles, uniforms, rng: self.rng.clone() }
+        SavedChains { states, piles, uniforms, rng: self.rng.clone() }
     }
 
     /// V = ln π - ln u of every lane.
@@ -339,7 +339,7 @@ fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &[Counts]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocation::kernel::urns::Urns;
+    use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::rng::{Key, Purpose};
 
@@ -349,7 +349,7 @@ mod tests {
     fn agreements(order: SweepOrder, n_sweeps: usize) -> [[f64; LANES]; 4] {
         let cells: (&[i64], &[i64]) = (&[0, 0, 0, 1, 1, 1], &[1, 33, 1]);
         let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.5, cells);
-        let risings = Risings::new(&problem, Urns::of_cells(5.0));
+        let risings = Risings::new(&problem, ReferenceUrns::of_cells(5.0));
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
         let chains = StateChains::uniform(&problem, &mut rng, &()).unwrap();
         assert_eq!(chains.heavy, [1]);

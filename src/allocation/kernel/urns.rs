@@ -2,7 +2,7 @@
 
 use rand::RngExt as _;
 
-use super::chains::{Place, StateChains};
+use super::chains::{StateChains, TokenPlace};
 use super::counts::{Counts, States};
 use super::splits::Cell;
 use super::weights::add;
@@ -12,17 +12,17 @@ use crate::rng::{LANES, Rng, Uniforms};
 
 /// The urns of the reference u: every joint state of the hidden nodes weighs κ before tokens are in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Urns {
+pub(crate) struct ReferenceUrns {
     /// κ; infinite where all states of all tokens are equally likely.
     pub(crate) kappa: f64,
     /// Whether the tokens of all cells come from one urn, rather than those of each from its own.
     pub(crate) is_shared: bool,
 }
 
-impl Urns {
+impl ReferenceUrns {
     /// An urn for each cell.
     pub(crate) fn of_cells(kappa: f64) -> Self {
-        Urns { kappa, is_shared: false }
+        ReferenceUrns { kappa, is_shared: false }
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn deal_cell(
     (cell, lane): (usize, usize),
     rng: &mut Rng,
 ) {
-    let Place::States(start) = chains.places[cell] else { return };
+    let TokenPlace::States(start) = chains.places[cell] else { return };
     let n_states = problem.plan.n_states;
     let urn = kappa * n_states as f64;
     for nth in 0..problem.counts[cell] as usize {
@@ -96,7 +96,7 @@ pub(super) fn deal_all(
     }
     for (cell, &n_tokens) in problem.counts.iter().enumerate() {
         match chains.places[cell] {
-            Place::States(start) => {
+            TokenPlace::States(start) => {
                 for token in start..start + n_tokens as usize {
                     let is_here = |share: &f64| rng.random::<f64>() < *share;
                     let drawn = shares.iter().position(is_here).unwrap_or(n_states - 1) as u32;
@@ -104,7 +104,7 @@ pub(super) fn deal_all(
                     held[drawn as usize][lane] += 1;
                 }
             }
-            Place::Piles(start) => {
+            TokenPlace::Piles(start) => {
                 let mut cell = Cell {
                     clique: &problem.plan.cliques[0],
                     bases: problem.bases(cell as u32),

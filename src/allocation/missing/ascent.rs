@@ -68,11 +68,11 @@ impl Incomplete {
             climb.ascend(start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
         };
         let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
-        let better = |best: State, run: State| {
+        let better = |best: AscentPoint, run: AscentPoint| {
             if run.trace.last() > best.trace.last() { run } else { best }
         };
         let best = runs?.into_iter().reduce(better).unwrap_or_default();
-        let State { counts, expected, trace, converged } = best;
+        let AscentPoint { counts, expected, trace, converged } = best;
         let margins = tables.problem.margins.iter();
         let counts = margins.map(|laid| laid.whole(&counts[laid.rows()])).collect();
         Ok(MissingAscent { decomposition: Decomposition { counts, trace, converged }, expected })
@@ -81,7 +81,7 @@ impl Incomplete {
 
 /// Point that the ascent from one start has reached.
 #[derive(Default)]
-struct State {
+struct AscentPoint {
     /// Expected counts, row after row of all tables.
     counts: Vec<f64>,
     expected: Vec<f64>,
@@ -104,11 +104,11 @@ impl Climb<'_> {
         limits: Limits,
         rng: &mut Rng,
         observer: &impl Observer,
-    ) -> Result<State> {
+    ) -> Result<AscentPoint> {
         let problem = &self.tables.problem;
         let mut sum_product = SumProduct::new(problem);
         let mut weights = self.tables.noisy(rng);
-        let mut found = State {
+        let mut found = AscentPoint {
             counts: array_of("expected counts", problem.n_rows(), 0.0)?,
             expected: vec![0.0; problem.missing.len()],
             ..Default::default()
@@ -138,7 +138,7 @@ impl Climb<'_> {
         &self,
         sum_product: &mut SumProduct<'_>,
         weights: &mut Vec<f64>,
-        found: &mut State,
+        found: &mut AscentPoint,
     ) -> f64 {
         let ln_weight = sum_product.expect(weights, &mut found.counts);
         let ln_missing = self.complete(sum_product, weights, found);
@@ -153,7 +153,7 @@ impl Climb<'_> {
         &self,
         sum_product: &mut SumProduct<'_>,
         weights: &[f64],
-        found: &mut State,
+        found: &mut AscentPoint,
     ) -> f64 {
         let cells = self.tables.problem.missing.clone();
         for (cell, expected) in cells.clone().zip(&mut found.expected) {

@@ -2,13 +2,13 @@
 
 use super::ascent::MissingAscent;
 use super::incomplete::Incomplete;
-use super::totals::Sums;
+use super::totals::AllocationSums;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_factorial};
 use crate::memory::check_bytes;
-use crate::temper::Outcome;
+use crate::temper::TemperingOutcome;
 
 /// Probability that the totals listed under a bound may leave out.
 const LEFT_BY_BOUND: f64 = 1e-9;
@@ -35,14 +35,14 @@ pub struct Completion {
     /// ln of what they add at most.
     pub ln_remainder_bound: f64,
     /// Rounds of the tempering that the estimates began with, if any did.
-    pub tempering: Option<Outcome>,
+    pub tempering: Option<TemperingOutcome>,
 }
 
 impl Incomplete {
-    pub(super) fn completion(&self, runs: &[Sums], n_draws: usize) -> Completion {
+    pub(super) fn completion(&self, runs: &[AllocationSums], n_draws: usize) -> Completion {
         let n_totals = runs[0].ln_joint.len();
         let estimate = |ln_values: Vec<f64>| Estimate::from_replicates(&ln_values, n_draws);
-        let ln_evidences: Vec<f64> = runs.iter().map(Sums::ln_evidence).collect();
+        let ln_evidences: Vec<f64> = runs.iter().map(AllocationSums::ln_evidence).collect();
         let ln_joint = |total: usize| runs.iter().map(move |run| run.ln_joint[total]);
         let ratio = |ln_parts: Vec<f64>| ratio(&ln_parts, &ln_evidences);
         let ln_counts =

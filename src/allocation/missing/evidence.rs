@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::completion::Completion;
 use super::incomplete::Incomplete;
-use super::totals::{End, Sums};
+use super::totals::{AllocationSums, End};
 use crate::allocation::evidence::{EvidenceMethod, EvidenceSampler, EvidenceSettings};
 use crate::allocation::exact::enumeration::Enumeration;
 use crate::allocation::memory::Load;
@@ -146,7 +146,7 @@ impl Incomplete {
         let one = |replicate| {
             self.replicate(filter, end, &key, replicate, observer).inspect(|_| observer.advance(1))
         };
-        let runs: Result<Vec<Sums>> =
+        let runs: Result<Vec<AllocationSums>> =
             (1..=n_replicates.max(1) as u64).into_par_iter().map(one).collect();
         Ok(self.completion(&runs?, n_replicates * filter.n_particles))
     }
@@ -165,7 +165,7 @@ impl Incomplete {
         key: &Key,
         replicate: u64,
         observer: &impl Observer,
-    ) -> Result<Sums> {
+    ) -> Result<AllocationSums> {
         let mut rng = key.unit(replicate).rng();
         let tokens = ordered(&self.problem, &filter.order, &mut rng, observer)?;
         let (problem, n_groups) = (&self.problem, filter.n_groups());

@@ -103,14 +103,14 @@ fn rows_of(problem: &Problem, cell: u32) -> impl Iterator<Item = u32> {
 
 /// Tables.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct ReleaseState {
     /// Conditional probabilities, row after row.
     weights: Vec<f64>,
     /// Probability of every missing cell.
     cells: Vec<f64>,
 }
 
-impl Tokens {
+impl AllocatedTokens {
     /// Adds tokens of a cell in a joint state of the hidden nodes.
     fn add(&mut self, problem: &Problem, cell: u32, state: usize, n: f64) {
         let (bases, is_observed) = (problem.bases(cell), cell < problem.missing.start);
@@ -124,7 +124,7 @@ impl Tokens {
     }
 }
 
-impl State {
+impl ReleaseState {
     fn share(&self) -> f64 {
         self.cells.iter().sum::<f64>().min(1.0)
     }
@@ -134,10 +134,10 @@ impl State {
 pub(super) struct ReleaseChains<'a> {
     release: &'a Release<'a>,
     starts: &'a [Vec<f64>],
-    states: Vec<State>,
+    states: Vec<ReleaseState>,
     sum_product: SumProduct<'a>,
     /// Buffers: the tokens of every lane, and those of heavy cells.
-    tokens: Vec<Tokens>,
+    tokens: Vec<AllocatedTokens>,
     piles: Piles<'a>,
     /// Buffers: the state before a step.
     kept_cells: Vec<f64>,
@@ -147,7 +147,7 @@ pub(super) struct ReleaseChains<'a> {
 
 /// Allocated tokens.
 #[derive(Clone)]
-struct Tokens {
+struct AllocatedTokens {
     /// Those of all cells, and those that were observed, row after row.
     all: Vec<f64>,
     observed: Vec<f64>,
@@ -176,9 +176,13 @@ impl LadderTarget for Release<'_> {
     ) -> Result<ReleaseChains<'_>> {
         let problem = &self.tables.problem;
         let (zeros, n_missing) = (|| vec![0.0; problem.n_rows], problem.missing.len());
-        let state = State { weights: zeros(), cells: vec![0.0; n_missing] };
-        let tokens =
-            Tokens { all: zeros(), observed: zeros(), missing: vec![0; n_missing], divide: false };
+        let state = ReleaseState { weights: zeros(), cells: vec![0.0; n_missing] };
+        let tokens = AllocatedTokens {
+            all: zeros(),
+            observed: zeros(),
+            missing: vec![0; n_missing],
+            divide: false,
+        };
         Ok(ReleaseChains {
             release: self,
             starts: &self.starts[replicate % self.starts.len()],
@@ -232,7 +236,7 @@ impl LadderChains for ReleaseChains<'_> {
 
     fn values(&self) -> Lanes {
         let Release { shape, rate, .. } = *self.release;
-        let value = |state: &State| -shape * (-state.share() / (rate + 1.0)).ln_1p();
+        let value = |state: &ReleaseState| -shape * (-state.share() / (rate + 1.0)).ln_1p();
         std::array::from_fn(|lane| value(&self.states[lane]))
     }
 
@@ -355,7 +359,7 @@ impl ReleaseChains<'_> {
     }
 
     fn weigh(&mut self, lane: usize) {
-        let State { weights, cells, .. } = &mut self.states[lane];
+        let ReleaseState { weights, cells, .. } = &mut self.states[lane];
         for (cell, probability) in self.release.tables.problem.missing.clone().zip(cells) {
             *probability = self.sum_product.collect(cell, weights);
         }

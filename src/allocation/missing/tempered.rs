@@ -10,7 +10,7 @@ use super::evidence::LEFT_BY_SAMPLING;
 use super::incomplete::{Incomplete, joined};
 use super::piles::PileMargins;
 use super::release::Release;
-use super::totals::{End, Sums};
+use super::totals::{AllocationSums, End};
 use crate::allocation::evidence::{EvidenceSampler, EvidenceSettings};
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
@@ -20,7 +20,8 @@ use crate::error::{Result, array_of};
 use crate::math::{LogSum, ln_add, ln_factorial, ln_rising};
 use crate::rng::{Key, Purpose};
 use crate::temper::{
-    EnergiesByRung, KeptStates, LadderTarget as _, Outcome, RoundPlan, WeightedEnergy, temper,
+    EnergiesByRung, KeptStates, LadderTarget as _, RoundPlan, TemperingOutcome, WeightedEnergy,
+    temper,
 };
 
 /// Chains of a ladder of the second path, at most.
@@ -90,7 +91,7 @@ impl Incomplete {
         let keep = KeptStates { n_draws: n_kept, n_energies: N_WEIGHTED };
         let run = temper(&release, plan, keep, key, observer)?;
         observer.check_stop()?;
-        let empty = found.tempering.as_ref().map(Outcome::estimate);
+        let empty = found.tempering.as_ref().map(TemperingOutcome::estimate);
         let constant = problem.ln_total(self.rate);
         // One allocation is all there is where nothing was tempered.
         let ln_only = found.draws.first().map_or(0.0, |draw| draw.ln_law);
@@ -149,7 +150,7 @@ impl Incomplete {
                     weighted.iter().map(|of_rung| of_rung[range(of_rung.len())].to_vec());
                 totals.draws(&draws[range(draws.len())], weighted.collect())
             };
-        let parts_of = |n: usize| -> Vec<Draws> {
+        let parts_of = |n: usize| -> Vec<MissingDraws> {
             let replicates = kept.iter().zip(weighted);
             let parts = replicates
                 .flat_map(|(draws, weighted)| (0..n).map(move |nth| (draws, weighted, nth)));
@@ -157,7 +158,7 @@ impl Incomplete {
         };
         let (whole, parts) = (parts_of(1), parts_of(N_PARTS));
         let n_totals = totals.n_totals(&whole, observer)?;
-        let of = |draws: &[Draws]| -> Result<Completion> {
+        let of = |draws: &[MissingDraws]| -> Result<Completion> {
             let sums = draws.par_iter().map(|draws| totals.sums(draws, n_totals, observer));
             Ok(self.completion(&sums.collect::<Result<Vec<_>>>()?, n_draws))
         };
@@ -185,14 +186,14 @@ fn by_row(problem: &Problem, whole: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// Draws of a replicate, or of a part of it.
-struct Draws {
+struct MissingDraws {
     /// Share of every missing cell in the missing tokens.
     cells: Vec<f64>,
     /// Draws of the probability of all missing cells, from all rungs.
     weighted: EnergiesByRung,
 }
 
-impl Draws {
+impl MissingDraws {
     /// ln of the sum of all weights under the law with missing cells.
     fn ln_whole(&self) -> f64 {
         self.weighted.iter().flatten().map(ln_weight).collect::<LogSum>().ln_sum()
@@ -215,7 +216,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn draws(&self, of_cells: &[Vec<f64>], weighted: EnergiesByRung) -> Draws {
+    fn draws(&self, of_cells: &[Vec<f64>], weighted: EnergiesByRung) -> MissingDraws {
         let mut sums = vec![0.0; of_cells.first().map_or(0, Vec::len)];
         for cells in of_cells {
             let share = cells.iter().sum::<f64>().min(1.0);
@@ -224,7 +225,7 @@ impl Totals {
         }
         let total = sums.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         sums.iter_mut().for_each(|sum| *sum /= total);
-        Draws { cells: sums, weighted }
+        MissingDraws { cells: sums, weighted }
     }
 
     /// Calls with m < n and Pr(m missing tokens), where that is a normal number, given ρ / (b + 1): a
@@ -256,7 +257,7 @@ impl Totals {
 
     /// ln Pr(m missing tokens) for m from 0 on. Few tokens are likely where missing cells have small
     /// probabilities, which draws from the lower rungs have.
-    fn ln_law(&self, draws: &Draws, n: usize, observer: &impl Observer) -> Result<Vec<f64>> {
+    fn ln_law(&self, draws: &MissingDraws, n: usize, observer: &impl Observer) -> Result<Vec<f64>> {
         let mut ln_law = array_of("totals", n, f64::NEG_INFINITY)?;
         let mut law = array_of("totals", n, 0.0)?;
         let ln_whole = draws.ln_whole();
@@ -277,14 +278,14 @@ impl Totals {
     }
 
     /// Totals to list, until those beyond have next to none of the evidence.
-    fn n_totals(&self, runs: &[Draws], observer: &impl Observer) -> Result<usize> {
+    fn n_totals(&self, runs: &[MissingDraws], observer: &impl Observer) -> Result<usize> {
         let (ln_left, most) = match self.end {
             End::Drawn(n) => return Ok((n as usize).saturating_add(1)),
             End::Remainder { ln_left, most } => (ln_left, most as usize),
         };
         let mut n = 32;
         while n < most {
-            let left = |run: &Draws| Ok(left(&self.ln_law(run, n, observer)?));
+            let left = |run: &MissingDraws| Ok(left(&self.ln_law(run, n, observer)?));
             let left: Vec<f64> = runs.par_iter().map(left).collect::<Result<_>>()?;
             if left.into_iter().all(|left| left < ln_left.exp()) {
                 break;
@@ -294,12 +295,17 @@ impl Totals {
         Ok(n.min(most))
     }
 
-    fn sums(&self, draws: &Draws, n_totals: usize, observer: &impl Observer) -> Result<Sums> {
+    fn sums(
+        &self,
+        draws: &MissingDraws,
+        n_totals: usize,
+        observer: &impl Observer,
+    ) -> Result<AllocationSums> {
         let mut ln_joint = self.ln_law(draws, n_totals, observer)?;
         let mean: f64 = (0..).zip(&ln_joint).map(|(m, ln_p)| f64::from(m) * ln_p.exp()).sum();
         let left = left(&ln_joint).max(f64::EPSILON);
         ln_joint.iter_mut().for_each(|ln_p| *ln_p += self.ln_evidence);
-        Ok(Sums {
+        Ok(AllocationSums {
             ln_joint,
             counts: draws.cells.iter().map(|share| mean * share).collect(),
             ln_unit: self.ln_evidence,

@@ -22,7 +22,7 @@ pub(super) enum End {
 }
 
 /// Sums over allocations.
-pub(super) struct Sums {
+pub(super) struct AllocationSums {
     /// ln Pr(S_+ = T, X_observed).
     pub(super) ln_joint: Vec<f64>,
     /// E[X_c; X_observed] of every missing cell, over exp `ln_unit`.
@@ -31,7 +31,7 @@ pub(super) struct Sums {
     pub(super) ln_remainder: f64,
 }
 
-impl Sums {
+impl AllocationSums {
     /// Adds the expected counts with one more token, given the intensities without it.
     fn add_counts(&mut self, intensities: &[f64]) {
         let ln_joint = self.ln_joint[self.ln_joint.len() - 1];
@@ -67,11 +67,11 @@ impl Incomplete {
         ln_observed: f64,
         end: End,
         mut draw: impl FnMut(&mut [f64]) -> Result<()>,
-    ) -> Result<Sums> {
+    ) -> Result<AllocationSums> {
         let problem = &self.problem;
         let mut ln_joint = problem.ln_total(self.rate) + problem.ln_arrangements + ln_observed;
         let mut shares = vec![0.0; problem.missing.len()];
-        let mut sums = Sums {
+        let mut sums = AllocationSums {
             ln_joint: vec![ln_joint],
             counts: vec![0.0; shares.len()],
             ln_unit: ln_joint,

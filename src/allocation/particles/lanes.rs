@@ -19,7 +19,7 @@ const UNUSED: usize = usize::MAX;
 const WORD: usize = 4;
 
 /// One word of counts in every lane.
-pub(crate) type Words = [u32; LANES];
+pub(crate) type CountWords = [u32; LANES];
 
 /// Marginal counts of all particles.
 ///
@@ -29,9 +29,9 @@ pub(crate) type Words = [u32; LANES];
 /// is in use stays in the cache.
 pub(crate) struct Particles {
     /// Word after word, group after group.
-    pub(crate) words: Vec<Words>,
+    pub(crate) words: Vec<CountWords>,
     pub(crate) n_groups: usize,
-    blocks: Vec<Block>,
+    blocks: Vec<RowBlock>,
     /// Block of every row of the problem.
     block_of: Vec<u32>,
     classes: Vec<Class>,
@@ -39,7 +39,7 @@ pub(crate) struct Particles {
 }
 
 /// Rows that are moved together.
-struct Block {
+struct RowBlock {
     class: usize,
     /// First row in the problem.
     start: usize,
@@ -79,7 +79,7 @@ impl Width {
 
 /// Place of a count in memory, and the base count that it is added to.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct CountPlace {
     pub(crate) base: f64,
     /// The word of the first group of particles.
     word: usize,
@@ -87,9 +87,9 @@ pub(crate) struct Place {
     mask: u32,
 }
 
-impl Place {
+impl CountPlace {
     #[inline(always)]
-    pub(crate) fn counts(self, words: &[Words], group: usize) -> Counts {
+    pub(crate) fn counts(self, words: &[CountWords], group: usize) -> Counts {
         let (words, mut counts) = (&words[self.word + group], [0; LANES]);
         for lane in 0..LANES {
             counts[lane] = (words[lane] >> self.shift & self.mask) as i32;
@@ -99,15 +99,15 @@ impl Place {
 }
 
 /// Marginal counts of one group of particles, as a token sees them.
-pub(crate) struct Group<'a> {
-    pub(crate) words: &'a mut [Words],
+pub(crate) struct GroupCounts<'a> {
+    pub(crate) words: &'a mut [CountWords],
     /// Number of the group.
     pub(crate) index: usize,
     /// Places of all pairs of a factor and a state.
-    pub(crate) places: &'a [Place],
+    pub(crate) places: &'a [CountPlace],
 }
 
-impl Sizes for Group<'_> {
+impl Sizes for GroupCounts<'_> {
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let place = self.places[clique.pair(factor, state)];
@@ -119,7 +119,7 @@ impl Sizes for Group<'_> {
     }
 }
 
-impl Token for Group<'_> {
+impl Token for GroupCounts<'_> {
     #[inline(always)]
     fn product(&self, clique: &Clique, state: usize) -> Lanes {
         quotient(clique, state, self)
@@ -127,14 +127,14 @@ impl Token for Group<'_> {
 
     #[inline(always)]
     fn add(&mut self, clique: &Clique, factor: usize, state: usize, lane: usize, x: i32) {
-        let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
+        let CountPlace { word, shift, .. } = self.places[clique.pair(factor, state)];
         let word = &mut self.words[word + self.index][lane];
         *word = word.wrapping_add_signed(x << shift);
     }
 
     #[inline(always)]
     fn add_all(&mut self, clique: &Clique, factor: usize, state: usize, x: &Counts) {
-        let Place { word, shift, .. } = self.places[clique.pair(factor, state)];
+        let CountPlace { word, shift, .. } = self.places[clique.pair(factor, state)];
         let words = &mut self.words[word + self.index];
         for lane in 0..LANES {
             words[lane] = words[lane].wrapping_add_signed(x[lane] << shift);
@@ -165,7 +165,7 @@ impl Particles {
         let all: usize = blocks.iter().map(|block| classes[block.class].n_words).sum();
         // A block that is rearranged has two places meanwhile.
         let n_words = all + classes.iter().map(|class| class.n_words).sum::<usize>();
-        let bytes = (n_words * n_groups) as f64 * size_of::<Words>() as f64;
+        let bytes = (n_words * n_groups) as f64 * size_of::<CountWords>() as f64;
         let mut words = Vec::new();
         let reserved = words.try_reserve_exact(n_words * n_groups);
         reserved.map_err(|_| Error::Memory { name: "particles", bytes })?;
@@ -180,7 +180,7 @@ impl Particles {
         plan: &EliminationPlan,
         bases: &[u32],
         base: impl Fn(usize) -> f64,
-        places: &mut Vec<Place>,
+        places: &mut Vec<CountPlace>,
     ) {
         for &base in bases {
             self.update(self.block_of[base as usize] as usize);
@@ -212,12 +212,12 @@ impl Particles {
     }
 
     /// Place in memory of a row of the problem, the block of which is up to date.
-    pub(crate) fn place(&self, row: usize, base: f64) -> Place {
+    pub(crate) fn place(&self, row: usize, base: f64) -> CountPlace {
         let block = &self.blocks[self.block_of[row] as usize];
         let Width { n_bytes, mask } = self.classes[block.class].width;
         let byte = (row - block.start) * n_bytes;
         let word = (block.word + byte / WORD) * self.n_groups;
-        Place { base, word, shift: (byte % WORD) as u32 * u8::BITS, mask }
+        CountPlace { base, word, shift: (byte % WORD) as u32 * u8::BITS, mask }
     }
 
     /// Makes every particle that dies a copy of another.
@@ -244,7 +244,7 @@ impl Particles {
     }
 
     fn update(&mut self, block: usize) {
-        let Block { seen, class, word, .. } = self.blocks[block];
+        let RowBlock { seen, class, word, .. } = self.blocks[block];
         if seen == self.ancestry.present() {
             return;
         }
@@ -280,13 +280,13 @@ impl Particles {
 }
 
 /// All blocks, the number of that of every row, and their classes.
-fn blocks(problem: &Problem) -> (Vec<Block>, Vec<u32>, Vec<Class>) {
+fn blocks(problem: &Problem) -> (Vec<RowBlock>, Vec<u32>, Vec<Class>) {
     let mut block_of = vec![0; problem.n_rows];
-    let (mut blocks, mut classes): (Vec<Block>, Vec<Class>) = (Vec::new(), Vec::new());
+    let (mut blocks, mut classes): (Vec<RowBlock>, Vec<Class>) = (Vec::new(), Vec::new());
     for laid in &problem.margins {
         for start in laid.rows().step_by(laid.block) {
             block_of[start..start + laid.block].fill(blocks.len() as u32);
-            blocks.push(Block { class: 0, start, word: 0, seen: UNUSED, last: UNUSED });
+            blocks.push(RowBlock { class: 0, start, word: 0, seen: UNUSED, last: UNUSED });
         }
     }
     let ends = blocks.iter().skip(1).map(|block| block.start).chain([problem.n_rows]);

@@ -11,7 +11,7 @@
 
 use rand::Rng;
 
-use super::lanes::{Group, Particles, Place, Words};
+use super::lanes::{CountPlace, CountWords, GroupCounts, Particles};
 use super::openings::Used;
 use super::responsibilities::Responsibilities;
 use super::smc::{Filter, TokenOrder, ordered};
@@ -204,14 +204,14 @@ impl<'a, L: UniformLanes> Guided<'a, L> {
             let ratio = followed.ratios.of(&self.particles.words, group);
             weights.iter_mut().zip(ratio).for_each(|(weight, x)| *weight *= x * followed.pace);
             let words = &mut self.particles.words;
-            let token = Group { words, index: group, places: &followed.places };
+            let token = GroupCounts { words, index: group, places: &followed.places };
             counts::weigh(plan, &token, &mut followed.sums);
             add_products(&mut self.sums, &followed.sums, weights);
         }
         let total = self.used.open(group, &mut self.sums);
         counts::pick(plan, &self.sums, &mut self.lanes[group], &mut self.states);
         let words = &mut self.particles.words;
-        let mut token = Group { words, index: group, places: &self.followed[0].places };
+        let mut token = GroupCounts { words, index: group, places: &self.followed[0].places };
         counts::add(plan, &mut token, &self.states, 1);
         self.used.add(group, &self.states[0]);
         total
@@ -257,7 +257,7 @@ struct Followed<'a> {
     /// F, and what it would be without a lag.
     expected: Vec<f64>,
     to_come: Vec<f64>,
-    places: Vec<Place>,
+    places: Vec<CountPlace>,
     ratios: Ratios,
     /// Factor of the guide's weights, so that its share stays.
     pace: f64,
@@ -316,7 +316,7 @@ impl<'a> Followed<'a> {
     }
 
     /// Takes back what was expected of a token that is no longer to come.
-    fn take_back(&mut self, problem: &Problem, cell: u32) -> Vec<Change> {
+    fn take_back(&mut self, problem: &Problem, cell: u32) -> Vec<ExpectedChange> {
         let Some(responsibilities) = self.guide.responsibilities else { return Vec::new() };
         responsibilities.add(problem, cell, -1.0, &mut self.to_come);
         let bases = problem.bases(cell);
@@ -332,7 +332,7 @@ impl<'a> Followed<'a> {
             let (before, now) = (self.expected[row], self.to_come[row]);
             if before - now > LAG || now == 0.0 {
                 self.expected[row] = now;
-                changes.push(Change { row, power, before });
+                changes.push(ExpectedChange { row, power, before });
             }
         }
         changes
@@ -340,7 +340,7 @@ impl<'a> Followed<'a> {
 }
 
 /// A row of which less is expected when a token comes.
-struct Change {
+struct ExpectedChange {
     row: usize,
     power: i32,
     /// Tokens expected before.
@@ -357,7 +357,7 @@ struct Ratios {
 
 /// Ratios of one row.
 struct Ratio {
-    place: Place,
+    place: CountPlace,
     /// Place of the least count in the table.
     start: usize,
     least: i32,
@@ -366,14 +366,14 @@ struct Ratio {
 impl Ratios {
     fn tabulate(
         &mut self,
-        changes: &[Change],
+        changes: &[ExpectedChange],
         alphas: &[f64],
         expected: &[f64],
         particles: &Particles,
     ) {
         self.rows.clear();
         self.values.clear();
-        for &Change { row, power, before } in changes {
+        for &ExpectedChange { row, power, before } in changes {
             let place = particles.place(row, 0.0);
             let (least, greatest) = range(place, particles);
             self.rows.push(Ratio { place, start: self.values.len(), least });
@@ -390,14 +390,14 @@ impl Ratios {
         }
     }
 
-    fn of(&self, words: &[Words], group: usize) -> Lanes {
+    fn of(&self, words: &[CountWords], group: usize) -> Lanes {
         product(&self.rows, &self.values, words, group)
     }
 }
 
 /// The least and the greatest count at a place.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn range(place: Place, particles: &Particles) -> (i32, i32) {
+fn range(place: CountPlace, particles: &Particles) -> (i32, i32) {
     let (mut least, mut greatest) = ([i32::MAX; LANES], [0; LANES]);
     for group in 0..particles.n_groups {
         let counts = place.counts(&particles.words, group);
@@ -411,7 +411,7 @@ fn range(place: Place, particles: &Particles) -> (i32, i32) {
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
-fn product(rows: &[Ratio], values: &[f64], words: &[Words], group: usize) -> Lanes {
+fn product(rows: &[Ratio], values: &[f64], words: &[CountWords], group: usize) -> Lanes {
     let mut product = [1.0; LANES];
     for row in rows {
         let (counts, values) = (row.place.counts(words, group), &values[row.start..]);

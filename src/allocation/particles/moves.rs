@@ -20,7 +20,7 @@ use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 const STATES_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Particles with their allocations, in groups of [`LANES`].
-pub(super) struct Allocated<'a, L, O> {
+pub(super) struct AllocatedParticles<'a, L, O> {
     problem: &'a Problem,
     /// Cells of the tokens, in the order in which they are drawn.
     tokens: &'a [u32],
@@ -28,14 +28,14 @@ pub(super) struct Allocated<'a, L, O> {
     n_sweeps: usize,
     /// Tokens after which particles are swept next.
     next_sweep: usize,
-    groups: Vec<Group<L>>,
+    groups: Vec<ParticleGroup<L>>,
     alphas: Vec<f64>,
     sums: Vec<Lanes>,
     observer: &'a O,
 }
 
 /// Particles in lockstep.
-struct Group<L> {
+struct ParticleGroup<L> {
     /// Marginal counts, row after row.
     rows: Vec<Counts>,
     /// States of all cliques, token after token.
@@ -43,7 +43,7 @@ struct Group<L> {
     uniforms: L,
 }
 
-impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
+impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
     /// So many groups of particles without tokens, which are to draw those of these cells, and sweeps
     /// for each e-fold growth.
     ///
@@ -58,13 +58,13 @@ impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
     ) -> Result<Self> {
         let n_states = tokens.len() * problem.n_cliques();
         let group = |_| {
-            Ok(Group {
+            Ok(ParticleGroup {
                 rows: array_of("particles", problem.n_rows, [0; LANES])?,
                 states: array_of("particles", n_states, [0; LANES])?,
                 uniforms: rng.lanes(),
             })
         };
-        Ok(Allocated {
+        Ok(AllocatedParticles {
             problem,
             tokens,
             n_drawn: 0,
@@ -103,7 +103,7 @@ impl<'a, L: UniformLanes, O: Observer> Allocated<'a, L, O> {
     }
 }
 
-impl<L: UniformLanes, O: Observer> Replicate for Allocated<'_, L, O> {
+impl<L: UniformLanes, O: Observer> Replicate for AllocatedParticles<'_, L, O> {
     type Block = Lanes;
 
     fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
@@ -117,7 +117,12 @@ impl<L: UniformLanes, O: Observer> Replicate for Allocated<'_, L, O> {
 }
 
 /// Gives one particle the counts of another, and the states of its first tokens.
-fn copy<L>(groups: &mut [Group<L>], to: (usize, usize), from: (usize, usize), n_states: usize) {
+fn copy<L>(
+    groups: &mut [ParticleGroup<L>],
+    to: (usize, usize),
+    from: (usize, usize),
+    n_states: usize,
+) {
     if let Ok([new, old]) = groups.get_disjoint_mut([to.0, from.0]) {
         let rows = new.rows.iter_mut().zip(&old.rows);
         rows.for_each(|(new, old)| new[to.1] = old[from.1]);
@@ -130,7 +135,7 @@ fn copy<L>(groups: &mut [Group<L>], to: (usize, usize), from: (usize, usize), n_
     }
 }
 
-impl<L: UniformLanes, O: Observer> filter::FilterTarget for Allocated<'_, L, O> {
+impl<L: UniformLanes, O: Observer> filter::FilterTarget for AllocatedParticles<'_, L, O> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (cell, n_cliques) = (self.tokens[token], self.problem.n_cliques());
         let (plan, bases) = (self.problem.plan(cell), self.problem.bases(cell));

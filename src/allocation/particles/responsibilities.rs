@@ -55,7 +55,7 @@ impl Responsibilities {
         let n_states = problem.plan.n_states;
         let mut chains = StateChains::uniform(problem, rng, observer)?;
         chains.anneal(GIBBS_SWEEPS, || (), observer)?;
-        let mut shares = Tallies::new(problem, &mut chains, observer)?.average(problem);
+        let mut shares = StateTallies::new(problem, &mut chains, observer)?.average(problem);
         // Sums of these are exact: what was expected of tokens that are gone leaves no rest.
         let quantum = problem.total.next_power_of_two() as f64 * QUANTUM;
         for shares in shares.chunks_exact_mut(n_states) {
@@ -105,14 +105,14 @@ impl Responsibilities {
 }
 
 /// How often every chain gave the tokens of a cell each state.
-struct Tallies {
+struct StateTallies {
     /// State after state, cell after cell.
     counts: Vec<Lanes>,
     /// Mean ln of the law of the chains' allocations.
     ln_laws: Lanes,
 }
 
-impl Tallies {
+impl StateTallies {
     fn new(
         problem: &Problem,
         chains: &mut StateChains<'_, impl UniformLanes>,
@@ -138,7 +138,7 @@ impl Tallies {
             let n_averaged = GIBBS_SWEEPS.div_ceil(THINNING) as f64;
             ln_laws.iter_mut().zip(found).for_each(|(mean, x)| *mean += x / n_averaged);
         }
-        Ok(Tallies { counts, ln_laws })
+        Ok(StateTallies { counts, ln_laws })
     }
 
     /// Average over chains, under the names of the most probable one.
@@ -249,7 +249,7 @@ mod tests {
         let mut ln_laws = [-1.0; LANES];
         ln_laws[0] = 0.0;
         let weight = 1.0 + 15.0 * (-1.0 / SPREAD).exp();
-        let average = Tallies { counts, ln_laws }.average(&problem);
+        let average = StateTallies { counts, ln_laws }.average(&problem);
         for (found, expected) in average.iter().zip(of_best) {
             assert!((found - weight * expected).abs() < 1e-9, "{found} {expected}");
         }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rand::Rng;
 use rand::seq::SliceRandom as _;
 
-use super::lanes::{Group, Particles, Place};
-use super::moves::Allocated;
+use super::lanes::{CountPlace, GroupCounts, Particles};
+use super::moves::AllocatedParticles;
 use crate::allocation::kernel::counts::{self, States};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -113,7 +113,7 @@ pub(crate) fn ln_sum(
     }
     let tokens = ordered(problem, &filter.order, rng, observer)?;
     let effort = (filter.n_groups(), filter.n_sweeps);
-    let mut target = Allocated::new(problem, &tokens, effort, rng, observer)?;
+    let mut target = AllocatedParticles::new(problem, &tokens, effort, rng, observer)?;
     let mut population = filter.population();
     filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
     Ok((population.ln_mean(0), population.relative_variance(0)))
@@ -149,7 +149,7 @@ pub(crate) struct AllocationFilter<'a, L> {
     states: Vec<States>,
     alphas: Vec<f64>,
     /// Places that a token reads, cell after cell.
-    places: Vec<Place>,
+    places: Vec<CountPlace>,
 }
 
 impl<L: UniformLanes> Replicate for AllocationFilter<'_, L> {
@@ -170,7 +170,7 @@ impl<L: UniformLanes> FilterTarget for AllocationFilter<'_, L> {
         let weights = population.weights_mut().iter_mut().zip(&mut self.lanes);
         for (group, (weights, uniforms)) in weights.enumerate() {
             let mut token =
-                Group { words: &mut particles.words, index: group, places: &self.places };
+                GroupCounts { words: &mut particles.words, index: group, places: &self.places };
             let weight = counts::weigh(plan, &token, &mut self.sums);
             counts::pick(plan, &self.sums, uniforms, &mut self.states);
             counts::add(plan, &mut token, &self.states, 1);
@@ -240,7 +240,7 @@ impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
             let words = &mut particles.words;
             let mut sum = [0.0; LANES];
             for (index, (share, sums)) in shares.iter_mut().zip(&mut *sums).enumerate() {
-                let token = Group { words, index: group, places: places(index) };
+                let token = GroupCounts { words, index: group, places: places(index) };
                 let weight = counts::weigh(plan, &token, &mut self.sums);
                 for lane in 0..LANES {
                     sum[lane] += weight[lane];
@@ -255,7 +255,7 @@ impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
                 if rank > 0 && index == distinct[rank - 1] {
                     continue;
                 }
-                let mut token = Group { words, index: group, places: places(index as usize) };
+                let mut token = GroupCounts { words, index: group, places: places(index as usize) };
                 if sums.len() > 1 {
                     counts::weigh(plan, &token, &mut self.sums);
                 }

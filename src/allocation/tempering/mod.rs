@@ -7,8 +7,8 @@ pub(super) use paths::PowerPath;
 use references::nearest;
 pub(super) use references::nearest_path;
 
-use super::kernel::tempered::Allocated;
-use super::kernel::urns::Urns;
+use super::kernel::tempered::GroupedAllocation;
+use super::kernel::urns::ReferenceUrns;
 use super::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
@@ -60,7 +60,7 @@ pub(crate) fn run(
     n_draws: usize,
     key: Key,
     observer: &impl Observer,
-) -> Result<TemperingRun<Allocated>> {
+) -> Result<TemperingRun<GroupedAllocation>> {
     let joined = joined(problem);
     let path = nearest_path(joined.as_ref().unwrap_or(problem), key.unit(0), observer)?;
     temper(&path, plan, KeptStates { n_draws, n_energies: 0 }, key.unit(1), observer)
@@ -88,7 +88,7 @@ pub(crate) fn run_part(
     observer: &impl Observer,
 ) -> Result<(Vec<u8>, Option<RoundResult>)> {
     let joined = joined(problem);
-    let path = PowerPath::with(joined.as_ref().unwrap_or(problem), Urns::of_cells(kappa));
+    let path = PowerPath::with(joined.as_ref().unwrap_or(problem), ReferenceUrns::of_cells(kappa));
     part.run(&path, plan, key.unit(1), observer)
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use crate::allocation::exact::enumeration;
     use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
     use crate::rng::Purpose;
-    use crate::temper::Outcome;
+    use crate::temper::TemperingOutcome;
 
     /// A table under a network whose nodes `0` and `1` are visible.
     fn problem(
@@ -141,7 +141,7 @@ mod tests {
         max_chains: 64,
     };
 
-    fn check(found: &Outcome, exact: f64, case: impl std::fmt::Debug) {
+    fn check(found: &TemperingOutcome, exact: f64, case: impl std::fmt::Debug) {
         let (gap, error) = (found.ln_value() - exact, found.std_error());
         assert!(gap.abs() < 4.0 * error, "{case:?}: {gap} {error}");
         assert!(error < 0.2, "{case:?}: {error}");
@@ -170,7 +170,9 @@ mod tests {
             if !problem.is_joint() {
                 continue;
             }
-            for urns in [Urns::of_cells(5.0), Urns { kappa: 2.0, is_shared: true }] {
+            for urns in
+                [ReferenceUrns::of_cells(5.0), ReferenceUrns { kappa: 2.0, is_shared: true }]
+            {
                 let target = PowerPath::with(problem, urns);
                 let key = Key::new(1, Purpose::Score);
                 let found = temper(&target, PLAN, KeptStates::default(), key, &()).unwrap().outcome;

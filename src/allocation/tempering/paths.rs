@@ -4,8 +4,8 @@ use crate::allocation::kernel::chains;
 use crate::allocation::kernel::counts::States;
 use crate::allocation::kernel::risings::Risings;
 use crate::allocation::kernel::splits::n_weighed;
-use crate::allocation::kernel::tempered::{Allocated, Saved, Tempered};
-use crate::allocation::kernel::urns::Urns;
+use crate::allocation::kernel::tempered::{GroupedAllocation, SavedChains, Tempered};
+use crate::allocation::kernel::urns::ReferenceUrns;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
@@ -23,7 +23,7 @@ pub(crate) struct PowerPath<'a> {
 
 impl<'a> PowerPath<'a> {
     /// A path from these urns.
-    pub(crate) fn with(problem: &'a Problem, urns: Urns) -> Self {
+    pub(crate) fn with(problem: &'a Problem, urns: ReferenceUrns) -> Self {
         PowerPath { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
     }
 
@@ -73,7 +73,7 @@ pub(super) fn sweep_cost(problem: &Problem) -> f64 {
 
 impl LadderChains for Tempered<'_> {
     type Level = f64;
-    type State = Allocated;
+    type State = GroupedAllocation;
 
     fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
         Tempered::sweep(self, betas.map(|beta| *beta), SweepOrder::Forward, observer)
@@ -87,19 +87,19 @@ impl LadderChains for Tempered<'_> {
         Tempered::values(self)
     }
 
-    fn state(&self, lane: usize) -> Allocated {
+    fn state(&self, lane: usize) -> GroupedAllocation {
         Tempered::state(self, lane)
     }
 }
 
 impl PortableTarget for PowerPath<'_> {
-    type Saved = Saved;
+    type Saved = SavedChains;
 
-    fn save(&self, chains: &Tempered<'_>) -> Saved {
+    fn save(&self, chains: &Tempered<'_>) -> SavedChains {
         chains.save()
     }
 
-    fn restore(&self, saved: Saved) -> Result<Tempered<'_>> {
+    fn restore(&self, saved: SavedChains) -> Result<Tempered<'_>> {
         Tempered::restored(saved, self.problem, &self.risings, &self.alphas)
     }
 }

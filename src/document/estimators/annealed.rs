@@ -257,7 +257,7 @@ impl<'a> UrnPath<'a> {
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let ladder = Ladder::new(self, n_temperatures);
+        let ladder = SteppedPath::new(self, n_temperatures);
         in_lanes(n_runs, || Ok(vec![annealing::ln_sums(&ladder, &ladder.betas, rng, observer)?]))
     }
 
@@ -273,7 +273,7 @@ impl<'a> UrnPath<'a> {
         rng: &mut S,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let ladder = Ladder::new(self, n_temperatures);
+        let ladder = SteppedPath::new(self, n_temperatures);
         in_lanes(n_runs, || {
             let chains = TopicChains::of_posterior(self.urn, topics, rng, observer)?;
             let betas = &ladder.betas;
@@ -295,18 +295,18 @@ impl<'a> UrnPath<'a> {
     }
 
     /// The urn at an inverse temperature.
-    fn level(&self, beta: f64) -> Level<'a> {
+    fn level(&self, beta: f64) -> UrnLevel<'a> {
         let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
         let is_full = true;
         match self.start {
             Start::Prior => {
                 let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
                 let powers = q.iter().map(power).collect();
-                Level { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), is_full }
+                UrnLevel { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), is_full }
             }
             Start::MeanField | Start::Lowered => {
                 let (base, unit) = (self.bases(beta).collect(), beta.min(1.0));
-                Level { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), is_full }
+                UrnLevel { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), is_full }
             }
         }
     }
@@ -354,7 +354,7 @@ impl<'a> UrnPath<'a> {
 }
 
 /// The urn at one β.
-struct Level<'a> {
+struct UrnLevel<'a> {
     base: Cow<'a, [f64]>,
     unit: f64,
     q: Cow<'a, [f64]>,
@@ -362,22 +362,22 @@ struct Level<'a> {
     is_full: bool,
 }
 
-impl Level<'_> {
+impl UrnLevel<'_> {
     fn target(&self) -> UrnTarget<'_> {
         UrnTarget { base: &self.base, unit: self.unit, q: &self.q }
     }
 }
 
 /// A path in so many steps.
-struct Ladder<'p, 'a> {
+struct SteppedPath<'p, 'a> {
     path: &'p UrnPath<'a>,
     betas: Vec<f64>,
     n_full: usize,
 }
 
-impl<'p, 'a> Ladder<'p, 'a> {
+impl<'p, 'a> SteppedPath<'p, 'a> {
     fn new(path: &'p UrnPath<'a>, n_steps: usize) -> Self {
-        Ladder { path, betas: path.betas(n_steps), n_full: path.n_full(n_steps) }
+        SteppedPath { path, betas: path.betas(n_steps), n_full: path.n_full(n_steps) }
     }
 
     /// Whether the sweep at an inverse temperature moves tokens among all topics: as many do as
@@ -389,12 +389,12 @@ impl<'p, 'a> Ladder<'p, 'a> {
     }
 }
 
-impl<'a, S: Stream> AnnealingPath<S> for Ladder<'_, 'a> {
-    type Level = Level<'a>;
+impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
+    type Level = UrnLevel<'a>;
     type Chains = TopicChains<S::Lanes>;
 
-    fn level(&self, beta: f64) -> Level<'a> {
-        Level { is_full: self.is_full(beta), ..self.path.level(beta) }
+    fn level(&self, beta: f64) -> UrnLevel<'a> {
+        UrnLevel { is_full: self.is_full(beta), ..self.path.level(beta) }
     }
 
     fn ln_factor(&self) -> f64 {
@@ -403,7 +403,7 @@ impl<'a, S: Stream> AnnealingPath<S> for Ladder<'_, 'a> {
 
     fn draw(
         &self,
-        reference: &Level<'a>,
+        reference: &UrnLevel<'a>,
         ln_values: &mut Lanes,
         rng: &mut S,
         observer: &impl Observer,
@@ -417,7 +417,7 @@ impl<'a, S: Stream> AnnealingPath<S> for Ladder<'_, 'a> {
 
     fn weigh(
         &self,
-        reference: &Level<'a>,
+        reference: &UrnLevel<'a>,
         mut chains: TopicChains<S::Lanes>,
         ln_values: &mut Lanes,
     ) {
@@ -431,7 +431,7 @@ impl<'a, S: Stream> AnnealingPath<S> for Ladder<'_, 'a> {
 
     fn sweep(
         &self,
-        level: &Level<'a>,
+        level: &UrnLevel<'a>,
         chains: &mut TopicChains<S::Lanes>,
         order: SweepOrder,
         observer: &impl Observer,

@@ -56,7 +56,7 @@ pub struct DirichletMixture {
 }
 
 /// Draws of topic weights, and the logarithms of their importance weights.
-struct Draws {
+struct WeightedDraws {
     theta: Vec<f64>,
     ln_weights: Vec<f64>,
 }
@@ -140,7 +140,7 @@ impl DirichletMixture {
 
     /// The prior, and laws around draws that are chosen by their weights; the weights are raised to
     /// a power at which enough draws are effective, and the laws are the wider the less that is.
-    fn around(urn: &LocalUrn, draws: &Draws, rng: &mut impl Stream) -> Self {
+    fn around(urn: &LocalUrn, draws: &WeightedDraws, rng: &mut impl Stream) -> Self {
         let k = urn.n_topics();
         let mut power = 1.0;
         while power > LEAST_POWER && n_effective(&draws.ln_weights, power) < LAWS as f64 {
@@ -171,10 +171,10 @@ impl DirichletMixture {
         n_draws: usize,
         rng: &mut impl Stream,
         observer: &impl Observer,
-    ) -> Result<Draws> {
+    ) -> Result<WeightedDraws> {
         let k = urn.n_topics();
         let (mut shapes, mut ln_theta) = (vec![0.0; k], vec![0.0; k]);
-        let mut draws = Draws { theta: vec![0.0; n_draws * k], ln_weights: Vec::new() };
+        let mut draws = WeightedDraws { theta: vec![0.0; n_draws * k], ln_weights: Vec::new() };
         for (draw, theta) in draws.theta.chunks_exact_mut(k).enumerate() {
             if draw % POLL_EVERY == 0 {
                 observer.check_stop()?;

@@ -67,8 +67,11 @@ pub fn ln_urn_sums(
 ) -> Result<Vec<f64>> {
     let n_topics = urn.n_topics();
     let g = responsibilities(urn, mean_field, observer)?;
-    let proposals: Vec<Proposal> =
-        g.chunks_exact(n_topics).zip(urn.cells()).map(|(g, (q, _))| Proposal::new(g, q)).collect();
+    let proposals: Vec<TopicProposal> = g
+        .chunks_exact(n_topics)
+        .zip(urn.cells())
+        .map(|(g, (q, _))| TopicProposal::new(g, q))
+        .collect();
     let mut balls = vec![0.0; n_topics];
     let mut ln_values = Vec::with_capacity(runs.n * runs.sizes.len());
     for _ in 0..runs.n {
@@ -103,7 +106,7 @@ pub fn ln_urn_sums(
 }
 
 /// The topics of a word's tokens, drawn by their responsibilities.
-struct Proposal {
+struct TopicProposal {
     cumulative: Cumulative,
     total: f64,
     /// q / g.
@@ -112,7 +115,7 @@ struct Proposal {
     hazards: Vec<f64>,
 }
 
-impl Proposal {
+impl TopicProposal {
     fn new(g: &[f64], q: &[f64]) -> Self {
         let mut cumulative = Cumulative::new(g.len());
         let total = cumulative.fill(g, &vec![1.0; g.len()]);
@@ -127,7 +130,7 @@ impl Proposal {
             .collect();
         hazards.reverse();
         let ratios = q.iter().zip(g).map(|(q, g)| q * total / g).collect();
-        Proposal { cumulative, total, ratios, hazards }
+        TopicProposal { cumulative, total, ratios, hazards }
     }
 
     /// Draws the topics of so many tokens by binomial laws, adds them to the balls, and gives the

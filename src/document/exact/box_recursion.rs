@@ -69,7 +69,7 @@ fn sorted_counts(urn: &LocalUrn) -> Vec<u32> {
 pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let mut cells: Vec<usize> = (0..urn.n_distinct()).collect();
     cells.sort_by_key(|&cell| urn.counts()[cell]);
-    let axes: Vec<Axis> = axes(cells.iter().map(|&cell| urn.counts()[cell] as usize));
+    let axes: Vec<BoxAxis> = axes(cells.iter().map(|&cell| urn.counts()[cell] as usize));
     let ell = ln_generating_function(urn, &cells, &axes, observer)?;
     let mut c = array_of(STATES, ell.len(), 0.0)?;
     c[0] = 1.0;
@@ -81,19 +81,19 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
 
 /// One word's axis of the lattice of partial documents.
 #[derive(Debug, Clone, Copy)]
-struct Axis {
+struct BoxAxis {
     /// The word's count.
     y: usize,
     /// Number of states of the axes behind this one.
     stride: usize,
 }
 
-fn axes(counts: impl DoubleEndedIterator<Item = usize>) -> Vec<Axis> {
+fn axes(counts: impl DoubleEndedIterator<Item = usize>) -> Vec<BoxAxis> {
     let mut stride = 1;
-    let mut axes: Vec<Axis> = counts
+    let mut axes: Vec<BoxAxis> = counts
         .rev()
         .map(|y| {
-            let axis = Axis { y, stride };
+            let axis = BoxAxis { y, stride };
             stride *= y + 1;
             axis
         })
@@ -106,7 +106,7 @@ fn axes(counts: impl DoubleEndedIterator<Item = usize>) -> Vec<Axis> {
 fn ln_generating_function(
     urn: &LocalUrn,
     cells: &[usize],
-    axes: &[Axis],
+    axes: &[BoxAxis],
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let n_states = axes.first().map_or(1, |axis| axis.stride * (axis.y + 1));
@@ -145,7 +145,7 @@ fn ln_generating_function(
 
 /// Fills c over the lattice of `axes`, given c_0.
 fn solve(
-    axes: &[Axis],
+    axes: &[BoxAxis],
     ell: &[f64],
     c: &mut [f64],
     scaled: &mut [f64],
@@ -171,7 +171,7 @@ fn solve(
 
 /// `out[v] += Σ_{u <= v} x[u] y[v - u]` on the lattice of `axes`.
 fn convolve(
-    axes: &[Axis],
+    axes: &[BoxAxis],
     x: &[f64],
     y: &[f64],
     out: &mut [f64],
@@ -179,7 +179,7 @@ fn convolve(
 ) -> Result<()> {
     match axes {
         [] => out[0] += x[0] * y[0],
-        [Axis { y: 1, .. }, Axis { y: 1, .. }] => convolve_two_by_two(x, y, out),
+        [BoxAxis { y: 1, .. }, BoxAxis { y: 1, .. }] => convolve_two_by_two(x, y, out),
         [axis] => {
             for (i, &factor) in x[..=axis.y].iter().enumerate() {
                 for (to, &from) in out[i..=axis.y].iter_mut().zip(y) {

@@ -80,14 +80,14 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
 struct Lattice<T> {
     /// Rows one after the other.
     values: Vec<T>,
-    rows: Rows,
+    rows: LatticeRows,
     /// Coefficients `(a + n - 1) q` of the last topic, by descending n, and of the last but one.
     last: Vec<f64>,
     along: Vec<f64>,
 }
 
 /// Places of the rows in memory, and the rows that precede them.
-struct Rows {
+struct LatticeRows {
     /// Number of totals that name a row: `K - 2`.
     n_named: usize,
     starts: Vec<usize>,
@@ -103,7 +103,7 @@ struct Rows {
 impl<T: Real> Lattice<T> {
     fn new(urn: &LocalUrn) -> Result<Self> {
         let n_levels = urn.n_tokens() as usize - 1;
-        let (rows, n_values) = Rows::new(urn.n_topics() - 2, n_levels)?;
+        let (rows, n_values) = LatticeRows::new(urn.n_topics() - 2, n_levels)?;
         let mut values = array_of("totals of the topics", n_values, T::ZERO)?;
         values[0] = T::START;
         Ok(Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] })
@@ -202,7 +202,7 @@ impl<T: Real> Lattice<T> {
     }
 }
 
-impl Rows {
+impl LatticeRows {
     /// The rows of `d` totals for all levels up to `n_levels`, and the number of values they hold.
     ///
     /// Let t_i = n_i + ... + n_d be the tail sums. Rows in lexicographic order of (t_1, ..., t_d)
@@ -210,7 +210,7 @@ impl Rows {
     fn new(d: usize, n_levels: usize) -> Result<(Self, usize)> {
         let n_rows = ln_binomial((n_levels + d) as f64, d as f64).exp().round() as usize;
         let name = "rows of totals of the topics";
-        let mut rows = Rows {
+        let mut rows = LatticeRows {
             n_named: d,
             starts: room_for(name, n_rows)?,
             grades: room_for(name, n_rows)?,

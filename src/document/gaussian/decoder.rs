@@ -125,7 +125,7 @@ enum Words<'a> {
 
 /// Memory that evaluations share.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct DecoderScratch {
     theta: Vec<Lanes>,
     gradient: Vec<Lanes>,
     logits: Vec<Lanes>,
@@ -138,7 +138,7 @@ impl Local<'_> {
         link: Link,
         eta: &[Lanes],
         gradient: &mut [Lanes],
-        scratch: &mut Scratch,
+        scratch: &mut DecoderScratch,
     ) -> Lanes {
         evaluate(self, link, eta, gradient, scratch)
     }
@@ -147,7 +147,7 @@ impl Local<'_> {
     pub(super) fn at(&self, link: Link, eta: &[f64]) -> f64 {
         let eta: Vec<Lanes> = eta.iter().map(|&x| [x; LANES]).collect();
         let mut gradient = vec![[0.0; LANES]; eta.len()];
-        self.evaluate(link, &eta, &mut gradient, &mut Scratch::default())[0]
+        self.evaluate(link, &eta, &mut gradient, &mut DecoderScratch::default())[0]
     }
 
     /// Minus the second derivative of ln p(tokens | η), row-major, and a bound of it that is never
@@ -256,10 +256,10 @@ fn evaluate(
     link: Link,
     eta: &[Lanes],
     gradient: &mut [Lanes],
-    scratch: &mut Scratch,
+    scratch: &mut DecoderScratch,
 ) -> Lanes {
     let n_topics = local.n_topics;
-    let Scratch { theta, gradient: inner, logits } = scratch;
+    let DecoderScratch { theta, gradient: inner, logits } = scratch;
     theta.clear();
     theta.extend_from_slice(eta);
     theta.resize(n_topics, [0.0; LANES]);

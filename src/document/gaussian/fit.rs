@@ -2,7 +2,7 @@
 
 use super::decoder::{Link, Local};
 use super::linear::{cholesky, inverse_factor, solve};
-use super::target::{Gaussian, Potential, Prior, Room};
+use super::target::{Gaussian, NormalPrior, Potential, PotentialScratch};
 use super::walk::{Angle, Walk};
 use crate::math::dot;
 use crate::rng::{LANES, Lanes, Rng};
@@ -24,13 +24,13 @@ const TOLERANCE: f64 = 1e-8;
 pub(super) fn laplace(
     decoder: &Local<'_>,
     link: Link,
-    prior: &Prior<'_>,
+    prior: &NormalPrior<'_>,
     start: &[f64],
 ) -> Gaussian {
     let rank = prior.rank;
     let standard = Gaussian::standard(rank);
     let target = Potential::new(decoder, link, prior, &standard);
-    let (mut room, mut gradient) = (Room::default(), vec![[0.0; LANES]; rank]);
+    let (mut room, mut gradient) = (PotentialScratch::default(), vec![[0.0; LANES]; rank]);
     // V beside the prior itself is the log likelihood: ln posterior lacks -|z|²/2.
     let mut ascend = |points: &[Lanes]| -> (Lanes, Vec<f64>) {
         let mut value = target.evaluate(points, &mut gradient, &mut room);
@@ -68,14 +68,14 @@ pub(super) fn laplace(
     around(z, &precision, 1.0)
 }
 
-fn precision(decoder: &Local<'_>, link: Link, prior: &Prior<'_>, z: &[f64]) -> Vec<f64> {
+fn precision(decoder: &Local<'_>, link: Link, prior: &NormalPrior<'_>, z: &[f64]) -> Vec<f64> {
     let (found, safe) = decoder.curvature(link, &prior.coordinates(z));
     factor_of_precision(&found, &safe, prior)
 }
 
 /// Cholesky factor of the posterior's precision of z: of its curvature where that is positive definite,
 /// else of a bound.
-fn factor_of_precision(found: &[f64], safe: &[f64], prior: &Prior<'_>) -> Vec<f64> {
+fn factor_of_precision(found: &[f64], safe: &[f64], prior: &NormalPrior<'_>) -> Vec<f64> {
     let factor = |curvature: &[f64]| cholesky(&whitened(curvature, prior), prior.rank);
     // The bound plus the identity is positive definite but for rounding, which the prior alone survives.
     let standard = || Gaussian::standard(prior.rank).factor;
@@ -83,7 +83,7 @@ fn factor_of_precision(found: &[f64], safe: &[f64], prior: &Prior<'_>) -> Vec<f6
 }
 
 /// I + Lᵀ H L.
-fn whitened(curvature: &[f64], prior: &Prior<'_>) -> Vec<f64> {
+fn whitened(curvature: &[f64], prior: &NormalPrior<'_>) -> Vec<f64> {
     let (rank, n) = (prior.rank, prior.mean.len());
     let mut half = vec![0.0; n * rank];
     for (row, out) in curvature.chunks_exact(n).zip(half.chunks_exact_mut(rank)) {
@@ -118,7 +118,7 @@ fn spread(z: &[f64]) -> Vec<Lanes> {
 pub(super) fn moments(
     decoder: &Local<'_>,
     link: Link,
-    prior: &Prior<'_>,
+    prior: &NormalPrior<'_>,
     rng: &mut Rng,
 ) -> (Gaussian, f64) {
     let start = laplace(decoder, link, prior, &vec![0.0; prior.rank]);

@@ -86,8 +86,8 @@ impl LogisticNormal {
         self.rank
     }
 
-    fn prior<'a>(&'a self, document: Document<'a>) -> target::Prior<'a> {
+    fn prior<'a>(&'a self, document: Document<'a>) -> target::NormalPrior<'a> {
         let mean = document.prior().unwrap_or(&self.mean);
-        target::Prior { mean, factor: &self.factor, rank: self.rank }
+        target::NormalPrior { mean, factor: &self.factor, rank: self.rank }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::decoder::{Link, Local};
 use super::fit::laplace;
-use super::target::{Gaussian, Potential, Prior, Room};
+use super::target::{Gaussian, NormalPrior, Potential, PotentialScratch};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::LogSum;
@@ -42,7 +42,7 @@ type Point = [i32; MOST_DIMENSIONS];
 pub(super) fn ln_integral(
     decoder: &Local<'_>,
     link: Link,
-    prior: &Prior<'_>,
+    prior: &NormalPrior<'_>,
     observer: &impl Observer,
 ) -> Result<(f64, f64)> {
     let rank = prior.rank;
@@ -96,7 +96,7 @@ fn sum(
         }
     }
     let (mut total, mut largest) = (LogSum::default(), f64::NEG_INFINITY);
-    let (mut room, mut gradient) = (Room::default(), vec![[0.0; LANES]; rank]);
+    let (mut room, mut gradient) = (PotentialScratch::default(), vec![[0.0; LANES]; rank]);
     let mut n_points = 0;
     while !open.is_empty() {
         observer.check_stop()?;

@@ -4,18 +4,18 @@
 //! With a Gaussian g = N(m, A Aᵀ) of z and z = m + A u,
 //! V(u) = ln p(tokens | η) + ln N(z; 0, I) - ln g(z): the mean of exp V over u ~ N(0, I) is p(tokens).
 
-use super::decoder::{Link, Local, Scratch};
+use super::decoder::{DecoderScratch, Link, Local};
 use crate::rng::{LANES, Lanes};
 
 /// η as a function of z.
-pub(super) struct Prior<'a> {
+pub(super) struct NormalPrior<'a> {
     pub(super) mean: &'a [f64],
     /// L, coordinates x rank.
     pub(super) factor: &'a [f64],
     pub(super) rank: usize,
 }
 
-impl Prior<'_> {
+impl NormalPrior<'_> {
     /// η = μ + L z.
     pub(super) fn coordinates(&self, z: &[f64]) -> Vec<f64> {
         let row = |j: usize| &self.factor[j * self.rank..][..self.rank];
@@ -57,17 +57,17 @@ pub(super) struct Potential<'a> {
 
 /// Memory that evaluations share.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct PotentialScratch {
     positions: Vec<Lanes>,
     slopes: Vec<Lanes>,
-    decoder: Scratch,
+    decoder: DecoderScratch,
 }
 
 impl<'a> Potential<'a> {
     pub(super) fn new(
         decoder: &'a Local<'a>,
         link: Link,
-        prior: &Prior<'_>,
+        prior: &NormalPrior<'_>,
         gaussian: &Gaussian,
     ) -> Self {
         let rank = prior.rank;
@@ -97,7 +97,12 @@ impl<'a> Potential<'a> {
     }
 
     /// V of sixteen u, and its gradient.
-    pub(super) fn evaluate(&self, u: &[Lanes], gradient: &mut [Lanes], room: &mut Room) -> Lanes {
+    pub(super) fn evaluate(
+        &self,
+        u: &[Lanes],
+        gradient: &mut [Lanes],
+        room: &mut PotentialScratch,
+    ) -> Lanes {
         let n_rows = self.offsets.len();
         let n_coordinates = n_rows - self.rank;
         room.positions.resize(n_rows, [0.0; LANES]);
@@ -123,7 +128,7 @@ impl<'a> Potential<'a> {
     }
 
     /// η of a lane of the last evaluation.
-    pub(super) fn coordinates(&self, room: &Room, lane: usize) -> Vec<f64> {
+    pub(super) fn coordinates(&self, room: &PotentialScratch, lane: usize) -> Vec<f64> {
         room.positions[..self.offsets.len() - self.rank].iter().map(|x| x[lane]).collect()
     }
 }

@@ -4,7 +4,7 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
-use super::target::{Potential, Room};
+use super::target::{Potential, PotentialScratch};
 use crate::rng::{LANES, Lanes, Rng};
 
 /// Acceptance at which an angle is kept while it is tuned (Roberts & Rosenthal 1998, for steps along
@@ -19,7 +19,7 @@ pub(super) struct Walk {
     momentum: Vec<Lanes>,
     proposal: Vec<Lanes>,
     slope: Vec<Lanes>,
-    pub(super) room: Room,
+    pub(super) room: PotentialScratch,
 }
 
 impl Walk {
@@ -38,7 +38,7 @@ impl Walk {
             momentum: zeros.clone(),
             proposal: zeros.clone(),
             slope: zeros,
-            room: Room::default(),
+            room: PotentialScratch::default(),
             u,
         };
         walk.value = target.evaluate(&walk.u, &mut walk.gradient, &mut walk.room);

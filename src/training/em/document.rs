@@ -24,7 +24,7 @@ pub(super) struct Effort {
 }
 
 /// One thread's buffers: the rows of φ that a document needs, and its topics' weights.
-pub(super) struct MeanField {
+pub(super) struct DocumentScratch {
     /// Topics that have any tokens.
     alive: Vec<usize>,
     /// φ of the distinct words and the topics alive, word by word.
@@ -37,9 +37,9 @@ pub(super) struct MeanField {
     updated: Vec<f64>,
 }
 
-impl MeanField {
+impl DocumentScratch {
     pub(super) fn new(n_topics: usize) -> Self {
-        MeanField {
+        DocumentScratch {
             alive: Vec::with_capacity(n_topics),
             rows: Vec::new(),
             tokens: Vec::with_capacity(n_topics),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::document::{Effort, Expected, MeanField};
+use super::document::{DocumentScratch, Effort, Expected};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Result, array_of};
@@ -30,7 +30,7 @@ pub(super) struct Chunks<'a> {
 }
 
 /// Quantities that a pass over all documents changes.
-pub(super) struct Sums<'a> {
+pub(super) struct ExpectedCounts<'a> {
     /// Expected tokens of each topic in each document, documents x topics; where the pass starts.
     pub(super) doc_topic: &'a mut [f32],
     /// The bound of each document.
@@ -68,7 +68,7 @@ impl<'a> Chunks<'a> {
         phi: &[f64],
         alpha: &[f64],
         effort: Effort,
-        sums: &mut Sums<'_>,
+        sums: &mut ExpectedCounts<'_>,
         observer: &impl Observer,
     ) -> Result<f64> {
         let n_topics = alpha.len();
@@ -85,11 +85,11 @@ impl<'a> Chunks<'a> {
             }
             let fitted: Vec<_> = (parts.into_par_iter().with_max_len(1))
                 .map_init(
-                    || MeanField::new(n_topics),
+                    || DocumentScratch::new(n_topics),
                     |field, (chunk, doc_topic, ln_documents)| {
                         let mut part =
                             array_of("expected tokens", chunk.words.len() * n_topics, 0.0)?;
-                        let own = Sums { doc_topic, ln_documents, word_topic: &mut part };
+                        let own = ExpectedCounts { doc_topic, ln_documents, word_topic: &mut part };
                         self.fit_chunk(chunk, phi, alpha, effort, own, field, observer)?;
                         Ok(part)
                     },
@@ -112,8 +112,8 @@ impl<'a> Chunks<'a> {
         phi: &[f64],
         alpha: &[f64],
         effort: Effort,
-        sums: Sums<'_>,
-        field: &mut MeanField,
+        sums: ExpectedCounts<'_>,
+        field: &mut DocumentScratch,
         observer: &impl Observer,
     ) -> Result<()> {
         let n_topics = alpha.len();

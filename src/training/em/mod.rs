@@ -25,7 +25,7 @@ use crate::training::start::{TopicStart, find_topics};
 use crate::training::tokens::{MemoryTokens, Position, Tokens};
 
 use document::Effort;
-use expectation::{Chunks, Sums};
+use expectation::{Chunks, ExpectedCounts};
 
 /// Updates of a document between two updates of the topics: its topics go on where they were.
 const EFFORT: Effort = Effort { most: 10, change: 1e-3 };
@@ -262,7 +262,7 @@ impl<'c, 'd> Em<'c, 'd> {
 
     /// Fits the mean field of all documents; returns the bound.
     fn expectation(&mut self, effort: Effort, observer: &impl Observer) -> Result<f64> {
-        let mut sums = Sums {
+        let mut sums = ExpectedCounts {
             doc_topic: &mut self.doc_topic,
             ln_documents: &mut self.ln_documents,
             word_topic: &mut self.word_topic,

@@ -5,7 +5,7 @@
 
 use crate::error::{Result, check_positive};
 use crate::training::limits::check_length;
-use crate::training::sweeps::Tally;
+use crate::training::sweeps::ExposedTally;
 use crate::training::tokens::ExposureGroups;
 
 /// The different exposures of the documents of a corpus.
@@ -35,7 +35,7 @@ impl Exposures {
     }
 
     /// Σ over the tokens of a topic of ln(e / (x + e)).
-    pub(super) fn ln_tokens(&self, tally: &Tally, ln_x: f64) -> f64 {
+    pub(super) fn ln_tokens(&self, tally: &ExposedTally, ln_x: f64) -> f64 {
         let ln_share = |ln_e: f64| -softplus(ln_x - ln_e);
         tally.iter().map(|&(group, n)| n as f64 * ln_share(self.ln_values[group as usize])).sum()
     }
@@ -44,7 +44,7 @@ impl Exposures {
     /// slope; p ~ Beta(first, second). Concave in t.
     pub(super) fn ln_density(
         &self,
-        tally: &Tally,
+        tally: &ExposedTally,
         r: f64,
         (first, second): (f64, f64),
         t: f64,

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result, check_all, check_drawn, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::rng::{Key, Purpose};
-use crate::training::chain::{Documents, Globals, Swept, check_parameters};
+use crate::training::chain::{DocumentTotals, Globals, Swept, check_parameters};
 use crate::training::limits::{check_length, check_n_topics};
 use crate::training::pseudo_counts::PseudoCounts;
 use crate::training::regression::{Design, Regression};
@@ -279,7 +279,7 @@ impl Globals for PfaGlobals {
         }
     }
 
-    fn ln_joint(&self, counts: &[u32], documents: Documents<'_>) -> f64 {
+    fn ln_joint(&self, counts: &[u32], documents: DocumentTotals<'_>) -> f64 {
         let mut ln_value = documents.ln_urns.value() + self.topics.ln_words(counts);
         let n_documents = self.n_documents as f64;
         for (k, (&r, &n)) in self.r.iter().zip(&self.topics.n_tokens).enumerate() {

@@ -12,7 +12,7 @@ mod merge;
 mod wide;
 
 use super::pseudo_counts::PseudoCounts;
-use super::tokens::{FirstTopics, Position, State, Tokens};
+use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 
@@ -55,7 +55,7 @@ pub fn find_topics(
     tokens: &mut impl Tokens,
     start: &TopicStart,
     seed: u64,
-    begun: Option<&State>,
+    begun: Option<&ChainState>,
     observer: &impl Observer,
 ) -> Result<Vec<u32>> {
     let (n_words, n_topics, n_sweeps) = (start.n_words, start.alpha.len(), start.n_sweeps);
@@ -125,7 +125,7 @@ fn swept(
 
 fn commit(tokens: &mut impl Tokens, position: Position, best: Option<&Best>) -> Result<()> {
     let best = best.map(|best| (best.run, best.value));
-    tokens.commit(&State { position, best, parameters: vec![], n_kept: 0 }, None)
+    tokens.commit(&ChainState { position, best, parameters: vec![], n_kept: 0 }, None)
 }
 
 fn counted(tokens: &mut impl Tokens, at: Position, start: &TopicStart) -> Result<Vec<u32>> {

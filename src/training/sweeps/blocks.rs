@@ -16,7 +16,7 @@ use crate::rng::Key;
 use crate::training::pseudo_counts::PseudoCounts;
 
 /// Consecutive documents and the topics of their tokens, in the order of the words.
-pub(in crate::training) struct Block {
+pub(in crate::training) struct DocumentBlock {
     pub(in crate::training) documents: Range<usize>,
     /// Documents of the corpus before the matrix at hand.
     documents_before: usize,
@@ -52,7 +52,7 @@ impl<'a> Step<'a> {
     }
 }
 
-impl Block {
+impl DocumentBlock {
     /// Documents and the topics of their tokens, in the order of documents and cells;
     /// `documents_before` are those of the corpus before `counts`.
     pub(in crate::training) fn new(
@@ -90,7 +90,14 @@ impl Block {
         }
         let lengths = lengths(&token_documents, documents.len());
         let topics = by_word;
-        Ok(Block { documents, documents_before, lengths, word_starts, token_documents, topics })
+        Ok(DocumentBlock {
+            documents,
+            documents_before,
+            lengths,
+            word_starts,
+            token_documents,
+            topics,
+        })
     }
 
     /// The block of tokens that [`parts`](Self::parts) gave the order of, with their topics.
@@ -103,7 +110,7 @@ impl Block {
     ) -> Result<Self> {
         let mut numbers = array_of("documents of all tokens", token_documents.len(), 0)?;
         numbers.iter_mut().zip(token_documents).for_each(|(to, &from)| *to = u32::from(from));
-        Ok(Block {
+        Ok(DocumentBlock {
             lengths: lengths(&numbers, documents.len()),
             documents,
             documents_before,
@@ -206,7 +213,7 @@ impl Block {
             observer.check_stop()?;
             let urn = step.word(word);
             tallies.take_up(&urn);
-            let tokens = Tokens {
+            let tokens = WordTokens {
                 key: step.key.unit(word as u64),
                 first_document: self.documents_before + self.documents.start,
                 first: tokens.start,
@@ -220,7 +227,7 @@ impl Block {
 }
 
 /// The tokens of one word.
-struct Tokens<'a> {
+struct WordTokens<'a> {
     key: Key,
     /// Number of the block's first document in the corpus.
     first_document: usize,
@@ -230,7 +237,7 @@ struct Tokens<'a> {
     topics: &'a mut [u16],
 }
 
-impl Tokens<'_> {
+impl WordTokens<'_> {
     fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies) {
         let numbers = self.key.counter();
         let (mut topics, mut first) = (self.topics, self.first);
@@ -308,7 +315,7 @@ mod tests {
     fn tokens_of_a_word_lie_in_runs_of_different_documents() {
         let counts = CountMatrix::from_dense(&[vec![1, 2], vec![0, 3], vec![4, 1]]).unwrap();
         let topics: Vec<u16> = (0..11).collect();
-        let block = Block::new(&counts, 0..3, 0, &topics).unwrap();
+        let block = DocumentBlock::new(&counts, 0..3, 0, &topics).unwrap();
         let (word_starts, documents) = block.parts();
         assert_eq!(word_starts, [0, 5, 11]);
         assert_eq!(documents, [0, 2, 2, 2, 2, 0, 1, 2, 0, 1, 1]);

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::blocks::{Block, Step};
+use super::blocks::{DocumentBlock, Step};
 use super::dense::{self, Dense};
 use super::exposed_urns;
 use super::sparse::Sparse;
@@ -36,7 +36,7 @@ pub(in crate::training) struct SpareTallies {
 /// If `tables` is set, it also draws, and sums over the documents of each group, the number of tables
 /// CRT(n_dk, a_dk) that seat the tokens of topic k (PFA notes, eq. 20 corrected); else they are zeros.
 pub(in crate::training) fn sweep(
-    blocks: &mut [Block],
+    blocks: &mut [DocumentBlock],
     counts: Option<&CountMatrix>,
     longest: u64,
     step: Step<'_>,
@@ -51,11 +51,11 @@ pub(in crate::training) fn sweep(
         return exposed_urns::sweep(blocks, counts, step, tables, observer);
     }
     if !step.a.is_grouped() && (n_topics >= SPARSE_TOPICS || is_long) {
-        let tallied = |block: &Block, tallies: &mut Sparse| block.tally(tallies);
+        let tallied = |block: &DocumentBlock, tallies: &mut Sparse| block.tally(tallies);
         let new = || Sparse::new(n_topics);
         return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tallied), observer);
     }
-    let tallied = |block: &Block, tallies: &mut Dense| {
+    let tallied = |block: &DocumentBlock, tallies: &mut Dense| {
         block.tally(tallies);
         if step.a.is_grouped() {
             tallies.take_rows(block.in_corpus().map(|doc_ix| step.a.row(doc_ix)));
@@ -66,13 +66,13 @@ pub(in crate::training) fn sweep(
 }
 
 fn sweep_blocks<T: Tallies + Send>(
-    blocks: &mut [Block],
+    blocks: &mut [DocumentBlock],
     step: Step<'_>,
     tables: bool,
     (spare, new_tallies, tally): (
         &Mutex<Vec<T>>,
         impl Fn() -> T + Sync,
-        impl Fn(&Block, &mut T) + Sync,
+        impl Fn(&DocumentBlock, &mut T) + Sync,
     ),
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
@@ -102,7 +102,11 @@ fn sweep_blocks<T: Tallies + Send>(
 }
 
 /// Adds the tokens of every word in each topic to `counts`, words x topics.
-pub(in crate::training) fn add_words(blocks: &[Block], n_topics: usize, counts: &mut [u32]) {
+pub(in crate::training) fn add_words(
+    blocks: &[DocumentBlock],
+    n_topics: usize,
+    counts: &mut [u32],
+) {
     counts.par_chunks_mut(WORDS * n_topics).enumerate().for_each(|(chunk, counts)| {
         let first = chunk * WORDS;
         for block in blocks {
@@ -112,8 +116,8 @@ pub(in crate::training) fn add_words(blocks: &[Block], n_topics: usize, counts: 
 }
 
 /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
-pub(in crate::training) fn ln_urns(blocks: &[Block], a: PseudoCounts<'_>) -> ExactSum {
-    let ln_block = |block: &Block| {
+pub(in crate::training) fn ln_urns(blocks: &[DocumentBlock], a: PseudoCounts<'_>) -> ExactSum {
+    let ln_block = |block: &DocumentBlock| {
         let topics = block.topics_by_document();
         let (mut balls, mut rest) = (Balls::new(a.first()), &topics[..]);
         let ln_document = |(doc_ix, &length): (usize, &usize)| {

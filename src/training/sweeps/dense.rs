@@ -18,7 +18,7 @@ pub(super) const MAX_COUNT: u64 = u16::MAX as u64;
 /// Counts of [`LANES`] neighbouring topics.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
-struct Counts([u16; LANES]);
+struct TopicCounts([u16; LANES]);
 
 /// 2 bytes a document and topic of a block; a draw costs a pass over all topics.
 ///
@@ -28,7 +28,7 @@ pub(super) struct Dense {
     n_topics: usize,
     /// Lines of a document.
     n_lines: usize,
-    counts: Vec<Counts>,
+    counts: Vec<TopicCounts>,
     /// Pseudo-counts of the documents, where they have their own.
     own: Option<OwnPseudoCounts>,
     row: Row,
@@ -105,7 +105,7 @@ impl Dense {
 impl Tallies for Dense {
     fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
         self.counts.clear();
-        self.counts.resize(lengths.len() * self.n_lines, Counts([0; LANES]));
+        self.counts.resize(lengths.len() * self.n_lines, TopicCounts([0; LANES]));
         for (&document, &topic) in documents.iter().zip(topics) {
             *self.count(document, topic) += 1;
         }
@@ -165,7 +165,7 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// of its own. Pseudo-counts of a document's own change none of these numbers.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
-    (row, own, counts): (&Row, Option<&[LaneBlock]>, &[Counts]),
+    (row, own, counts): (&Row, Option<&[LaneBlock]>, &[TopicCounts]),
     sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
@@ -202,7 +202,7 @@ fn propose(
 
 /// Sums by lane so far of the weights (a + n) q.
 #[inline(always)]
-fn accumulate(sums: &mut [LaneBlock], counts: &[Counts], row: &Row) {
+fn accumulate(sums: &mut [LaneBlock], counts: &[TopicCounts], row: &Row) {
     let mut lanes = [0.0; LANES];
     let parts = counts.iter().zip(row.q.iter().zip(&row.base));
     for (sum, (n, (q, base))) in sums.iter_mut().zip(parts) {
@@ -215,7 +215,7 @@ fn accumulate(sums: &mut [LaneBlock], counts: &[Counts], row: &Row) {
 
 /// The same for a document whose pseudo-counts are its own.
 #[inline(always)]
-fn accumulate_own(sums: &mut [LaneBlock], counts: &[Counts], own: &[LaneBlock], row: &Row) {
+fn accumulate_own(sums: &mut [LaneBlock], counts: &[TopicCounts], own: &[LaneBlock], row: &Row) {
     let mut lanes = [0.0; LANES];
     let parts = counts.iter().zip(row.q.iter().zip(own));
     for (sum, (n, (q, a))) in sums.iter_mut().zip(parts) {

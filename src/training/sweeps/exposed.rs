@@ -1,6 +1,6 @@
 //! Tokens of every topic by the exposure of their documents.
 
-use super::blocks::Block;
+use super::blocks::DocumentBlock;
 use crate::error::{Error, Result};
 
 /// Tokens of every topic by exposure in some documents, which a sampler of exposures puts together.
@@ -18,11 +18,15 @@ pub struct ExposedTokens {
 }
 
 /// (exposure, tokens) of a topic, for the exposures of documents that it has tokens in.
-pub(in crate::training) type Tally = Vec<(u32, u64)>;
+pub(in crate::training) type ExposedTally = Vec<(u32, u64)>;
 
 impl ExposedTokens {
     /// Those of the documents of a block, given the number of each one's exposure.
-    pub(in crate::training) fn of_block(block: &Block, exposures: &[u32], n_topics: usize) -> Self {
+    pub(in crate::training) fn of_block(
+        block: &DocumentBlock,
+        exposures: &[u32],
+        n_topics: usize,
+    ) -> Self {
         let topics = block.topics_by_document();
         let mut by_topic = vec![Vec::<(u32, u32)>::new(); n_topics];
         let (mut n, mut rest) = (vec![0u32; n_topics], &topics[..]);
@@ -89,8 +93,8 @@ impl ExposedTokens {
 }
 
 /// The tokens of a topic in all parts of a corpus, each exposure once, in increasing order.
-pub(in crate::training) fn tally(parts: &[ExposedTokens], topic: usize) -> Tally {
-    let mut entries: Tally = parts.iter().flat_map(|part| part.entries(topic)).collect();
+pub(in crate::training) fn tally(parts: &[ExposedTokens], topic: usize) -> ExposedTally {
+    let mut entries: ExposedTally = parts.iter().flat_map(|part| part.entries(topic)).collect();
     entries.sort_unstable();
     entries.dedup_by(|next, sum| {
         let same = next.0 == sum.0;

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::blocks::{Block, Step};
+use super::blocks::{DocumentBlock, Step};
 use super::tables;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -15,7 +15,7 @@ use crate::urn::{Balls, Sweeper};
 /// With θ_k ~ Gamma(a_k, rate x_k), a token of a document of exposure e has the weight e φ_k / (x_k + e),
 /// of which e is the same for all topics.
 pub(super) fn sweep(
-    blocks: &mut [Block],
+    blocks: &mut [DocumentBlock],
     counts: &CountMatrix,
     step: Step<'_>,
     tables: bool,
@@ -23,7 +23,7 @@ pub(super) fn sweep(
 ) -> Result<Vec<u64>> {
     let n_topics = step.a.n_topics();
     let n_tables = step.a.n_groups() * n_topics;
-    let draw_block = |block: &mut Block| -> Result<Vec<u64>> {
+    let draw_block = |block: &mut DocumentBlock| -> Result<Vec<u64>> {
         let (mut sweeper, mut balls) = (Sweeper::new(n_topics), Balls::new(step.a.first()));
         let (mut weights, mut scale) = (Vec::new(), vec![0.0; n_topics]);
         let mut n_tables = vec![0; n_tables];

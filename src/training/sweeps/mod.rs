@@ -14,8 +14,8 @@ mod tallies;
 mod tests;
 mod topics;
 
-pub(super) use blocks::{Block, Step, split_documents};
+pub(super) use blocks::{DocumentBlock, Step, split_documents};
 pub(super) use collapsed::{SpareTallies, add_words, ln_urns, sweep};
 pub use exposed::ExposedTokens;
-pub(super) use exposed::{Tally, tally};
+pub(super) use exposed::{ExposedTally, tally};
 pub use topics::Topics;

@@ -26,7 +26,7 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Sparse {
     n_topics: usize,
     lists: Lists,
-    prior: Prior,
+    prior: PriorWeights,
     /// Sums of the weights n q, by lane before each line and in all, for every token of a batch.
     sums: Vec<LaneBlock>,
 }
@@ -172,7 +172,7 @@ impl List {
 }
 
 /// Parts of the weights of a word, beside the counts.
-struct Prior {
+struct PriorWeights {
     /// q, filled up with zeros to [`ALL_TOPICS`].
     q: Vec<f32>,
     /// Sums of a q, by lane before each line and in all.
@@ -196,7 +196,10 @@ impl Sparse {
         Sparse {
             n_topics,
             lists: Lists::default(),
-            prior: Prior { q: vec![0.0; ALL_TOPICS], sums: vec![LaneBlock::ZERO; n_lines + 1] },
+            prior: PriorWeights {
+                q: vec![0.0; ALL_TOPICS],
+                sums: vec![LaneBlock::ZERO; n_lines + 1],
+            },
             sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
     }
@@ -276,7 +279,7 @@ impl Tallies for Sparse {
 
 /// Weights q of a word, and the sums by lane so far of a q.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn take_up(prior: &mut Prior, word: &Word<'_>) {
+fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
     let (q, sums) = (prior.q.as_chunks_mut::<LANES>().0, &mut prior.sums[1..]);
     let mut lanes = LaneBlock::ZERO;
     weigh(word, |line, weights, prior| {
@@ -296,7 +299,7 @@ fn take_up(prior: &mut Prior, word: &Word<'_>) {
 /// q in units of their sum.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn propose(
-    prior: &Prior,
+    prior: &PriorWeights,
     lists: &Lists,
     sums: &mut [LaneBlock],
     documents: &[u32],

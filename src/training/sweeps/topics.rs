@@ -32,11 +32,11 @@ pub struct Topics {
     pub(in crate::training) prior: f64,
     /// A Dirichlet parameter for every word and topic, word-major, in place of β.
     own_priors: Option<Vec<f64>>,
-    scratch: Vec<Scratch>,
+    scratch: Vec<WeightScratch>,
 }
 
 /// Buffers for one chunk of weights, kept from sweep to sweep.
-struct Scratch {
+struct WeightScratch {
     gammas: GammaScratch,
     /// Sums of the weights of each topic.
     sums: Vec<f64>,
@@ -44,10 +44,10 @@ struct Scratch {
     n_tokens: Vec<u64>,
 }
 
-impl Scratch {
+impl WeightScratch {
     fn new(n_topics: usize) -> Self {
         let (sums, n_tokens) = (vec![0.0; n_topics], vec![0; n_topics]);
-        Scratch { gammas: GammaScratch::default(), sums, n_tokens }
+        WeightScratch { gammas: GammaScratch::default(), sums, n_tokens }
     }
 
     /// Sets the weights of some words, whose Dirichlet parameters are `own` or `prior`, and sums them
@@ -119,7 +119,7 @@ impl Topics {
     pub(in crate::training) fn update(&mut self, counts: &[u32], step: TopicStep, key: Key) {
         let n_topics = self.n_tokens.len();
         let n_chunks = CHUNKS_PER_THREAD * rayon::current_num_threads();
-        self.scratch.resize_with(n_chunks, || Scratch::new(n_topics));
+        self.scratch.resize_with(n_chunks, || WeightScratch::new(n_topics));
         let size = chunk_words(n_topics) * n_topics;
         let (prior, own) = (self.prior, self.own_priors.as_deref());
         let mut totals = vec![0.0; n_topics];

@@ -82,7 +82,7 @@ fn filter(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let guess = if lookahead { Lookahead::new(urn, observer)? } else { Lookahead::none(urn) };
-    let mut target = Urns::new(urn, &guess, paths, &population, observer)?;
+    let mut target = ParticleUrns::new(urn, &guess, paths, &population, observer)?;
     let n_tokens = target.tokens.len();
     filter::run(&mut target, &mut population, n_tokens, rng, observer)?;
     // Particles of equal weight are put right for the raised pseudo-counts.
@@ -91,7 +91,7 @@ fn filter(
 }
 
 /// The urns of the particles of all runs, one run after the other.
-struct Urns<'a, O> {
+struct ParticleUrns<'a, O> {
     urn: &'a LocalUrn,
     guess: &'a Lookahead,
     n_topics: usize,
@@ -117,14 +117,14 @@ struct Urns<'a, O> {
     /// Per particle: cumulative sums of n q over its used topics.
     sums: Vec<f64>,
     cumulative: Cumulative,
-    changes: Vec<Change>,
+    changes: Vec<FactorChange>,
     /// A step over many particles ends early, and unfinished, where this asks to stop.
     observer: &'a O,
 }
 
 /// How the step changes one topic's factor of h.
 #[derive(Default)]
-struct Change {
+struct FactorChange {
     topic: usize,
     /// a + f before and after the token.
     before: f64,
@@ -134,7 +134,7 @@ struct Change {
     ratios: Vec<f64>,
 }
 
-impl<O: Observer> Replicate for Urns<'_, O> {
+impl<O: Observer> Replicate for ParticleUrns<'_, O> {
     type Block = f64;
 
     fn replicate(&mut self, run: usize, _: &[f64], moves: &[Move]) {
@@ -149,7 +149,7 @@ impl<O: Observer> Replicate for Urns<'_, O> {
     }
 }
 
-impl<O: Observer> FilterTarget for Urns<'_, O> {
+impl<O: Observer> FilterTarget for ParticleUrns<'_, O> {
     fn extend(&mut self, step: usize, population: &mut Population<f64>, rng: &mut impl Rng) {
         let (cell, token) = self.tokens[step];
         self.look_ahead(cell);
@@ -163,7 +163,7 @@ impl<O: Observer> FilterTarget for Urns<'_, O> {
     }
 }
 
-impl<'a, O: Observer> Urns<'a, O> {
+impl<'a, O: Observer> ParticleUrns<'a, O> {
     fn new(
         urn: &'a LocalUrn,
         guess: &'a Lookahead,
@@ -192,7 +192,7 @@ impl<'a, O: Observer> Urns<'a, O> {
         };
         let mut tokens = room_for("words of the tokens of a document", urn.n_tokens() as usize)?;
         tokens.extend(guess.order.iter().flat_map(of_cell));
-        Ok(Urns {
+        Ok(ParticleUrns {
             urn,
             guess,
             n_topics,
@@ -285,7 +285,7 @@ impl<'a, O: Observer> Urns<'a, O> {
     /// Takes the token out of the expected balls and tabulates how that changes h.
     fn look_ahead(&mut self, cell: usize) {
         let support = &self.guess.support[cell];
-        self.changes.resize_with(support.len(), Change::default);
+        self.changes.resize_with(support.len(), FactorChange::default);
         for (change, &(topic, g)) in self.changes.iter_mut().zip(support) {
             if self.observer.stopped() {
                 return;
@@ -342,7 +342,7 @@ fn filled<T: Copy>(n: usize, value: T, observer: &impl Observer) -> Result<Vec<T
     Ok(array)
 }
 
-impl Change {
+impl FactorChange {
     /// Fills the table for n in lowest..=highest, unless it would outgrow the particles it serves.
     fn tabulate(&mut self, lowest: u32, highest: u32, n_particles: usize) {
         self.lowest = lowest;

@@ -5,7 +5,7 @@ pub(super) const MAX_TOKENS: usize = 40;
 
 /// One word's axis of the lattice of partial documents.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Axis {
+pub(super) struct WordAxis {
     /// The word.
     pub(super) cell: usize,
     /// Its count.
@@ -14,7 +14,7 @@ pub(super) struct Axis {
     pub(super) stride: usize,
 }
 
-impl Axis {
+impl WordAxis {
     /// States of this axis and those below it.
     pub(super) fn states(&self) -> usize {
         self.stride * (self.y + 1)

@@ -4,7 +4,7 @@
 // Rows are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use super::axis::Axis;
+use super::axis::WordAxis;
 use super::convolution::N_LANES;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
@@ -14,7 +14,7 @@ const LOW_STATES: usize = 512;
 
 /// Products of the words' weights, apart for the low axes and for the others.
 pub(super) struct Clusters<'a> {
-    axes: &'a [Axis],
+    axes: &'a [WordAxis],
     a: &'a [f64],
     /// Weights by axis and topic.
     q: &'a [f64],
@@ -29,18 +29,18 @@ pub(super) struct Clusters<'a> {
 }
 
 /// Number of axes that are low.
-fn n_low(axes: &[Axis]) -> usize {
+fn n_low(axes: &[WordAxis]) -> usize {
     axes.iter().take_while(|axis| axis.states() <= LOW_STATES).count()
 }
 
 impl<'a> Clusters<'a> {
     /// Numbers that are kept.
-    pub(super) fn numbers(axes: &[Axis], n_topics: usize) -> f64 {
+    pub(super) fn numbers(axes: &[WordAxis], n_topics: usize) -> f64 {
         axes[n_low(axes) - 1].states() as f64 * n_topics as f64
     }
 
     /// Clusters of the axes, the lowest first, given the weights `q` of their words, a row each.
-    pub(super) fn new(axes: &'a [Axis], a: &'a [f64], q: &'a [f64]) -> Result<Self> {
+    pub(super) fn new(axes: &'a [WordAxis], a: &'a [f64], q: &'a [f64]) -> Result<Self> {
         let n_low = n_low(axes);
         let n_states = axes[n_low - 1].states();
         let mut low = array_of("products of weights", n_states * a.len(), 1.0)?;

@@ -11,7 +11,7 @@
 // The leaf is compiled for several instruction sets, with its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::axis::{Axis, MAX_TOKENS};
+use super::axis::{MAX_TOKENS, WordAxis};
 use crate::control::Observer;
 use crate::error::{Error, Result};
 
@@ -48,7 +48,7 @@ struct Leaf {
 /// Convolutions on the lattice of some axes, within one array of numbers.
 pub(super) struct Convolution<'a, O> {
     /// The axes, the lowest first.
-    axes: &'a [Axis],
+    axes: &'a [WordAxis],
     arena: &'a mut [f64],
     /// First number of the arena that is free.
     free: usize,
@@ -59,7 +59,7 @@ pub(super) struct Convolution<'a, O> {
 }
 
 /// Numbers that a convolution on these axes needs beside its operands and its result.
-pub(super) fn scratch(axes: &[Axis]) -> f64 {
+pub(super) fn scratch(axes: &[WordAxis]) -> f64 {
     let mut copies = 0;
     let mut numbers = 0.0;
     for axis in axes[LANE_AXES..].iter().rev() {
@@ -71,9 +71,9 @@ pub(super) fn scratch(axes: &[Axis]) -> f64 {
 }
 
 /// Multiply-adds of a convolution on these axes.
-pub(super) fn operations(axes: &[Axis]) -> f64 {
+pub(super) fn operations(axes: &[WordAxis]) -> f64 {
     let n_tokens: usize = axes.iter().map(|axis| axis.y).sum();
-    let states = axes.last().map_or(1, Axis::states) as f64;
+    let states = axes.last().map_or(1, WordAxis::states) as f64;
     // A third for the products, the rest for the transforms and the walk.
     states * (n_tokens as f64 + 6.0).powi(2) / 2.0
 }
@@ -81,7 +81,7 @@ pub(super) fn operations(axes: &[Axis]) -> f64 {
 impl<'a, O: Observer> Convolution<'a, O> {
     /// Works in the arena from `free` on.
     pub(super) fn new(
-        axes: &'a [Axis],
+        axes: &'a [WordAxis],
         arena: &'a mut [f64],
         free: usize,
         observer: &'a O,
@@ -147,7 +147,7 @@ impl<'a, O: Observer> Convolution<'a, O> {
     }
 
     /// f̂_j along an axis; a plane that is one of f's stays where it is.
-    fn transformed(&mut self, axis: Axis, f: Planes, j: usize) -> Planes {
+    fn transformed(&mut self, axis: WordAxis, f: Planes, j: usize) -> Planes {
         let planes = Planes { first: self.places.len(), n: f.n + j };
         for power in 0..planes.n {
             let lowest = (power + 1).saturating_sub(f.n);
@@ -176,7 +176,7 @@ impl<'a, O: Observer> Convolution<'a, O> {
     }
 
     /// `h_n = t^{-n} Σ_j (-1)^{n-j} C(n, j) ĥ_j`, from the highest n down, in place.
-    fn invert(&mut self, axis: Axis, h: Planes, values: &[Planes]) {
+    fn invert(&mut self, axis: WordAxis, h: Planes, values: &[Planes]) {
         for n in (1..=axis.y).rev() {
             for power in 0..h.n {
                 let to = self.places[h.first + power] + n * axis.stride;

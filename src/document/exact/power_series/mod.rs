@@ -25,7 +25,7 @@ mod convolution;
 use clusters::Clusters;
 use convolution::{BINOMIALS, Convolution, LANE_AXES, MAX_COPIES, N_LANES, add};
 
-use self::axis::{Axis, MAX_TOKENS};
+use self::axis::{MAX_TOKENS, WordAxis};
 use super::Cost;
 use crate::control::Observer;
 use crate::document::estimators::mean_field::{self, MeanField};
@@ -69,7 +69,7 @@ pub fn cost(urn: &LocalUrn) -> Cost {
         operations += n_convolved * convolution::operations(&axes[..index]);
         operations += pairs * n_topics * axis.stride as f64;
     }
-    let numbers = Room::new(&axes).total + Clusters::numbers(&axes, urn.n_topics());
+    let numbers = ArenaLayout::new(&axes).total + Clusters::numbers(&axes, urn.n_topics());
     Cost { operations, bytes: size_of::<f64>() as f64 * numbers }
 }
 
@@ -85,7 +85,7 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
 }
 
 /// Axes of the words, the lowest first: three words of count 1, then decreasing counts.
-fn axes(counts: &[u32]) -> Vec<Axis> {
+fn axes(counts: &[u32]) -> Vec<WordAxis> {
     let mut cells: Vec<usize> = (0..counts.len()).collect();
     cells.sort_by_key(|&cell| counts[cell]);
     cells[LANE_AXES..].reverse();
@@ -93,7 +93,7 @@ fn axes(counts: &[u32]) -> Vec<Axis> {
     cells
         .into_iter()
         .map(|cell| {
-            let axis = Axis { cell, y: counts[cell] as usize, stride };
+            let axis = WordAxis { cell, y: counts[cell] as usize, stride };
             stride = axis.states();
             axis
         })
@@ -101,7 +101,7 @@ fn axes(counts: &[u32]) -> Vec<Axis> {
 }
 
 /// Places of functions in the arena.
-struct Room {
+struct ArenaLayout {
     /// C of the states above one word, and a product that is added up.
     clusters: usize,
     product: usize,
@@ -110,8 +110,8 @@ struct Room {
     total: f64,
 }
 
-impl Room {
-    fn new(axes: &[Axis]) -> Self {
+impl ArenaLayout {
+    fn new(axes: &[WordAxis]) -> Self {
         let last = axes[axes.len() - 1];
         let convolved = if last.y > 1 { axes } else { &axes[..axes.len() - 1] };
         let largest = convolved.last().map_or(0, |axis| axis.stride);
@@ -120,7 +120,7 @@ impl Room {
         let product = clusters + largest;
         let free = product + repeated.unwrap_or(0);
         let below = &axes[..convolved.len().saturating_sub(1).max(LANE_AXES)];
-        Room { clusters, product, free, total: free as f64 + convolution::scratch(below) }
+        ArenaLayout { clusters, product, free, total: free as f64 + convolution::scratch(below) }
     }
 }
 
@@ -136,7 +136,7 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
         .flat_map(|axis| urn.weights(axis.cell).iter().map(|q| q * scales[axis.cell]))
         .collect();
     let clusters = Clusters::new(&axes, urn.pseudo_counts(), &q)?;
-    let room = Room::new(&axes);
+    let room = ArenaLayout::new(&axes);
     let mut arena = array_of("partial documents", room.total as usize, 0.0)?;
     start(&axes, urn.pseudo_counts(), &q, &mut arena);
     let (below, last) = (&axes[..axes.len() - 1], axes[axes.len() - 1]);
@@ -164,7 +164,7 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
 }
 
 /// Π_w C(y_w, v_w) of a state v.
-fn n_choices(axes: &[Axis], state: usize) -> f64 {
+fn n_choices(axes: &[WordAxis], state: usize) -> f64 {
     axes.iter().map(|axis| BINOMIALS[axis.y][axis.digit(state)]).product()
 }
 
@@ -183,7 +183,7 @@ fn scales(urn: &LocalUrn, observer: &impl Observer) -> Result<Vec<f64>> {
 }
 
 /// Z of the words in the lanes.
-fn start(axes: &[Axis], a: &[f64], q: &[f64], arena: &mut [f64]) {
+fn start(axes: &[WordAxis], a: &[f64], q: &[f64], arena: &mut [f64]) {
     let n_topics = a.len();
     let clusters: [f64; N_LANES] = std::array::from_fn(|state| {
         let terms = a.iter().enumerate().map(|(k, a)| {
@@ -205,11 +205,11 @@ fn start(axes: &[Axis], a: &[f64], q: &[f64], arena: &mut [f64]) {
 
 /// Z of the states with `v` copies of the word of an axis, from those with fewer.
 fn add_word(
-    axes: &[Axis],
+    axes: &[WordAxis],
     index: usize,
     v: usize,
     clusters: &Clusters<'_>,
-    room: &Room,
+    room: &ArenaLayout,
     arena: &mut [f64],
     observer: &impl Observer,
 ) -> Result<()> {
