@@ -334,6 +334,11 @@ pub(crate) fn room_for<T>(name: &'static str, n: usize) -> Result<Vec<T>> {
     Ok(array)
 }
 
+/// Checks the length of an array.
+pub(crate) fn check_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Length { name, found, expected }) }
+}
+
 /// Checks that every value satisfies `valid`; the error names the first that does not.
 pub(crate) fn check_all(
     name: &'static str,

@@ -9,6 +9,8 @@
 //! documents under topic models, [`allocation`] the evidence of count tensors under Bayesian
 //! networks, exactly or by sampling, with standard errors; [`training`] learns topic models.
 //!
+//! [`regression`] draws the coefficients of covariates.
+//!
 //! Below them, [`math`] has special functions, draws and resampling schemes, [`counts`] holds the
 //! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops
 //! work, `memory` refuses what the machine cannot hold. A room uses the rooms below it only. All
@@ -25,6 +27,7 @@ pub mod estimate;
 pub mod filter;
 pub mod math;
 mod memory;
+pub mod regression;
 pub mod rng;
 pub mod temper;
 pub mod training;

@@ -4,9 +4,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use polyabayes::regression::Design;
 use polyabayes::training::{
-    Chain, ChainState, Design, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens,
-    PfaGlobals, PfaPrior, Position, Schedule, Tokens, TopicStart,
+    Chain, ChainState, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals,
+    PfaPrior, Position, Schedule, Tokens, TopicStart,
 };
 use polyabayes::{CountMatrix, Result};
 use pyo3::prelude::*;

@@ -1,13 +1,12 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
-use super::limits::check_length;
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
 use super::sweeps::{ExposedTokens, Topics};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens, TopicWeights};
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of, check_all};
+use crate::error::{Error, Result, array_of, check_all, check_length};
 use crate::math::ExactSum;
 
 /// The part of a Gibbs sampler that belongs to no document: φ and the other parameters between two

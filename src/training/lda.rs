@@ -5,12 +5,13 @@ use rand_distr::Distribution as _;
 
 use crate::error::{Result, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
+use crate::regression::{Design, Regression};
 use crate::rng::{Key, Purpose};
+use crate::urn::LEAST_PRIOR;
 
 use super::chain::{DocumentTotals, Globals, Swept, check_parameters};
-use super::limits::{LEAST_PRIOR, check_n_topics};
+use super::limits::check_n_topics;
 use super::pseudo_counts::PseudoCounts;
-use super::regression::{Design, Regression};
 use super::schedule::TopicStep;
 use super::sweeps::Topics;
 
@@ -112,7 +113,7 @@ impl Globals for LdaGlobals {
 
     fn pseudo_counts(&self) -> PseudoCounts<'_> {
         let shared = PseudoCounts::shared(&self.alpha);
-        self.regression.as_ref().map_or(shared, Regression::pseudo_counts)
+        self.regression.as_ref().map_or(shared, PseudoCounts::of)
     }
 
     fn coefficients(&self) -> &[f64] {

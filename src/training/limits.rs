@@ -1,11 +1,8 @@
 //! Limits that all ways of training share.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::memory::check_bytes;
 use crate::urn::MAX_TOPICS;
-
-/// Least value of a learned Dirichlet prior: the prior of a topic without tokens would underflow.
-pub(super) const LEAST_PRIOR: f64 = 1e-100;
 
 /// Bytes that a chain takes for each token: its topic and its place in a block, and those that its
 /// state is read into.
@@ -45,9 +42,4 @@ pub(super) fn check_topics(topics: &[u16], n_tokens: usize, n_topics: usize) -> 
     let index = index.unwrap_or_default();
     let (value, domain) = (f64::from(topics[index]), "below the number of topics");
     Err(Error::Parameter { name, index, value, domain })
-}
-
-/// Checks the length of an array.
-pub(super) fn check_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
-    if found == expected { Ok(()) } else { Err(Error::Length { name, found, expected }) }
 }

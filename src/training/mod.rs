@@ -16,7 +16,6 @@ mod limits;
 mod parts;
 mod pfa;
 mod pseudo_counts;
-mod regression;
 mod schedule;
 mod start;
 mod sweeps;
@@ -30,7 +29,6 @@ pub use parts::{
 };
 pub use pfa::{PfaGlobals, PfaPrior};
 pub use pseudo_counts::PseudoCounts;
-pub use regression::Design;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
 pub use sweeps::{ExposedTokens, Topics};

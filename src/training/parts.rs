@@ -6,13 +6,13 @@
 
 use rayon::prelude::*;
 
-use super::limits::{check_length, check_topics};
+use super::limits::check_topics;
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{self, DocumentBlock, ExposedTokens, SpareTallies, add_words, ln_urns};
 use super::tokens::{Position, TopicWeights};
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::math::ExactSum;
 
 /// Most documents of a block: their numbers take 16 bits.

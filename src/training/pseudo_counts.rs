@@ -1,5 +1,7 @@
 //! Pseudo-counts of the topics of documents: α, or r.
 
+use crate::regression::Regression;
+
 /// Pseudo-counts of documents: the same for all, or by the group that a document is in.
 #[derive(Debug, Clone, Copy)]
 pub struct PseudoCounts<'a> {
@@ -16,9 +18,10 @@ impl<'a> PseudoCounts<'a> {
         PseudoCounts { rows: row, n_topics: row.len(), groups: None }
     }
 
-    /// The rows, of so many topics, of the groups that documents are in.
-    pub(super) fn grouped(rows: &'a [f64], n_topics: usize, groups: &'a [u32]) -> Self {
-        PseudoCounts { rows, n_topics, groups: Some(groups) }
+    /// Pseudo-counts of the groups of documents that a regression has.
+    pub(super) fn of(regression: &'a Regression) -> Self {
+        let (rows, n_topics) = (regression.pseudo_counts(), regression.n_topics());
+        PseudoCounts { rows, n_topics, groups: Some(regression.groups()) }
     }
 
     /// Number of topics.

@@ -37,6 +37,9 @@ use crate::error::{Error, Result, check_all, check_positive};
 /// Largest number of topics: assignments, and numbers of topics used, are stored in 16 bits.
 pub const MAX_TOPICS: usize = u16::MAX as usize;
 
+/// Least value of a learned Dirichlet prior: the prior of a topic without tokens would underflow.
+pub(crate) const LEAST_PRIOR: f64 = 1e-100;
+
 /// Pseudo-counts and weights of an urn over a vocabulary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Urn {

@@ -2,8 +2,9 @@
 
 use polyabayes::CountMatrix;
 use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
+use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
-use polyabayes::training::{Design, LdaPrior, PfaPrior};
+use polyabayes::training::{LdaPrior, PfaPrior};
 use rand_distr::{Distribution, Poisson, StandardNormal};
 
 use crate::calibration::{

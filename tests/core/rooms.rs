@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 11] = [
     &["math"],
     &["estimate"],
     &["urn"],
-    &["filter", "temper"],
+    &["filter", "temper", "regression"],
     &["document", "allocation", "training"],
     &["lib"],
 ];

@@ -20,9 +20,10 @@ mod prior;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, array_of, check_all, check_positive};
-use crate::training::limits::{LEAST_PRIOR, check_n_topics};
+use crate::training::limits::check_n_topics;
 use crate::training::start::{TopicStart, find_topics};
 use crate::training::tokens::{MemoryTokens, Position, Tokens};
+use crate::urn::LEAST_PRIOR;
 
 use document::Effort;
 use expectation::{Chunks, ExpectedCounts};

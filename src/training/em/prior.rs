@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::counts::CountMatrix;
 use crate::math::{digamma, ln_gamma_ratio, trigamma};
-use crate::training::limits::LEAST_PRIOR;
+use crate::urn::LEAST_PRIOR;
 
 /// Documents per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_DOCUMENTS: usize = 256;

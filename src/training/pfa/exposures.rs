@@ -3,8 +3,7 @@
 //! With x = (1-p)/p, the rate of the gamma law of θ, a topic has n of the tokens of a document of
 //! exposure e with probability ∝ x^r e^n / (x + e)^(r + n), θ integrated out.
 
-use crate::error::{Result, check_positive};
-use crate::training::limits::check_length;
+use crate::error::{Result, check_length, check_positive};
 use crate::training::sweeps::ExposedTally;
 use crate::training::tokens::ExposureGroups;
 

@@ -13,13 +13,13 @@ mod exposures;
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use crate::error::{Error, Result, check_all, check_drawn, check_positive};
+use crate::error::{Error, Result, check_all, check_drawn, check_length, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, log_concave};
+use crate::regression::{Design, Regression};
 use crate::rng::{Key, Purpose};
 use crate::training::chain::{DocumentTotals, Globals, Swept, check_parameters};
-use crate::training::limits::{check_length, check_n_topics};
+use crate::training::limits::check_n_topics;
 use crate::training::pseudo_counts::PseudoCounts;
-use crate::training::regression::{Design, Regression};
 use crate::training::schedule::TopicStep;
 use crate::training::sweeps::{ExposedTokens, Topics, tally};
 use crate::training::tokens::ExposureGroups;
@@ -218,7 +218,7 @@ impl Globals for PfaGlobals {
 
     fn pseudo_counts(&self) -> PseudoCounts<'_> {
         let shared = PseudoCounts::shared(&self.r);
-        self.regression.as_ref().map_or(shared, Regression::pseudo_counts)
+        self.regression.as_ref().map_or(shared, PseudoCounts::of)
     }
 
     fn coefficients(&self) -> &[f64] {

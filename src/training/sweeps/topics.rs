@@ -8,8 +8,8 @@ use crate::math::{
     ExactSum, GammaScratch, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising,
 };
 use crate::rng::{Key, Rng};
-use crate::training::limits::LEAST_PRIOR;
 use crate::training::schedule::TopicStep;
+use crate::urn::LEAST_PRIOR;
 
 /// Weights per unit of parallel work; fixed, so that sums do not depend on the threads.
 const CHUNK_WEIGHTS: usize = 1 << 14;

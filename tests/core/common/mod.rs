@@ -3,10 +3,10 @@
 pub(crate) mod looks;
 pub(crate) mod networks;
 
+use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{
-    Chain, Design, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule,
-    Tokens,
+    Chain, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals, PfaPrior, Schedule, Tokens,
 };
 use polyabayes::{CountMatrix, TopicModel};
 use rand::RngExt;

@@ -14,12 +14,11 @@ use rand::RngExt;
 use rand_distr::{Distribution as _, StandardNormal};
 use rayon::prelude::*;
 
-use super::limits::{LEAST_PRIOR, check_length};
-use super::pseudo_counts::PseudoCounts;
-use crate::error::{Error, Result, array_of, check_all, check_positive};
+use crate::error::{Error, Result, array_of, check_all, check_length, check_positive};
 use crate::math::elementary::exp;
 use crate::math::{dot, gamma_law, ln_gamma_variate};
 use crate::rng::{Key, Rng};
+use crate::urn::LEAST_PRIOR;
 
 /// Most Newton steps towards the mode of the slopes; a few usually do.
 const MOST_STEPS: usize = 20;
@@ -91,7 +90,7 @@ impl Design {
 }
 
 /// Coefficients of all topics, their prior, and the pseudo-counts that they make.
-pub(super) struct Regression {
+pub(crate) struct Regression {
     design: Design,
     /// Intercept and slopes of each topic, topics x (1 + slopes).
     coefficients: Vec<f64>,
@@ -105,7 +104,7 @@ pub(super) struct Regression {
 
 impl Regression {
     /// Without slopes, from the pseudo-counts `start`.
-    pub(super) fn new(design: Design, start: &[f64], priors: Vec<(f64, f64)>) -> Result<Self> {
+    pub(crate) fn new(design: Design, start: &[f64], priors: Vec<(f64, f64)>) -> Result<Self> {
         check_positive("pseudo-counts", start)?;
         let n_values = start.len() * (1 + design.n_slopes);
         let mut coefficients = array_of("coefficients of covariates", n_values, 0.0)?;
@@ -120,30 +119,31 @@ impl Regression {
         Ok(new)
     }
 
-    fn n_topics(&self) -> usize {
+    pub(crate) fn n_topics(&self) -> usize {
         self.priors.len()
     }
 
-    pub(super) fn pseudo_counts(&self) -> PseudoCounts<'_> {
-        PseudoCounts::grouped(&self.pseudo_counts, self.n_topics(), &self.design.groups)
+    /// Pseudo-counts of each group and topic.
+    pub(crate) fn pseudo_counts(&self) -> &[f64] {
+        &self.pseudo_counts
     }
 
     /// Intercept and slopes of each topic.
-    pub(super) fn coefficients(&self) -> &[f64] {
+    pub(crate) fn coefficients(&self) -> &[f64] {
         &self.coefficients
     }
 
     /// Coefficients, then σ².
-    pub(super) fn parameters(&self) -> Vec<f64> {
+    pub(crate) fn parameters(&self) -> Vec<f64> {
         [&self.coefficients[..], &[self.variance]].concat()
     }
 
-    pub(super) fn n_parameters(&self) -> usize {
+    pub(crate) fn n_parameters(&self) -> usize {
         self.coefficients.len() + 1
     }
 
     /// Takes up coefficients and σ².
-    pub(super) fn restore(&mut self, parameters: &[f64]) -> Result<()> {
+    pub(crate) fn restore(&mut self, parameters: &[f64]) -> Result<()> {
         check_length("parameters of the state", parameters.len(), self.n_parameters())?;
         let (coefficients, variance) = parameters.split_at(self.coefficients.len());
         check_positive("variance of the state", variance)?;
@@ -167,7 +167,7 @@ impl Regression {
     }
 
     /// Mean over the documents of the pseudo-counts of each topic.
-    pub(super) fn mean(&self) -> Vec<f64> {
+    pub(crate) fn mean(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.n_topics()];
         let rows = self.pseudo_counts.chunks_exact(self.n_topics());
         for (row, &n) in rows.zip(&self.design.n_documents) {
@@ -179,23 +179,23 @@ impl Regression {
     }
 
     /// Sum over the topics of the pseudo-counts of each group.
-    pub(super) fn totals(&self) -> Vec<f64> {
+    pub(crate) fn totals(&self) -> Vec<f64> {
         self.pseudo_counts.chunks_exact(self.n_topics()).map(|row| row.iter().sum()).collect()
     }
 
     /// Group of each document.
-    pub(super) fn groups(&self) -> &[u32] {
+    pub(crate) fn groups(&self) -> &[u32] {
         &self.design.groups
     }
 
     /// Documents of each group.
-    pub(super) fn n_documents(&self) -> Vec<f64> {
+    pub(crate) fn n_documents(&self) -> Vec<f64> {
         self.design.n_documents.iter().map(|&n| n as f64).collect()
     }
 
     /// Draws λ of every topic, then σ², given the tables of each group and topic. `weights` are Σ_d q_d
     /// over the documents of each group, and `scale` is a factor of them for each topic.
-    pub(super) fn draw(&mut self, n_tables: &[u64], weights: &[f64], scale: &[f64], key: Key) {
+    pub(crate) fn draw(&mut self, n_tables: &[u64], weights: &[f64], scale: &[f64], key: Key) {
         let (design, n_topics, precision) =
             (&self.design, self.priors.len(), self.variance.recip());
         let width = 1 + design.n_slopes;
@@ -233,7 +233,7 @@ impl Regression {
     }
 
     /// ln of the density of the coefficients and of 1/σ², up to a constant.
-    pub(super) fn ln_prior(&self) -> f64 {
+    pub(crate) fn ln_prior(&self) -> f64 {
         let intercepts = self.coefficients.iter().step_by(1 + self.design.n_slopes);
         let own = intercepts.zip(&self.priors);
         let of_intercepts: f64 = own.map(|(x, &(shape, rate))| shape * x - rate * x.exp()).sum();
