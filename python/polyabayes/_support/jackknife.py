@@ -13,12 +13,7 @@ __all__ = ["Difference", "paired_difference"]
 class Difference(NamedTuple):
     """A difference in nats per token.
 
-    Attributes
-    ----------
-    mean, std_error : float
-        The difference, and its standard error; NaN where there is one unit only.
-    degrees_of_freedom : float
-        Of Student's t for its error.
+    Errors are NaN where there is one unit only; degrees of freedom are those of Student's t.
     """
 
     mean: float
@@ -35,16 +30,8 @@ def paired_difference(
 
     Each document is left out in turn, or each group of documents as a whole: the error then holds
     for new groups (Efron & Stein 1981). The degrees of freedom are one less than the effective
-    number of units, (sum n)^2 / sum n^2 for units of n tokens.
-
-    Parameters
-    ----------
-    ahead : ndarray of shape (n_documents,)
-        Differences of the documents' log probabilities, in nats.
-    n_tokens : ndarray of shape (n_documents,)
-        Their lengths.
-    groups : ndarray of int, shape (n_documents,), optional
-        Number of the group of each document.
+    number of units, (sum n)^2 / sum n^2 for units of n tokens. Differences are in nats; without
+    groups each document is a unit.
     """
     if groups is not None:
         _, places = np.unique(groups, return_inverse=True)

@@ -31,16 +31,10 @@ _MOST_TOLD, _MOST_CHARACTERS = 8, 200
 class StateFolder:
     """A folder of files that the work itself can do without.
 
-    A folder that :meth:`claim` gave to some work holds files of that work alone: each names it.
-    One rule serves all of them: a file that is missing, or of other work, is made; a damaged one is
-    made again, with a warning; one that the system does not let us read is an error.
-
-    Parameters
-    ----------
-    path : path-like
-        The argument `checkpoint`.
-    work : str
-        What goes on where nothing can be written.
+    A folder that :meth:`claim` gave to some work holds files of that work alone: each names it. One
+    rule serves all of them: a file that is missing, or of other work, is made; a damaged one is
+    made again, with a warning; one that the system does not let us read is an error. `work` is what
+    goes on where nothing can be written.
     """
 
     def __init__(self, path: Any, work: str) -> None:
@@ -58,14 +52,7 @@ class StateFolder:
     def claim(self, file: str, of: str, identity: Mapping[str, Any]) -> None:
         """Give the folder to the work of this identity; refuse that of another.
 
-        Parameters
-        ----------
-        file : str
-            Name of the file that holds the identity.
-        of : str
-            Kind of work, as messages call it.
-        identity : mapping of str to Any
-            Properties that the work must share with what is in the folder, as JSON knows them.
+        `of` is the kind of work, as messages call it; the identity holds what JSON knows.
         """
         text = json.dumps(identity, sort_keys=True)
         head, expected = self.make(file), json.loads(text)
@@ -80,10 +67,7 @@ class StateFolder:
     def read(self, file: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
         """Header and arrays that :meth:`keep` wrote for this work; None where they must be made.
 
-        Raises
-        ------
-        FileAccessError
-            If the file is there and cannot be read: a permission, or the disk.
+        A file that is there and cannot be read is a FileAccessError.
         """
         path = self.path / file
         try:

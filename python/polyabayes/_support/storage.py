@@ -81,10 +81,8 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _parsed(content: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Metadata and arrays of the bytes of a safetensors file: length, JSON, the arrays in a row.
 
-    Raises
-    ------
-    AttributeError, KeyError, TypeError, ValueError, RecursionError
-        If the bytes are something else, or an array is not where the header says.
+    Other bytes, or an array elsewhere than the header says, raise AttributeError, KeyError,
+    TypeError, ValueError or RecursionError.
     """
     start = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
     if len(content) < max(start, _LENGTH_BYTES):

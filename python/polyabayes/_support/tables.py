@@ -19,16 +19,7 @@ def counted(number: int, noun: str) -> str:
 class Column(NamedTuple):
     """A column of a printed table.
 
-    Attributes
-    ----------
-    title : str
-        Its heading.
-    cells : sequence of str
-        One text a row.
-    width : int
-        Least number of characters.
-    is_left : bool
-        Whether the cells stand at the left, as names do.
+    `width` is the least number of characters; names stand at the left.
     """
 
     title: str

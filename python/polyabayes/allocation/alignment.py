@@ -20,14 +20,8 @@ _MOST_PASSES = 10
 class Numbering:
     """The hidden nodes whose values are numbered together, and how tables change with numbers.
 
-    Parameters
-    ----------
-    families : mapping of str to tuple of str
-        Every node and its parents.
-    hidden : sequence of str
-        Hidden nodes.
-    tied : sequence of sequences of str
-        Nodes with one table: their values, and those of their parents in turn, share numbers.
+    `families` gives every node its parents. Tied nodes have one table: their values, and those of
+    their parents in turn, share numbers.
     """
 
     def __init__(

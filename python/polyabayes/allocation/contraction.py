@@ -22,12 +22,8 @@ class Factor(NamedTuple):
 def contract(factors: Sequence[Factor], keep: Sequence[str] = ()) -> NDArray[np.float64]:
     """Multiply the factors and sum out all names but those to keep.
 
-    The name whose removal makes the smallest table goes first.
-
-    Returns
-    -------
-    ndarray
-        Its dimensions are `keep`.
+    The name whose removal makes the smallest table goes first. The dimensions of the result are
+    `keep`.
     """
     factors = list(factors)
     sizes: dict[str, int] = {}

@@ -17,12 +17,8 @@ __all__ = ["known_cells"]
 def known_cells(tensor: CountTensor, data: Any) -> Integers:
     """Coordinates in a tensor of the rows of a table, or the cells of another tensor.
 
-    Levels are matched by label where axes have labels. A missing value is -1.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If the data have other axes, or a level that the tensor does not have.
+    Levels are matched by label where axes have labels. A missing value is -1. Other axes are
+    refused, and levels that the tensor does not have.
     """
     if isinstance(data, CountTensor):
         columns = [_levels(tensor, data, axis) for axis in range(tensor.n_axes)]

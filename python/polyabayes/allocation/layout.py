@@ -72,22 +72,9 @@ class HasGraph(Protocol):
 class Layout:
     """A model laid out for a tensor.
 
-    Attributes
-    ----------
-    model : AllocationModel
-        The model.
-    tensor : CountTensor
-        The data.
-    sizes : dict of str to int
-        Size of every node.
-    tables : tuple of tuple of str
-        The nodes of every table: tied ones together, in the order of their first nodes.
-    core : _core.Allocation
-        Both, as the compiled core reads them; it does not travel, and is made again elsewhere.
-    elimination_order : tuple of str or None
-        The order in which hidden nodes are summed out, where one was asked for.
-    method : str or None
-        The method that it was laid out for, where that was asked for.
+    `tables` has tied nodes together, in the order of their first ones; `core` is what the compiled
+    core reads: it does not travel, and is made again elsewhere. Order and method are those that
+    were asked for.
     """
 
     model: HasGraph
@@ -116,13 +103,7 @@ class Layout:
         return _alpha(self.model, node, math.prod(self.shape(node)), n_tied)
 
     def rate(self) -> float:
-        """Rate of the intensity's prior.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the model has none, and the tensor is empty.
-        """
+        """Rate of the intensity's prior; without one an empty tensor is refused."""
         if self.model.rate is not None:
             return self.model.rate
         if not self.tensor.total:
@@ -147,12 +128,7 @@ def lay_out(
 ) -> Layout:
     """Find out which nodes are visible, and check that model and data fit the method.
 
-    Raises
-    ------
-    BudgetExceededError
-        If the tables of the hidden nodes are too large to be counted in.
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If model and data do not fit.
+    Tables of hidden nodes that are too large to be counted in are a BudgetExceededError.
     """
     tensor, _ = match_levels(model, as_tensor(model, data))
     sizes = _sizes(model, tensor)

@@ -33,13 +33,7 @@ def lay_out_observed(
     elimination_order: Sequence[str] | None,
     method: str | None = None,
 ) -> tuple[Layout, Integers]:
-    """A model laid out for the observed cells and a method, and the coordinates of the others.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad, or model and data do not fit.
-    """
+    """A model laid out for the observed cells and a method, and the coordinates of the others."""
     if np.ma.is_masked(data):
         if observed is not None:
             raise InvalidArgumentError(
@@ -121,13 +115,7 @@ def _without_hidden(data: Any, observed: Any) -> Any:
 
 
 def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
-    """The mask of the observed cells.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `observed` is not a boolean array of the tensor's shape.
-    """
+    """The mask of the observed cells."""
     mask = np.asarray(observed)
     if mask.dtype != np.bool_:
         raise InvalidTypeError(
@@ -143,12 +131,7 @@ def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
 def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
     """A model that is laid out for the observed cells, laid out for the missing ones, too.
 
-    Raises
-    ------
-    BudgetExceededError
-        If they would take more than the memory of the machine.
-    InvalidArgumentError
-        If the model has no rate.
+    A model without a rate is refused, and more cells than the memory of the machine holds.
     """
     rate = layout.model.rate
     if rate is None:
@@ -161,13 +144,7 @@ def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
 
 
 def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:
-    """Mask of the cells that another tensor leaves empty, levels with labels matched by them.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the other has other axes or levels, or no cell.
-    """
+    """Mask of the cells that another tensor leaves empty, levels with labels matched by them."""
     if missing.axes != tensor.axes:
         raise InvalidArgumentError(
             f"the missing cells have axes {', '.join(missing.axes)}, and the tensor "

@@ -89,13 +89,7 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
-        """Options by name; None leaves one to the method.
-
-        Raises
-        ------
-        InvalidTypeError
-            If no method has such an option.
-        """
+        """Options by name; None leaves one to the method, an unknown one is refused."""
         known = cls.names()
         for name in given:
             if name not in (*known, "method"):
@@ -127,12 +121,7 @@ class Options:
     def checked(self, n_cells: int = 0, methods: Mapping[str, Method] | None = None) -> Options:
         """Refuse values out of range, and options that the method does not take.
 
-        Parameters
-        ----------
-        n_cells : int
-            Cells of the data, which `order` may number.
-        methods : mapping of str to Method, optional
-            The methods to choose from; those of the evidence by default.
+        `order` may number `n_cells` cells. The methods are by default those of the evidence.
         """
         known = METHODS if methods is None else methods
         method, takes = self.method, known[self.method].options

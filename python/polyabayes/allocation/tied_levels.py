@@ -25,19 +25,9 @@ def match_levels(model: HasTies, tensor: CountTensor) -> tuple[CountTensor, dict
     """Match the levels of tied axes by label, over the union of their labels.
 
     Tied nodes share a table: they have the same values, and so have their parents, place by place.
-    Axes without labels are matched by position.
-
-    Returns
-    -------
-    CountTensor
-        The counts, with the levels of tied axes in one order.
-    dict of int to ndarray
-        The new number of each old level, by the index of an axis that was renumbered.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If some of the tied axes have labels and others have none.
+    Axes without labels are matched by position. Returned with it is the new number of each old
+    level, by the index of an axis that was renumbered. Tied axes of which only some have labels are
+    refused.
     """
     labels, shape, numbers = list(tensor.labels), list(tensor.shape), {}
     for nodes in _equal_nodes(model):

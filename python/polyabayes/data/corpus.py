@@ -531,22 +531,8 @@ class Corpus(Selectable):
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:
     """Documents in any accepted form as a corpus, checked.
 
-    Parameters
-    ----------
-    documents : Corpus, sparse matrix, array or DataFrame of shape (n_documents, n_words)
-        A corpus is returned as it is. Floats are accepted if they are whole numbers.
-    name : str, default="documents"
-        What error messages call the argument.
-
-    Returns
-    -------
-    Corpus
-        The counts, with the words and ids of a DataFrame.
-
-    Raises
-    ------
-    InvalidCountsError, InvalidArgumentError, InvalidTypeError
-        As for :class:`Corpus`.
+    A corpus is returned as it is; floats are accepted if they are whole numbers. Errors call the
+    documents by `name`.
     """
     if isinstance(documents, Corpus):
         return documents

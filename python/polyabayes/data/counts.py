@@ -37,18 +37,8 @@ _VECTORISE = (
 def checked_counts(values: Any, name: str) -> CountMatrix:
     """Canonical counts from a sparse matrix or anything that NumPy can make an array of.
 
-    Parameters
-    ----------
-    values : sparse matrix or array-like of shape (n_documents, n_words)
-        The counts.
-    name : str
-        What error messages call them.
-
-    Returns
-    -------
-    csr_matrix of int64, shape (n_documents, n_words)
-        Sorted, without duplicates and explicit zeros; `values` itself is never changed, but
-        shares its memory with the result if it is already of that kind.
+    They are sorted, without duplicates and explicit zeros. `values` is never changed, but shares
+    its memory with the result if it is already of that kind.
     """
     stored: Any = checked_sparse(values, name) if sparse.issparse(values) else _dense(values, name)
     if stored.dtype.kind == "c":
@@ -106,21 +96,9 @@ def checked_labels(labels: Any, name: str) -> Words:
 def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
     """The words of columns, from a sequence or from a fitted vectoriser.
 
-    Parameters
-    ----------
-    vocabulary : sequence of str, fitted vectoriser, transformer or Pipeline of them, or None
-        A vectoriser is asked for ``get_feature_names_out()``.
-    n_words : int
-        Number of columns.
-    origin : str
-        What error messages call the owner of the columns.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is not one word for each column, or a word stands twice.
-    InvalidTypeError
-        If `vocabulary` is neither.
+    Vectorisers, transformers and pipelines of them are asked for ``get_feature_names_out()``. There
+    must be one word for each column, each once; `origin` is what errors call the owner of the
+    columns.
     """
     if vocabulary is None:
         return None

@@ -26,13 +26,8 @@ if TYPE_CHECKING:
 def source_of(documents: Any, name: str) -> Source:
     """The parts of a corpus, from documents in any form but a corpus; the counts are checked.
 
-    Parameters
-    ----------
-    documents : object
-        AnnData, a corpus of tomotopy, a table, lists of (id, count) as those of gensim, lists of
-        tokens, texts, or a matrix of counts.
-    name : str
-        What error messages call them.
+    Those are AnnData, a corpus of tomotopy, a table, lists of (id, count) as those of gensim, lists
+    of tokens, texts, or a matrix of counts.
     """
     if sources.is_anndata(documents):
         return sources.anndata(documents)
@@ -81,18 +76,8 @@ def source_of_table(
 ) -> Source:
     """Count the documents of a table.
 
-    Parameters
-    ----------
-    table : Table
-        A row a document, or a row a count.
-    named : NamedColumns, optional
-        Columns that the caller has named.
-    vocabulary : sequence of str, optional
-        The words of texts or tokens.
-    options : mapping, optional
-        Options of texts.
-    on_empty : {"raise", "drop", "keep"}, optional
-        What to do about missing texts and documents without words.
+    A row is a document, or a count; `named` are columns that the caller has named, `options` those
+    of texts.
     """
     named = NamedColumns() if named is None else named
     roles = roles_of(table, named)
@@ -139,15 +124,7 @@ def _from_texts(
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
     """Documents that have words, where that is asked for.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there are documents without words and `on_empty` is "raise".
-
-    Warns
-    -----
-    DataWarning
-        If documents are left out; the message names all their places.
+    Those without words are refused, or a warning names the places of all that are left out.
     """
     if on_empty not in ("drop", "raise"):
         return found

@@ -25,14 +25,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     """A pandas DataFrame of a table of pandas, polars, pyarrow or Hugging Face; None for others.
 
     Tables are met through the Arrow C stream, datasets of Hugging Face by their own choice of rows;
-    neither package is imported.
-
-    Raises
-    ------
-    InvalidTypeError
-        If `table` is several datasets, or one that is only streamed.
-    MissingDependencyError
-        If pandas and pyarrow are not there to read it.
+    neither package is imported. Several datasets are refused, and one that is only streamed.
     """
     loaded = sys.modules.get("pandas")
     if isinstance(table, np.ndarray):
@@ -78,15 +71,7 @@ def _dataset_kind(table: Any) -> str:
 
 
 class FrameTable(Table):
-    """A data frame of pandas as a table; its index names the rows, unless it is the default one.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    title : str
-        What error messages call it.
-    """
+    """A data frame of pandas as a table; its index names the rows, unless it is the default one."""
 
     def __init__(self, frame: pd.DataFrame, title: str = "the table") -> None:
         self.frame, self.title = frame, title

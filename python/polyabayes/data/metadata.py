@@ -25,14 +25,7 @@ if TYPE_CHECKING:
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
     """A data frame with a row for each document, whose index are the ids if there are any.
 
-    Parameters
-    ----------
-    values : DataFrame, table of polars or pyarrow, mapping of str to sequence, or None
-        Rows are those of the documents, in their order.
-    n_documents : int
-        How many rows there must be.
-    ids : ndarray of str or None
-        Names of the documents.
+    Rows are those of the documents, in their order.
     """
     if values is None:
         return None

@@ -175,12 +175,7 @@ class Selectable:
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
         """A number for each distinct label of the documents, in order of appearance.
 
-        Parameters
-        ----------
-        name : str
-            What error messages call the argument.
-        labels : str or array of shape (n_documents,)
-            A column of `metadata`, or the labels.
+        The labels are given, or are a column of the metadata; errors call them by `name`.
         """
         if isinstance(labels, str):
             if self.metadata is None or labels not in self.metadata:

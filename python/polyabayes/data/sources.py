@@ -62,12 +62,7 @@ class _Rows:
 def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source:
     """Count the tokens of documents; without a vocabulary its words are sorted.
 
-    Parameters
-    ----------
-    documents : iterable of iterables of str
-        Read once.
-    vocabulary : sequence of str, optional
-        The words to count; others are refused.
+    The documents are read once; words beside the vocabulary are refused.
     """
     fixed = None if vocabulary is None else checked_words(vocabulary)
     column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
@@ -101,12 +96,8 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
 def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     """Count documents in gensim's form, each a list of (id, count).
 
-    Parameters
-    ----------
-    documents : iterable of iterables of (int, number)
-        Read once, as a stream from a file would be.
-    dictionary : gensim Dictionary or mapping of int to str, optional
-        Words by id; ids without a word are called ``#id``.
+    The documents are read once, as a stream from a file would be; ids without a word are called
+    ``#id``.
     """
     rows = _Rows()
     for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
@@ -161,12 +152,7 @@ def tomotopy(corpus: Any) -> Source:
 def anndata(data: Any, layer: str | None = None) -> Source:
     """Count a layer of an AnnData object: cells are documents, variables are words.
 
-    Parameters
-    ----------
-    data : AnnData
-        In memory, or backed by a file, which is read by blocks of rows.
-    layer : str, optional
-        Name of the layer; by default ``X``.
+    A file that backs it is read by blocks of rows; the layer is by default ``X``.
     """
     if layer is not None and (not isinstance(layer, str) or layer not in data.layers):
         known = ", ".join(repr(name) for name in data.layers) or "none"

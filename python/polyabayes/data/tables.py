@@ -53,20 +53,9 @@ _N_SHOWN = 8
 class NamedColumns:
     """Columns that the caller has named.
 
-    Attributes
-    ----------
-    text : str or None
-        The texts, or the lists of tokens.
-    ids : str or None
-        The names of the documents.
-    document, word, count : str or None
-        The columns of a table with a row for each document and word.
-    exposure : str or None
-        The known sizes of the documents.
-    metadata : sequence of str
-        Columns that are properties of the documents, in a table of counts.
-    layout : {"auto", "wide", "long"}
-        Whether a table of counts has a row a document or a row a count.
+    `text` holds texts or lists of tokens; `document`, `word` and `count` are those of a table with
+    a row for each document and word; `metadata` are properties of the documents of a table of
+    counts. `layout` is "auto", "wide" (a row a document) or "long" (a row a count).
     """
 
     text: str | None = None
@@ -88,17 +77,9 @@ class NamedColumns:
 class Roles(NamedTuple):
     """What the columns of a table are.
 
-    Attributes
-    ----------
-    layout : {"texts", "long", "wide"}
-        Which kind of table it is.
-    ids : str or None
-        Column of names, of tables with a row a document.
-    columns : list of str
-        The column of texts; those of documents, of words and, unless each row counts once, of
-        counts; or those of all words.
-    metadata : list of str
-        The columns that remain.
+    `layout` is "texts", "long" or "wide". `columns` are that of the texts; those of documents, of
+    words and, unless each row counts once, of counts; or those of all words. `metadata` are the
+    columns that remain.
     """
 
     layout: Literal["texts", "long", "wide"]
@@ -110,18 +91,8 @@ class Roles(NamedTuple):
 class Table(ABC):
     """A table of named columns.
 
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns, each once.
-    n_rows : int
-        Number of rows.
-    row_names : list of str or None
-        Names of the rows that are no column, as the index of a data frame.
-    has_headers : bool
-        Whether the names are more than numbers of columns.
-    title : str
-        What error messages call the table.
+    `row_names` are those that are no column, as the index of a data frame; `has_headers` says
+    whether names are more than numbers of columns; errors call the table by its title.
     """
 
     names: list[str]
@@ -166,10 +137,7 @@ class Table(ABC):
 def roles_of(table: Table, named: NamedColumns) -> Roles:
     """What the columns of a table are, as they are named, else by their headers and values.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such column, or if the table can be read in more ways than one.
+    A column that is not there is refused, and a table that can be read in more ways than one.
     """
     for field in fields(NamedColumns)[:-2]:
         _check_column(table, field.name, getattr(named, field.name))
@@ -331,20 +299,8 @@ def _warn_of_names(table: Table, words: list[str]) -> None:
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
     """The column that holds the counts of a table of factors; None if each row counts once.
 
-    Parameters
-    ----------
-    table : Table
-        A row an observation, or a kind of observation.
-    axes : sequence of str or None
-        The columns that are axes; None for all others.
-    counts : str or None
-        The name that was given.
-
-    Warns
-    -----
-    DataWarning
-        If a column of whole numbers is left out and no two rows have the same levels, so that it
-        may hold the counts.
+    A column of whole numbers that is left out may hold the counts where no two rows have the same
+    levels: a warning says so.
     """
     if counts is not None:
         return counts

@@ -43,13 +43,7 @@ def places_of(rows: Iterable[int], place: Place) -> str:
 
 
 def without_missing(texts: Sequence[Any], column: str, on_empty: str | None, place: Place) -> Any:
-    """Documents of a column, missing ones as empty texts; refused unless `on_empty` allows them.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there are such documents; the message names all their places.
-    """
+    """Documents of a column, missing ones as empty texts; refused unless `on_empty` allows them."""
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         raise InvalidArgumentError(
@@ -98,24 +92,8 @@ def count_texts(
 ) -> tuple[CountMatrix, Words]:
     """Count the words of texts.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        The documents.
-    vocabulary : sequence of str, optional
-        The words to count; all others are left out.
-    options : mapping, optional
-        Those of CountVectorizer, and ``stem``.
-
-    Returns
-    -------
-    counts : csr_matrix of shape (n_documents, n_words)
-    words : ndarray of str, shape (n_words,)
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If an option is bad, a document is no text, or no word is left.
+    Words beside a given vocabulary are left out; the options are those of CountVectorizer, and
+    ``stem``.
     """
     words = None if vocabulary is None else checked_words(vocabulary).tolist()
     vectoriser = vectoriser_of(words, options or {})
@@ -131,13 +109,7 @@ def count_texts(
 
 
 def checked_texts(texts: Iterable[Any], name: str = "document") -> list[str]:
-    """Texts, each of which is one.
-
-    Raises
-    ------
-    InvalidTypeError
-        If one is missing, or a number; the message says which.
-    """
+    """Texts, each of which is one."""
     checked = list(texts)
     for number, text in enumerate(checked):
         if not isinstance(text, str):

@@ -142,10 +142,7 @@ def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
 def dirichlet_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Dirichlet parameters of greatest likelihood, by Newton's method (Minka 2000).
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_documents, n_components)
-        Positive, rows summing to 1.
+    Weights are positive; rows sum to 1.
     """
     target = np.log(weights / weights.sum(axis=1, keepdims=True)).mean(axis=0)
     alpha = np.full(len(target), 1.0)

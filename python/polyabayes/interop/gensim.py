@@ -184,10 +184,7 @@ def _counted(n_words: int, documents: Any, name: str) -> Any:
 def dictionary_words(id2word: Any, n_words: int) -> list[str] | None:
     """Words by id of a gensim Dictionary or mapping; None where the model was trained without one.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If two ids have the same word.
+    Two ids of one word are refused.
     """
     # gensim puts a FakeDict, whose words are the ids, where it was given no dictionary.
     if id2word is None or type(id2word).__name__ == "FakeDict":

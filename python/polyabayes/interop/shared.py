@@ -66,13 +66,7 @@ def principal_coordinates(squares: Matrix) -> Matrix:
 
 
 def places_of(labels: Any, known: Sequence[str]) -> list[int]:
-    """Places of `labels` among the labels that a model knows, each once.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If there are none, one is unknown, or they are something else.
-    """
+    """Places of `labels` among the labels that a model knows, each once."""
     names = checked_labels(labels, "labels").tolist()
     if not names or not set(names) <= set(known):
         raise InvalidArgumentError(
@@ -83,13 +77,7 @@ def places_of(labels: Any, known: Sequence[str]) -> list[int]:
 
 
 def attribute(model: object, name: str, package: str) -> Any:
-    """The attribute `name` of a foreign model, or an error that names the package and its version.
-
-    Raises
-    ------
-    InvalidTypeError
-        If the attribute is missing: another version of the package, or another kind of object.
-    """
+    """The attribute `name` of a foreign model, or an error that names package and version."""
     try:
         return getattr(model, name)
     except AttributeError as error:
@@ -103,17 +91,8 @@ def attribute(model: object, name: str, package: str) -> Any:
 def normalised(weights: Any, origin: str, row: str = "topic", column: str = "word") -> Matrix:
     """Rows of topics x words divided by their sums, in double precision.
 
-    Parameters
-    ----------
-    weights : array-like of shape (n_components, n_words)
-        Pseudo-counts or probabilities, in single precision perhaps.
-    origin, row, column : str
-        What error messages call them, a row and a column.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a weight is negative or not finite, or a topic has no weight at all.
+    A negative or infinite weight is refused, and a topic without any; `origin`, `row` and `column`
+    are what errors call them.
     """
     rows = np.array(weights, dtype=np.float64)
     if rows.ndim != 2 or 0 in rows.shape:

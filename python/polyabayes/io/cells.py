@@ -32,20 +32,9 @@ def matrix_of_folder(folder: Path) -> Path | None:
 def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -> Corpus:
     """Read a folder of 10x Genomics: matrix.mtx, barcodes.tsv and features.tsv or genes.tsv.
 
-    Parameters
-    ----------
-    path : Path
-        The folder; its files may be gzipped.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words in the order wanted.
-    word : {"id", "name"}, default="id"
-        The column of the features that becomes the words. Names that several features have are
-        told apart by numbers, as in ``"TBCE-1"``.
-
-    Returns
-    -------
-    Corpus
-        Cells are documents, named by their barcodes; features are words.
+    Files may be gzipped. Cells are documents, named by their barcodes; features are words, by their
+    "id" or their "name". Names that several features have are told apart by numbers, as in
+    ``"TBCE-1"``.
     """
     if word not in _WORDS:
         raise InvalidArgumentError(
@@ -70,19 +59,8 @@ def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -
 def read_h5ad(path: Path, vocabulary: Words | None = None, *, layer: str | None = None) -> Corpus:
     """Read an AnnData file: cells are documents, and ``obs`` is their metadata.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words in the order wanted.
-    layer : str, optional
-        Layer that holds the counts; by default ``X``.
-
-    Returns
-    -------
-    Corpus
-        With ``var_names`` as the words and ``obs_names`` as the ids.
+    ``var_names`` are the words and ``obs_names`` the ids; the counts are in a layer, by default
+    ``X``.
     """
     try:
         import anndata

@@ -20,17 +20,7 @@ _N_HEADER_LINES = 3
 def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     """Read a UCI ``docword`` file, plain or gzipped; its ids are counted from 1.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words; as many as the header says.
-
-    Returns
-    -------
-    Corpus
-        Documents without a line are empty.
+    The vocabulary has as many words as the header says; documents without a line are empty.
     """
     header: list[int] = []
     tables: list[NDArray[np.int64]] = []

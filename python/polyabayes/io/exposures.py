@@ -14,10 +14,7 @@ __all__ = ["resolve_exposure"]
 def resolve_exposure(exposure: Any) -> Any:
     """The numbers of a text file, one a line; anything but a path comes back as it is.
 
-    Parameters
-    ----------
-    exposure : path, or numbers
-        The file may be gzipped.
+    The file may be gzipped.
     """
     if not isinstance(exposure, (str, os.PathLike)):
         return exposure

@@ -22,14 +22,8 @@ _COLON, _NEWLINE, _ZERO, _NINE = b":\n09"
 class IntegerLines:
     """Numbers of a block of text, line after line.
 
-    Attributes
-    ----------
-    values : ndarray of int64, shape (n_numbers,)
-        The numbers in reading order.
-    after_colon : ndarray of bool, shape (n_numbers,)
-        Whether a colon stands right before the number; it is blank space otherwise.
-    per_line : ndarray of int64, shape (n_lines,)
-        How many numbers each line holds.
+    `values` are in reading order; `after_colon` says whether a colon stands right before a number,
+    in place of blank space; `per_line` is how many numbers each line holds.
     """
 
     values: NDArray[np.int64]
@@ -45,15 +39,8 @@ def is_number(text: str | bytes) -> bool:
 def parse_integer_lines(block: bytes) -> IntegerLines | None:
     """Parse lines of integers that are separated by blank space or single colons.
 
-    Parameters
-    ----------
-    block : bytes
-        Whole lines; the last one without its newline.
-
-    Returns
-    -------
-    IntegerLines or None
-        None if there is anything but such numbers in the block.
+    The block holds whole lines, the last one without its newline; None if there is anything but
+    such numbers in it.
     """
     if block.translate(None, _ALLOWED):
         return None
@@ -103,19 +90,8 @@ def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
 def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.int64] | None:
     """Parse lines of `width` integers; `with_counts`, the last of them may be a decimal.
 
-    Parameters
-    ----------
-    block : bytes
-        Whole lines; blank ones are left out.
-    width : int
-        Numbers on every line.
-    with_counts : bool
-        Whether the last number of a line is a count.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_lines, width), or None
-        None if a line is anything else, or a count is no whole number from 0 to 2**32 - 1.
+    Blank lines are left out. None if a line is anything else, or a count is no whole number from 0
+    to 2**32 - 1.
     """
     lines = parse_integer_lines(block)
     table: NDArray[np.int64] | None

@@ -33,19 +33,8 @@ _STREAMED_BYTES = 2**22
 def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | None = None) -> Corpus:
     """Read an LDA-C file, plain or gzipped, or standard input.
 
-    Parameters
-    ----------
-    path : Path
-        The file; "-" is standard input.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words.
-    n_words : int, optional
-        Number of words; the largest id plus one if there is no vocabulary either.
-
-    Returns
-    -------
-    Corpus
-        A line ``0`` is an empty document.
+    The path "-" is standard input. Without a vocabulary and a number of words there are as many as
+    the largest id plus one. A line ``0`` is an empty document.
     """
     size = size_of_vocabulary(vocabulary, n_words)
     parts = list(_rows(path, size))
@@ -60,18 +49,8 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
 def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]:
     """Read the documents of an LDA-C file some at a time, so that it may be larger than memory.
 
-    Parameters
-    ----------
-    path : Path
-        The file, plain or gzipped; "-" is standard input.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words. Without them the file is read twice, the first time for the largest id, which
-        standard input cannot be.
-
-    Yields
-    ------
-    Corpus
-        Consecutive documents.
+    Without words the file is read twice, the first time for the largest id, which standard input
+    cannot be.
     """
     size = size_of_vocabulary(vocabulary, None)
     if size is None:
@@ -88,12 +67,7 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
 def write_ldac(corpus: Corpus, path: Path) -> None:
     """Write an LDA-C file, gzipped if it ends in ``.gz``, and its words beside it.
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The documents; their ids are not kept.
-    path : Path
-        The file. The words, if there are any, go to the same name with ``.vocab``.
+    Ids of documents are not kept; the words, if there are any, go to the same name with ``.vocab``.
     """
     counts = corpus.counts
     with words_beside(corpus.vocabulary, path), replacing(path) as handle:

@@ -48,20 +48,9 @@ def read_matrix_market(
 ) -> Corpus:
     """Read a Matrix Market file of counts.
 
-    Parameters
-    ----------
-    path : Path
-        The file, coordinates or array, integer, real or pattern, general or symmetric. Entries of
-        the same place are added up; those of a pattern count once.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words.
-    transpose : bool, default=False
-        Whether the file has words (genes) in its rows and documents (cells) in its columns.
-
-    Returns
-    -------
-    Corpus
-        The counts.
+    It has coordinates or an array, integer, real or pattern, general or symmetric. Entries of the
+    same place are added up; those of a pattern count once. With `transpose` its rows are words
+    (genes) and its columns documents (cells).
     """
     header: _Header | None = None
     tables: list[Table] = []
@@ -93,12 +82,7 @@ def read_matrix_market(
 def write_matrix_market(corpus: Corpus, path: Path) -> None:
     """Write a Matrix Market file, gzipped if it ends in ``.gz``, and its words beside it.
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The documents; their ids are not kept.
-    path : Path
-        The file. The words, if there are any, go to the same name with ``.vocab``.
+    Ids of documents are not kept; the words, if there are any, go to the same name with ``.vocab``.
     """
     with words_beside(corpus.vocabulary, path), replacing(path) as handle:
         mmwrite(handle, corpus.counts, field="integer", symmetry="general")

@@ -32,17 +32,8 @@ _PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", *_NA
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
     """Read a sparse matrix and, if they are there, its words, ids, exposures and metadata.
 
-    Parameters
-    ----------
-    path : Path
-        A file of :func:`polyabayes.io.write_corpus` or ``scipy.sparse.save_npz``.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words; where the file has words of its own, its columns are put in this order.
-
-    Returns
-    -------
-    Corpus
-        The counts, words, ids, exposures and metadata.
+    The file is of :func:`polyabayes.io.write_corpus` or of ``scipy.sparse.save_npz``. Where it has
+    words of its own, its columns are put in the order of the vocabulary.
     """
     arrays = read_archive(path, _PARTS)
     with content_of(path):
@@ -72,15 +63,7 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def write_npz(corpus: Corpus, path: Path) -> None:
-    """Write all of a corpus; ``scipy.sparse.load_npz`` reads the counts back too.
-
-    Parameters
-    ----------
-    corpus : Corpus
-        The documents.
-    path : Path
-        The file.
-    """
+    """Write all of a corpus; ``scipy.sparse.load_npz`` reads the counts back too."""
     counts = corpus.counts
     arrays: dict[str, Any] = {
         "format": np.array(b"csr"),

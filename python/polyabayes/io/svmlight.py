@@ -33,21 +33,9 @@ def read_svmlight(
 ) -> Corpus:
     """Read a svmlight file, plain or gzipped.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words.
-    n_words : int, optional
-        Number of words; the largest index if there is no vocabulary either.
-    zero_based : bool or "auto", default="auto"
-        Whether words are counted from 0; "auto" takes 1 unless an index 0 occurs.
-
-    Returns
-    -------
-    Corpus
-        The counts; those of a word that a line names twice are added up.
+    Without a vocabulary and a number of words the largest index is that number. Words are counted
+    from 1 with "auto" unless an index 0 occurs. Counts of a word that a line names twice are added
+    up.
     """
     if zero_based not in (True, False, "auto"):
         raise InvalidArgumentError(f"zero_based must be a bool or 'auto', got {zero_based!r}")

@@ -32,28 +32,11 @@ def read_text(
 ) -> Corpus:
     """Count the words of a text file with a document a line, or of a folder of text files.
 
-    Parameters
-    ----------
-    path : Path
-        A file, plain or gzipped, of which each line is a document; or a folder of which each
-        ``.txt`` file, at any depth, is one, with its relative path as its id. What begins with a
-        dot is left out.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words to count; all others are left out.
-    encoding : str, default="utf-8"
-        Encoding of the text.
-    on_empty : {"raise", "drop", "keep"}, optional
-        What to do about documents without words; they are kept by default.
-    **options
-        ``stem``, the language of the Snowball stemmer, such as "english" (words are stemmed after
-        stop words are dropped and before they make n-grams), and those of scikit-learn's
-        ``CountVectorizer``: ``lowercase``, ``stop_words``, ``min_df``, ``max_df``,
-        ``token_pattern``, ``ngram_range``, ...
-
-    Returns
-    -------
-    Corpus
-        Documents in order of the lines or sorted paths; words sorted.
+    Each ``.txt`` file of a folder, at any depth, is a document, with its relative path as its id;
+    what begins with a dot is left out. Words beside a given vocabulary are left out; documents
+    without words are kept by default. Options are ``stem``, the language of the Snowball stemmer,
+    such as "english" (words are stemmed after stop words are dropped and before they make n-grams),
+    and those of scikit-learn's ``CountVectorizer``.
     """
     ids, texts = _read_folder(path, encoding) if path.is_dir() else (None, [])
     if ids is None:
@@ -65,13 +48,7 @@ def read_text(
 
 
 def refuse_tables(path: Path) -> None:
-    """Refuse a table that is called a text: the first lines are of as many numbers or tabs.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is one; the message says how to read it as a table, or as text.
-    """
+    """Refuse a table that is called a text: the first lines are of as many numbers or tabs."""
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
     lines = [line for line in block.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
     head, body = lines[:1], lines[1:_LINES_LOOKED_AT]

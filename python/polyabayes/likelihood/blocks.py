@@ -110,16 +110,7 @@ class BlockScores(NamedTuple):
 class ScoringPlan:
     """What all blocks need: the model as arrays, the settings, the seed.
 
-    Parameters
-    ----------
-    parts : CoreParts
-        The model.
-    settings : Settings
-        How to score.
-    seed : int
-        Of all documents.
-    n_jobs : int
-        Threads of one block.
+    `seed` is that of all documents, `n_jobs` are threads of one block.
     """
 
     def __init__(self, parts: CoreParts, settings: Settings, seed: int, n_jobs: int) -> None:
@@ -215,22 +206,8 @@ def score_in_blocks(
     """Score documents on the workers of an executor: to the bit what one process gives.
 
     A document's random numbers belong to its content, so that blocks change nothing; equal
-    documents go to one block only.
-
-    Parameters
-    ----------
-    executor : concurrent.futures.Executor
-        Where the blocks are scored.
-    plan : ScoringPlan
-        What they share.
-    corpora : list of Corpus
-        The documents; or observed and held-out tokens.
-    groups : ndarray of shape (n_documents,)
-        Which of the different documents each one is, in order of first appearance.
-    progress : callable, optional
-        Told how many documents are done.
-    **effort
-        As in :meth:`ScoringPlan.score`.
+    documents go to one block only. `corpora` are documents, or observed and held-out tokens;
+    `groups` says which of the different documents each one is, in order of first appearance.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
     lengths = np.sum([np.asarray(corpus.counts.sum(axis=1)).ravel() for corpus in corpora], axis=0)[

@@ -530,13 +530,7 @@ def _targets(results: dict[str, LogLikelihood], share: float) -> dict[str, float
 
 
 def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesError]) -> None:
-    """Refuse a comparison that models without a score leave with less than two.
-
-    Raises
-    ------
-    PolyabayesError
-        Of the kind that the first such model met, with its name.
-    """
+    """Refuse a comparison that models without a score leave with less than two."""
     if not refused or len(results) > 1:
         return
     name, error = next(iter(refused.items()))

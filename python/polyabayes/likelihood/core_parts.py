@@ -15,14 +15,8 @@ __all__ = ["CoreParts"]
 class CoreParts(NamedTuple):
     """Arguments of a model of the compiled core.
 
-    Attributes
-    ----------
-    kind : {"lda", "gamma_poisson", "logistic_normal", "product_of_experts", "mixture"}
-        Which model they make.
-    arrays : tuple of ndarray
-        Its arrays.
-    flags : tuple of bool
-        What the kind leaves open.
+    `kind` is "lda", "gamma_poisson", "logistic_normal", "product_of_experts" or "mixture"; the
+    flags are what the kind leaves open.
     """
 
     kind: str

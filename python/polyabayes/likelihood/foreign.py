@@ -67,13 +67,7 @@ def adapter(package: str, *, is_refused: bool = False) -> Callable[[_Adapter], _
 
 
 def as_scorable(name: str, model: Any) -> Scorable:
-    """A model of ours as it is, one of another package converted.
-
-    Raises
-    ------
-    InvalidTypeError
-        If nobody knows it; `name` is that of the argument.
-    """
+    """A model of ours as it is, one of another package converted."""
     if not isinstance(model, type):
         if isinstance(model, Scorable):
             return model
@@ -100,19 +94,7 @@ def read_documents(models: Iterable[Scorable], documents: Any, name: str = "docu
 def exposed(model: Any, corpus: _Exposed, exposure: Any) -> _Exposed:
     """The documents with the exposure that the model takes into account.
 
-    Parameters
-    ----------
-    model : Scorable
-        The model; it need not be fitted.
-    corpus : Corpus or Shards
-        Documents, which may bring exposures of their own.
-    exposure : float, array of shape (n_documents,), or None
-        Takes the place of the corpus's own.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `exposure` is given to LDA, or is not one positive number for each document.
+    The model need not be fitted. `exposure` takes the place of the corpus's own; LDA refuses it.
     """
     if not model._conditions_on_length:
         return corpus if exposure is None else corpus.with_exposure(exposure)

@@ -12,16 +12,9 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 class Method(NamedTuple):
     """Properties of an estimator of p.
 
-    Attributes
-    ----------
-    is_unbiased : bool
-        Whether the mean of its estimates is p, for any sample size.
-    is_consistent : bool
-        Whether its estimates tend to p as the sample grows.
-    cost : str
-        Multiply-adds of a replicate: N tokens, W distinct words, K topics, S samples, P particles.
-    size : str
-        The argument that is the size of the sample; empty where there is none.
+    Unbiased estimates have the mean p for any sample size, consistent ones tend to p as the sample
+    grows. `cost` is multiply-adds of a replicate: N tokens, W distinct words, K topics, S samples,
+    P particles. `size` is the argument that is the size of the sample, if any.
     """
 
     is_unbiased: bool

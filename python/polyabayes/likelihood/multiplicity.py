@@ -20,16 +20,8 @@ def p_as_good(statistics: Floats, values: Floats, lengths: Floats) -> Floats:
     with the covariance of the documents' contributions; the largest of all pairs' statistics is
     drawn from that. A model's p-value is the probability that it exceeds the largest statistic by
     which another model is ahead (single-step maxT: Westfall and Young 1993). It holds under any
-    other hypothesis too, as fewer pairs are equal there.
-
-    Parameters
-    ----------
-    statistics : ndarray of shape (n_models, n_models)
-        Difference of model i to model j over its standard error, on the normal scale.
-    values : ndarray of shape (n_models, n_documents)
-        ln p of each document.
-    lengths : ndarray of shape (n_documents,)
-        Tokens of each document.
+    other hypothesis too, as fewer pairs are equal there. `statistics` are differences of model i to
+    model j over their standard errors, on the normal scale; `values` are ln p of each document.
     """
     n_models = len(values)
     observed = statistics.max(axis=0)

@@ -20,12 +20,8 @@ __all__ = ["GivenPriors", "checked_rows", "covariates_by_model"]
 class GivenPriors(NamedTuple):
     """What a call says of the documents' priors.
 
-    Attributes
-    ----------
-    doc_topic_prior, shape : array of shape (n_documents, n_components), optional
-        Dirichlet parameters of LDA, or gamma shapes.
-    covariates : array or DataFrame, optional
-        From which the model makes priors.
+    Priors are Dirichlet parameters of LDA or gamma shapes, of shape (n_documents, n_components), or
+    covariates from which the model makes them.
     """
 
     doc_topic_prior: Any = None
@@ -33,13 +29,7 @@ class GivenPriors(NamedTuple):
     covariates: Any = None
 
     def rows(self, model: Scorable, documents: Corpus | Shards) -> NDArray[np.float64] | None:
-        """Parameters of each document's prior; None where all share the model's.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the model takes no such argument, or the shape is not that of the documents.
-        """
+        """Parameters of each document's prior; None where all share the model's."""
         given = {name: value for name, value in self._asdict().items() if value is not None}
         if len(given) > 1:
             raise InvalidArgumentError(
@@ -84,13 +74,7 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
 def covariates_by_model(
     known: Mapping[str, Scorable], models: Mapping[str, Any], covariates: Any
 ) -> dict[str, Any]:
-    """Covariates under the names of the models that take them.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If they are for a model that is not compared, or no model takes any.
-    """
+    """Covariates under the names of the models that take them."""
     if covariates is None:
         return {}
     if isinstance(covariates, Mapping):

@@ -380,22 +380,9 @@ def _name(result: LogLikelihood, row: int) -> str:
 class Doubt(NamedTuple):
     """Documents whose scores a warning is about.
 
-    Attributes
-    ----------
-    category : type of PolyabayesWarning
-        The warning.
-    what : str
-        What they have in common.
-    n_documents : int
-        How many they are.
-    first : str
-        Name of the first of them.
-    remedy : str
-        What would help, or why nothing does.
-    helps : str
-        Name of the argument that would help; "" where none does.
-    n_wanted : int
-        The size that it needs; 0 where it is no size.
+    `what` is what the documents have in common, `remedy` what would help, or why nothing does;
+    `helps` names the argument that would, `n_wanted` is the size that it needs, 0 where it is no
+    size.
     """
 
     category: type[PolyabayesWarning]
@@ -413,13 +400,8 @@ class Doubt(NamedTuple):
 def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[PolyabayesWarning], str]]:
     """Warnings of impossible documents, and of errors that rest on one replicate.
 
-    Parameters
-    ----------
-    result : LogLikelihood
-        The scores.
-    call : str
-        How to say the argument that would help, put in place of ``{}``: a call of
-        :func:`log_likelihood` where the function at work does not take it.
+    `call` is how to say the argument that would help, put in place of ``{}``: a call of
+    :func:`log_likelihood` where the function at work does not take it.
     """
     return [(doubt.category, str(doubt)) for doubt in find_doubts(result, call)]
 

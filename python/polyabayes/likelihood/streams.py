@@ -28,18 +28,7 @@ _MIX = tuple(np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94
 class Documents:
     """Documents over the vocabulary of a model.
 
-    Attributes
-    ----------
-    n_documents : int
-        Their number.
-    n_tokens : ndarray of int, shape (n_documents,)
-        Their lengths.
-    groups : ndarray of int, shape (n_documents,)
-        Which of the different documents each one is.
-    n_unseen : int
-        Tokens that were dropped.
-    ids : ndarray of str or None
-        Their names.
+    `groups` says which of the different documents each one is; `n_unseen` tokens were dropped.
     """
 
     n_documents: int

@@ -53,12 +53,8 @@ class Score(Protocol):
 class CorrectedScores(NamedTuple):
     """Scores whose sum estimates the total, and the error that they share.
 
-    Attributes
-    ----------
-    scores : BlockScores
-        Values of the longest runs, and predictions of the documents that took shorter ones.
-    shared_std_error : float
-        Standard error of the sum beyond those of the single documents, in nats.
+    `scores` has values of the longest runs, and predictions of the documents that took shorter
+    ones; `shared_std_error` is the error of the sum beyond those of the single documents, in nats.
     """
 
     scores: BlockScores
@@ -68,13 +64,7 @@ class CorrectedScores(NamedTuple):
 def checked_target(
     total_std_error: Any, nats_per_token_std_error: Any, unused: dict[str, bool]
 ) -> Callable[[int], float] | None:
-    """Standard error of a total to reach, given the number of tokens; None where none is asked for.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If it is no positive number, if both are given, or one beside `unused` arguments.
-    """
+    """Standard error of a total to reach, given the number of tokens; None if none is wanted."""
     if total_std_error is None and nats_per_token_std_error is None:
         return None
     name = "total_std_error" if nats_per_token_std_error is None else "nats_per_token_std_error"
@@ -99,15 +89,8 @@ def checked_target(
 class Population:
     """The different documents of a corpus.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n_documents,)
-        Which of the different documents each one is.
-    n_tokens : ndarray of shape (n_documents,)
-        Lengths.
-    uniforms : ndarray of shape (n_documents,)
-        Numbers uniform on [0, 1), the same for equal documents: those below their probability are
-        drawn, so that a larger sample holds a smaller one.
+    `groups` says which of the different documents each one is. `uniforms` are the same for equal
+    documents: those below their probability are drawn, so that a larger sample holds a smaller one.
     """
 
     def __init__(
@@ -183,14 +166,8 @@ class _Level:
 class _Step(NamedTuple):
     """The differences of a level to the one below, of the documents drawn for it.
 
-    Attributes
-    ----------
-    level : _Level
-        The level.
-    ratio : float
-        What they are, about, in units of the spread of a run at the base.
-    residuals : ndarray
-        What they are beyond that.
+    `ratio` is what they are, about, in units of the spread of a run at the base; `residuals` are
+    what they are beyond that.
     """
 
     level: _Level

@@ -42,20 +42,9 @@ _LEAST_REST = 1e-7
 class Design(NamedTuple):
     """How covariates of documents become rows of numbers: plain data, which a file can hold.
 
-    Attributes
-    ----------
-    names : list of str
-        Columns of the design matrix; the first is the intercept.
-    levels : dict of str to list
-        Categorical columns and their levels, the first being the reference.
-    columns : list of str or None
-        Columns of a table that are taken; None where covariates are a matrix.
-    formula : str or None
-        The formula, where there is one.
-    transforms : list
-        State of its transforms, such as knots of splines.
-    means, deviations : list of float
-        Of the columns of the design but the intercept, over the training documents.
+    `names` begins with the intercept, each of the `levels` with its reference; `columns` are those
+    taken from a table, None for a matrix; `transforms` is their state, such as knots of splines.
+    `means` and `deviations` are of all columns but the intercept, over the training documents.
     """
 
     names: list[str]
@@ -72,11 +61,8 @@ class Design(NamedTuple):
     ) -> tuple[Self, NDArray[np.float64]]:
         """Learn names, levels and transforms from training documents; give their design matrix.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If values are missing, columns are constant or collinear, there are more columns than
-            documents, or rows of another number; the message names the column and the remedy.
+        Missing values, constant or collinear columns, more columns than documents and rows of
+        another number are refused; the message names the column and the remedy.
         """
         frame = _frame(covariates)
         if formula is not None:
@@ -103,11 +89,8 @@ class Design(NamedTuple):
     def rows(self, covariates: Any, n_documents: int | None = None) -> NDArray[np.float64]:
         """The design matrix of other documents.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If a column is missing or has missing values, a level is one that training never saw,
-            or rows are of another number.
+        Missing columns and values, levels that training never saw and rows of another number are
+        refused.
         """
         frame = _frame(covariates)
         if self.columns is None:

@@ -26,14 +26,8 @@ _LEAST_PRIOR = 1e-100
 class EmStart(NamedTuple):
     """A fitted model to grow from.
 
-    Attributes
-    ----------
-    topic_word : ndarray of shape (n_topics, n_words)
-        phi.
-    doc_topic_prior : ndarray of shape (n_topics,)
-        alpha.
-    bound : float
-        Known bound of the documents in nats; -inf where none is known.
+    `topic_word` is topics x words; the bound is that of the documents in nats, -inf where none is
+    known.
     """
 
     topic_word: NDArray[np.float64]
@@ -44,20 +38,9 @@ class EmStart(NamedTuple):
 class EmFit(NamedTuple):
     """Result of variational EM.
 
-    Attributes
-    ----------
-    topic_word : ndarray of shape (n_components, n_words)
-        phi.
-    doc_topic_prior : ndarray of shape (n_components,)
-        alpha.
-    bound : float
-        Lower bound of ln p(words | phi, alpha), in nats.
-    topic_counts : ndarray of shape (n_components,)
-        Expected tokens of each topic.
-    trace : BoundTrace
-        The bound, iteration by iteration.
-    interruption : object or None
-        The exception that cut the work short.
+    `bound` is the lower bound of ln p(words | phi, alpha) in nats, `topic_counts` are expected
+    tokens of each topic, `trace` has the bound of each iteration; `interruption` is the exception
+    that cut the work short.
     """
 
     topic_word: NDArray[np.float64]

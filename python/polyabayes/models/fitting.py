@@ -50,12 +50,7 @@ class Schedule(NamedTuple):
 class StartLength(NamedTuple):
     """How long a run begins with more topics than asked for.
 
-    Attributes
-    ----------
-    most : int
-        Sweeps at most.
-    share : float
-        Share of the burn-in that they are at most.
+    These are sweeps at most, and the share of the burn-in that they are at most.
     """
 
     most: int
@@ -100,12 +95,8 @@ def comparable_sweeps(model: Any) -> int:
 class Checkpoint:
     """The state of a run in a folder, whole or not at all.
 
-    Parameters
-    ----------
-    folder : path
-        Made where it is missing.
-    identity : dict
-        What a run must agree on to go on from the state, by the names that a message uses.
+    A run must agree on the identity to go on from the state; its names are those that a message
+    uses.
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
@@ -131,14 +122,7 @@ class Checkpoint:
 class Source(NamedTuple):
     """Documents as the compiled core takes them.
 
-    Attributes
-    ----------
-    documents : Documents or ShardTokens
-        In memory, or on shards.
-    state : RunState or None
-        The state to go on from.
-    checkpoint : Checkpoint or None
-        For the state of documents in memory; shards write theirs.
+    They are in memory or on shards; the checkpoint is for those in memory, as shards write theirs.
     """
 
     documents: Any
@@ -190,14 +174,8 @@ def fingerprint(corpus: Corpus) -> str:
 class LastState(NamedTuple):
     """Last state of a chain, from which its last sample is made.
 
-    Attributes
-    ----------
-    counts : csr_array of shape (n_components, n_words)
-        Tokens of each topic and word.
-    prior : float or ndarray of shape (n_words, n_components)
-        Dirichlet parameter of the topics.
-    parameters : ndarray
-        The sampler's other parameters, as the compiled core orders them.
+    `counts` are tokens of each topic and word; `prior` is the Dirichlet parameter of the topics,
+    words x topics where it differs; `parameters` are in the core's order.
     """
 
     counts: sparse.csr_array

@@ -29,16 +29,8 @@ _RATES = 2**24
 class Factors(NamedTuple):
     """Weights and topics after some updates.
 
-    Attributes
-    ----------
-    n_iter : int
-        Updates done.
-    weights : ndarray of shape (n_documents, n_components)
-        Rates of the topics in each document.
-    topics : ndarray of shape (n_components, n_words)
-        Probabilities of the words; rows sum to 1.
-    log_likelihood : float
-        Poisson log-likelihood of the counts, in nats.
+    `weights` are rates of the topics in each document; rows of `topics` sum to 1; the Poisson
+    log-likelihood is in nats.
     """
 
     n_iter: int

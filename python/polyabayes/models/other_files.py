@@ -54,12 +54,7 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 def refuse_other_files(path: Path) -> None:
     """Refuse a file that looks like something else than a model of ours.
 
-    Raises
-    ------
-    FileAccessError
-        If the file is missing or unreadable.
-    FileFormatError
-        If it does; the message names the function that reads it.
+    The message names the function that reads it.
     """
     with reading(path), path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)

@@ -71,12 +71,8 @@ _EVALUATION_RUNS = 16
 class PreviousState(NamedTuple):
     """State that training on earlier documents left, where it goes on without them.
 
-    Attributes
-    ----------
-    topic_priors : ndarray of shape (n_words, n_components)
-        Dirichlet parameters of the topics.
-    topic_counts : ndarray of int, shape (n_components,)
-        Tokens of each topic.
+    `topic_priors` are Dirichlet parameters, words x topics; `topic_counts` are tokens of each
+    topic.
     """
 
     topic_priors: NDArray[np.float64]

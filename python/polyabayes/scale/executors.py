@@ -48,10 +48,7 @@ _DEATHS = {
 def check_executor(executor: Any) -> Executor | None:
     """`executor` if it is one, or None.
 
-    Raises
-    ------
-    InvalidTypeError
-        If it is something else: what to pass instead, where that is known.
+    What to pass instead is said where that is known.
     """
     if executor is None or isinstance(executor, Executor):
         return executor
@@ -101,25 +98,11 @@ class Workers:
     ) -> Generator[tuple[int, Any]]:
         """Numbers of tasks and results of ``function(shared, *task)``, in the order they end.
 
-        Parameters
-        ----------
-        function : callable
-            A function of a module.
-        tasks : iterable of tuple
-            Further arguments of each task; taken as they are submitted, some for each worker.
-        describe : callable
-            The name of a task, given its number, for messages.
-        stopped : callable, optional
-            Whether to leave all tasks: where this is not the thread that Ctrl-C interrupts.
-        n_in_flight : int, optional
-            Tasks that are submitted at once; by default a few for each worker.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If `stopped` says so.
-        WorkerError
-            If a worker died, and its engine did not run its tasks again.
+        The function is one of a module. Tasks are taken as they are submitted, `n_in_flight` at
+        once, by default a few for each worker; `describe` names a task, given its number. `stopped`
+        says whether to leave all tasks, where this is not the thread that Ctrl-C interrupts: that
+        is a KeyboardInterrupt. A worker that died, and whose engine did not run its tasks again, is
+        a WorkerError.
         """
         pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
         timeout = None if stopped is None else _LOOK_SECONDS

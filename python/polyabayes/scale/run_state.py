@@ -29,22 +29,10 @@ _TYPES = {
 class RunState(NamedTuple):
     """State of a run between two sweeps, as the compiled core reads it.
 
-    Attributes
-    ----------
-    position : tuple of str, int and int
-        Phase, number of the start, and sweeps done.
-    best : tuple of int and float, or None
-        Number of the best start so far, and ln of its joint density.
-    parameters : ndarray
-        Those of the sampler beside phi, as the compiled core orders them.
-    n_kept : int
-        Sweeps that are averaged over.
-    kept_sum : ndarray or None
-        The sum over them of phi and of the other parameters.
-    assignments : ndarray of uint16 or None
-        The topic of every token, of documents in memory.
-    kept_coefficients : ndarray or None
-        Coefficients of covariates of these sweeps, flat.
+    `position` is the phase, the number of the start and the sweeps done; `best` the number of the
+    best start so far and ln of its joint density. `parameters` are those beside phi, in the core's
+    order; `kept_sum` is the sum of phi and of these over `n_kept` sweeps, `kept_coefficients` has
+    the coefficients of covariates of these, flat. `assignments` are topics of all tokens in memory.
     """
 
     position: Position
@@ -67,12 +55,7 @@ def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:
 def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
     """Read the state, if there is one; refuse that of another run and name the difference.
 
-    Raises
-    ------
-    FileAccessError, FileFormatError
-        If there is a file that cannot be read, or is not whole: a run must not begin anew over it.
-    InvalidArgumentError
-        If it is of another run.
+    A file that cannot be read, or is not whole, is an error: a run must not begin anew over it.
     """
     if not is_there(path):
         return None

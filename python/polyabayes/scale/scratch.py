@@ -20,13 +20,7 @@ _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}")
 
 @contextmanager
 def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """Make a folder below `parent`, readable by its owner only, and remove it at the end.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made.
-    """
+    """Make a folder below `parent`, readable by its owner only, and remove it at the end."""
     host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
     owned = re.compile(rf"{re.escape(prefix)}{host}-(\d+)-[0-9a-f]{{32}}")
     for path in parent.glob(f"{prefix}*"):

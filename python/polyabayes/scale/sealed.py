@@ -53,10 +53,7 @@ def sealing(path: Path) -> Iterator[SealedWriter]:
 class SealedReader:
     """Reads the arrays of a file; the last one only where the checksum is right.
 
-    Attributes
-    ----------
-    n_left : int
-        Bytes before the checksum that are not read yet.
+    `n_left` are the bytes before the checksum that are not read yet.
     """
 
     def __init__(self, path: Path) -> None:

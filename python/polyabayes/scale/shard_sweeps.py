@@ -52,22 +52,9 @@ Tokens = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 class ShardTraining(NamedTuple):
     """Properties of a run that all tasks need to know.
 
-    Attributes
-    ----------
-    shards : tuple of Shard
-        The corpus.
-    folder : Path
-        Where the topics of tokens are.
-    name : str
-        Part of the names of files: no other run has it.
-    longest : int
-        Tokens of the longest document.
-    seed, n_jobs : int
-        Seed of the chain; threads of a task.
-    exposures : Exposures or None
-        Exposures of all documents, where they have any.
-    stamps : tuple
-        The files of each shard as they were at the start; empty before.
+    The folder holds the topics of tokens, in files that have `name` in theirs, which no other run
+    has; `longest` is the number of tokens of the longest document; `stamps` are the files of each
+    shard as they were at the start, empty before.
     """
 
     shards: tuple[Shard, ...]
@@ -106,18 +93,10 @@ class ShardTraining(NamedTuple):
 class SweepOrder(NamedTuple):
     """One sweep over all tokens.
 
-    Attributes
-    ----------
-    to : tuple
-        Position that it leads to.
-    weights : ndarray of shape (n_words, n_components), or its file
-        Phi up to the scale of each topic.
-    scale, a : ndarray of shape (n_components,)
-        The scales, and the pseudo-counts of documents.
-    rates : ndarray of shape (n_components,) or None
-        Rates of the gamma distributions of topic weights, where documents have exposures.
-    tables : bool
-        Whether to draw the tables that learned pseudo-counts need.
+    It leads to position `to`. `weights` are phi up to the scale of each topic, or their file; `a`
+    are pseudo-counts of documents; `rates` are those of the gamma distributions of topic weights,
+    where documents have exposures; `tables` says whether to draw those that learned pseudo-counts
+    need.
     """
 
     to: Position

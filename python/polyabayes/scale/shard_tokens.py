@@ -48,29 +48,10 @@ _MOST_COUNTED = 2**32 - 1
 class ShardTokens:
     """The shards in groups of about as many tokens, where tasks of these run, and the state.
 
-    Parameters
-    ----------
-    shards : Shards
-        The corpus.
-    folder : Path
-        For the state, on storage that all workers share.
-    identity : dict
-        What a run must agree on to go on from the state, by the names that a message uses.
-    exposures : Exposures or None
-        Exposures of all documents, where the model knows them.
-    seed, n_jobs : int
-        Seed of the chain; threads of a task.
-    executor : Executor or None
-        Where tasks run; None for this process.
-
-    Attributes
-    ----------
-    lengths : ndarray of uint32, shape (n_documents,)
-        Tokens of each document, once the shards are :meth:`ready`.
-    exposure_groups : tuple of ndarray, or None
-        The different exposures, and the documents of each.
-    stopped : callable
-        Whether tasks that run elsewhere are to be left; set by the core.
+    The folder is on storage that all workers share. A run must agree on the identity to go on from
+    the state. Tasks run in this process without an executor. `lengths` are there once the shards
+    are :meth:`ready`; the core sets `stopped`, which says whether to leave tasks that run
+    elsewhere.
     """
 
     lengths: NDArray[np.uint32]

@@ -38,12 +38,7 @@ _Order = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint16]]
 class Exposures(NamedTuple):
     """Exposures of all documents.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_exposures,)
-        The different ones, increasing.
-    numbers : ndarray of uint32, shape (n_documents,)
-        Which of them each document has.
+    `values` are the different ones, increasing; `numbers` says which of them each document has.
     """
 
     values: NDArray[np.float64]
@@ -65,20 +60,10 @@ def numbered(exposure: NDArray[np.float64] | None) -> Exposures | None:
 class Blocks(NamedTuple):
     """Blocks of documents and the order of their tokens, as the compiled core reads them.
 
-    Attributes
-    ----------
-    n_documents : ndarray of uint64, shape (n_blocks,)
-        Documents of each block.
-    word_starts : ndarray of uint32, shape (n_blocks, n_words + 1)
-        First token of each word, counted from the block's first, and the end.
-    token_documents : ndarray of uint16, shape (n_tokens,)
-        Document of each token, counted from the block's first.
-    documents_before : int
-        Documents of the corpus before them.
-    longest : int
-        Tokens of the longest document of the corpus.
-    documents : Documents or None
-        Their counts, where documents have exposures.
+    `word_starts` is blocks x (words + 1): the first token of each word, counted from the block's
+    first, and the end. `token_documents` are counted from the block's first document.
+    `documents_before` is the number of documents of the corpus before them, `longest` that of the
+    tokens of its longest one; `documents` holds counts where there are exposures.
     """
 
     n_documents: NDArray[np.uint64]

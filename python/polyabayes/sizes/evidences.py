@@ -27,16 +27,8 @@ def identity_of(
 ) -> dict[str, Any]:
     """Model but for its concentration, data, and how evidences are found.
 
-    Parameters
-    ----------
-    model : AllocationModel
-        With sizes that are None.
-    tensor : CountTensor
-        The counts.
-    options : mapping
-        Arguments of ``log_evidence``.
-    missing : ndarray of int, shape (n_cells, n_axes), optional
-        Coordinates of the cells that were not observed.
+    Options are those of ``log_evidence``; `missing` are coordinates of the cells that were not
+    observed.
     """
     arrays = [tensor.coordinates, tensor.counts, *([] if missing is None else [missing])]
     return {

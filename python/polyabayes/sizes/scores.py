@@ -23,14 +23,8 @@ ROUNDING = 1e-12
 class Score(NamedTuple):
     """A score ln p(y | sizes) in nats, with its error.
 
-    Attributes
-    ----------
-    value : float
-        The log score; ``-inf`` is legal.
-    std_error : float
-        Its standard error; 0 where it is exact.
-    degrees_of_freedom : float
-        Of Student's distribution of the error; infinite for the normal distribution.
+    The value -inf is legal; the error is 0 where the score is exact; degrees of freedom are those
+    of Student's distribution, infinite for the normal one.
     """
 
     value: float

@@ -20,12 +20,7 @@ _BLOCK_ENTRIES = 4_000_000
 class Occurrences(NamedTuple):
     """Documents or windows that hold a word, or both words of a pair.
 
-    Attributes
-    ----------
-    joint : ndarray of shape (n_relevant, n_relevant)
-        Numbers of documents or windows with both words; with the one word on the diagonal.
-    total : int
-        Documents or windows.
+    `joint` counts those with both words, with the one word on the diagonal.
     """
 
     joint: NDArray[np.float64]

@@ -28,12 +28,8 @@ __all__ = [
 class TopWords(NamedTuple):
     """The most probable words of every topic.
 
-    Attributes
-    ----------
-    columns : ndarray of int, shape (n_components, n_words)
-        Their columns, the most probable first.
-    words : ndarray of object, shape (n_components, n_words)
-        Their names; column numbers as text where the model has no vocabulary.
+    `columns` are those of the words, the most probable first; without a vocabulary `words` are
+    their numbers as text.
     """
 
     columns: NDArray[np.intp]

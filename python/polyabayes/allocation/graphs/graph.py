@@ -23,14 +23,8 @@ _TOKEN = re.compile(r"(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<name>[^\s,;<>-]+)|(?P
 class Edge(NamedTuple):
     """An edge as it is written.
 
-    Attributes
-    ----------
-    tail, head : str
-        Where it starts and ends; in the order of the text where it has no direction.
-    is_directed : bool
-        Whether it is an arrow.
-    place : int
-        Position of the second of its nodes in the text.
+    Ends are in the order of the text where there is no direction; `place` is the position of the
+    second node in the text.
     """
 
     tail: str
@@ -223,12 +217,7 @@ def import_networkx() -> ModuleType:
 def read_edges(text: str) -> tuple[tuple[str, ...], list[Edge]]:
     """Nodes in the order of their first appearance, and edges as they are written.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the text is not a graph, or an edge links a node to itself or is there twice.
-    InvalidTypeError
-        If `text` is not a str.
+    A text that is no graph is refused, and an edge that links a node to itself or is there twice.
     """
     if not isinstance(text, str):
         raise InvalidTypeError(f"graph must be a str such as 'doc -> topic -> word', got {text!r}")

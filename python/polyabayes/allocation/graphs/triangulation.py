@@ -16,15 +16,10 @@ __all__ = ["directed"]
 def directed(text: str) -> tuple[Graph, tuple[tuple[str, str], ...]]:
     """Moralise and triangulate a graph, and direct it along a perfect numbering.
 
-    Edges are written ``-``; arrows may be among them, and are read as the families of a graph
-    that may have cycles: their parents are married, then they lose their direction.
-
-    Returns
-    -------
-    Graph
-        A graph whose families are complete, so that it says no more than the graph given.
-    tuple of (str, str)
-        The edges that were added.
+    Edges are written ``-``; arrows may be among them, and are read as the families of a graph that
+    may have cycles: their parents are married, then they lose their direction. Returned are the
+    graph, whose families are complete, so that it says no more than the graph given, and the edges
+    that were added.
     """
     networkx = import_networkx()
     names, edges = read_edges(text)

@@ -37,21 +37,8 @@ def read_csv(
 ) -> Corpus:
     """Read a delimited file, plain or gzipped.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words in the order wanted.
-    sep, quotechar, encoding, skiprows, columns
-        As for :class:`Dialect`.
-    **options
-        Those of :func:`corpus_of_table`.
-
-    Returns
-    -------
-    Corpus
-        Documents in order of appearance; the words of a long table are sorted.
+    Documents are in order of appearance; the words of a long table are sorted. The dialect is that
+    of :class:`Dialect`, the options are those of :func:`corpus_of_table`.
     """
     if sep is None and ".tsv" in path.suffixes:
         sep = "\t"
@@ -116,22 +103,8 @@ def corpus_of_table(
 ) -> Corpus:
     """The corpus of the table of a file.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for error messages.
-    table : Table
-        Its table.
-    vocabulary : ndarray of str, optional
-        The words in the order wanted.
-    text, ids, document, word, count, exposure, metadata, layout
-        As for :class:`NamedColumns`.
-    transpose : bool, default=False
-        Whether the rows are words, named by `ids`, and the columns documents.
-    on_empty : {"raise", "drop", "keep"}, optional
-        What to do about missing texts and documents without words.
-    **options
-        Of texts: ``stem`` and those of CountVectorizer.
+    Columns are named as for :class:`NamedColumns`. With `transpose` rows are words, named by `ids`,
+    and columns documents. The options are those of texts: ``stem`` and those of CountVectorizer.
     """
     checked_on_empty(on_empty)
     check_text_options(options)

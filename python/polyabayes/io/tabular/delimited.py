@@ -52,18 +52,9 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 class Dialect:
     """How a file is divided into fields.
 
-    Attributes
-    ----------
-    sep : str or None
-        The character between two fields; None takes the one that the header has most of.
-    quotechar : str
-        The character around a field that holds separators, quotes or newlines.
-    encoding : str
-        The encoding of the text, one in which digits and newlines are those of ASCII.
-    skiprows : int
-        Lines before the header.
-    columns : sequence of str or None
-        Names of the columns of a file without a header.
+    `sep` is None for the character that the header has most of; `quotechar` stands around a field
+    that holds separators, quotes or newlines; digits and newlines are those of ASCII in the
+    encoding; `skiprows` lines come before the header; `columns` are names where there is none.
     """
 
     sep: str | None = None
@@ -110,15 +101,7 @@ class _Block(NamedTuple):
 
 
 class DelimitedTable(Table):
-    """The table of a file; rows of plain counts take little memory.
-
-    Parameters
-    ----------
-    path : Path
-        The file, plain or gzipped.
-    dialect : Dialect
-        How its lines are divided.
-    """
+    """The table of a file; rows of plain counts take little memory."""
 
     def __init__(self, path: Path, dialect: Dialect) -> None:
         self.path = path

@@ -33,24 +33,10 @@ def read_factor_csv(
 ) -> CountTensor:
     """Read a CSV file of factors, plain or gzipped.
 
-    Parameters
-    ----------
-    path : Path
-        The file, with a header. A line is an observation, or a kind of observation and how
-        often it occurs. Labels are kept as they are written; they are sorted, by value if all
-        of an axis are numbers. Levels that do not occur are not known.
-    axes : sequence of str, optional
-        The columns that are axes; otherwise all but that of the counts.
-    counts : str, optional
-        The column of counts; otherwise the one called ``count``, ``freq`` or the like that is not
-        an axis, if there is one, else each line counts once.
-    sep, quotechar, encoding, skiprows, columns
-        As for :class:`Dialect`.
-
-    Returns
-    -------
-    CountTensor
-        The counts.
+    A line is an observation, or a kind of observation and how often it occurs. Axes are by default
+    all columns but that of the counts, one called ``count``, ``freq`` or the like; without it each
+    line counts once. Labels are kept as they are written, and sorted, by value if all of an axis
+    are numbers. Levels that do not occur are not known.
     """
     pandas = import_pandas()
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
@@ -73,19 +59,8 @@ def read_factor_parquet(
 ) -> CountTensor:
     """Read a Parquet file of factors.
 
-    Parameters
-    ----------
-    path : Path
-        The file, with a table as for :meth:`CountTensor.from_frame`.
-    axes : sequence of str, optional
-        As for :func:`read_factor_csv`.
-    counts : str, optional
-        As for :func:`read_factor_csv`.
-
-    Returns
-    -------
-    CountTensor
-        The counts.
+    Its table is as for :meth:`CountTensor.from_frame`; `axes` and `counts` are as for
+    :func:`read_factor_csv`.
     """
     frame = read_parquet_frame(path)
     with content_of(path):
@@ -95,14 +70,8 @@ def read_factor_parquet(
 def write_factor_csv(tensor: CountTensor, path: Path) -> None:
     """Write a line for each cell that is not zero, gzipped if the name ends in ``.gz``.
 
-    Parameters
-    ----------
-    tensor : CountTensor
-        The counts. The sizes of the axes and the order of the labels are not kept; an axis
-        without labels is written as its coordinates, counted from 0, and one that tokens do not
-        show is left empty.
-    path : Path
-        The file.
+    Sizes of the axes and the order of the labels are not kept; an axis without labels is written as
+    its coordinates, counted from 0, and one that tokens do not show is left empty.
     """
     if _COUNTS in tensor.axes:
         raise InvalidArgumentError(

@@ -19,18 +19,8 @@ _PARTS = ("coordinates", "counts", "shape", "axes")
 def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTensor:
     """Read the arrays that :func:`write_tensor_npz` writes; nothing in them is executed.
 
-    Parameters
-    ----------
-    path : Path
-        The file: arrays ``coordinates`` of shape (n_cells, n_axes), ``counts``, ``shape``,
-        ``axes`` and, for each axis that has labels, ``labels_NAME``.
-    axes : sequence of str, optional
-        Names of the axes, instead of those in the file.
-
-    Returns
-    -------
-    CountTensor
-        The counts.
+    The arrays are ``coordinates`` of shape (n_cells, n_axes), ``counts``, ``shape``, ``axes`` and,
+    for each axis that has labels, ``labels_NAME``. Given `axes` go before the names in the file.
     """
     arrays = read_archive(path, _PARTS, prefix="labels_")
     for part in _PARTS:
@@ -52,15 +42,7 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
 
 
 def write_tensor_npz(tensor: CountTensor, path: Path) -> None:
-    """Write coordinates, counts, shape, axes and labels.
-
-    Parameters
-    ----------
-    tensor : CountTensor
-        The counts.
-    path : Path
-        The file.
-    """
+    """Write coordinates, counts, shape, axes and labels."""
     arrays: dict[str, Any] = {
         "coordinates": tensor.coordinates,
         "counts": tensor.counts,

@@ -36,22 +36,10 @@ def read_tns(
 ) -> CountTensor:
     """Read a FROSTT tensor, plain or gzipped.
 
-    Parameters
-    ----------
-    path : Path
-        The file: a line a cell, its coordinates counted from 1, then its count; what follows a
-        ``#`` is left out. Names, sizes and labels of the axes are read from the file of the
-        same name that ends in ``.modes.json``, if it is there.
-    axes : sequence of str, optional
-        Names of the axes, instead of those of the modes file. Without either they are
-        ``mode1``, ``mode2``, ...
-    shape : sequence of int, optional
-        Sizes of the axes where there is no modes file; otherwise the largest coordinates.
-
-    Returns
-    -------
-    CountTensor
-        The counts.
+    A line is a cell, its coordinates counted from 1, then its count; what follows a ``#`` is left
+    out. Names, sizes and labels of the axes are read from the file of the same name that ends in
+    ``.modes.json``, if it is there; without it the axes given are named ``mode1``, ``mode2``, ...
+    by default, and sizes are the largest coordinates unless `shape` is given.
     """
     modes = read_modes(modes_path(path))
     if modes is not None:
@@ -71,12 +59,7 @@ def read_tns(
 def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
     """Read a FROSTT tensor of two axes, documents and words, as a corpus.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        The words; where the file has labels of the second axis, the order of columns wanted.
+    Where the file has labels of the second axis, the vocabulary is the order of columns wanted.
     """
     tensor = read_tns(path)
     if tensor.n_axes != 2:
@@ -92,13 +75,7 @@ def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
 def write_tns(tensor: CountTensor, path: Path) -> None:
     """Write a FROSTT tensor, gzipped if it ends in ``.gz``, and its axes beside it.
 
-    Parameters
-    ----------
-    tensor : CountTensor
-        The counts.
-    path : Path
-        The file. Names, sizes and labels of the axes go to the same name with
-        ``.modes.json``.
+    Names, sizes and labels of the axes go to the same name with ``.modes.json``.
     """
     if not tensor.is_complete:
         raise InvalidArgumentError(

@@ -75,20 +75,8 @@ def measured_cost(
 ) -> ChoiceCost:
     """Time short fits at the ends of the sizes and tell what all of them will take.
 
-    Parameters
-    ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        As given to the choice.
-    corpus : Corpus
-        All documents.
-    sizes : list of int
-        Given, or those that the search begins with; increasing.
-    found : bool
-        Whether further sizes will be looked for.
-    n_folds : int
-        As given to the choice.
-    n_fits : int
-        Fits that it takes, about.
+    The sizes, increasing, are those given or those that a search begins with; `found` says whether
+    further ones will be looked for.
     """
     low, high = sizes[0], sizes[-1]
     held_out = np.arange(corpus.n_documents) % n_folds == 0

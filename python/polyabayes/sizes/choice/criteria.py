@@ -100,15 +100,7 @@ def arun_2010(
     """Divergence of the topics' singular values from their sizes; the smallest is asked for.
 
     Arun et al. (2010). On finding the natural number of topics with latent Dirichlet allocation.
-
-    Parameters
-    ----------
-    topics : ndarray of shape (n_components, n_words)
-        Word probabilities.
-    shares : ndarray of shape (n_documents, n_components)
-        Topic shares of the documents.
-    lengths : ndarray of shape (n_documents,)
-        Tokens of the documents.
+    `shares` are topic shares of the documents, `lengths` their tokens.
     """
     values = np.linalg.svd(topics, compute_uv=False)
     sizes = np.maximum(lengths @ shares / lengths.max(), _LEAST)
@@ -132,12 +124,7 @@ def griffiths_2004(log_likelihoods: NDArray[np.float64]) -> float:
 def log_p_words_given_topics(counts: NDArray[np.int64], prior: float) -> float:
     """Ln p(w | z) of LDA with the topics integrated out (Griffiths & Steyvers 2004, eq. 2).
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (n_components, n_words)
-        Tokens of every word in every topic.
-    prior : float
-        Dirichlet parameter of the topics.
+    Counts are topics x words; the prior is the Dirichlet parameter of the topics.
     """
     n_topics, n_words = counts.shape
     held = counts[counts > 0]

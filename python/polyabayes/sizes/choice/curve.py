@@ -25,22 +25,10 @@ _NO_GAIN = 0.02
 class Curve(NamedTuple):
     """Losses of sizes against the best one, and what follows from them.
 
-    Attributes
-    ----------
-    best : int
-        The size with the highest score.
-    behind : dict of int to Difference
-        How far the best one is ahead of each size, in nats per token; by increasing size.
-    good : tuple of int
-        Sizes within one standard error of the best.
-    elbows : tuple of int
-        Sizes up to which a further topic gains much more than beyond, the sharpest first.
-    tolerance : float
-        Loss in nats per token that does not matter.
-    recommended : int
-        The size to take.
-    rule : {"equally good", "elbow", "tolerance"}
-        Why.
+    `behind` is how far the best size is ahead of each, in nats per token, by increasing size;
+    `good` are those within one standard error of the best. Up to an elbow a further topic gains
+    much more than beyond, the sharpest first. `rule` says why a size is recommended: "equally
+    good", "elbow" or "tolerance".
     """
 
     best: int
@@ -56,18 +44,9 @@ class Curve(NamedTuple):
         """The curve of a race.
 
         Without a tolerance the smallest equally good size is recommended where the curve bends
-        there, as on documents drawn from the model; a smaller size where the curve bends there
-        much more sharply than anywhere beyond; and where it bends nowhere, the smallest size
-        within a loss of 0.01 nats per token.
-
-        Parameters
-        ----------
-        race : Race
-            All scores.
-        kept : collection of int
-            Sizes that may be the best.
-        tolerance : float or None
-            As given to the choice.
+        there, as on documents drawn from the model; a smaller size where the curve bends there much
+        more sharply than anywhere beyond; and where it bends nowhere, the smallest size within a
+        loss of 0.01 nats per token. `kept` are the sizes that may be the best.
         """
         best = race.best(kept)
         behind = {size: race.difference(best, size) for size in sorted(race.fits)}

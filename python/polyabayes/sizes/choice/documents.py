@@ -17,12 +17,7 @@ __all__ = ["documents_of"]
 def documents_of(model: Any, data: Any, layer: str | None, exposure: Any) -> Corpus:
     """Documents with their metadata, and with the exposures that the model takes into account.
 
-    Parameters
-    ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        The model; LDA takes no exposures.
-    data, layer, exposure
-        As for :func:`choose_n_components`.
+    LDA takes no exposures.
     """
     if is_anndata(data):
         corpus = Corpus.from_anndata(data, layer).with_metadata(data.obs)

@@ -56,14 +56,8 @@ class Found(NamedTuple):
 class Concentrations(NamedTuple):
     """Concentrations and their prior.
 
-    Attributes
-    ----------
-    values : tuple of float
-        Increasing.
-    ln_weights : ndarray of shape (n_values,)
-        ln of the prior probabilities, which sum to 1.
-    is_walked : bool
-        Whether values beyond those that matter are left out.
+    Values increase; `ln_weights` are ln of prior probabilities, which sum to 1; `is_walked` says
+    whether values beyond those that matter are left out.
     """
 
     values: tuple[float, ...]
@@ -74,14 +68,8 @@ class Concentrations(NamedTuple):
     def of(cls, given: Any, model: AllocationModel, n_cells: int) -> Concentrations:
         """The argument `concentrations`, checked.
 
-        Parameters
-        ----------
-        given
-            None is the concentration of the model.
-        model : AllocationModel
-            The model.
-        n_cells : int
-            Cells of the largest table, at the largest sizes.
+        None is the concentration of the model; `n_cells` are those of the largest table, at the
+        largest sizes.
         """
         if given is None:
             return cls((model.concentration,), np.zeros(1))
@@ -139,22 +127,8 @@ def by_evidence(
 ) -> SizeChoice:
     """The choice among all combinations of sizes.
 
-    Parameters
-    ----------
-    model : AllocationModel
-        With nodes whose size is not known.
-    data
-        As for :meth:`AllocationModel.log_evidence`.
-    sizes : mapping of str to list of int
-        Those to choose from, of every unknown node.
-    concentrations
-        As for :func:`choose_n_components`.
-    random_state
-        Every evidence has a seed of its own, keyed by its sizes and its concentration.
-    options : dict
-        Further options of :meth:`AllocationModel.log_evidence`.
-    folder : StateFolder, optional
-        Where evidences are kept as they are found.
+    Every evidence has a seed of its own, keyed by its sizes and its concentration, and is kept in
+    the folder as it is found.
     """
     found, start = _prepared(model, data, sizes, concentrations, random_state, options)
     if folder is not None:
@@ -177,13 +151,7 @@ def by_evidence(
 def cost_by_evidence(
     model: AllocationModel, data: Any, sizes: Mapping[str, list[int]], concentrations: Any
 ) -> ChoiceCost:
-    """Time the evidences of the smallest and the largest sizes, and tell what all will take.
-
-    Parameters
-    ----------
-    model, data, sizes, concentrations
-        As for :func:`by_evidence`.
-    """
+    """Time the evidences of the smallest and the largest sizes, and tell what all will take."""
     found, start = _prepared(model, data, sizes, concentrations, 0, {})
     ends = []
     for end in (0, -1):

@@ -37,18 +37,10 @@ _SCORED_TOKENS, _SCORED_DOCUMENTS = 20_000, 100
 class FoldFit(NamedTuple):
     """Result of one fit on one fold.
 
-    Attributes
-    ----------
-    size, fold : int
-        Number of topics; the fold that was held out.
-    values, std_errors : ndarray of shape (n_scored,)
-        ln p of the scored documents, in nats; -inf where the model cannot produce one.
-    figures : ndarray of shape (2,)
-        Coherence (NPMI over the training documents) and exclusivity of the topics.
-    topics : ndarray of float32, shape (size, n_matched_words)
-        Probabilities of the most frequent words, for the stability over folds.
-    seconds : float
-        Time of fit and scores.
+    `values` are ln p of the scored documents in nats, -inf where the model cannot produce one;
+    `figures` are coherence (NPMI over the training documents) and exclusivity; `topics` are
+    probabilities of the most frequent words, for the stability over folds; `seconds` is the time of
+    fit and scores.
     """
 
     size: int
@@ -81,19 +73,8 @@ def fit_and_score(
 ) -> FoldFit:
     """Train a clone of `model` with `size` topics on some documents and score others.
 
-    Parameters
-    ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        Its parameters are kept, but for `n_components` and `random_state`.
-    train, scored : Corpus
-        The documents.
-    words : ndarray of int
-        Columns of the topics to keep.
-    size, fold : int
-        What the result is of.
-    seed : int
-        Of the fit and of the scores; keyed by the size and the fold, so that the order in which
-        sizes are tried does not matter.
+    `words` are columns of the topics to keep. The seed is keyed by the size and the fold, so that
+    the order in which sizes are tried does not matter.
     """
     began = time.perf_counter()
     fitted = comparable(model, size, seed)

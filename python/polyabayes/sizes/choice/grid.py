@@ -12,14 +12,7 @@ START = (2, 4, 8, 16, 32)
 def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -> list[int]:
     """Sizes beyond an edge that may be the best; none where the range ends there.
 
-    Parameters
-    ----------
-    tried : sequence of int
-        All sizes so far, increasing.
-    close : collection of int
-        Those that may be the best.
-    least, most : int
-        Ends of the range.
+    `close` are those that may be the best.
     """
     further = []
     if tried[-1] in close and tried[-1] < most:
@@ -33,17 +26,7 @@ def finer(tried: Sequence[int], close: Collection[int], best: int, ratio: float)
     """Geometric midpoints of the gaps where a better or a smaller equally good size may lie.
 
     These are the gaps beside the best size, between close ones, and below the smallest close one.
-
-    Parameters
-    ----------
-    tried : sequence of int
-        All sizes so far, increasing.
-    close : collection of int
-        Those that may be the best.
-    best : int
-        The best so far.
-    ratio : float
-        Neighbours within this ratio, or a step of 1, are near enough.
+    Neighbours within `ratio`, or a step of 1, are near enough.
     """
     found = []
     smallest = min(close, default=best)

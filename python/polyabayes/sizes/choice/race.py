@@ -23,14 +23,7 @@ Vector = NDArray[np.float64]
 class Race:
     """Scores by size and fold; every size is scored on the same documents of a fold.
 
-    Parameters
-    ----------
-    folds : ndarray of int, shape (n_documents,)
-        Fold of every document that is scored, -1 for the others.
-    n_tokens : ndarray of int, shape (n_documents,)
-        Length of every document.
-    groups : ndarray of int, shape (n_documents,), optional
-        Group of every document.
+    `folds` has the fold of every document that is scored, -1 for the others.
     """
 
     def __init__(

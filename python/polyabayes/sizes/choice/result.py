@@ -314,20 +314,8 @@ def choice_by_fits(
 ) -> SizeChoice:
     """The choice among sizes that were trained and scored.
 
-    Parameters
-    ----------
-    race : Race
-        All fits.
-    curve : Curve
-        What follows from them.
-    dropped : collection of int
-        Sizes that were dropped.
-    n_folds : int
-        Folds of a size that was not.
-    given, ended : bool
-        Whether the sizes were given, and whether the race came to its end.
-    rng : Generator
-        Source of the draws behind the probabilities to be the best.
+    `given` and `ended` say whether the sizes were given, and whether the race came to its end;
+    `rng` draws the probabilities to be the best.
     """
     whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
     chances = race.probabilities(whole, rng) if whole else {}
@@ -367,17 +355,9 @@ def choice_by_evidence(
 ) -> SizeChoice:
     """The choice among sizes of allocation models by their posterior.
 
-    Parameters
-    ----------
-    scores : dict of size to Score
-        Log evidences, averaged over concentrations.
-    joint : list of dict
-        Rows of ``size``, ``concentration``, ``score``, ``std_error`` and ``ln_joint``, the log
-        evidence and log prior of the concentration; empty where there is one concentration.
-    ranges : list of list of int
-        Sizes to choose from, of every unknown node.
-    ended : bool
-        Whether all sizes are done.
+    `joint` has rows of ``size``, ``concentration``, ``score``, ``std_error`` and ``ln_joint``, the
+    log evidence and log prior of the concentration; none where there is one concentration. `ranges`
+    are the sizes to choose from, of every unknown node.
     """
     chances = special.softmax([score.value for score in scores.values()]).tolist()
     rows: list[dict[str, Any]] = [

@@ -65,13 +65,7 @@ class Scorer(Protocol):
 
 
 class FunctionScorer:
-    """A function of the sizes, and one of documents and sizes for predictions.
-
-    Parameters
-    ----------
-    score, predictive : callable
-        As :class:`WitnessSearch` takes them.
-    """
+    """A function of the sizes, and one of documents and sizes for predictions."""
 
     def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
         self.function = score
@@ -113,22 +107,10 @@ class NestedEstimator:
     """An estimator whose every size is trained from a smaller one.
 
     It needs parameters ``n_components``, ``fit_method="em"`` and ``init`` (a fitted model with
-    fewer components), as LatentDirichletAllocation has.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Cloned for every size.
-    corpus : Corpus
-        The training documents.
-    scoring : {"likelihood", "bound"}
-        ``log_likelihood`` of the training documents, or the estimator's ``bound_``.
-    options : mapping
-        Further arguments of ``log_likelihood``.
-    seed : int
-        Of the estimator, where it has none, and of ``log_likelihood``.
-    folder : StateFolder, optional
-        Where models are kept; None keeps them in memory, as those that it does not take.
+    fewer components), as LatentDirichletAllocation has. `scoring` is "likelihood",
+    ``log_likelihood`` of the training documents with these options, or "bound", the estimator's
+    ``bound_``. The seed is that of the estimator, too, where it has none. Models are kept in the
+    folder; without one in memory, as those that it does not take.
     """
 
     def __init__(

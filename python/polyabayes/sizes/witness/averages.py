@@ -13,17 +13,8 @@ Vector = NDArray[np.float64]
 def share_bounds(lower: Vector, upper: Vector, rest: tuple[float, float]) -> tuple[Vector, Vector]:
     """Bounds on ln of each weight's share of all weights.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n,)
-        Bounds on the logs of the weights.
-    rest : tuple of float
-        Bounds on the log of one more weight, which gets no share of its own.
-
-    Returns
-    -------
-    lower, upper : ndarray of shape (n,)
-        A share is least where its weight is least and all others are largest.
+    `rest` bounds the log of one more weight, which gets no share of its own. A share is least where
+    its weight is least and all others are largest.
     """
     return (
         _shares(lower, _of_others(np.append(upper, rest[1]))),
@@ -51,12 +42,7 @@ def mean_bounds(
     """Bounds on ln of a weighted mean, all in logs, each array of shape (n,).
 
     The mean is least where the weights of the values below some threshold are largest and those of
-    the others least: every threshold is tried.
-
-    Returns
-    -------
-    lower, upper : float
-        NaN where no weight can be positive.
+    the others least: every threshold is tried. NaN where no weight can be positive.
     """
     upwards, downwards = np.argsort(low_values), np.argsort(-high_values)
     return (

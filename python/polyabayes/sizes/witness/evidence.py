@@ -47,20 +47,8 @@ _OWN = ("self", "data", "observed", "max_total", "random_state", "options")
 class EvidenceScorer(FunctionScorer):
     """An allocation model whose unknown sizes are searched.
 
-    Parameters
-    ----------
-    model : AllocationModel
-        Its unknown sizes are the variables of the search, in their order.
-    data : CountTensor, Corpus, array or sparse matrix
-        The counts.
-    first : tuple of int
-        Sizes to try whether model and data fit.
-    options : mapping
-        Further arguments of ``log_evidence``.
-    seed : int
-        Its seed.
-    predictive : callable, optional
-        As :class:`WitnessSearch` takes it.
+    They are the variables of the search, in their order; `first` are sizes to try whether model and
+    data fit.
     """
 
     def __init__(

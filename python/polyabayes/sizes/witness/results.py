@@ -131,14 +131,7 @@ def predictive_bounds(
 ) -> PredictiveBounds:
     """Bounds on the average of predictions over all sizes.
 
-    Parameters
-    ----------
-    search : Search
-        The scores of the documents.
-    predictions : dict of tuple of int to Score
-        Ln p(new documents | documents, sizes) of every configuration with a score.
-    log_ceiling : float
-        What such a prediction is at most, whatever the sizes.
+    `log_ceiling` is what a prediction is at most, whatever the sizes.
     """
     explored = list(predictions)
     alpha = 1.0 - search.rules.level

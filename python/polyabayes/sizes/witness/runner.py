@@ -90,20 +90,7 @@ class Outcome(NamedTuple):
 class Runner:
     """Takes the steps of a search.
 
-    Parameters
-    ----------
-    search : Search
-        Where steps are added.
-    scorer : Scorer
-        What gives the scores.
-    stops : StopRules
-        When to stop.
-    folder : StateFolder, optional
-        Where scores are kept.
-    executor : Executor, optional
-        Has several scores made at once.
-    n_in_flight : int
-        How many of them.
+    The folder keeps scores; the executor has `n_in_flight` of them made at once.
     """
 
     def __init__(

@@ -90,16 +90,8 @@ class SearchStep(NamedTuple):
 class Survey:
     """The grid after some steps; arrays have one entry a cell.
 
-    Attributes
-    ----------
-    log_mass : ndarray
-        Ln of the prior mass.
-    scored, tried : ndarray of bool
-        Cells with a score, and with a score or a failure.
-    lower, upper : ndarray
-        Bounds on ln p(y | sizes) anywhere in the cell.
-    witness : ndarray of int
-        The record of the best witness; -1 for none.
+    `scored` cells have a score, `tried` ones a score or a failure; `lower` and `upper` bound ln p(y
+    | sizes) anywhere in the cell; `witness` is the record of the best witness, -1 for none.
     """
 
     first: Sizes
@@ -208,15 +200,7 @@ def _points(n_variables: int) -> tuple[slice, ...]:
 
 
 class Search:
-    """The explored configurations, the bounds after each, and the choice of the next.
-
-    Parameters
-    ----------
-    prior : SizePrior
-        Prior of the sizes.
-    rules : Rules
-        What is promised of the scores, and what is made of them.
-    """
+    """The explored configurations, the bounds after each, and the choice of the next."""
 
     def __init__(self, prior: SizePrior, rules: Rules) -> None:
         self.prior, self.rules = prior, rules
