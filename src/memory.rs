@@ -8,9 +8,6 @@ use crate::error::{Error, Result};
 const UNKNOWN: u64 = 1 << 33;
 
 /// Refuses an array that the machine could not hold.
-///
-/// # Errors
-/// [`Error::Memory`] for more bytes than there are.
 pub(crate) fn check_bytes(name: &'static str, bytes: f64) -> Result<()> {
     if bytes <= available() { Ok(()) } else { Err(Error::Memory { name, bytes }) }
 }

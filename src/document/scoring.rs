@@ -49,9 +49,6 @@ pub(super) fn by_key(
 /// Scores every document for the sake of the sum over a corpus: exactly where that is as cheap as
 /// sampling, else by annealing through so many temperatures, with the [spread](super::Spread) of the
 /// runs.
-///
-/// # Errors
-/// Those of [`score`].
 pub(super) fn score_for_total(
     model: &TopicModel,
     documents: &CountMatrix,

@@ -128,9 +128,6 @@ pub struct RoundResult {
 impl<'a, T: LadderTarget> Ladder<'a, T> {
     /// A ladder whose chains come to their rungs by an annealing pass: up from the reference, or, where
     /// ladders start at the target, down from chains that have been swept there.
-    ///
-    /// # Errors
-    /// Those of the target.
     pub(super) fn new(
         target: &'a T,
         replicate: usize,
@@ -214,9 +211,6 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
     /// At most `most` of the scans that are left of a round of `n_scans`, with its result where it ends:
     /// the rungs are then respaced. States at the target are kept of `keep.n_draws` scans at equal
     /// distances, or of all where there are fewer.
-    ///
-    /// # Errors
-    /// Those of the sweeps.
     pub(super) fn advance(
         &mut self,
         n_scans: usize,

@@ -23,9 +23,6 @@ pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
 }
 
 /// Checks that the machine has memory for the topics of all tokens.
-///
-/// # Errors
-/// [`Error::Memory`] if it has not.
 pub(super) fn check_tokens(n_tokens: u64) -> Result<()> {
     check_bytes("topics of all tokens", TOKEN_BYTES * n_tokens as f64)
 }

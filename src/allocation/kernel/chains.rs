@@ -80,10 +80,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// Chains in which every joint state of every token's hidden nodes is equally likely.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
-    /// asks to stop.
     pub(crate) fn uniform(
         problem: &'a Problem,
         rng: &mut impl Stream<Lanes = U>,
@@ -94,10 +90,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// Chains of independent tokens, `rows` being the weights of the rows.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] for more tokens than memory holds; [`Error::Stopped`] when the observer
-    /// asks to stop.
     pub(crate) fn independent(
         problem: &'a Problem,
         rows: &[f64],
@@ -131,9 +123,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// Chains of all tokens, with these states of all cliques, token after token.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] for more tokens than memory holds.
     pub(crate) fn of_states(
         problem: &'a Problem,
         states: &[States],
@@ -150,10 +139,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// Chains of given states of all light tokens, and piles of heavy cells.
-    ///
-    /// # Errors
-    /// [`Error::Saved`] for states of other data, or of other hidden nodes; [`Error::Memory`] for
-    /// more than memory holds.
     pub(super) fn of_parts(
         problem: &'a Problem,
         states: Vec<States>,
@@ -276,9 +261,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// One Gibbs sweep over all tokens.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
     pub(crate) fn sweep(
         &mut self,
         target: CountWeights<'_>,
@@ -297,9 +279,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
 
     /// Sweeps that go in equal steps from independent tokens to the law of allocations; `swept` is
     /// called after each of them.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
     pub(crate) fn anneal(
         &mut self,
         n_sweeps: usize,

@@ -104,9 +104,6 @@ impl Cell<'_> {
 
 impl Splits {
     /// Redraws the tokens of a cell in the pairs of states of a round.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
     pub(crate) fn draw(
         &mut self,
         cell: &mut Cell<'_>,

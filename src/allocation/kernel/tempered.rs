@@ -97,9 +97,6 @@ impl<'a> Tempered<'a> {
     }
 
     /// Chains as they were when they were saved, to be swept before they are looked at.
-    ///
-    /// # Errors
-    /// [`Error::Saved`] for those of another problem; [`Error::Memory`] for more than memory holds.
     pub(crate) fn restored(
         saved: SavedChains,
         problem: &'a Problem,
@@ -113,9 +110,6 @@ impl<'a> Tempered<'a> {
 
     /// One Gibbs sweep over all tokens, at a β for every lane; backwards, its reversal. At β = 0
     /// chains are drawn afresh.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
     pub(crate) fn sweep(
         &mut self,
         betas: Lanes,

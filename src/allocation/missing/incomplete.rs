@@ -65,9 +65,6 @@ impl Incomplete {
     }
 
     /// The tables of the network over all cells that tokens may fall in.
-    ///
-    /// # Errors
-    /// Those of [`Problem::new`].
     pub(super) fn tables(&self) -> Result<Tables> {
         let cells = Cells { data: &self.data, missing: &self.missing };
         Tables::new(&self.network, &cells, self.order.as_deref(), false)

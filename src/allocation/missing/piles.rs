@@ -36,9 +36,6 @@ pub(super) struct PileMargins {
 
 impl PileMargins {
     /// The law of allocations of the cells of `tables`.
-    ///
-    /// # Errors
-    /// Those of [`joined`].
     pub(super) fn new(problem: &Problem, tables: &Tables) -> Result<Self> {
         let problem = joined(problem.clone())?;
         let (own, clique) = (&problem.plan.cliques[0], &tables.problem.plan.cliques[0]);
@@ -161,9 +158,6 @@ impl<'a> Piles<'a> {
 
     /// Divides the tokens of heavy cells anew. Calls with each of these cells, a state of the tables'
     /// clique, a lane, and how many tokens more it has there.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::error::Error::Stopped) when the observer asks to stop.
     pub(super) fn divide(
         &mut self,
         rng: &mut Rng,

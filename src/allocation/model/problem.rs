@@ -396,9 +396,6 @@ impl Problem {
     }
 
     /// The cell of every token, cell after cell.
-    ///
-    /// # Errors
-    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold; [`Error::Memory`].
     pub(crate) fn tokens(&self) -> Result<Vec<u32>> {
         self.check_total()?;
         let mut tokens = room_for("tokens", self.total as usize)?;

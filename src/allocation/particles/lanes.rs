@@ -145,9 +145,6 @@ impl Token for GroupCounts<'_> {
 impl Particles {
     /// Particles without tokens. Where the order of the tokens to come is given, counts are
     /// forgotten after the last token that reads them.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] for more particles than memory holds.
     pub(crate) fn new(problem: &Problem, n_groups: usize, tokens: Option<&[u32]>) -> Result<Self> {
         let (mut blocks, block_of, classes) = blocks(problem);
         let mut n_open = blocks.len();

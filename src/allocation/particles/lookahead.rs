@@ -45,9 +45,6 @@ const LAG: f64 = 0.02;
 ///
 /// Each guide has its share of the particles' weights as they would be on average if the pilots
 /// were right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
-///
-/// # Errors
-/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub(crate) fn ln_sum(
     problem: &Problem,
     responsibilities: &Responsibilities,

@@ -46,9 +46,6 @@ struct ParticleGroup<L> {
 impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
     /// So many groups of particles without tokens, which are to draw those of these cells, and sweeps
     /// for each e-fold growth.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) for more particles than memory holds.
     pub(super) fn new(
         problem: &'a Problem,
         tokens: &'a [u32],

@@ -43,10 +43,6 @@ pub(crate) struct Responsibilities {
 
 impl Responsibilities {
     /// Averages over sweeps of [`LANES`] chains that anneal from independent tokens.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) for more cells than memory holds;
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn new(
         problem: &Problem,
         rng: &mut impl Stream,

@@ -46,10 +46,6 @@ pub struct Filter {
 const SHUFFLED_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Cells of the tokens in the order in which they are drawn.
-///
-/// # Errors
-/// Those of [`Problem::tokens`]; [`Error::Stopped`](crate::Error::Stopped) when the observer asks to
-/// stop.
 pub(crate) fn ordered(
     problem: &Problem,
     order: &TokenOrder,
@@ -99,9 +95,6 @@ pub(crate) enum KeptCounts {
 }
 
 /// ln Ẑ of one run, and the relative variance of Ẑ that it tells. Unbiased.
-///
-/// # Errors
-/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub(crate) fn ln_sum(
     problem: &Problem,
     filter: &Filter,
@@ -120,9 +113,6 @@ pub(crate) fn ln_sum(
 }
 
 /// [`ln_sum`] without moves, and the particles.
-///
-/// # Errors
-/// Those of [`ln_sum`].
 pub(crate) fn run(
     problem: &Problem,
     filter: &Filter,
@@ -184,9 +174,6 @@ impl<L: UniformLanes> FilterTarget for AllocationFilter<'_, L> {
 
 impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
     /// Particles without tokens, which are to draw those of these cells.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) for more particles than memory holds.
     pub(crate) fn new(
         problem: &'a Problem,
         tokens: &'a [u32],
@@ -210,9 +197,6 @@ impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
 
     /// Draws the next token, which fell in one of these cells. `shares` gets the weight that each
     /// of them has on average over the weighted particles before, and `sums` is a buffer.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn draw_among(
         &mut self,
         cells: Range<u32>,

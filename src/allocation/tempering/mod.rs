@@ -51,9 +51,6 @@ pub(crate) fn joined(problem: &Problem) -> Option<Problem> {
 
 /// Rounds of tempering over the allocations of all tokens, and up to `n_draws` draws from them by each
 /// replicate.
-///
-/// # Errors
-/// Those of [`temper`].
 pub(crate) fn run(
     problem: &Problem,
     plan: RoundPlan,
@@ -67,18 +64,12 @@ pub(crate) fn run(
 }
 
 /// κ of the reference of [`run`], which all of its ladders share.
-///
-/// # Errors
-/// Those of [`nearest`].
 pub(crate) fn reference(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
     let joined = joined(problem);
     nearest(joined.as_ref().unwrap_or(problem), key.unit(0), observer)
 }
 
 /// Part of a round of a ladder of [`run`], whose reference has this κ.
-///
-/// # Errors
-/// Those of [`LadderPart::run`].
 pub(crate) fn run_part(
     problem: &Problem,
     kappa: f64,

@@ -28,9 +28,6 @@ impl<'a> PowerPath<'a> {
     }
 
     /// Chains of given states of all cliques, token after token.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory) for more tokens than memory holds.
     pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
         let chains = chains::StateChains::of_states(self.problem, states, rng)?;
         Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))

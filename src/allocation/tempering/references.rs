@@ -24,9 +24,6 @@ const WIDER: f64 = 10.0;
 
 /// κ of the reference that is, of those with urns of the cells, the nearest to where one annealing pass
 /// ends. Hidden nodes that are summed out apart have independent tokens as a reference.
-///
-/// # Errors
-/// Those of the annealing pass.
 pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
     let piles_up = problem.counts.iter().any(|&n| n > 1);
     if !problem.is_joint() || !piles_up {
@@ -41,9 +38,6 @@ pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> 
 }
 
 /// A path from the [`nearest`] urns of the cells.
-///
-/// # Errors
-/// Those of [`nearest`].
 pub(crate) fn nearest_path<'a>(
     problem: &'a Problem,
     key: Key,

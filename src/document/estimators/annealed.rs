@@ -125,9 +125,6 @@ pub(crate) struct UrnPath<'a> {
 
 impl<'a> UrnPath<'a> {
     /// Finds the start, the mean field by so many sweeps.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn new(
         urn: &'a LocalUrn,
         start: Start,
@@ -159,9 +156,6 @@ impl<'a> UrnPath<'a> {
     /// more than one mode, and topics in which chains hold nothing need not be emptied on the way.
     /// It is apart from the chains that are weighed, which are unbiased from any start. Sweeps are
     /// within short lists of topics where these are short, unless pseudo-counts are lowered.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn refined<S: Stream>(
         urn: &'a LocalUrn,
         start: Start,
@@ -247,9 +241,6 @@ impl<'a> UrnPath<'a> {
     }
 
     /// ln Ẑ of independent chains through `n_temperatures` steps.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn ln_urn_sums(
         &self,
         n_runs: usize,
@@ -262,9 +253,6 @@ impl<'a> UrnPath<'a> {
     }
 
     /// ln Ẑ of chains that go backwards from topics that are a draw of their posterior.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub(crate) fn ln_urn_sums_reversed<S: Stream>(
         &self,
         topics: &[u16],

@@ -39,9 +39,6 @@ enum Basis<'a> {
 
 impl<'a> Prepared<'a> {
     /// Makes it ready for runs of this size, or of any.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
     pub(crate) fn new(
         sampler: Sampler,
         urn: &'a LocalUrn,

@@ -60,9 +60,6 @@ impl<'a> Chunks<'a> {
     ///
     /// Cost: cells x topics x updates. Memory: the sums of [`WAVE`] chunks, each at most
     /// [`CHUNK_CELLS`] words (those of its longest document, if that is more) x topics.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop: the sums are then partial.
     pub(super) fn fit(
         &self,
         phi: &[f64],
