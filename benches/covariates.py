@@ -10,8 +10,6 @@ folder POLYABAYES_DATA: held-out nats per token with covariates and without.
 ``python -m benches.covariates cost``: processor time of a sweep there, 50 topics.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

@@ -4,8 +4,6 @@
 ``docs/coverage.md``: documents drawn from random models, and tables, small enough to be summed.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from typing import Any

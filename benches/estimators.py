@@ -5,8 +5,6 @@ from the folder POLYABAYES_DATA, or from ../shared/data beside the repository. T
 or annealing with 64 replicates of 1,000 temperatures, of a fraction of the errors it measures.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

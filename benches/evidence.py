@@ -3,8 +3,6 @@
 `python benches/evidence.py`: one thread, processor time; the tables are kept in benches/records.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 import warnings

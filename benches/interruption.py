@@ -1,7 +1,5 @@
 """Seconds from Ctrl-C to the end of long work, which should stay below one."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

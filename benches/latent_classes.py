@@ -5,8 +5,6 @@ as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as give
 two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import time

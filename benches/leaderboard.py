@@ -11,8 +11,6 @@ A model is added as a function of the training counts and the number of topics t
 `pb.log_likelihood` accepts, in ``MODELS``; a corpus as a row of ``CORPORA``.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -5,8 +5,6 @@ deviation of the coordinates. 1,000 words, topics Dirichlet(0.05), a covariance 
 diagonal; documents are drawn from the model.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 

@@ -6,8 +6,6 @@ STM know the rating of a blog, conservative or liberal. ``--documents`` scores t
 keeps no record.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import os

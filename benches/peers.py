@@ -6,8 +6,6 @@ scikit-learn is always there, gensim and tomotopy join in where they are install
 scored by `log_likelihood` on the same hold-out, beside the figure that its own library reports.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

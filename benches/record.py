@@ -7,8 +7,6 @@ marks ``<!-- record: NAME -->`` and ``<!-- end -->`` of the pages, with machine 
 there is written by hand. Other programs keep their tables by :class:`Table` and :func:`save`.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

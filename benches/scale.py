@@ -13,8 +13,6 @@ cluster; `threads` scores a corpus and trains on one and two threads; `peers` tr
 packages.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import resource

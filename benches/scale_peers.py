@@ -3,8 +3,6 @@
 Those that are installed; Spark also wants Java.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import time

@@ -9,8 +9,6 @@ in the folder that POLYABAYES_RUNS names: a run may end at any time and goes on 
 the table is made of all of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -8,8 +8,6 @@ Coverage runs on two processes; with a folder in POLYABAYES_RUNS it keeps every 
 none after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

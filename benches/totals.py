@@ -7,8 +7,6 @@ differences between levels by what a level's value is, and how the intervals of 
 documents are drawn again.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """Sphinx configuration: built by ``make docs``, warnings as errors, without network."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

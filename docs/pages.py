@@ -4,8 +4,6 @@
 below it into that block. The tests run the same programs and compare.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

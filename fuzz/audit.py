@@ -7,8 +7,6 @@ nightly --component miri,rust-src`). The status is 1 where an audit that runs fi
 cannot look all packages up.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Changes of files: bytes, fields of texts, arrays of archives."""
 
-from __future__ import annotations
-
 import io
 import random
 import zipfile

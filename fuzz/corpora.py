@@ -1,7 +1,5 @@
 """Files of counts and graphs that are fuzzed: every reader of corpora and of tensors."""
 
-from __future__ import annotations
-
 import io
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files whose reads, writes, syncs and renames fail now and then, as those of a broken disk do."""
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

@@ -9,8 +9,6 @@ of a run without faults, bit by bit; the process with the fault may end with an 
 need a small tmpfs, so the rights to mount one; without them, files end at a limit of their size.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Files of other packages' models that are fuzzed: MALLET, fastTopics."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -12,8 +12,6 @@ file in ``fuzz/found`` where a child dies, hangs beyond 5 s or raises what is no
 ``polyabayes.exceptions``, and where the damage of a file with a checksum is not noticed.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Files of the package's own that are fuzzed: models, checkpoints, records of searches."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -7,8 +7,6 @@ on where it was; the tables in benches/records are made of all that are kept. A 
 more than its budget on some data names no size there, and is not counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import warnings

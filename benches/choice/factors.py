@@ -4,8 +4,6 @@ All rest on the same fits: CP decompositions by the multiplicative updates of th
 likelihood (Lee & Seung 2001), of which NMF is the case of two modes.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -3,8 +3,6 @@
 A line of JSON for each in ``benches/records/runs``, or in the folder that POLYABAYES_RUNS names.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import signal

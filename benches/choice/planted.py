@@ -4,8 +4,6 @@ Documents of one label may well be about several things, so that the number of l
 bound at best, and no rival is right or wrong here: what each names is what is told.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import NamedTuple

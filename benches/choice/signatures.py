@@ -4,8 +4,6 @@ Signatures are sparse but for one or two flat ones; each sample has some of them
 are log-normal, so that a few samples hold most of the counts.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

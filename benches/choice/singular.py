@@ -4,8 +4,6 @@ Parameters of topics that the data do not need cost less than half of ln n each.
 known for latent Dirichlet allocation where topics and weights of documents are both parameters.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

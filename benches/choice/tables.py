@@ -1,7 +1,5 @@
 """Count tables and tensors of known rank, of few and of more counts."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Few and many topics and documents, short and long ones, topics apart and alike, 
 weights; one where hardly anything can be told.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Writes the data as JSON and a picture of each figure. The small form of all take
 middle form some hours, the published sizes days; long ones go on after a break.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import warnings

@@ -1,7 +1,5 @@
 """Cemgil et al. (2019), Bayesian allocation model."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cemgil et al. (2019), sections 5.2 to 5.4: Abalone, and letters of English."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

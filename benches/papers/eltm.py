@@ -1,7 +1,5 @@
 """Buntine (2009), estimating likelihoods for topic models."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A published table or figure: how to compute it again, keep it and draw it."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Capdevila et al. (2018), left-to-right likelihood estimation in gamma-Poisson factor analysis."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

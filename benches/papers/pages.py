@@ -4,8 +4,6 @@
 ``<!-- end -->``. Tables of runs name every setting that is not the paper's.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Poisson factor analysis (Zhou et al. 2012, Zhou & Carin 2013), and the errata of its notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Chiang & Poole, a search algorithm for latent variable models with unbounded domains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line, called as a function."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

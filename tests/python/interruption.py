@@ -1,7 +1,5 @@
 """Ctrl-C from another thread, while the main thread is at its long work."""
 
-from __future__ import annotations
-
 import _thread
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Networks and tensors of the exact vectors, as models and data of the package."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

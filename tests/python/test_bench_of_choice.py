@@ -1,7 +1,5 @@
 """The bench of choices: pieces are kept, ended at their budget, and counted; data are as said."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,18 +1,13 @@
 """Every public callable documents its parameters, what it returns, and shows an example."""
 
-from __future__ import annotations
-
 import inspect
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
 import polyabayes
 from polyabayes import datasets, interop, plotting, priors, results, topics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PUBLIC_MODULES = (polyabayes, datasets, interop, plotting, priors, results, topics)
 

@@ -1,7 +1,5 @@
 """Errors name extras that the package has."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -5,8 +5,6 @@ commit says why. Elementary functions differ in the last bit between machines, s
 by 1e-12 of their size.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """The leaderboard: rows name their data and versions, old ones are dropped, every recipe works."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The licences that a wheel ships are those of the crates that are compiled into it."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Displays in notebooks: every name is escaped, in a real browser, too."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -1,7 +1,5 @@
 """Tables of the pages are those of the records: none is written by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Pages of the papers: settings are those of the texts, tables those of the runs."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

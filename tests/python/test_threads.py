@@ -1,7 +1,5 @@
 """Many threads of Python at once, with objects they share: the same bits as one after another."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """Evidence on workers has the bits of one process; comparisons go on from what is done."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """The graph language for any graph, not only for those that somebody thought of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Decompositions of tensors with cells that were not observed."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Draws from the posterior of allocations, against all allocations."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from functools import partial

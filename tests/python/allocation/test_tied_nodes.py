@@ -1,7 +1,5 @@
 """Nodes that share a table: its prior, the levels of their axes, and chains of any length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tokens that do not show all axes: unanswered items, sequences of unequal length."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

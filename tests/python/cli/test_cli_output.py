@@ -1,7 +1,5 @@
 """What the command line writes, where it cannot be written."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The command line as a process: streams, signals and exit status."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

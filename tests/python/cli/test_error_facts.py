@@ -1,7 +1,5 @@
 """Errors say what is wrong of which argument, and carry it."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

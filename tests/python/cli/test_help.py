@@ -1,7 +1,5 @@
 """Help tells defaults and examples that hold, and comes without the libraries of the work."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import inspect

@@ -1,7 +1,5 @@
 """Tables, texts and columns by name on the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 import polyabayes as pb

@@ -1,7 +1,5 @@
 """The commands about topics."""
 
-from __future__ import annotations
-
 import pytest
 
 import polyabayes as pb

@@ -1,7 +1,5 @@
 """Arrays that are not what they should be, at every door of the package."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

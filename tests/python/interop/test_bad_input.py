@@ -1,7 +1,5 @@
 """Bad models and corpora of other packages: one clear line each, which names the remedy."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import pickle

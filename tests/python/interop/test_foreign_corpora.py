@@ -1,7 +1,5 @@
 """Counts from what other programs hold in memory."""
 
-from __future__ import annotations
-
 import anndata
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Models of other packages against likelihoods by hand from what the packages publish."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import subprocess

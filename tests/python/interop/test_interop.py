@@ -1,7 +1,5 @@
 """Export to other tools."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Logistic-normal models and mixtures of other packages, against sums that share no code."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models from files: ours and MALLET's; those of other packages are loaded by these."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """Programs of README and docs run as they stand, and print what the pages say."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Pipelines that end in a model of ours: words are handed on, set_output works."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

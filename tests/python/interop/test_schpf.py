@@ -1,7 +1,5 @@
 """scHPF, by objects that publish what it publishes: it is in no package index."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

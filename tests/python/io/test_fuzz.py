@@ -1,7 +1,5 @@
 """A short run of the fuzzer and of the faults of the machine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

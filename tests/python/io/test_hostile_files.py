@@ -1,7 +1,5 @@
 """Files that are not what they should be: one clear error, no death, no wrong number."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import sys
 from types import ModuleType, SimpleNamespace

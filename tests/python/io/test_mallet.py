@@ -1,7 +1,5 @@
 """Documents of MALLET; the texts are what version 2.1 prints of the lines that it imported."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every writer, and the reader of its format, for any counts, words and labels."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

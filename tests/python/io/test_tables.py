@@ -1,7 +1,5 @@
 """Tables that people bring, as files and as data frames: one rule, and the right numbers."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

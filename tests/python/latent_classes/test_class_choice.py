@@ -1,7 +1,5 @@
 """How many classes: posterior of their number, of those that hold a row, and whether any fits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """What is no set of answers is refused before any work, with the column and the remedy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Latent classes: maxima, memberships, draws, files, and doors of many kinds."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Bounds, divergences, traces, options, sizes and budgets of the estimators."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases that were once wrong: small priors, repeated words, absurd sizes, shared randomness."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What holds of every method of log_likelihood."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

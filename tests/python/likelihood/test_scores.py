@@ -1,7 +1,5 @@
 """What scoring refuses, and what its results hold."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import subprocess

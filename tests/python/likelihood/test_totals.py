@@ -1,7 +1,5 @@
 """Totals of corpora to a standard error that is asked for."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Several chains of one model."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Priors that depend on covariates of documents: data in, coefficients, scores, files, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Variational EM of LDA: its options, its bound, and growing one model from another."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Documents of known sizes: scores, training, files, the command line, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ctrl-C where training has nothing yet, or has just ended."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import signal

@@ -1,7 +1,5 @@
 """Draws of topics, topic weights and topics of tokens: by callbacks and by several chains."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

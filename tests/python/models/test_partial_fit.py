@@ -1,7 +1,5 @@
 """Learning from documents in batches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Poisson factor analysis: NMF, and the table of topics."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

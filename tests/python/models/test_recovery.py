@@ -1,7 +1,5 @@
 """Topics that made a corpus are found again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment

@@ -1,7 +1,5 @@
 """Training in parts: checkpoints, traces, callbacks."""
 
-from __future__ import annotations
-
 import builtins
 import pickle
 import re

@@ -1,7 +1,5 @@
 """The spread of topic weights against closed forms and full enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of prevalence by covariates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

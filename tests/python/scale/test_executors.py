@@ -1,7 +1,5 @@
 """Executors of every kind give the bits of one process; those that break down say so."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

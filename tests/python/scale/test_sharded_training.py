@@ -1,7 +1,5 @@
 """Training on shards is training in memory, bit for bit, whoever is killed when."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import dataclasses
 import errno

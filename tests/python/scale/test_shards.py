@@ -1,7 +1,5 @@
 """Corpora on the disk: read as written, refused if damaged, scored as in memory."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import gzip

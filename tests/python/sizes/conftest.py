@@ -1,7 +1,5 @@
 """One pool of processes for all tests: each start of a process imports everything anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context

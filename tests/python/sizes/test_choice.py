@@ -1,7 +1,5 @@
 """The number of topics: found, with errors that hold, resumed, and the same everywhere."""
 
-from __future__ import annotations
-
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

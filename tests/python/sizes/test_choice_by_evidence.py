@@ -1,7 +1,5 @@
 """Sizes by evidence averaged over concentrations: against the sum over all allocations."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A choice from AnnData, with the total of each cell and its donor: the same as by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

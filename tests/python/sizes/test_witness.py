@@ -1,7 +1,5 @@
 """The search against traces worked by hand, its rules, and what it refuses."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Unknown sizes of allocation models, against sums over all sizes that tiny data allow."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

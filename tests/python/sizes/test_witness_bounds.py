@@ -1,7 +1,5 @@
 """Bounds of the search against sums over all sizes, which small cases allow."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

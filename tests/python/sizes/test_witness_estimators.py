@@ -1,7 +1,5 @@
 """Searches over trained models, checkpoints, interruptions and folds."""
 
-from __future__ import annotations
-
 import builtins
 import math
 import os

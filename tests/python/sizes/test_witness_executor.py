@@ -1,7 +1,5 @@
 """Searches whose configurations are scored by executors: same steps, nothing scored twice."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

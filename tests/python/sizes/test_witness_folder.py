@@ -1,7 +1,5 @@
 """Models in the folder of a search: none but its own."""
 
-from __future__ import annotations
-
 import builtins
 from pathlib import Path
 from typing import Any

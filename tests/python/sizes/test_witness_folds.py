@@ -1,7 +1,5 @@
 """Averages over sizes against the best model, fold by fold."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -1,7 +1,5 @@
 """Any value for any argument: an error of the package before any work, or a result."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 

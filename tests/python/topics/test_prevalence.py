@@ -1,7 +1,5 @@
 """Prevalence of topics by covariates against draws of known coefficients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What people look at: coherence against gensim, matches, figures, the report in a browser."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re
