@@ -1,7 +1,7 @@
 """Types of what the public functions return, for annotations; nobody needs to make one."""
 
 from polyabayes._support.results import ResultTable
-from polyabayes.allocation.evidence import Round
+from polyabayes.allocation.evidence import EvidencePart, EvidenceParts, Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
 from polyabayes.allocation.simulation import Simulation
@@ -21,6 +21,8 @@ __all__ = [
     "Citation",
     "CorpusSummary",
     "Cost",
+    "EvidencePart",
+    "EvidenceParts",
     "Graph",
     "LdaSample",
     "PfaSample",

@@ -326,7 +326,7 @@ def draw_posterior(
             f"lower {argument('n_draws')}"
         )
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
-    rate = layout.rate()
+    ln_total, intensity = layout.ln_total(), layout.intensity()
     start = time.perf_counter()
     with progress_bar(run.progress, None, "round") as update:
         found, interruption = layout.core.draws(
@@ -344,7 +344,6 @@ def draw_posterior(
         if interruption is None:
             estimate = held_by_bound(layout.core, estimate, run)
             interruption = estimate.interruption
-    ln_total = layout.core.ln_total(rate)
     evidence = as_evidence(
         layout, method, estimate, given_total=False, ln_total=ln_total, start=start
     )
@@ -359,7 +358,7 @@ def draw_posterior(
         evidence=evidence,
         alphas={node: layout.alpha(node) for node in nodes},
         families=families,
-        intensity=float((layout.model.concentration + layout.tensor.total) / (rate + 1)),
+        intensity=intensity,
         tensor=layout.tensor,
         _groups=_Groups(
             found.starts,

@@ -13,7 +13,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.decomposition import Decomposition, Floats
 from polyabayes.allocation.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.observed_cells import incomplete
+from polyabayes.allocation.observed_cells import incomplete, rates_of
 from polyabayes.allocation.options import (
     DECOMPOSITIONS,
     MAX_ITER,
@@ -107,21 +107,29 @@ def find_decomposition(
             ).decomposition()
         except Interrupted as stop:
             raise Interrupted(str(stop), stop.partial.decomposition()) from None
-    tensor, rate = layout.tensor, layout.rate()
+    tensor = layout.tensor
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     if len(missing):
-        ln_total = np.nan
-        found = _climb(incomplete(layout, missing), options, run)
+        ln_total, rates = np.nan, rates_of(layout).values
+        if len(rates) > 1:
+            raise InvalidArgumentError(
+                "a decomposition with missing cells needs a number as the model's "
+                f"{argument('rate')}; predict_missing takes a prior of it"
+            )
+        found = _climb(incomplete(layout, missing, float(rates[0])), options, run)
+        total = tensor.total + found.expected.sum()
+        intensity = (layout.model.concentration + total) / (rates[0] + 1)
     else:
-        ln_total = layout.core.ln_total(rate)
+        ln_total = layout.ln_total()
         found = _SAMPLED.get(method, _climb)(layout.core, options, run)
-    total = tensor.total + found.expected.sum()
+        intensity = layout.intensity()
     counts: dict[str, Floats] = {}
     for flat, table in zip(found.counts, layout.tables, strict=True):
         counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
     is_likelihood = method == "ml"
-    concentration = 0.0 if is_likelihood else layout.model.concentration
+    if is_likelihood:
+        intensity = tensor.total + found.expected.sum()
     return Decomposition(
         tables={
             node: _normalised(counts[node] + (0.0 if is_likelihood else layout.alpha(node)))
@@ -129,7 +137,7 @@ def find_decomposition(
         },
         expected_counts={node: counts[node] for node in layout.sizes},
         families={node: layout.model.graph.family(node) for node in layout.sizes},
-        intensity=float((concentration + total) / (1 if is_likelihood else rate + 1)),
+        intensity=float(intensity),
         trace=found.trace,
         value=found.ln_value,
         has_converged=found.converged,

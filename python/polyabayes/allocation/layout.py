@@ -12,6 +12,7 @@ import numpy as np
 from polyabayes import _core
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE
 from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.rates import Rate, RatePoints, rate_points
 from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import non_zeros
 from polyabayes.data.corpus import Corpus
@@ -62,7 +63,7 @@ class HasGraph(Protocol):
     graph: Graph
     sizes: dict[str, int | None]
     concentration: float
-    rate: float | None
+    rate: Rate | None
     tied: tuple[tuple[str, ...], ...]
     prior: str | dict[str, float]
     axes: tuple[str, ...]
@@ -102,8 +103,8 @@ class Layout:
         n_tied = next(len(table) for table in self.tables if node in table)
         return _alpha(self.model, node, math.prod(self.shape(node)), n_tied)
 
-    def rate(self) -> float:
-        """Rate of the intensity's prior; without one an empty tensor is refused."""
+    def rate(self) -> Rate:
+        """Rate of the intensity's prior, or its own shape and rate; an empty tensor needs one."""
         if self.model.rate is not None:
             return self.model.rate
         if not self.tensor.total:
@@ -113,6 +114,18 @@ class Layout:
                 f"for {argument('given_total', True)}"
             )
         return self.model.concentration / self.tensor.total
+
+    def ln_total(self) -> float:
+        """Ln P(T), over the rate where that has a prior; errors as of :meth:`rate`."""
+        return self._rates().ln_mean(self.core.ln_total)
+
+    def intensity(self) -> float:
+        """Posterior mean of the intensity."""
+        tokens = self.model.concentration + self.tensor.total
+        return tokens * self._rates().intensity_factor(self.core.ln_total)
+
+    def _rates(self) -> RatePoints:
+        return rate_points(self.model.concentration, self.tensor.total, self.rate(), fine=True)
 
 
 # Methods under which the weight of a token is a product of entries of tables: hidden nodes of tied

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -18,7 +20,7 @@ from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.observed_cells import incomplete
+from polyabayes.allocation.observed_cells import incomplete, rates_of
 from polyabayes.allocation.options import MAX_ITER, METHODS, RESTARTS, TOL, Options, Run
 from polyabayes.data.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
@@ -245,6 +247,46 @@ def _bound(
     return "vb", _Found.of(found)
 
 
+def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
+    """The mixture of what was found at several rates, errors added as if they were one error."""
+    ln_values = np.array([one.estimate.ln_value for one in found])
+    shares = special.softmax(ln_weights + ln_values)
+    likeliest = found[int(shares.argmax())]
+    n_totals = max(len(one.ln_joint) for one in found)
+
+    def padded(values: Floats, end: float) -> Floats:
+        return np.concatenate([values, np.full(n_totals - len(values), end)])
+
+    ln_joint = np.stack([padded(one.ln_joint, -np.inf) for one in found])
+    joint_shares = special.softmax(ln_weights[:, None] + ln_joint, axis=0)
+    joint_errors = np.stack([padded(one.ln_joint_errors, 0.0) for one in found])
+    mean = {
+        name: shares @ np.stack([padded(getattr(one, name), 0.0) for one in found])
+        for name in ("posterior", "posterior_errors")
+    }
+
+    def added(ln_parts: Sequence[float]) -> float:
+        return float(special.logsumexp(ln_weights + np.array(ln_parts)))
+
+    return _Found(
+        estimate=likeliest.estimate._replace(
+            ln_value=added([one.estimate.ln_value for one in found]),
+            std_error=float(shares @ [one.estimate.std_error for one in found]),
+            n_eff=min(one.estimate.n_eff for one in found),
+            converged=all(one.estimate.converged for one in found),
+            lower_bound=added([one.estimate.lower_bound for one in found]),
+        ),
+        ln_joint=special.logsumexp(ln_weights[:, None] + ln_joint, axis=0),
+        ln_joint_errors=(joint_shares * joint_errors).sum(axis=0),
+        posterior=mean["posterior"],
+        posterior_errors=mean["posterior_errors"],
+        expected=shares @ np.stack([one.expected for one in found]),
+        expected_errors=shares @ np.stack([one.expected_errors for one in found]),
+        ln_remainder=added([one.ln_remainder for one in found]),
+        ln_remainder_bound=added([one.ln_remainder_bound for one in found]),
+    )
+
+
 def find_missing(
     layout: Layout,
     missing: Integers,
@@ -272,8 +314,15 @@ def find_missing(
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
-    core = incomplete(layout, missing)
-    used, found = (_bound if is_bound else _sampled)(core, options, max_total, run)
+    rates, ln_weights = rates_of(layout)
+    found_at = []
+    for rate in rates:
+        core = incomplete(layout, missing, float(rate))
+        found_at.append((_bound if is_bound else _sampled)(core, options, max_total, run))
+    used, found = found_at[0]
+    if len(rates) > 1:
+        used = max((used for used, _ in found_at), key=tuple(METHODS).index)
+        found = _averaged([found for _, found in found_at], ln_weights)
     evidence = Evidence(
         value=found.estimate.ln_value,
         std_error=found.estimate.std_error,

@@ -29,6 +29,7 @@ from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import Options
+from polyabayes.allocation.rates import Rate, checked_rate
 from polyabayes.allocation.simulation import Simulation, simulate
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -56,8 +57,10 @@ class AllocationModel:
         or a :class:`WitnessSearch` to fill in. A visible node has that of its axis, or more.
     concentration : float, default=1.0
         a: the equivalent sample size of the prior.
-    rate : float, optional
+    rate : float or (float, float), optional
         b; by default the concentration over the total of the data, so that the total is expected.
+        A pair says that b is unknown, too: shape and rate of its gamma prior, over which results
+        are averaged by quadrature; with missing cells by some twenty runs of the method.
     tied : sequence of sequences of str, default=()
         Groups of nodes that share one table, as ``[("i", "j")]`` of symmetric NMF. Levels of tied
         axes are matched by label, over all labels that any of them has; without labels, by
@@ -109,7 +112,7 @@ class AllocationModel:
         graph: str,
         sizes: Mapping[str, int | None] | None = None,
         concentration: float = 1.0,
-        rate: float | None = None,
+        rate: Rate | None = None,
         tied: Sequence[Sequence[str]] = (),
         *,
         prior: str | Mapping[str, float] = "bdeu",
@@ -118,7 +121,7 @@ class AllocationModel:
         self.graph = Graph.parse(graph)
         self.sizes = checked_sizes(self.graph, sizes)
         self.concentration = checked_parameter("concentration", concentration)
-        self.rate = None if rate is None else checked_parameter("rate", rate)
+        self.rate = checked_rate(rate)
         self.tied = checked_ties(self.graph, tied)
         self.prior = checked_prior(self.graph, self.tied, prior)
         self.axes = self._open_nodes()
@@ -554,7 +557,7 @@ class AllocationModel:
         shape: Mapping[str, int] | None = None,
         total: int | None = None,
         *,
-        rate: float | None = None,
+        rate: Rate | None = None,
         random_state: RandomState = None,
     ) -> Simulation:
         """Draw a count tensor, and the hidden values of its tokens, from the prior.
@@ -568,8 +571,9 @@ class AllocationModel:
             The axes of the tensor and their sizes; by default `axes`, with the sizes of the model.
         total : int, optional
             Number of tokens.
-        rate : float, optional
-            b of the intensity's prior, where the total is not given; by default that of the model.
+        rate : float or (float, float), optional
+            b of the intensity's prior, or shape and rate of its gamma prior, where the total is not
+            given; by default that of the model.
         random_state : None, int, RandomState, Generator or SeedSequence
             Equal seeds give equal draws.
 
@@ -847,9 +851,15 @@ class AllocationModel:
         sizes = {node: f"{size:,}" if size else "?" for node, size in self.sizes.items()}
         parts += [", ".join(f"{node} {size}" for node, size in sizes.items())]
         parts += [f"concentration {self.concentration:g}"]
-        parts += [f"rate {self.rate:g}"] if self.rate is not None else []
+        parts += [f"rate {_rate_text(self.rate)}"] if self.rate is not None else []
         parts += [f"tied {', '.join(tie)}" for tie in self.tied]
         parts += [f"prior {self.prior}"] if self.prior != "bdeu" else []
         if self.added_edges:
             parts += ["added " + ", ".join(f"{one} - {other}" for one, other in self.added_edges)]
         return f"<AllocationModel: {'; '.join(part for part in parts if part)}>"
+
+
+def _rate_text(rate: Rate) -> str:
+    if isinstance(rate, tuple):
+        return f"gamma({rate[0]:g}, {rate[1]:g})"
+    return f"{rate:g}"

@@ -12,6 +12,7 @@ from scipy import sparse
 from polyabayes import _core
 from polyabayes.allocation.known_cells import known_cells
 from polyabayes.allocation.layout import HasGraph, Layout, as_tensor, lay_out
+from polyabayes.allocation.rates import RatePoints, rate_points
 from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import Integers
 from polyabayes.data.corpus import Corpus
@@ -23,7 +24,7 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["incomplete", "lay_out_observed", "observed_outside"]
+__all__ = ["incomplete", "lay_out_observed", "observed_outside", "rates_of"]
 
 
 def lay_out_observed(
@@ -128,18 +129,23 @@ def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
     return mask
 
 
-def incomplete(layout: Layout, missing: Integers) -> _core.IncompleteAllocation:
-    """A model that is laid out for the observed cells, laid out for the missing ones, too.
-
-    A model without a rate is refused, and more cells than the memory of the machine holds.
-    """
-    rate = layout.model.rate
-    if rate is None:
+def rates_of(layout: Layout) -> RatePoints:
+    """Rates of the intensity's prior at which missing cells are summed out, and their weights."""
+    model = layout.model
+    if model.rate is None:
         raise InvalidArgumentError(
             f"{argument('rate')} must be given where cells are missing: its default, the "
             "concentration over the total, is not known; take the concentration over the total "
-            "you expect"
+            "you expect, or the pair (shape, rate) of a gamma prior of it"
         )
+    return rate_points(model.concentration, layout.tensor.total, model.rate, fine=False)
+
+
+def incomplete(layout: Layout, missing: Integers, rate: float) -> _core.IncompleteAllocation:
+    """A model that is laid out for the observed cells, laid out for the missing ones, too.
+
+    More cells than the memory of the machine holds are refused.
+    """
     return _core.IncompleteAllocation(layout.core, missing.ravel(), rate)
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, dirichlet, random_generator
-from polyabayes.allocation.graphs.checks import LARGEST_SIZE, checked_parameter, known_nodes
+from polyabayes.allocation.graphs.checks import LARGEST_SIZE, known_nodes
 from polyabayes.allocation.layout import HasGraph, alphas_of, tables_of
+from polyabayes.allocation.rates import Rate, checked_rate
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -48,7 +49,7 @@ def simulate(
     model: HasGraph,
     shape: Mapping[str, int] | None,
     total: int | None,
-    rate: float | None,
+    rate: Rate | None,
     random_state: RandomState,
 ) -> Simulation:
     """Draw intensity, tables and tokens, as :meth:`AllocationModel.simulate` documents."""
@@ -114,7 +115,7 @@ def _sizes(
 
 
 def _total(
-    model: HasGraph, total: int | None, rate: float | None, generator: np.random.Generator
+    model: HasGraph, total: int | None, rate: Rate | None, generator: np.random.Generator
 ) -> int:
     if total is not None:
         if rate is not None:
@@ -127,6 +128,8 @@ def _total(
             f"give the number of tokens as {argument('total')}, or the {argument('rate')} of the "
             "intensity's prior, with which the total is Poisson"
         )
-    b = model.rate if rate is None else checked_parameter("rate", rate)
+    b = model.rate if rate is None else checked_rate(rate)
+    if isinstance(b, tuple):
+        b = generator.gamma(b[0], 1 / b[1])
     intensity = generator.gamma(model.concentration, 1 / float(b or 1))
     return checks.whole_number("total", int(generator.poisson(intensity)), 0, _MOST_TOKENS)

@@ -73,7 +73,7 @@ def test_any_text_is_a_graph_or_one_clear_refusal(text: str) -> None:
         st.just(float("nan")),
         st.just(float("inf")),
         st.text(max_size=3),
-        st.lists(st.floats(), max_size=2),
+        st.lists(st.floats(), max_size=1),
     ),
 )
 def test_what_is_no_positive_number_is_refused_by_name(name: str, value: Any) -> None:

@@ -138,14 +138,14 @@ def find_evidence(
         )
     if not isinstance(given_total, (bool, np.bool_)):
         raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")
-    core, n_tokens = layout.core, layout.tensor.total
+    n_tokens = layout.tensor.total
     ln_total = np.nan
     if not given_total or layout.model.rate is not None or n_tokens:
-        ln_total = core.ln_total(layout.rate())
+        ln_total = layout.ln_total()
     run = Run(draw_seed(random_state), threads_of_task(executor, n_jobs), bool(progress))
     start = time.perf_counter()
     if METHODS[options.method].is_lower_bound:
-        used, estimate = _bound(core, options, run)
+        used, estimate = _bound(layout.core, options, run)
     else:
         used, estimate = _sampled(layout, options, run, executor)
     evidence = as_evidence(

@@ -14,6 +14,7 @@ from scipy import stats
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.results import Result
+from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts, parts_of
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import argument
@@ -146,6 +147,10 @@ class Evidence(Result):
         evidence with probability exp(-5) at most. Where it is above the value, which is then too
         low, `std_error` takes the difference in and `converged` is False. ``-inf`` by any other
         method.
+    parts : EvidenceParts or None
+        The terms that make up the value: cliques, separators, multiplicity and total. The
+        difference of two, ``first.parts - second.parts``, says why one network wins. None where
+        nodes are hidden, or tokens do not show all axes.
 
     References
     ----------
@@ -176,6 +181,7 @@ class Evidence(Result):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
+    parts: EvidenceParts | None = None
 
     @property
     def n_rounds(self) -> int:
@@ -310,10 +316,13 @@ class Evidence(Result):
             for n_scans, values, sides, n_trips, barrier in plain["rounds"]
         )
         ladder = {name: tuple(plain[name]) for name in ("betas", "rejections")}
-        return cls(**{**plain, **ladder, "rounds": rounds})
+        parts = plain.get("parts")
+        if parts is not None:
+            parts = EvidenceParts(tuple(EvidencePart(*row) for row in parts["rows"]))
+        return cls(**{**plain, **ladder, "rounds": rounds, "parts": parts})
 
     def _columns(self) -> dict[str, Any]:
-        by_row = ("rounds", "betas", "rejections")
+        by_row = ("rounds", "betas", "rejections", "parts")
         names = [field.name for field in fields(self) if field.name not in by_row]
         return {name: [getattr(self, name)] for name in (*names, "n_rounds", "round_trips")}
 
@@ -409,4 +418,5 @@ def as_evidence(
         rejections=estimate.rejections,
         n_free=estimate.n_free,
         lower_bound=estimate.lower_bound + ln_factor,
+        parts=parts_of(layout, None if given_total else ln_total),
     )
