@@ -1,78 +1,164 @@
 """Covariates in training: planted effects and their intervals, held-out scores, cost of a sweep.
 
-``python -m benches.covariates planted``: corpora of 1,000 documents of 100 tokens with 10 topics
-and three covariates, of which the last has no effect. Prints how often 95 % intervals of slopes,
-less their mean over the topics, hold the true ones.
+``python benches/covariates.py planted``: corpora of 1,000 documents of 100 tokens with 10 topics
+and three covariates, of which the last has no effect; the points of tomotopy and topica beside.
 
-``python -m benches.covariates poliblog``: political blogs of 2008 by rating and day, from the
-folder POLYABAYES_DATA: held-out nats per token with covariates and without.
+``python benches/covariates.py poliblog [--topics K]``: political blogs of 2008 by rating and day,
+a tenth held out: nats per token with covariates and without, and of tomotopy's and topica's models
+after the same processor time.
 
-``python -m benches.covariates cost``: processor time of a sweep there, 50 topics.
+``python benches/covariates.py cost``: processor time of a sweep there, 50 topics.
+
+The blogs are in the folder POLYABAYES_DATA. One thread.
 """
 
 import argparse
 import os
 import time
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import tomotopy
+import topica
+from record import Table, save
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
+from polyabayes._support.jackknife import paired_difference
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
+COMMAND = "python benches/covariates.py"
+RESTS_ON = ["lda, Gibbs"]
 
 N_TOPICS, N_DOCUMENTS, N_TOKENS, N_WORDS = 10, 1_000, 100, 500
+NAMES = ["group", "score", "nothing"]
+N_CORPORA, SWEEPS = 40, 600
+
+Floats = np.ndarray[Any, Any]
 
 
-def planted(seed: int) -> tuple[pb.Corpus, np.ndarray, np.ndarray]:
-    """A corpus with its covariates, the slopes (topics x 3), and the topics."""
+def planted(seed: int) -> tuple[pb.Corpus, Floats, Floats]:
+    """A corpus with its covariates, the coefficients (topics x 4), and the topics."""
     rng = np.random.default_rng(seed)
     x = np.column_stack(
         [rng.random(N_DOCUMENTS) < 0.5, rng.normal(size=N_DOCUMENTS), rng.normal(size=N_DOCUMENTS)]
     ).astype(float)
     slopes = rng.normal(0, 0.5, (N_TOPICS, 3)) * [1, 1, 0]
-    alpha = np.exp(np.log(0.2) + x @ slopes.T)
+    coefficients = np.column_stack([np.full(N_TOPICS, np.log(0.2)), slopes])
+    alpha = np.exp(coefficients[:, 0] + x @ slopes.T)
     topics = rng.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS)
     theta = np.array([rng.dirichlet(row) for row in alpha])
     counts = rng.multinomial(N_TOKENS, theta @ topics)
-    frame = pd.DataFrame(x, columns=["group", "score", "nothing"])
-    return pb.Corpus(counts).with_metadata(frame), slopes, topics
+    corpus = pb.Corpus(counts, [f"w{word_ix}" for word_ix in range(N_WORDS)])
+    return corpus.with_metadata(pd.DataFrame(x, columns=NAMES)), coefficients, topics
 
 
-def centred(slopes: np.ndarray) -> np.ndarray:
-    """Slopes less their mean over the topics, which prevalence hardly depends on."""
-    return slopes - slopes.mean(axis=-2, keepdims=True)
+def settings() -> tuple[Floats, Floats]:
+    """Rows (1, x) of which contrasts are taken: each covariate at 1 and at 0, others at means."""
+    low = np.tile([1.0, 0.5, 0.0, 0.0], (3, 1))
+    low[0, 1], high = 0.0, low.copy()
+    for i in range(3):
+        high[i, 1 + i] = 1.0
+    return high, low
 
 
-def run_planted(first: int, n_corpora: int, n_jobs: int | None) -> None:
-    """Print coverage and errors of the slopes."""
-    held: list[np.ndarray] = []
-    errors: list[np.ndarray] = []
-    for seed in range(first, first + n_corpora):
-        corpus, slopes, topics = planted(seed)
-        lda = pb.LatentDirichletAllocation(
-            N_TOPICS,
-            formula="~ group + score + nothing",
-            max_iter=400,
-            thin=2,
-            random_state=seed,
-            n_jobs=n_jobs,
-        ).fit(corpus)
-        likeness = np.sqrt(topics) @ np.sqrt(lda.components_).T
-        order = linear_sum_assignment(-likeness)[1]
-        draws = centred(lda.coefficient_draws_[:, order, 1:])
-        low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-        truth = centred(slopes)
-        held.append((low <= truth) & (truth <= high))
-        errors.append(draws.mean(axis=0) - truth)
-    within, off = np.array(held), np.array(errors)
-    print(f"{n_corpora} corpora: 95 % intervals hold {within[..., :2].mean():.1%} of the slopes,")
-    print(f"0 of the column without effect {within[..., 2].mean():.1%};")
-    print(f"rms error of slopes {np.sqrt((off**2).mean()):.3f}")
+def contrasts(coefficients: Floats) -> Floats:
+    """Differences of prevalence, (..., 3, topics), of coefficients (..., topics, 4)."""
+    shares = []
+    for rows in settings():
+        alpha = np.exp(rows @ np.swapaxes(coefficients, -1, -2))
+        shares.append(alpha / alpha.sum(axis=-1, keepdims=True))
+    return shares[0] - shares[1]
+
+
+def texts(corpus: pb.Corpus) -> list[list[str]]:
+    """Documents as lists of words."""
+    words = np.asarray(corpus.vocabulary)
+    return [np.repeat(words[row.indices], row.data).tolist() for row in corpus.counts]
+
+
+def of_polyabayes(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Topics, and contrasts with their intervals."""
+    formula = f"~ {' + '.join(NAMES)}"
+    options: dict[str, Any] = {"max_iter": SWEEPS, "random_state": seed, "n_jobs": 1}
+    lda = pb.LatentDirichletAllocation(N_TOPICS, formula=formula, **options).fit(corpus)
+    high, low = (pd.DataFrame(rows[:, 1:], columns=NAMES) for rows in settings())
+    effect = pb.topics.contrast(lda, high, low)
+    return lda.components_, effect.mean, effect.interval()
+
+
+def of_tomotopy(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, None]:
+    """A generalised DMR of first degree, which has no model of numbers without interactions."""
+    theirs = tomotopy.GDMRModel(k=N_TOPICS, degrees=[1, 1, 1], seed=seed + 1)
+    for text, row in zip(texts(corpus), corpus.metadata.to_numpy(), strict=True):
+        theirs.add_doc(text, numeric_metadata=row.tolist())
+    theirs.train(SWEEPS, workers=1)
+    shares = [
+        np.array([theirs.tdf(row[1:].tolist(), normalize=True) for row in rows])
+        for rows in settings()
+    ]
+    topics = pb.interop.from_tomotopy(theirs, numeric_metadata=[0.0, 0.0, 0.0])
+    return in_order(topics, corpus), shares[0] - shares[1], None
+
+
+def of_topica(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, None]:
+    theirs = topica.DMR(N_TOPICS, seed=seed + 1)
+    theirs.fit(
+        texts(corpus),
+        features=corpus.metadata.to_numpy(),
+        iters=SWEEPS,
+        num_threads=1,
+        progress=False,
+    )
+    topics = pb.interop.from_topica(theirs, covariates=[0.0, 0.0, 0.0])
+    return in_order(topics, corpus), contrasts(np.asarray(theirs.feature_effects)), None
+
+
+def in_order(model: Any, corpus: pb.Corpus) -> Floats:
+    """Topics over the words of the corpus; 0 for those that the model lacks."""
+    topics = pd.DataFrame(model.components_, columns=list(model.vocabulary_))
+    return topics.reindex(columns=list(corpus.vocabulary), fill_value=0.0).to_numpy()
+
+
+PACKAGES: dict[str, Callable[[pb.Corpus, int], tuple[Floats, Floats, Floats | None]]] = {
+    "polyabayes, LDA with covariates": of_polyabayes,
+    "tomotopy, GDMR": of_tomotopy,
+    "topica, DMR": of_topica,
+}
+
+
+def run_planted(n_corpora: int, is_kept: bool) -> None:
+    """Coverage and errors of contrasts of prevalence."""
+    columns = {
+        "model": "s", "corpora": "d", "95 % intervals that hold the effect": ".1%",
+        "that hold 0, null covariate": ".1%", "rms error, effects": ".4f",
+        "rms error, null covariate": ".4f", "s a corpus": ".1f",
+    }  # fmt: skip
+    table = Table("covariates-planted", f"{COMMAND} planted", columns, RESTS_ON)
+    for name, fit in PACKAGES.items():
+        held, errors, seconds = [], [], 0.0
+        for seed in range(n_corpora):
+            corpus, coefficients, planted_topics = planted(seed)
+            start = time.process_time()
+            topics, means, ends = fit(corpus, seed)
+            seconds += time.process_time() - start
+            order = linear_sum_assignment(-np.sqrt(planted_topics) @ np.sqrt(topics).T)[1]
+            truth = contrasts(coefficients)
+            errors.append(means[:, order] - truth)
+            if ends is not None:
+                low, high = ends[:, :, order]
+                held.append((low <= truth) & (truth <= high))
+        off, within = np.array(errors), np.array(held)
+        shares = [within[:, :2].mean(), within[:, 2].mean()] if held else [None, None]
+        rms = [float(np.sqrt((part**2).mean())) for part in (off[:, :2], off[:, 2])]
+        table.add(name, n_corpora, *shares, *rms, seconds / n_corpora)
+    if is_kept:
+        save(table)
 
 
 def poliblog() -> pb.Corpus:
@@ -81,30 +167,105 @@ def poliblog() -> pb.Corpus:
     return corpus.with_metadata(pd.read_csv(DATA / "poliblog5k.meta.csv"))
 
 
-def run_poliblog(n_topics: int, max_iter: int, n_jobs: int | None) -> None:
-    """Print held-out scores."""
-    train, test = poliblog().split(test_size=0.1, random_state=0)
-    options: dict[str, Any] = {"max_iter": max_iter, "random_state": 0, "n_jobs": n_jobs}
-    models: dict[str, Any] = {}
-    for name, formula in (("with", "~ rating + day"), ("without", None)):
-        began = time.process_time()
-        models[name] = pb.LatentDirichletAllocation(n_topics, formula=formula, **options)
-        models[name].fit(train)
-        print(f"{name}: {time.process_time() - began:.1f} s of processor time", flush=True)
-    compared = pb.compare(models, test, random_state=0, n_jobs=n_jobs)
-    print(compared)
-    ahead, std_error = compared.difference("with", "without")
-    print(f"with covariates ahead by {ahead:.5f} +- {std_error:.5f} nats per token")
-    effect = pb.topics.contrast(
-        models["with"], {"rating": "Liberal"}, {"rating": "Conservative"}, documents=train
+def design(corpus: pb.Corpus) -> Floats:
+    """Rating, 1 for liberal, and day from 0 to 1."""
+    metadata = corpus.metadata
+    return np.column_stack([metadata["rating"] == "Liberal", metadata["day"] / 366.0]).astype(float)
+
+
+def with_own_priors(model_of: Callable[[list[float]], Any], rows: Floats) -> pb.DocumentModel:
+    """One model for documents of different priors, from a model for each row of covariates."""
+    levels, places = np.unique(rows, axis=0, return_inverse=True)
+    models = [model_of(row.tolist()) for row in levels]
+    priors = np.array([model.doc_topic_prior_ for model in models])
+    first = models[0]
+    return pb.DocumentModel.dirichlet(
+        first.components_, priors[places.ravel()], vocabulary=first.vocabulary_
     )
-    low, high = effect.interval()
-    table = models["with"].topic_table(6).to_frame()
-    order = np.argsort(effect.mean[0])
-    words = dict(zip(table["topic"], table["words"], strict=True))
-    for topic in (*order[:3], *order[-3:]):
-        ends = f"{low[0, topic]:+.3f} to {high[0, topic]:+.3f}"
-        print(f"{topic:>3} {effect.mean[0, topic]:+.3f} ({ends}) {words[topic]}")
+
+
+Fitted = tuple[str, float, Any, Any]
+
+
+def ours(train: pb.Corpus, n_topics: int, max_iter: int) -> Iterator[Fitted]:
+    """Name, training time, model, and covariates by keyword."""
+    for name, formula in (("with covariates", "~ rating + day"), ("without", None)):
+        options: dict[str, Any] = {"max_iter": max_iter, "random_state": 0, "n_jobs": 1}
+        lda = pb.LatentDirichletAllocation(n_topics, formula=formula, **options)
+        start = time.process_time()
+        lda.fit(train)
+        yield f"polyabayes, LDA {name}", time.process_time() - start, lda, None
+
+
+def gdmr(train: pb.Corpus, test: pb.Corpus, n_topics: int, budget: float) -> Fitted:
+    """A model of tomotopy, after as much processor time as ours has taken."""
+    theirs = tomotopy.GDMRModel(k=n_topics, degrees=[1, 1], seed=1)
+    for text, row in zip(texts(train), design(train), strict=True):
+        theirs.add_doc(text, numeric_metadata=row.tolist())
+    start = time.process_time()
+    while time.process_time() - start < budget:
+        theirs.train(10, workers=1)
+    seconds = time.process_time() - start
+    model = with_own_priors(
+        lambda row: pb.interop.from_tomotopy(theirs, numeric_metadata=row), design(test)
+    )
+    return "tomotopy, GDMR", seconds, model, None
+
+
+def of_package(
+    make: Any, given: str, train: pb.Corpus, n_topics: int, budget: float
+) -> tuple[Any, float]:
+    """A model of topica, after about as much processor time; at least six iterations."""
+    documents, x = texts(train), design(train)
+
+    def fitted(n_iter: int) -> tuple[Any, float]:
+        theirs = make(n_topics, seed=1)
+        start = time.process_time()
+        theirs.fit(documents, iters=n_iter, num_threads=1, **{given: x})
+        return theirs, time.process_time() - start
+
+    first, few = fitted(1)[1], fitted(6)[1]
+    return fitted(max(6, int(5 * (budget - first) / max(few - first, 0.01))))
+
+
+def topica_models(
+    train: pb.Corpus, test: pb.Corpus, n_topics: int, budget: float
+) -> Iterator[Fitted]:
+    x = design(test)
+    dmr, seconds = of_package(topica.DMR, "features", train, n_topics, budget)
+    model = with_own_priors(lambda row: pb.interop.from_topica(dmr, covariates=row), x)
+    yield "topica, DMR", seconds, model, None
+    stm, seconds = of_package(topica.STM, "prevalence", train, n_topics, budget)
+    rows = np.column_stack([np.ones(len(x)), x])
+    yield "topica, STM", seconds, pb.interop.from_topica(stm), rows
+
+
+def run_poliblog(n_topics: int, max_iter: int) -> None:
+    """Score the held-out documents by all models."""
+    train, test = poliblog().split(test_size=0.1, random_state=0)
+    columns = {
+        "topics": "d", "model": "s", "training, s": ".0f", "nats per token": ".4f", "±": ".4f",
+        "behind the first": ".4f", "± of it": ".4f",
+    }  # fmt: skip
+    command = f"{COMMAND} poliblog --topics {n_topics}"
+    table = Table(f"covariates-poliblog-{n_topics}", command, columns, RESTS_ON)
+    options: dict[str, Any] = {"unseen": "drop", "random_state": 0, "n_jobs": 1}
+    first, budget = None, 0.0
+
+    def fits() -> Iterator[Fitted]:
+        yield from ours(train, n_topics, max_iter)
+        yield gdmr(train, test, n_topics, budget)
+        yield from topica_models(train, test, n_topics, budget)
+
+    for name, seconds, model, rows in fits():
+        found = pb.log_likelihood(model, test, covariates=rows, **options)
+        first, budget = first or found, budget or seconds
+        behind = paired_difference(first.values - found.values, first.n_tokens)
+        errors = [None, None] if found is first else [behind.mean, behind.std_error]
+        table.add(
+            n_topics, name, seconds, found.nats_per_token, found.nats_per_token_std_error, *errors
+        )
+    save(table)
 
 
 def run_cost(n_sweeps: int) -> None:
@@ -123,17 +284,16 @@ def run_cost(n_sweeps: int) -> None:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["planted", "poliblog", "cost"])
-    parser.add_argument("--corpora", type=int, default=40)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first corpus")
+    parser.add_argument("--corpora", type=int, help="fewer of them, and no record")
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--max-iter", type=int, default=200)
-    parser.add_argument("--n-jobs", type=int)
-    given = parser.parse_args()
-    if given.what == "planted":
-        run_planted(given.first, given.corpora, given.n_jobs)
-    elif given.what == "poliblog":
-        run_poliblog(given.topics, given.max_iter, given.n_jobs)
+    chosen = parser.parse_args()
+    if chosen.what == "planted":
+        run_planted(chosen.corpora or N_CORPORA, chosen.corpora is None)
+    elif chosen.what == "poliblog":
+        run_poliblog(chosen.topics, chosen.max_iter)
     else:
         run_cost(20)

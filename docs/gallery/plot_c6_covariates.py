@@ -2,12 +2,13 @@
 Topics by covariates
 ====================
 
-Does a topic depend on the party and the day? Contrasts with intervals, and the check by
-permutation: with the rows of the covariates shuffled, no effect may be left.
+Does a topic depend on the party and the day? Contrasts with intervals, prevalence over the days,
+and a permutation test: how large do effects look where the parties are shuffled?
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.stats import permutation_test
 
 import polyabayes as pb
 
@@ -16,20 +17,40 @@ party, day = rng.choice(["D", "R"], 400), rng.uniform(0, 10, 400)
 effects = np.column_stack([-0.3 * day, np.zeros(400), 1.5 * (party == "R")])
 theta = np.array([rng.dirichlet(np.exp(row)) for row in effects])
 counts = rng.multinomial(40, theta @ (0.9 * np.kron(np.eye(3), np.full(4, 0.25)) + 0.1 / 12))
-corpus = pb.Corpus(counts).with_metadata({"party": party, "day": day})
-shuffled = corpus.with_metadata(corpus.metadata.sample(frac=1.0, random_state=0))
 
-lda = pb.LatentDirichletAllocation(3, formula="~ party + day", thin=1, random_state=0)
+
+def fitted(is_republican, max_iter):
+    """The corpus with these parties, its model, and the effect of the party in it."""
+    corpus = pb.Corpus(counts).with_metadata({"republican": is_republican, "day": day})
+    options = {"formula": "~ republican + day", "max_iter": max_iter, "random_state": 0}
+    lda = pb.LatentDirichletAllocation(3, **options).fit(corpus)
+    effect = pb.topics.contrast(lda, {"republican": 1}, {"republican": 0}, documents=corpus)
+    return lda, effect
+
+
+lda, effect = fitted((party == "R").astype(float), 600)
 fig, axes = plt.subplots(3, 1, figsize=(6, 8), layout="constrained")
+pb.plotting.plot_prevalence(effect, ax=axes[0])
+axes[0].set_title("difference between the parties")
 days = np.linspace(0, 10, 21)
-for ax, documents in zip(axes, (corpus, shuffled), strict=False):
-    lda.fit(documents)
-    effect = pb.topics.contrast(lda, {"party": "R"}, {"party": "D"}, documents=documents)
-    pb.plotting.plot_prevalence(effect, ax=ax)
-axes[0].set_title("documents as they are")
-axes[1].set_title("covariates shuffled")
+by_day = pb.topics.prevalence(lda, at={"republican": 0, "day": days})
+pb.plotting.plot_prevalence(by_day, along=days, ax=axes[1])
+axes[1].set_xlabel("day")
 
-by_day = pb.topics.prevalence(lda.fit(corpus), at={"party": "D", "day": days})
-pb.plotting.plot_prevalence(by_day, along=days, ax=axes[2])
-axes[2].set_xlabel("day")
+# %%
+# Each of the 39 permutations is a fit of its own. The statistic is the largest absolute effect.
+tested = permutation_test(
+    ((party == "R").astype(float),),
+    lambda shuffled: np.abs(fitted(shuffled, 100)[1].mean).max(),
+    permutation_type="pairings",
+    n_resamples=39,
+    vectorized=False,
+    alternative="greater",
+    random_state=0,
+)
+print(f"largest effect {tested.statistic:.2f}, p = {tested.pvalue:.3f}")
+axes[2].hist(tested.null_distribution, bins=12, label="parties shuffled")
+axes[2].axvline(tested.statistic, color="tab:red", label="as they are")
+axes[2].set_xlabel("largest absolute effect of the party")
+axes[2].legend()
 plt.show()

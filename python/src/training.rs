@@ -41,7 +41,7 @@ pub(crate) struct RunState<'py> {
     n_kept: u64,
     /// Sum over the kept sweeps of φ (V, K) and the other parameters, flat.
     kept_sum: Option<PyReadonlyArray1<'py, f64>>,
-    /// Coefficients of covariates of the kept sweeps, flat.
+    /// Coefficients of covariates of the sweeps after the burn-in, flat.
     kept_coefficients: Option<PyReadonlyArray1<'py, f64>>,
     /// The topic of every token, of documents in memory.
     assignments: Option<PyReadonlyArray1<'py, u16>>,
@@ -255,7 +255,7 @@ impl Training {
         (n, sum.map(|sum| PyArray1::from_slice(py, sum)))
     }
 
-    /// Coefficients of covariates of the kept sweeps, flat: sweeps x topics x (1 + covariates).
+    /// Coefficients of covariates of the sweeps after the burn-in, flat: sweeps x topics x (1 + covariates).
     fn kept_coefficients<'py>(&self, py: Python<'py>) -> Floats<'py> {
         PyArray1::from_slice(py, chain!(&self.chain, chain => chain.kept_coefficients()))
     }

@@ -93,7 +93,8 @@ pub struct Chain<T> {
     n_kept: u64,
     /// Sum of φ and the other parameters over the kept sweeps, one array after the other.
     kept_sum: Option<Vec<f64>>,
-    /// Coefficients of covariates of the kept sweeps, one after the other.
+    /// Coefficients of covariates of every sweep after the burn-in, one after the other: intervals need
+    /// more draws than means of topics, and these are small.
     kept_coefficients: Vec<f64>,
 }
 
@@ -154,12 +155,13 @@ impl<T: Tokens> Chain<T> {
         Ok(chain)
     }
 
-    /// The same chain with the coefficients of its kept sweeps.
+    /// The same chain with the coefficients of its sweeps after the burn-in.
     ///
     /// # Errors
     /// Another number of them than so many sweeps have; values that are not finite.
     pub fn with_kept_coefficients(mut self, coefficients: Vec<f64>) -> Result<Self> {
-        let expected = self.n_kept as usize * self.globals.coefficients().len();
+        let n_sweeps = self.n_sweeps().saturating_sub(self.schedule.burn_in);
+        let expected = n_sweeps as usize * self.globals.coefficients().len();
         check_finite("coefficients of the state", &coefficients, expected)?;
         self.kept_coefficients = coefficients;
         Ok(self)
@@ -228,7 +230,7 @@ impl<T: Tokens> Chain<T> {
         self.kept_sum.as_deref()
     }
 
-    /// Coefficients of covariates of the kept sweeps, one after the other.
+    /// Coefficients of covariates of every sweep after the burn-in, one after the other.
     pub fn kept_coefficients(&self) -> &[f64] {
         &self.kept_coefficients
     }
@@ -293,6 +295,8 @@ impl<T: Tokens> Chain<T> {
             let sum = self.kept_sum.take();
             self.kept_sum = Some(self.added(sum)?);
             self.n_kept += 1;
+        }
+        if n_sweeps >= self.schedule.burn_in {
             self.kept_coefficients.extend_from_slice(self.globals.coefficients());
         }
         let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };

@@ -174,7 +174,9 @@ class Chains:
             labelled = {axis for name in kept for axis in _DIMS[name]}
             coords = {axis: x for axis, x in _names_of(self.corpus).items() if axis in labelled}
         if all(hasattr(model, "coefficient_draws_") for model in self.models):
-            drawn = [model.coefficient_draws_ for model in self.models]
+            # Every sweep after burn-in; the other draws are thinned.
+            places = self.n_iter - self.models[0]._schedule().burn_in - 1
+            drawn = [model.coefficient_draws_[places] for model in self.models]
             posterior["coefficients"] = np.stack(drawn)
             dims["coefficients"] = ["topic", "covariate"]
             coords["covariate"] = self.models[0].covariate_names_

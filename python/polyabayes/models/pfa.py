@@ -175,7 +175,7 @@ class PoissonFactorAnalysis(TopicModel):
         row x of the design has the shapes exp(lambda @ x); ``shape_`` is then the mean over the
         documents.
     coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
-        The draws that they are means of, of the sweeps that `thin` keeps.
+        The draws that they are means of: every sweep after the burn-in, whatever `thin` says.
     covariate_names_ : ndarray of str, shape (n_columns,)
         Columns of the design, the intercept first.
     last_sample_ : PfaSample

@@ -510,8 +510,11 @@ class TopicModel(FittedModel):
 
     def _take_coefficients(self, means: NDArray[np.float64], draws: NDArray[np.float64]) -> None:
         shape = len(self.components_), len(self._design.names)
-        self.coefficients_ = self._design.coefficients(means.reshape(shape))
         self.coefficient_draws_ = self._design.coefficients(draws.reshape(-1, *shape))
+        if len(self.coefficient_draws_):
+            self.coefficients_ = self.coefficient_draws_.mean(axis=0)
+        else:
+            self.coefficients_ = self._design.coefficients(means.reshape(shape))
 
     def _last_state(self) -> LastState:
         """Last state of the chain; refused for models that were not sampled here."""

@@ -64,7 +64,7 @@ def plot_prevalence(
     >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
-    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
     >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
     >>> ax = pb.plotting.plot_prevalence(found)
     >>> [label.get_text() for label in ax.get_yticklabels()]

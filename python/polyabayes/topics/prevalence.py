@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
+from polyabayes._support.posterior_draws import central_interval
 from polyabayes._support.results import Result
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.frames import frame_of
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
 from polyabayes.models.topic_model import TopicModel, pseudo_counts
 
 __all__ = ["TopicPrevalence", "contrast", "prevalence"]
@@ -40,7 +47,7 @@ class TopicPrevalence(Result):
     >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
-    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
     >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
     >>> found.to_frame().columns.tolist()
     ['row', 'topic', 'mean', 'lower', 'upper']
@@ -58,7 +65,11 @@ class TopicPrevalence(Result):
         return found
 
     def interval(self, level: float | None = None) -> NDArray[np.float64]:
-        """Quantiles of the draws between which this share of them lies.
+        """Quantiles of the draws, moved outwards by how few there are.
+
+        A new draw lies between the ends with probability `level`: quantiles of draws worth m
+        independent ones are narrower, by about 2 / m of probability. A warning says where the draws
+        are too few for that, and how much longer to train.
 
         Parameters
         ----------
@@ -79,7 +90,7 @@ class TopicPrevalence(Result):
         --------
         >>> import polyabayes as pb
         >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
-        >>> lda = pb.LatentDirichletAllocation(2, max_iter=40, random_state=0)
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=2000, random_state=0)
         >>> lda = lda.fit(corpus, covariates={"year": [0, 0, 1, 1] * 5})
         >>> found = pb.topics.prevalence(lda, at={"year": [0, 1]})
         >>> low, high = found.interval(0.5)
@@ -87,9 +98,15 @@ class TopicPrevalence(Result):
         True
         """
         level = checks.share("level", self.level if level is None else level)
-        ends: NDArray[np.float64] = np.quantile(
-            self.draws, [0.5 - level / 2, 0.5 + level / 2], axis=0
-        )
+        ends, shortage = central_interval(self.draws, level)
+        worst = float(shortage.max())
+        if worst > 1:
+            warn(
+                f"draws are too few for intervals of level {level:.4g}, which may be too narrow "
+                f"({(shortage > 1).mean():.0%} of them): train with max_iter "
+                f"{worst:.2g} times as large",
+                UnreliableErrorWarning,
+            )
         return ends
 
     def _columns(self) -> dict[str, Any]:
@@ -153,7 +170,7 @@ def prevalence(
     >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
-    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
     >>> found = pb.topics.prevalence(lda.fit(corpus), at={"year": [0, 1]})
     >>> found.mean.shape, found.mean.sum(axis=1).round(6).tolist()
     ((2, 2), [1.0, 1.0])
@@ -202,7 +219,7 @@ def contrast(
     >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
-    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=40, random_state=0)
+    >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
     >>> effect = pb.topics.contrast(lda.fit(corpus), {"year": 1}, {"year": 0})
     >>> effect.rows, bool(abs(effect.mean.sum()) < 1e-9)
     (['year=1 - year=0'], True)

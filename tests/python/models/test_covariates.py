@@ -50,7 +50,8 @@ def topic_of(model, word: int) -> int:
 def test_planted_effects_are_found(fitted):
     assert fitted.covariate_names_.tolist() == ["Intercept", "party[T.I]", "party[T.R]", "day"]
     assert fitted.coefficients_.shape == (3, 4)
-    assert fitted.coefficient_draws_.shape == (20, 3, 4)
+    # Every sweep after the burn-in, though topics are means over one in two.
+    assert fitted.coefficient_draws_.shape == (40, 3, 4)
     np.testing.assert_allclose(fitted.coefficient_draws_.mean(axis=0), fitted.coefficients_)
     first, middle, last = (topic_of(fitted, word) for word in (0, 5, 10))
     draws = fitted.coefficient_draws_

@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 
 def found(event: str = "prevalence") -> TopicPrevalence:
     rng = np.random.default_rng(0)
-    draws = rng.dirichlet(np.ones(10), (50, 4))
+    draws = rng.dirichlet(np.ones(10), (200, 4))
     return TopicPrevalence(draws, [f"day={i}" for i in range(4)], event)
 
 

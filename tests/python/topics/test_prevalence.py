@@ -5,19 +5,26 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes._support.posterior_draws import central_interval
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+)
 
 
 @pytest.fixture(scope="module")
 def corpus() -> pb.Corpus:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"party": rng.choice(["D", "R"], 60), "day": rng.uniform(0, 9, 60)})
-    return pb.Corpus(rng.poisson(2.0, (60, 8))).with_metadata(frame)
+    theta = rng.dirichlet(np.ones(3), 60)
+    counts = rng.multinomial(40, theta @ (0.9 * np.kron(np.eye(3), np.full(3, 1 / 3)) + 0.1 / 9))
+    return pb.Corpus(counts).with_metadata(frame)
 
 
 @pytest.fixture(scope="module", params=["lda", "pfa"])
 def model(request, corpus):
-    options = {"formula": "~ party + day", "max_iter": 30, "thin": 1, "random_state": 0}
+    options = {"formula": "~ party + day", "max_iter": 600, "random_state": 0}
     kind = pb.LatentDirichletAllocation if request.param == "lda" else pb.PoissonFactorAnalysis
     return kind(3, **options).fit(corpus)
 
@@ -36,8 +43,10 @@ def test_prevalence_is_the_share_of_each_draw(model):
     assert found.rows == ["party=D, day=3", "party=R, day=3"]
     frame = found.to_frame()
     np.testing.assert_allclose(frame["mean"], expected.mean(axis=0).ravel())
-    np.testing.assert_allclose(frame["lower"], np.quantile(expected, 0.1, axis=0).ravel())
-    np.testing.assert_allclose(frame["upper"], np.quantile(expected, 0.9, axis=0).ravel())
+    (lower, upper), _ = central_interval(expected, 0.8)
+    np.testing.assert_allclose(frame["lower"], lower.ravel())
+    np.testing.assert_allclose(frame["upper"], upper.ravel())
+    assert (lower < np.quantile(expected, 0.1, axis=0)).all()
     np.testing.assert_array_equal(found.interval(0.8), found.interval())
 
 
@@ -50,6 +59,15 @@ def test_contrasts_are_of_the_same_draws(model):
     np.testing.assert_allclose(found.draws, expected, atol=1e-12)
     assert found.event == "difference"
     np.testing.assert_array_equal(pb.topics.contrast(model, a, a).draws, 0.0)
+
+
+def test_too_few_draws_are_said(corpus):
+    lda = pb.LatentDirichletAllocation(3, formula="~ party", max_iter=30, random_state=0)
+    found = pb.topics.prevalence(lda.fit(corpus), at={"party": ["D", "R"]})
+    assert len(found.draws) == 15
+    with pytest.warns(UnreliableErrorWarning, match=r"max_iter .* times as large"):
+        low, high = found.interval()
+    np.testing.assert_array_equal([low, high], [found.draws.min(axis=0), found.draws.max(axis=0)])
 
 
 def test_average_effects_keep_the_other_covariates_of_the_documents(model, corpus):
