@@ -45,7 +45,7 @@ class Kept:
         )
         self.levels, self.seconds = {}, {}
         settings = check_settings(method="auto", event="sequence", given_length=True)
-        plan = ScoringPlan(model._core_parts(), settings, 0, 1)
+        plan = ScoringPlan(model, settings, 0, 1)
         for size in LEVELS:
             start = time.process_time()
             found = plan.score(test._core_documents(), n_temperatures=size)

@@ -63,6 +63,13 @@ impl Documents {
     }
 }
 
+impl Documents {
+    /// Threads that have something to do where each takes whole documents.
+    pub(crate) fn threads(&self, n_jobs: usize) -> usize {
+        n_jobs.min(self.0.n_documents()).max(1)
+    }
+}
+
 /// What is known of rows beside their counts.
 struct RowFields {
     exposures: Option<Vec<f64>>,

@@ -182,7 +182,7 @@ pub(crate) fn score(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
-    let outcome = detach::run(py, n_jobs, progress, |watch| {
+    let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
         model.0.score(&documents.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
@@ -203,7 +203,7 @@ pub(crate) fn score_for_total(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
-    let outcome = detach::run(py, n_jobs, progress, |watch| {
+    let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
         model.0.score_for_total(&documents.0, &settings, n_temperatures, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
@@ -249,7 +249,7 @@ pub(crate) fn completion(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
-    let outcome = detach::run(py, n_jobs, progress, |watch| {
+    let outcome = detach::run(py, observed.threads(n_jobs), progress, |watch| {
         model.0.completion(&observed.0, &held_out.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
@@ -313,7 +313,7 @@ pub(crate) fn transform<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
     let moments = if spread { Moments::MeanAndStd } else { Moments::Mean };
-    let outcome = detach::run(py, n_jobs, progress, |watch| {
+    let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
         model.0.transform(&documents.0, moments, n_sweeps, seed, watch)
     })?;
     let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.n_topics()];

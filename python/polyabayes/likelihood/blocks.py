@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus
-from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
 
@@ -113,16 +112,16 @@ class ScoringPlan:
     `seed` is that of all documents, `n_jobs` are threads of one block.
     """
 
-    def __init__(self, parts: CoreParts, settings: Settings, seed: int, n_jobs: int) -> None:
-        self._parts, self._settings, self._seed, self._n_jobs = parts, settings, seed, n_jobs
-
-    @cached_property
-    def model(self) -> _core.Model:
-        """The model, made once in every process."""
-        return self._parts.core_model()
+    def __init__(self, model: Scorable, settings: Settings, seed: int, n_jobs: int) -> None:
+        self._settings, self._seed, self._n_jobs = settings, seed, n_jobs
+        self._parts, self.model = model._core_parts(), model._core_model()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "model"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.model = self._parts.core_model()
 
     def check(self, *documents: _core.Documents) -> None:
         """Refuse, before any work, what cannot be scored: documents, or observed and held out."""

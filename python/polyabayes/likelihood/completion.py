@@ -235,7 +235,7 @@ def log_completion(
     priors = GivenPriors(doc_topic_prior, shape, covariates).rows(model, first)
     first = first._with_priors(priors)
     second = second.with_exposure(first.exposure)._with_priors(priors)
-    plan = ScoringPlan(model._core_parts(), settings, draw_seed(random_state), n_threads)
+    plan = ScoringPlan(model, settings, draw_seed(random_state), n_threads)
     pair = first._core_documents(), second._core_documents()
     groups = _groups_of_pairs(pair[0].groups(), pair[1].groups())
     scores: _core.Scores | BlockScores

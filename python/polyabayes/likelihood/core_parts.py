@@ -1,15 +1,17 @@
-"""A model as arrays, which travel where the compiled one does not."""
+"""A model as arrays, which travel where the compiled one does not; and the compiled one, kept."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
 
-__all__ = ["CoreParts"]
+__all__ = ["CoreParts", "kept_model", "seal"]
 
 
 class CoreParts(NamedTuple):
@@ -29,3 +31,55 @@ class CoreParts(NamedTuple):
         arrays = [np.require(array, requirements=["C", "A"]) for array in self.arrays]
         model: _core.Model = getattr(_core.Model, self.kind)(*arrays, *self.flags)
         return model
+
+    def copied(self) -> CoreParts:
+        """The same, with copies of the arrays that may change."""
+        arrays = (array if _is_sealed(array) else array.copy() for array in self.arrays)
+        return self._replace(arrays=tuple(arrays))
+
+    def makes_the_same(self, copied: CoreParts) -> bool:
+        """Whether the core would make the same model of parts that :meth:`copied` gave.
+
+        An array that cannot change is recognised by its identity, any other by its content.
+        """
+        return (self.kind, self.flags, len(self.arrays)) == (
+            copied.kind,
+            copied.flags,
+            len(copied.arrays),
+        ) and all(
+            mine is other if _is_sealed(mine) else mine is not other and np.array_equal(mine, other)
+            for mine, other in zip(self.arrays, copied.arrays, strict=True)
+        )
+
+
+# The compiled model of each living object that was scored, and the parts that it was made of.
+# Beside the objects: pickles, copies and comparisons of their attributes do not see it.
+_kept: WeakKeyDictionary[Any, tuple[CoreParts, _core.Model]] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def kept_model(owner: Any, parts: CoreParts) -> _core.Model:
+    """The compiled model of these parts, made anew only where `owner` had others before."""
+    with _lock:
+        parts_before, model = _kept.get(owner, (None, None))
+        if parts_before is None or model is None or not parts.makes_the_same(parts_before):
+            model = parts.core_model()
+            _kept[owner] = parts.copied(), model
+        return model
+
+
+def seal(array: NDArray[np.float64]) -> None:
+    """Make an array read-only, and the memory that it is in: nobody else may hold either."""
+    held: Any = array
+    while isinstance(held, np.ndarray):
+        held.setflags(write=False)
+        held = held.base
+
+
+def _is_sealed(array: NDArray[np.float64]) -> bool:
+    held: Any = array
+    while isinstance(held, np.ndarray):
+        if held.flags.writeable:
+            return False
+        held = held.base
+    return True

@@ -37,6 +37,9 @@ class Scorable(Protocol):
     def _n_prior_parameters(self) -> int:
         """Parameters of the prior of one document."""
 
+    def _has_prior_rows(self) -> bool:
+        """Whether the model has a prior for each of certain documents."""
+
     def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
         """Parameters of each document's prior; None where all share the model's."""
 

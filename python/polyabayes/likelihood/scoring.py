@@ -68,9 +68,12 @@ def log_likelihood(
         A model that is fitted or made by ``from_parameters``, a document model of any prior, or a
         fitted one of scikit-learn (or a Pipeline that ends in one), gensim, tomotopy or pycisTopic:
         see :mod:`polyabayes.interop`.
-    documents : Corpus, Shards, sparse matrix, integer array or DataFrame
+    documents : Corpus, Shards, sparse matrix, integer array, DataFrame or iterator of these
         The documents, shape (n_documents, n_words). Equal documents are scored once. Those of
-        :class:`Shards <polyabayes.scale.Shards>` may be larger than memory: block by block.
+        :class:`Shards <polyabayes.scale.Shards>` may be larger than memory: block by block. So may
+        blocks of an iterator, each scored before the next is asked for; exposures, metadata and
+        ids come with them. All are gathered where the effort is for a total, or arguments have a
+        row for each document.
     method : str, default="auto"
         ==============================  =========================================  =============
         method                          what it does                               cost
@@ -258,13 +261,14 @@ def log_likelihood(
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     priors = GivenPriors(doc_topic_prior, shape, covariates)
-    corpus = documents_of(model, documents, unseen, exposure, priors)
+    corpus = documents_of(model, documents, unseen, exposure, priors, is_total=target is not None)
     seed = draw_seed(random_state)
-    plan = ScoringPlan(model._core_parts(), settings, seed, n_threads)
+    plan = ScoringPlan(model, settings, seed, n_threads)
 
     def score(rows: NDArray[np.int64] | None = None, **effort: Any) -> _core.Scores | BlockScores:
         n_documents = corpus.n_documents if rows is None else len(rows)
-        with progress_bar(progress, n_documents, "document") as update:
+        # The number of documents of a stream is not known before they are read.
+        with progress_bar(progress, n_documents or None, "document") as update:
             return corpus.score(plan, executor, update, rows=rows, **effort)
 
     def result_of(

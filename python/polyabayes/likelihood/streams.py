@@ -1,4 +1,4 @@
-"""Documents to score: those of a corpus at once, those of shards block by block."""
+"""Documents to score: those of a corpus at once, those of shards and streams block by block."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
-from polyabayes.data.corpus import Corpus
+from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
 
-__all__ = ["Documents", "InMemory", "Sharded", "documents_of"]
+__all__ = ["Documents", "InMemory", "Sharded", "Streamed", "documents_of"]
 
 # Documents of shards that are in memory at a time.
 _BLOCK_DOCUMENTS = 20_000
@@ -61,27 +61,35 @@ class Documents:
         """
         found: list[_core.Scores | BlockScores] = []
         done = 0
+        interruption: BaseException | None = None
+        try:
+            for block in self._chosen(rows):
+                told = None if progress is None else _after(progress, done)
+                documents = block._core_documents()
+                if executor is None:
+                    found.append(plan.score(documents, progress=told, **effort))
+                else:
+                    plan.check(documents)
+                    groups = documents.groups()
+                    found.append(score_in_blocks(executor, plan, [block], groups, told, **effort))
+                done += block.n_documents
+                interruption = found[-1].interruption
+                if interruption is not None:
+                    break
+        except KeyboardInterrupt as error:
+            # Blocks are read here, too: what is scored is kept.
+            interruption = error
+            if not found:
+                raise
         n_documents = self.n_documents if rows is None else len(rows)
-        for block in self._chosen(rows):
-            told = None if progress is None else _after(progress, done)
-            documents = block._core_documents()
-            if executor is None:
-                found.append(plan.score(documents, progress=told, **effort))
-            else:
-                plan.check(documents)
-                groups = documents.groups()
-                found.append(score_in_blocks(executor, plan, [block], groups, told, **effort))
-            done += block.n_documents
-            if found[-1].interruption is not None:
-                break
-        if len(found) == 1 and done == n_documents:
+        if len(found) == 1 and done == n_documents and interruption is found[0].interruption:
             return found[0]
         scores, start = BlockScores.none(n_documents), 0
         for part in found:
             block_scores = BlockScores.of(part)
             scores = scores.put(slice(start, start + len(part.values)), block_scores)
             start += len(part.values)
-        return scores._replace(interruption=found[-1].interruption)
+        return scores._replace(interruption=interruption)
 
     def _chosen(self, rows: NDArray[np.int64] | None) -> Iterator[Corpus]:
         """The documents of these rows, block by block."""
@@ -147,13 +155,77 @@ class Sharded(Documents):
             start = own.stop
 
 
+class Streamed(Documents):
+    """Blocks of an iterator, of which one is in memory; known, at last, when all are read."""
+
+    def __init__(self, model: Scorable, blocks: Iterator[Any], unseen: str) -> None:
+        self._model, self._stream, self._unseen = model, blocks, unseen
+        self._read: list[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[Any] | None]] = []
+        self.n_documents = 0
+
+    def blocks(self) -> Iterator[Corpus]:
+        """As they come."""
+        for number, documents in enumerate(self._stream):
+            name = f"block {number} of documents"
+            corpus, n_unseen = self._model._aligned(as_corpus(documents, name), name, self._unseen)
+            corpus = exposed(self._model, corpus, None)
+            corpus = corpus._with_priors(self._model._priors_of(corpus, None))
+            self._read.append((_lengths(corpus), _keys(corpus), corpus.ids))
+            self.n_documents += corpus.n_documents
+            self.n_unseen += n_unseen
+            yield corpus
+
+    def score(
+        self,
+        plan: ScoringPlan,
+        executor: Executor | None,
+        progress: Callable[[int], None] | None,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        **effort: Any,
+    ) -> _core.Scores | BlockScores:
+        """Score the documents as they come; then they are known."""
+        scores = super().score(plan, executor, progress, rows=rows, **effort)
+        lengths, keys, ids = zip(*self._read, strict=True)
+        self.n_tokens, self._keys = np.concatenate(lengths), np.concatenate(keys)
+        self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
+        self.ids = None if any(names is None for names in ids) else np.concatenate(ids)
+        return scores
+
+
 def documents_of(
-    model: Scorable, documents: Any, unseen: str, exposure: Any, priors: GivenPriors
+    model: Scorable,
+    documents: Any,
+    unseen: str,
+    exposure: Any,
+    priors: GivenPriors,
+    *,
+    is_total: bool = False,
 ) -> Documents:
-    """Documents to score, whatever they are in."""
+    """Documents to score, whatever they are in.
+
+    Blocks of an iterator are gathered where all documents must be known before they are scored: for
+    the effort that a total needs, and for arrays with a row for each of them.
+    """
     if isinstance(documents, Shards):
         return Sharded(model, documents, unseen, exposure, priors)
+    if isinstance(documents, Iterator):
+        rest, first = documents, next(documents, None)
+        documents = iter(()) if first is None else _put_back(first, rest)
+        is_blocks = isinstance(first, Corpus) or getattr(first, "ndim", 0) == 2
+        needs_all = is_total or any(given is not None for given in (exposure, *priors))
+        if is_blocks and not (needs_all or model._has_prior_rows()):
+            return Streamed(model, documents, unseen)
+        if is_blocks:
+            documents = [as_corpus(block, "a block of documents") for block in documents]
     return InMemory(model, documents, unseen, exposure, priors)
+
+
+def _put_back(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    # It is held no longer than the others.
+    del first
+    yield from rest
 
 
 def _after(progress: Callable[[int], None], before: int) -> Callable[[int], None]:

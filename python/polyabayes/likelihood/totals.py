@@ -186,10 +186,8 @@ class _Levels:
     def climb(self, target: float) -> None:
         """Take the documents of the pilot to a level that leaves little bias."""
         self._add_level()
-        while self._can_climb():
+        while self._can_climb() and self._bias() > _SHARE_OF_BIAS * target:
             self._add_level()
-            if self._bias() <= _SHARE_OF_BIAS * target:
-                break
 
     def sample(self, target: float) -> list[_Level]:
         """Draw for the levels above the cheapest base until the error is small enough."""
@@ -360,9 +358,12 @@ class _Levels:
         It falls as one over the temperatures, so that what is left is a share of the last
         difference; ln of a mean is low by half of the squared error of that mean at least.
         """
+        last = self._levels[-1]
+        if not last.scores.std_errors[last.drawn].any():
+            return 0.0
         if len(self._levels) < 2:
             return np.inf
-        below, last = self._levels[-2:]
+        below = self._levels[-2]
         weights = last.weights * self._population.copies[last.drawn]
         values = last.values(is_last=True) - below.values(is_last=True)
         difference = abs(float(weights @ values[last.drawn])) / (_FACTOR - 1)

@@ -209,7 +209,8 @@ class DocumentModel(FittedModel):
         shares = words / words.sum(axis=1, keepdims=True) if is_dirichlet else words
         model._set_topic_word(shares, vocabulary, random_state, normalised=True)
         if is_dirichlet:
-            model.word_prior_ = words
+            model.word_prior_ = words.copy()
+            model._seal()
         model._set_prior("weights", weights, None)
         return model._checked_model()
 
@@ -313,6 +314,9 @@ class DocumentModel(FittedModel):
     def _n_prior_parameters(self) -> int:
         return len(self.covariance_ if self.prior == "logistic-normal" else self.components_)
 
+    def _has_prior_rows(self) -> bool:
+        return self.prior_.ndim == 2 and not hasattr(self, "coefficients_")
+
     def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
         n_documents = documents.n_documents
         if hasattr(self, "coefficients_"):
@@ -323,7 +327,7 @@ class DocumentModel(FittedModel):
             raise InvalidArgumentError(
                 f"{argument('covariates')}: the prior of this model depends on none"
             )
-        if self.prior_.ndim == 2:
+        if self._has_prior_rows():
             wanted = (n_documents, self._n_prior_parameters())
             return checked_rows("prior of the model", self.prior_, wanted)
         if (self.prior_ == 0).any() and self.prior == "dirichlet":
@@ -361,7 +365,8 @@ class DocumentModel(FittedModel):
         loadings = checks.matrix("topic_word", topic_word)
         flat = np.full(loadings.shape, 1.0 / loadings.shape[1])
         super()._set_topic_word(flat, vocabulary, random_state, normalised=True)
-        self.components_ = loadings
+        self.components_ = loadings.copy()
+        self._seal()
 
     def _set_prior(self, name: str, values: Any, coefficients: Any) -> None:
         n = self._n_prior_parameters()

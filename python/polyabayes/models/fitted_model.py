@@ -26,7 +26,7 @@ from polyabayes.exceptions import (
     NotFittedError,
     argument,
 )
-from polyabayes.likelihood.core_parts import CoreParts
+from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
 from polyabayes.likelihood.foreign import exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
@@ -462,7 +462,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 value=float(sums[wrong[0]]),
                 limit=1.0,
             )
-        self.components_ = topics
+        self.components_ = topics.copy()
+        self._seal()
         self.n_features_in_ = topics.shape[1]
         self.n_iter_ = 0
         self.seed_ = draw_seed(random_state)
@@ -495,6 +496,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _n_prior_parameters(self) -> int:
         return len(self.components_)
+
+    def _has_prior_rows(self) -> bool:
+        return False
 
     def _priors_of(
         self,
@@ -529,7 +533,17 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _core_model(self) -> _core.Model:
-        return self._core_parts().core_model()
+        return kept_model(self, self._core_parts())
+
+    def _seal(self) -> None:
+        """Make large arrays read-only, so that the compiled model can be kept without a look."""
+        for name in ("components_", "word_prior_"):
+            if hasattr(self, name):
+                seal(getattr(self, name))
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        self._seal()
 
     def _core_parts(self) -> CoreParts:
         """The arrays of which the compiled core makes the model."""

@@ -434,6 +434,7 @@ class LatentDirichletAllocation(TopicModel):
         )
         self.__dict__.pop("_last", None)
         self.components_, self.doc_topic_prior_ = fitted.topic_word, fitted.doc_topic_prior
+        self._seal()
         self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.topic_counts
         self.bound_, self._bound_is_of = fitted.bound, identity
         self.trace_, self.n_iter_ = fitted.trace, len(fitted.trace.bound) - 1

@@ -79,6 +79,7 @@ def _made(stored: StoredModel) -> FittedModel:
     model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
     for name in names:
         setattr(model, name, arrays[name])
+    model._seal()
     model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
     model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
     if "topic_counts_" in names:

@@ -494,6 +494,7 @@ class TopicModel(FittedModel):
         phi, others = training.mean()
         parameters = training.parameters()
         self.components_ = row_normalised(phi)
+        self._seal()
         n_own = self._take_parameters(others)
         if hasattr(self, "_design"):
             self._take_coefficients(others[n_own:-1], training.kept_coefficients())

@@ -4,6 +4,7 @@ import pickle
 import re
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from functools import partial
 
@@ -268,3 +269,75 @@ def test_warnings_of_estimators_name_the_function_that_takes_the_argument(monkey
             scored(COUNTS)
         assert "use polyabayes.log_likelihood(model, X, n_samples=" in str(caught[0].message)
         assert caught[0].filename == __file__
+
+
+def stream_of(corpus, size=7):
+    return (corpus[start : start + size] for start in range(0, corpus.n_documents, size))
+
+
+@pytest.fixture(scope="module")
+def thirty():
+    counts = np.random.default_rng(0).poisson(1.0, (30, 4))
+    names = [f"d{row}" for row in range(30)]
+    return pb.Corpus(counts, ids=names, exposure=np.repeat([1.0, 2.0], 15))
+
+
+@pytest.mark.parametrize("options", [{}, {"doc_topic_prior": np.full((30, 2), 0.5)}])
+def test_blocks_of_an_iterator_give_the_bits_of_a_corpus(thirty, options):
+    whole = pb.log_likelihood(lda(), thirty, random_state=0, **options)
+    found = pb.log_likelihood(lda(), stream_of(thirty), random_state=0, **options)
+    np.testing.assert_array_equal(found.values, whole.values)
+    np.testing.assert_array_equal(found.ids, thirty.ids)
+    assert (found.total_std_error, found.nats_per_token) == (
+        whole.total_std_error,
+        whole.nats_per_token,
+    )
+    target = {"total_std_error": 1.0, "random_state": 0} | options
+    totals = [pb.log_likelihood(lda(), x, **target).total for x in (thirty, stream_of(thirty))]
+    assert totals[0] == totals[1]
+
+
+def test_blocks_of_an_iterator_keep_their_exposures_and_unseen_words(thirty):
+    model = gamma_poisson(vocabulary=list("abcd"))
+    words = pb.Corpus(thirty.counts, list("abxd"), exposure=thirty.exposure)
+    options = {"unseen": "drop", "random_state": 0}
+    whole = pb.log_likelihood(model, words, **options)
+    found = pb.log_likelihood(model, stream_of(words), **options)
+    np.testing.assert_array_equal(found.values, whole.values)
+    assert found.n_unseen_tokens == whole.n_unseen_tokens > 0
+
+
+def test_a_block_is_scored_and_forgotten_before_the_one_after_the_next():
+    alive = []
+
+    def blocks():
+        for _ in range(5):
+            block = pb.Corpus(COUNTS)
+            alive.append(weakref.ref(block))
+            assert sum(held() is not None for held in alive) <= 2
+            yield block
+            del block
+
+    assert len(pb.log_likelihood(lda(), blocks()).values) == 15
+
+
+def test_what_a_stopped_iterator_gave_is_kept():
+    def blocks():
+        yield pb.Corpus(COUNTS)
+        raise KeyboardInterrupt
+
+    with pytest.raises(errors.Interrupted) as stopped:
+        pb.log_likelihood(lda(), blocks())
+    whole = pb.log_likelihood(lda(), COUNTS)
+    np.testing.assert_array_equal(stopped.value.partial.values, whole.values)
+
+
+def test_a_bad_block_is_named():
+    with pytest.raises(errors.InvalidArgumentError, match="block 1 of documents has 3 features"):
+        pb.log_likelihood(lda(), iter([COUNTS, COUNTS[:, :3]]))
+
+
+def test_bags_of_an_iterator_are_documents():
+    bags = [[(0, 2), (3, 1)], [(1, 1), (2, 4)]]
+    found = pb.log_likelihood(lda(), iter(bags))
+    np.testing.assert_array_equal(found.values, pb.log_likelihood(lda(), bags).values)

@@ -1,0 +1,77 @@
+"""What a call costs beside its document: the model is compiled at the first call and kept.
+
+``python benches/latency.py`` scores different documents of five words, one a call, and all in one
+call; the difference is what a call costs. Processor milliseconds, one thread a call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from record import Table, save
+from scipy import sparse
+
+import polyabayes as pb
+
+N_TOPICS, N_WORDS, LENGTH = 100, 20_956, 5
+N_CALLS, N_THREADS, N_ROUNDS = 200, 8, 3
+
+Call = Callable[[Any], object]
+
+
+def milliseconds(call: Call, batches: Iterable[Any], n_threads: int = 1) -> float:
+    """Processor milliseconds of all calls together."""
+    batches = list(batches)
+    with ThreadPoolExecutor(n_threads) as threads:
+        start = time.process_time()
+        list(threads.map(call, batches))
+        return 1e3 * (time.process_time() - start)
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS)
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.1, topic_word=topics, random_state=0
+    ).set_params(n_jobs=1)
+    words = rng.choice(N_WORDS, (N_CALLS, LENGTH), replace=True)
+    cells = np.ones(words.size, np.int64), (np.arange(words.size) // LENGTH, words.ravel())
+    documents = sparse.csr_matrix(cells, shape=(N_CALLS, N_WORDS))
+    calls: dict[str, Call] = {
+        "`log_likelihood`": lambda x: pb.log_likelihood(model, x, random_state=0, n_jobs=1),
+        "`score_samples`": model.score_samples,
+        "`transform`": model.transform,
+        "`score`": model.score,
+    }
+    columns = {
+        f"documents of {LENGTH} words, K = {N_TOPICS}, V = {N_WORDS:,}": "s",
+        "first call, ms": ".2f", "a call, ms": ".2f", "the document in it, ms": ".2f",
+        "beside it, ms": ".2f", f"from {N_THREADS} threads: a call, ms": ".2f",
+    }  # fmt: skip
+    table = Table("latency", "python benches/latency.py", columns)
+    # What Python imports at the first call is no part of it.
+    pb.log_likelihood(model, documents[:1])
+    one_by_one = [documents[row] for row in range(N_CALLS)]
+    for name, call in calls.items():
+        model.components_ = model.components_.copy()
+        model._seal()
+        first = milliseconds(call, one_by_one[:1])
+        found = [
+            (
+                milliseconds(call, one_by_one),
+                milliseconds(call, [documents]),
+                milliseconds(call, one_by_one, N_THREADS),
+            )
+            for _ in range(N_ROUNDS)
+        ]
+        single, batch, threads = np.median(found, axis=0) / N_CALLS
+        table.add(name, first, single, batch, single - batch, threads)
+    save(table)
+
+
+if __name__ == "__main__":
+    main()

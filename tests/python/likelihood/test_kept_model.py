@@ -1,0 +1,186 @@
+"""The compiled model is made once and kept, and never older than the arrays that it is made of."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+import polyabayes as pb
+from polyabayes.likelihood import core_parts
+
+Model = Any
+TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]])
+OTHERS = TOPICS[:, ::-1].copy()
+DOCUMENTS = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 1, 1]])
+MAKERS: dict[str, Callable[[NDArray[np.float64]], Model]] = {
+    "lda": lambda topics: pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[0.3, 0.5], topic_word=topics, random_state=0
+    ),
+    "pfa": lambda topics: pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=topics, shape=[0.7, 1.2], probability=[0.5, 0.6], random_state=0
+    ),
+    "dirichlet": lambda topics: pb.DocumentModel.dirichlet(topics, [0.3, 0.5], random_state=0),
+    "mixture": lambda topics: pb.DocumentModel.mixture(
+        5 * topics, [0.3, 0.7], is_dirichlet=True, random_state=0
+    ),
+    "logistic-normal": lambda topics: pb.DocumentModel.logistic_normal(
+        topics, mean=[0.1], covariance=[[0.8]], random_state=0
+    ),
+    "softmax": lambda topics: pb.DocumentModel.logistic_normal(
+        topics, mean=[0.1, 0.0], covariance=np.eye(2), decoder="softmax", random_state=0
+    ),
+}
+
+
+@pytest.fixture
+def n_made(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """One entry for each compiled model that is made."""
+    made: list[None] = []
+    core_model = core_parts.CoreParts.core_model
+
+    def counted(parts: core_parts.CoreParts) -> Any:
+        made.append(None)
+        return core_model(parts)
+
+    monkeypatch.setattr(core_parts.CoreParts, "core_model", counted)
+    return made
+
+
+def scores(model: Model) -> NDArray[np.float64]:
+    return pb.log_likelihood(model, DOCUMENTS, random_state=1).values
+
+
+def assert_like_new(model: Model, fresh: Model) -> None:
+    np.testing.assert_array_equal(scores(model), scores(fresh))
+    np.testing.assert_array_equal(model.transform(DOCUMENTS), fresh.transform(DOCUMENTS))
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_one_compiled_model_serves_every_call(kind: str, n_made: list[None]) -> None:
+    model = MAKERS[kind](TOPICS)
+    first = scores(model)
+    np.testing.assert_array_equal(scores(model), first)
+    model.transform(DOCUMENTS)
+    model.score(DOCUMENTS)
+    model.perplexity(DOCUMENTS)
+    model.score_samples(DOCUMENTS)
+    assert len(n_made) == 1
+    np.testing.assert_array_equal(scores(MAKERS[kind](TOPICS)), first)
+
+
+def test_threads_share_one_compiled_model(n_made: list[None]) -> None:
+    model = MAKERS["lda"](TOPICS)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: scores(model), range(40)))
+    assert len(n_made) == 1
+    assert all((values == found[0]).all() for values in found)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_replaced_arrays_are_seen(kind: str) -> None:
+    model, fresh = MAKERS[kind](TOPICS), MAKERS[kind](OTHERS)
+    scores(model)
+    model.components_ = fresh.components_.copy()
+    if hasattr(fresh, "word_prior_"):
+        model.word_prior_ = fresh.word_prior_.copy()
+    assert_like_new(model, fresh)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_arrays_of_the_caller_may_change_later(kind: str) -> None:
+    topics = TOPICS.copy()
+    model = MAKERS[kind](topics)
+    scores(model)
+    topics[:] = OTHERS
+    assert_like_new(model, MAKERS[kind](TOPICS))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("lda", "doc_topic_prior_"), ("pfa", "shape_"), ("dirichlet", "prior_")]
+)
+def test_parameters_changed_in_place_are_seen(kind: str, name: str) -> None:
+    model = MAKERS[kind](TOPICS)
+    before, parameters = scores(model), getattr(model, name).copy()
+    setattr(model, name, parameters)
+    np.testing.assert_array_equal(scores(model), before)
+    parameters[:] = [2.0, 0.1]
+    assert (scores(model) != before).any()
+
+
+def test_topics_of_a_model_cannot_change_unseen() -> None:
+    model = MAKERS["lda"](TOPICS)
+    with pytest.raises(ValueError, match="read-only"):
+        model.components_[:] = OTHERS
+    # An array of the caller's is compared by its content.
+    mine = TOPICS.copy()
+    model.components_ = mine
+    scores(model)
+    mine[:] = OTHERS
+    assert_like_new(model, MAKERS["lda"](OTHERS))
+    # So is one that is read-only, but looks into memory that is not.
+    view = mine[:]
+    view.setflags(write=False)
+    model.components_ = view
+    scores(model)
+    mine[:] = TOPICS
+    assert_like_new(model, MAKERS["lda"](TOPICS))
+    # And one that was made writable again.
+    own = MAKERS["lda"](TOPICS)
+    scores(own)
+    own.components_.setflags(write=True)
+    own.components_[:] = OTHERS
+    assert_like_new(own, MAKERS["lda"](OTHERS))
+
+
+@pytest.mark.parametrize("method", ["gibbs", "em"])
+def test_another_fit_is_seen(method: str) -> None:
+    model = pb.LatentDirichletAllocation(2, fit_method=method, max_iter=5, random_state=0)
+    before = scores(model.fit(DOCUMENTS))
+    after = scores(model.fit(DOCUMENTS[::-1, ::-1]))
+    np.testing.assert_array_equal(after, scores(clone(model).fit(DOCUMENTS[::-1, ::-1])))
+    assert (before != after).any()
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+)
+def test_copies_carry_no_compiled_model(
+    kind: str, duplicate: Callable[[Model], Model], n_made: list[None]
+) -> None:
+    model = MAKERS[kind](TOPICS)
+    size, names = len(pickle.dumps(model)), set(vars(model))
+    expected = scores(model)
+    assert (len(pickle.dumps(model)), set(vars(model))) == (size, names)
+    copied = duplicate(model)
+    n_before = len(n_made)
+    for _ in range(2):
+        np.testing.assert_array_equal(scores(copied), expected)
+    assert len(n_made) == n_before + 1
+
+
+def test_a_model_of_a_file_is_compiled_once(tmp_path: Any, n_made: list[None]) -> None:
+    MAKERS["lda"](TOPICS).save(tmp_path / "model.safetensors")
+    n_made.clear()
+    model = pb.load(tmp_path / "model.safetensors")
+    assert_like_new(model, model)
+    assert len(n_made) == 1
+
+
+def test_the_compiled_model_goes_with_its_owner() -> None:
+    model = MAKERS["lda"](TOPICS)
+    scores(model)
+    gc.collect()
+    n_kept = len(core_parts._kept)
+    del model
+    gc.collect()
+    assert len(core_parts._kept) == n_kept - 1
