@@ -9,8 +9,6 @@ from typing import Any
 
 from polyabayes.exceptions import MissingDependencyError
 
-__all__ = ["import_arviz", "inference_data"]
-
 
 def import_arviz(what: str) -> ModuleType:
     """The module, or what to install for `what` to work."""

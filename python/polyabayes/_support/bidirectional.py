@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from polyabayes._support.results import Result
 
-__all__ = ["BidirectionalBounds"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BidirectionalBounds(Result):

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Difference", "paired_difference"]
-
 
 class Difference(NamedTuple):
     """A difference in nats per token.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["central_interval", "n_effective"]
-
 
 def n_effective(draws: NDArray[np.float64]) -> NDArray[np.float64]:
     """Effective number of draws along the first axis: n over the autocorrelation time.

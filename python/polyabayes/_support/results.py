@@ -15,8 +15,6 @@ from polyabayes._support.tables import columns_of, html_table, text_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Record", "Result", "ResultTable"]
-
 _ROWS_SHOWN = 20
 # Rows that the text of a table shows, the last ones.
 _LAST_ROWS = 12

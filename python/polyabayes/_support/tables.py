@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Column", "columns_of", "counted", "html_table", "text_table"]
-
 
 def counted(number: int, noun: str) -> str:
     """A number of things, as ``1 document`` and ``1,040 documents``."""

@@ -15,8 +15,6 @@ from types import FrameType
 
 from polyabayes.exceptions import PolyabayesWarning
 
-__all__ = ["quiet", "warn"]
-
 # Packages whose frames are no caller: our own, and scikit-learn, which wraps ``transform``.
 _NO_CALLERS = (__name__.partition(".")[0], "sklearn")
 _silenced: ContextVar[tuple[type[PolyabayesWarning], ...]] = ContextVar("silenced", default=())

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["Numbering"]
-
 Floats = NDArray[np.float64]
 
 # Passes over the hidden nodes; numbers settle after two or three.

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Factor", "contract"]
-
 
 class Factor(NamedTuple):
     """A table, and the name of each of its dimensions."""

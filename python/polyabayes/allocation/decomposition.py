@@ -28,8 +28,6 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Decomposition", "n_effective_parameters"]
-
 Floats = NDArray[np.float64]
 
 # Event whose probability or density a method climbs or visits, and what is given beside the total.

@@ -33,8 +33,6 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["DRAWS", "PosteriorDraws", "draw_posterior"]
-
 Floats = NDArray[np.float64]
 
 # Draws by default, of all chains together.

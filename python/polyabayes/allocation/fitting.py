@@ -26,8 +26,6 @@ from polyabayes.allocation.options import (
 from polyabayes.data.cells import Integers
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
-__all__ = ["find_decomposition"]
-
 
 def _climb(
     core: _core.Allocation | _core.IncompleteAllocation, options: Options, run: Run

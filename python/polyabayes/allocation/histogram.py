@@ -11,8 +11,6 @@ from scipy.special import logsumexp
 from polyabayes._support import checks
 from polyabayes.allocation.layout import Layout
 
-__all__ = ["Allocations", "enumerate_allocations"]
-
 _Counts = NDArray[np.int64]
 _Reals = NDArray[np.float64]
 

@@ -11,8 +11,6 @@ from polyabayes.data.factors import axis_names, checked_frame, known_levels
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 
-__all__ = ["known_cells"]
-
 
 def known_cells(tensor: CountTensor, data: Any) -> Integers:
     """Coordinates in a tensor of the rows of a table, or the cells of another tensor.

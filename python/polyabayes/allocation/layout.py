@@ -25,8 +25,6 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["Cost", "HasGraph", "Layout", "alphas_of", "lay_out", "tables_of"]
-
 
 class Cost(NamedTuple):
     """Cost of a token, and of an allocation, under a model.

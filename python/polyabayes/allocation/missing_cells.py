@@ -28,8 +28,6 @@ from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MissingCells", "find_missing"]
-
 Floats = NDArray[np.float64]
 
 # Missing tokens that may be asked for.

@@ -34,8 +34,6 @@ from polyabayes.allocation.simulation import Simulation, simulate
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-__all__ = ["AllocationModel"]
-
 _Constructor: TypeAlias = "classmethod[AllocationModel, ..., AllocationModel]"
 
 

@@ -24,8 +24,6 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = ["incomplete", "lay_out_observed", "observed_outside", "rates_of"]
-
 
 def lay_out_observed(
     model: HasGraph,

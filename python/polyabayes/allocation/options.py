@@ -12,8 +12,6 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = ["MAX_ITER", "METHODS", "RESTARTS", "SWEEPS", "TOL", "Options"]
-
 # Defaults: sweeps of a Gibbs sampler; random starts of an ascent, its iterations, which have no
 # limit, and the relative gain at which it has converged.
 SWEEPS = 1000

@@ -30,9 +30,6 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ModelPosterior", "posterior_over_models"]
-
-
 _NO_ODDS = (
     "lower bounds may be any distance below their evidences, so that they tell no odds: take "
     f"{argument('method', 'tempered')} or {argument('method', 'smc')}, or look at the bounds by "

@@ -13,8 +13,6 @@ from polyabayes._support.log_space import log_sum
 from polyabayes.allocation.graphs.checks import checked_parameter
 from polyabayes.exceptions import InvalidTypeError
 
-__all__ = ["Rate", "RatePoints", "checked_rate", "rate_points"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # A number, or shape and rate of a gamma distribution.

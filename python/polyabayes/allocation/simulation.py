@@ -17,8 +17,6 @@ from polyabayes.allocation.rates import Rate, checked_rate
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = ["Simulation", "simulate"]
-
 # Tokens that are drawn one by one.
 _MOST_TOKENS = 2**31
 

@@ -11,8 +11,6 @@ from polyabayes.data.cells import Integers, canonical_cells
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 
-__all__ = ["match_levels"]
-
 
 class HasTies(Protocol):
     """The parts of a model that say which nodes have the same values."""

@@ -26,8 +26,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Corpus", "as_corpus"]
-
 _NAMES_SHOWN = 5
 _WORDS_SHOWN = 10
 

@@ -18,14 +18,6 @@ from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 
-__all__ = [
-    "SyntheticGammaPoisson",
-    "SyntheticLDA",
-    "load_python_docs",
-    "make_gamma_poisson_corpus",
-    "make_lda_corpus",
-]
-
 _MIN_DOCSTRING_WORDS = 40
 # Bytes of a token while it is drawn, its document, word and count; and of a document and topic, a
 # weight and a count.

@@ -19,8 +19,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["discretise"]
-
 _N_STARTS = 10
 _ENOUGH_DIGITS = 17
 

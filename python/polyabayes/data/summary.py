@@ -9,8 +9,6 @@ import numpy as np
 from polyabayes._support.tables import columns_of, html_table
 from polyabayes.data.counts import CountMatrix
 
-__all__ = ["CorpusSummary", "summary_of"]
-
 
 @dataclass(frozen=True)
 class CorpusSummary:

@@ -34,8 +34,6 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CountTensor"]
-
 _LABELS_SHOWN = 5
 
 

@@ -11,8 +11,6 @@ from polyabayes.exceptions import InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
-__all__ = ["to_anndata"]
-
 
 def to_anndata(
     adata: Any,

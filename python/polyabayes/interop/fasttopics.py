@@ -17,8 +17,6 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWa
 from polyabayes.interop.shared import normalised
 from polyabayes.models import LatentDirichletAllocation
 
-__all__ = ["from_fasttopics"]
-
 _MOST_STEPS = 1000
 
 

@@ -20,8 +20,6 @@ from polyabayes.interop.shared import attribute, normalised
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 
-__all__ = ["from_gensim", "to_gensim"]
-
 _OTHERS = {
     "EnsembleLda": "convert it by its generate_gensim_representation()",
     "LdaSeqModel": "its topics change with time: take one slice by from_parameters",

@@ -21,8 +21,6 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.interop.shared import normalised
 from polyabayes.models import LatentDirichletAllocation
 
-__all__ = ["from_mallet"]
-
 JAVA = b"\xac\xed"
 _MOST_TOPICS = 2**16 - 1
 # Tables of topics x words that are in memory at once while one is normalised.

@@ -10,8 +10,6 @@ from polyabayes.exceptions import FileFormatError
 from polyabayes.interop.mallet import JAVA, from_mallet
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, load
 
-__all__ = ["read_model"]
-
 _STATE = b"#doc source pos typeindex type topic"
 
 

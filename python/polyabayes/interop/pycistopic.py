@@ -13,8 +13,6 @@ from polyabayes.interop.shared import attribute, normalised
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
 
-__all__ = ["from_pycistopic"]
-
 
 @adapter("pycisTopic")
 def from_pycistopic(

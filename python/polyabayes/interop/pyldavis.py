@@ -11,8 +11,6 @@ from scipy.special import xlogy
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 from polyabayes.interop.shared import expected_tokens, fitted_model, principal_coordinates
 
-__all__ = ["pyldavis_arguments", "to_pyldavis"]
-
 
 def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     """Arguments of ``pyLDAvis.prepare`` for a model and a corpus, by name.

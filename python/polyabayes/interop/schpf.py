@@ -14,8 +14,6 @@ from polyabayes.interop.shared import attribute
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import PoissonFactorAnalysis
 
-__all__ = ["from_schpf", "schpf_exposure"]
-
 _PACKAGE = "scHPF"
 
 

@@ -25,8 +25,6 @@ from polyabayes.interop.shared import attribute, normalised
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
-__all__ = ["from_sklearn", "to_sklearn"]
-
 _WEIGHTED = ("TfidfTransformer", "TfidfVectorizer", "HashingVectorizer")
 Fitted = TypeVar("Fitted", LatentDirichletAllocation, PoissonFactorAnalysis)
 

@@ -20,8 +20,6 @@ from polyabayes.exceptions import (
 from polyabayes.interop.shared import normalised
 from polyabayes.models import DocumentModel
 
-__all__ = ["from_stm"]
-
 # The parts of a fit; no other list of R has them all.
 _PARTS = ("mu", "sigma", "beta", "vocab", "settings")
 

@@ -21,8 +21,6 @@ from polyabayes.interop.shared import attribute, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
-__all__ = ["from_tomotopy"]
-
 _OTHERS = {
     "HLDAModel": "its topics form a tree",
     "PAModel": "its topics have super topics: AllocationModel.pachinko trains and scores such",

@@ -15,8 +15,6 @@ from polyabayes.interop.shared import attribute, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
-__all__ = ["from_topica"]
-
 _DIRICHLET = ("LDA", "OnlineLDA", "SeededLDA", "SupervisedLDA", "KeyATM", "DMR", "LabeledLDA")
 _LOGISTIC_NORMAL = ("CTM", "STM")
 _NO_PRIOR = "it does not hand out the prior of its topic weights"

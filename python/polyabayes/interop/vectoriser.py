@@ -8,8 +8,6 @@ from sklearn.feature_extraction.text import CountVectorizer as _CountVectorizer
 
 from polyabayes.data.corpus import Corpus
 
-__all__ = ["CountVectorizer"]
-
 
 class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
     """scikit-learn's ``CountVectorizer``, whose counts bring their words along.

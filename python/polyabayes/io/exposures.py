@@ -8,8 +8,6 @@ from typing import Any
 from polyabayes._support.files import checked_path, content_of, open_binary
 from polyabayes.exceptions import FileFormatError
 
-__all__ = ["resolve_exposure"]
-
 
 def resolve_exposure(exposure: Any) -> Any:
     """The numbers of a text file, one a line; anything but a path comes back as it is.

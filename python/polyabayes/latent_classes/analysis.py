@@ -33,8 +33,6 @@ from polyabayes.latent_classes.tables import ClassTables
 from polyabayes.models.model_files import readers
 from polyabayes.sizes.priors import Geometric, SizePrior
 
-__all__ = ["LatentClassAnalysis"]
-
 # P(K) ∝ 2^-K.
 _SIZE_PRIOR = Geometric(0.5)
 

@@ -26,8 +26,6 @@ from polyabayes.latent_classes.answers import ln_orders
 from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.sizes.priors import SizePrior
 
-__all__ = ["ClassChoice", "ClassPrior"]
-
 # Posterior odds against a number of classes below which no larger one is tried.
 _LEAST_ODDS = 0.01
 # Particles of a first and of a second look at a number of classes; the error in nats that needs no

@@ -25,8 +25,6 @@ from polyabayes.models.stored_model import StoredModel
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FittedClasses"]
-
 
 class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of latent class analysis: what classes that are fitted tell."""

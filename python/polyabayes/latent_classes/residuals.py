@@ -12,8 +12,6 @@ from polyabayes._support.results import Result
 from polyabayes.latent_classes.answers import Answers
 from polyabayes.latent_classes.tables import ClassTables, Floats
 
-__all__ = ["PairResiduals"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairResiduals(Result):

@@ -17,8 +17,6 @@ from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
 
-__all__ = ["BlockScores", "ScoringPlan", "score_in_blocks"]
-
 # Blocks of a corpus, and tokens of a block: some tenths of a second to some seconds of work.
 _N_BLOCKS = 64
 _TOKENS = (2**12, 2**16)

@@ -39,8 +39,6 @@ from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Comparison", "compare"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Result):

@@ -28,15 +28,6 @@ from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interru
 from polyabayes.likelihood.scoring import EVENTS
 from polyabayes.scale.executors import check_executor, threads_of_task
 
-__all__ = [
-    "Perplexity",
-    "completion_perplexity",
-    "log_completion",
-    "plug_in_perplexity",
-    "split_tokens",
-]
-
-
 # Largest count of NumPy's hypergeometric law, and rounding of a product with a share.
 _LONGEST = 10**9
 _ROUNDING = 1e-9

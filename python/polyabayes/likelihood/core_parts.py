@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 
-__all__ = ["CoreParts", "kept_model", "seal"]
-
 
 class CoreParts(NamedTuple):
     """Arguments of a model of the compiled core.

@@ -17,8 +17,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.scale.shards import Shards
 
-__all__ = ["Scorable", "adapter", "as_scorable", "exposed", "read_documents"]
-
 _Exposed = TypeVar("_Exposed", Corpus, Shards)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["p_as_good"]
-
 Floats = NDArray[np.float64]
 
 # Draws of the largest statistic: the error of a p-value of 0.05 is then 0.002.

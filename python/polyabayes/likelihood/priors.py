@@ -14,8 +14,6 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.scale.shards import Shards
 
-__all__ = ["GivenPriors", "checked_rows", "covariates_by_model"]
-
 
 class GivenPriors(NamedTuple):
     """What a call says of the documents' priors.

@@ -28,8 +28,6 @@ from polyabayes.likelihood.methods import METHODS, Method, Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["LogLikelihood", "Trace", "collect", "doubts", "interrupted"]
-
 # The share of log-normal replicates that is effective when their logs deviate by 1.
 _RELIABLE_SHARE = 0.37
 # Variance of ln p in a replicate that samples are made for where a size is advised.

@@ -29,8 +29,6 @@ from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import Population, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
 
-__all__ = ["EVENTS", "log_likelihood"]
-
 EVENTS = ("sequence", "counts")
 
 

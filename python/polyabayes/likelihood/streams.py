@@ -16,8 +16,6 @@ from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
 
-__all__ = ["Documents", "InMemory", "Sharded", "Streamed", "documents_of"]
-
 # Documents of shards that are in memory at a time.
 _BLOCK_DOCUMENTS = 20_000
 

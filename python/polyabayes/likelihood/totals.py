@@ -20,8 +20,6 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores
 
-__all__ = ["CorrectedScores", "Population", "checked_target", "score_to_target"]
-
 Floats = NDArray[np.float64]
 
 # Temperatures of the first level, and how many times as many the next one has: three is near the

@@ -36,8 +36,6 @@ from polyabayes.scale.executors import check_executor, sharing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Chains", "sample_chains"]
-
 # Each half of a chain needs two draws for a variance.
 _FEWEST_DRAWS = 4
 

@@ -22,8 +22,6 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Design"]
-
 _INTERCEPT = "Intercept"
 
 # Functions that a formula may call: those of formulaic that look at columns only. A formula may be

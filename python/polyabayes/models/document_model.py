@@ -16,8 +16,6 @@ from polyabayes.likelihood.priors import checked_rows
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.scale.shards import Shards
 
-__all__ = ["DocumentModel"]
-
 _DECODERS = ("mixture", "softmax")
 _WEIGHTS = ("softmax", "identity")
 

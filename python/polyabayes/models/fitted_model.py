@@ -34,8 +34,6 @@ from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.topic_table import topics_html
 from polyabayes.scale.shards import Shards
 
-__all__ = ["FittedModel", "TopicWeights"]
-
 _TRANSFORM_SWEEPS = 100
 
 # Standard error of a mean per token: a tenth of the error with which a thousand documents tell

@@ -17,15 +17,6 @@ from polyabayes.exceptions import (
     argument,
 )
 
-__all__ = [
-    "VARIABLES",
-    "TokenTopics",
-    "Variable",
-    "check_memory",
-    "check_variables",
-    "variables_of",
-]
-
 # Topics x words, documents x topics, and one topic a token.
 VARIABLES = ("phi", "theta", "z")
 

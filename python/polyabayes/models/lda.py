@@ -35,8 +35,6 @@ from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
 from polyabayes.scale.shards import Shards
 
-__all__ = ["LatentDirichletAllocation"]
-
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
 # Dirichlet parameter of a topic and word whose expected tokens have underflown.

@@ -11,8 +11,6 @@ from scipy import sparse, special
 
 from polyabayes.data.corpus import Corpus
 
-__all__ = ["Factors", "factorise", "weights_of"]
-
 # Updates of each start before the best one goes on.
 _START_UPDATES = 20
 

@@ -10,8 +10,6 @@ from typing import Any
 from polyabayes._support.files import reading
 from polyabayes.exceptions import FileFormatError
 
-__all__ = ["refuse_other_files"]
-
 _CORPUS = "counts of documents, which polyabayes.read_corpus reads"
 _TABLE = "a table, which polyabayes.read_corpus reads, or polyabayes.read_tensor"
 _OTHER_MODEL = "which polyabayes.interop.read_model reads"

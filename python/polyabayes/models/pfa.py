@@ -26,8 +26,6 @@ from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
 from polyabayes.scale.token_order import Exposures, numbered
 
-__all__ = ["PoissonFactorAnalysis"]
-
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 SAMPLERS = ("collapsed",)
 

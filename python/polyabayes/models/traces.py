@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from polyabayes._support.results import Record
 
-__all__ = ["BoundTrace", "TrainingTrace"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TrainingTrace(Record):

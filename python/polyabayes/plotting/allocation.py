@@ -25,15 +25,6 @@ from polyabayes.plotting.rounds import draw_rounds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "plot_allocations",
-    "plot_evidence",
-    "plot_graph",
-    "plot_posterior",
-    "plot_table",
-    "plot_total",
-]
-
 _MOST_LABELS = 40
 # Ranks that stand side by side below a figure of this width.
 _MOST_RANKS = 20

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_choice"]
-
 _BELOW = (
     ("stability", "stability over folds"),
     ("coherence", "coherence (NPMI)"),

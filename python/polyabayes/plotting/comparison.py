@@ -15,8 +15,6 @@ from polyabayes.plotting.axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_comparison"]
-
 # Limits: room beside the outermost interval as a share of the span, and the least span, in nats
 # per token, which keeps a comparison of equal models from being blown up to rounding errors.
 _MARGIN = 0.08

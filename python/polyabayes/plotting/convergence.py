@@ -16,8 +16,6 @@ from polyabayes.plotting.axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_convergence"]
-
 
 def plot_convergence(
     results: LogLikelihood | Mapping[str, LogLikelihood],

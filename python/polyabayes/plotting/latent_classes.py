@@ -14,8 +14,6 @@ from polyabayes.plotting.axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_item_probabilities"]
-
 # Share of the height of an item that its classes take.
 _FILLED = 0.8
 

@@ -15,8 +15,6 @@ from polyabayes.topics.prevalence import TopicPrevalence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_prevalence"]
-
 # Share of the height of a row that its topics take.
 _FILLED = 0.7
 _ALPHA = 0.2

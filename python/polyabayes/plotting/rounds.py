@@ -11,8 +11,6 @@ from polyabayes.allocation.evidence import Evidence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_rounds"]
-
 
 def draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     """Draw the value of every round with its replicates and both sides, and the last ladder."""

@@ -18,8 +18,6 @@ from polyabayes.topics.fitted import TopicModel, fitted_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_topics"]
-
 _DEFAULT_TOPICS = 8
 _COLUMNS = 4
 _LONGEST_WORD = 26

@@ -17,8 +17,6 @@ from polyabayes.topics.fitted import TopicModel, aligned, expected_tokens, fitte
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_topic_similarity", "plot_topic_weights", "plot_trace"]
-
 # Ticks that fit on one side of a matrix.
 _MOST_TICKS = 20
 

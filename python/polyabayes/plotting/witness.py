@@ -16,8 +16,6 @@ from polyabayes.sizes.witness import WitnessSearch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_predictive_bounds", "plot_search_map", "plot_size_bounds", "plot_size_posterior"]
-
 _MOST_NUMBERS = 150
 
 # Place of a legend that must cover nothing.

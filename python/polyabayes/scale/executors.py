@@ -25,8 +25,6 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError, WorkerError, argument
 from polyabayes.scale.scratch import scratch_folder
 
-__all__ = ["Workers", "check_executor", "n_workers", "sharing", "threads_of_task"]
-
 # Tasks in flight for each worker, so that none waits for the next, and in all where the executor
 # does not tell how many workers it has.
 _TASKS_PER_WORKER = 4

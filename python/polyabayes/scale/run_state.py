@@ -13,8 +13,6 @@ from polyabayes._support.state_folder import refuse_other
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import FileFormatError
 
-__all__ = ["Position", "RunState", "read_state", "write_state"]
-
 # Phase of a run ("start", "merged" or "sweep"), number of the start, and sweeps done.
 Position = tuple[str, int, int]
 

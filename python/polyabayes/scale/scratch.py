@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["remove_unfinished", "scratch_folder"]
-
 # Names of unfinished files: that of the file, hidden, and a number that no other has.
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}")
 

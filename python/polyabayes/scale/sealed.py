@@ -19,8 +19,6 @@ from numpy.typing import DTypeLike, NDArray
 from polyabayes._support.files import reading, replacing
 from polyabayes.exceptions import FileFormatError
 
-__all__ = ["SealedReader", "SealedWriter", "damaged", "sealing"]
-
 _SEAL_BYTES = 4
 
 

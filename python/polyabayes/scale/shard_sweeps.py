@@ -22,19 +22,6 @@ from polyabayes.scale.sealed import SealedReader, damaged, sealing
 from polyabayes.scale.shards import Shard, Stamp
 from polyabayes.scale.token_order import Blocks, Exposures, block_groups, write_order
 
-__all__ = [
-    "ShardTraining",
-    "SweepOrder",
-    "count_topics",
-    "draw_first_topics",
-    "inspect_shards",
-    "ln_urns",
-    "position_name",
-    "renumber_topics",
-    "sweep_shards",
-    "tally_exposures",
-]
-
 # Blocks of a shard that are in memory at a time, and for each thread at least: enough tokens to
 # make up for a pass over all counts of words by topic.
 _BLOCKS, _THREAD_BLOCKS = 16, 4

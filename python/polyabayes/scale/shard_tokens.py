@@ -33,8 +33,6 @@ from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, pos
 from polyabayes.scale.shards import Shards, even_cuts
 from polyabayes.scale.token_order import Exposures
 
-__all__ = ["ShardTokens", "state_folder"]
-
 _STATE = "shards.safetensors"
 
 # Tasks of a sweep for each worker, and in all where it is not known how many there are.

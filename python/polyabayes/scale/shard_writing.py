@@ -37,8 +37,6 @@ from polyabayes.scale.shards import (
     sealed_manifest,
 )
 
-__all__ = ["write_shards"]
-
 _LDAC_SUFFIXES = (".ldac", ".dat", ".lda-c")
 
 # Cells that are copied at once.

@@ -20,8 +20,6 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
 from polyabayes.exceptions import FileFormatError, InvalidTypeError
 
-__all__ = ["Shard", "Shards", "even_cuts", "read_shards", "sealed_manifest"]
-
 FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
 # Arrays of compressed sparse rows, one file each; where documents have exposures, beside these.

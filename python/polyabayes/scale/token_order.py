@@ -19,8 +19,6 @@ from polyabayes._support.files import is_there
 from polyabayes.scale.sealed import SealedReader, damaged, sealing
 from polyabayes.scale.shards import Shard
 
-__all__ = ["Blocks", "Exposures", "block_groups", "numbered", "write_order"]
-
 # Tokens of a block: enough of each word to make up for reading its weights, few enough for the
 # counts of their documents to stay in the cache; more where the vocabulary is so large that the
 # first tokens of its words would take more memory than the tokens.

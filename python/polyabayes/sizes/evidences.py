@@ -12,8 +12,6 @@ from polyabayes._support.state_folder import fingerprint_of
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.tensor import CountTensor
 
-__all__ = ["identity_of"]
-
 _OF_THE_MODEL = ("sizes", "rate", "tied")
 # Options that change no value, or that have a place of their own in an identity.
 _OF_THE_RUN = ("n_jobs", "executor", "progress", "observed", "random_state")

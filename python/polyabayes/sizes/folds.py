@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-__all__ = ["folds_of", "with_one_thread"]
-
 
 def folds_of(
     n_documents: int,

@@ -15,8 +15,6 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics.cooccurrence import Occurrences, in_documents, in_windows
 from polyabayes.topics.fitted import aligned, fitted_model, names, top_words
 
-__all__ = ["coherence"]
-
 # Smallest probability of a pair, as in gensim and in the paper's implementation.
 _EPSILON = 1e-12
 _WINDOWS = {"npmi": 10, "uci": 10, "c_v": 110}

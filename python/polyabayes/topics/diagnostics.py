@@ -24,8 +24,6 @@ from polyabayes.topics.fitted import (
     top_words,
 )
 
-__all__ = ["TopDocuments", "TopicDiagnostics", "diagnostics", "diversity", "top_documents"]
-
 # Share of a document's tokens from which a topic counts as its main one, as in MALLET.
 _MAIN_SHARE, _SOME_SHARE = 0.5, 0.02
 

@@ -14,8 +14,6 @@ from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics.fitted import aligned, fitted_model
 
-__all__ = ["TopicsByGroup", "by_group"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicsByGroup(Result):

@@ -17,8 +17,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.interop.shared import normalised
 from polyabayes.topics.fitted import fitted_model, probabilities
 
-__all__ = ["TopicMatch", "match_topics", "stability"]
-
 _METRICS = ("cosine", "hellinger")
 
 

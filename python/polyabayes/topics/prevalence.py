@@ -24,8 +24,6 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models.topic_model import TopicModel, pseudo_counts
 
-__all__ = ["TopicPrevalence", "contrast", "prevalence"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicPrevalence(Result):

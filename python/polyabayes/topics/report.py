@@ -28,8 +28,6 @@ from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.topics.diagnostics import diagnostics, top_documents
 from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
 
-__all__ = ["report"]
-
 # Weights of probability against lift for which the page holds the best words of every topic.
 _LAMBDAS = np.linspace(0, 1, 11)
 _BINS = 30

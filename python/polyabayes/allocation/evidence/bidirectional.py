@@ -14,8 +14,6 @@ from polyabayes.allocation.layout import HasGraph, lay_out
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-__all__ = ["find_bounds"]
-
 _MOST_TOKENS = 10**8
 
 

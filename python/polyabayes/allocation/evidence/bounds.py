@@ -6,8 +6,6 @@ from polyabayes import _core
 from polyabayes.allocation.evidence.result import Estimate
 from polyabayes.allocation.options import TOL, Options, Run
 
-__all__ = ["held_by_bound", "lower_bound"]
-
 # Replicates of the particles.
 _REPLICATES = 4
 

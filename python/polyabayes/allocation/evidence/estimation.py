@@ -28,8 +28,6 @@ from polyabayes.exceptions import (
 )
 from polyabayes.scale.executors import check_executor, sharing, threads_of_task
 
-__all__ = ["find_evidence"]
-
 # Methods whose replicates are tasks.
 _SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
 

@@ -16,8 +16,6 @@ from polyabayes._support.tables import columns_of, text_table
 from polyabayes.allocation.layout import Layout
 from polyabayes.data.cells import canonical_cells
 
-__all__ = ["EvidencePart", "EvidenceParts", "parts_of"]
-
 # Name of the set of no nodes, whose one cell holds the total.
 _NO_NODES = "-"
 

@@ -19,8 +19,6 @@ from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import argument
 
-__all__ = ["Estimate", "Evidence", "Round", "as_evidence"]
-
 # Share of the evidence that omitted totals may have without a warning.
 _LEAST_DOUBTED = 0.01
 

@@ -9,15 +9,6 @@ from polyabayes._support import checks
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-__all__ = [
-    "LARGEST_SIZE",
-    "checked_parameter",
-    "checked_prior",
-    "checked_sizes",
-    "checked_ties",
-    "known_nodes",
-]
-
 # Largest number of values of a node.
 LARGEST_SIZE = 2**32
 

@@ -15,8 +15,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, Missin
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Edge", "Graph", "read_edges"]
-
 _TOKEN = re.compile(r"(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<name>[^\s,;<>-]+)|(?P<other>\S)")
 
 

@@ -14,20 +14,6 @@ from polyabayes._support import checks
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-__all__ = [
-    "blockmodel",
-    "complete",
-    "cp",
-    "hidden_markov",
-    "nmf",
-    "pachinko",
-    "sum_conditioned",
-    "symmetric_cp",
-    "symmetric_nmf",
-    "tucker",
-]
-
-
 # Axes of a ready-made graph: names are made for each of them, before its data are known.
 _MOST_AXES = 10_000
 

@@ -10,8 +10,6 @@ from polyabayes.allocation.graphs.graph import Graph, import_networkx, read_edge
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["directed"]
-
 
 def directed(text: str) -> tuple[Graph, tuple[tuple[str, str], ...]]:
     """Moralise and triangulate a graph, and direct it along a perfect numbering.

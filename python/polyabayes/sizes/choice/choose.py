@@ -37,8 +37,6 @@ from polyabayes.sizes.choice.held_out import (
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import folds_of
 
-__all__ = ["choice_cost", "choose_n_components"]
-
 _N_FOLDS, _MAX_FITS = 5, 200
 # Fewer groups than this tell little of the spread between groups.
 _FEW_GROUPS = 10

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from polyabayes._support.jackknife import Difference
 from polyabayes.sizes.choice.race import Race
 
-__all__ = ["TOLERANCE", "Curve", "within"]
-
 # Loss in nats per token that does not matter where nobody says what does: a hundredth of the
 # probability of a word.
 TOLERANCE = 0.01

@@ -11,8 +11,6 @@ from polyabayes.data.sources import is_anndata
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed
 
-__all__ = ["documents_of"]
-
 
 def documents_of(model: Any, data: Any, layer: str | None, exposure: Any) -> Corpus:
     """Documents with their metadata, and with the exposures that the model takes into account.

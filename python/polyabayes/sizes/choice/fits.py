@@ -16,8 +16,6 @@ from polyabayes.models.fitting import comparable
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import probabilities
 
-__all__ = ["FoldFit", "fit_and_score", "score"]
-
 # Words by which topics of different fits are matched, the most frequent ones.
 _MATCHED_WORDS = 1_000
 _TOP_WORDS = 10

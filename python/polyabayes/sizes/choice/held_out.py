@@ -30,8 +30,6 @@ from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
-__all__ = ["MOST_SIZE", "Chooser", "Limits", "Plan", "Store", "first_sizes"]
-
 # Assignments are of 16 bits.
 MOST_SIZE = 2**16 - 1
 # A size is dropped where it is as good as the best with less than this probability.

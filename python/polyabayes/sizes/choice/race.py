@@ -12,8 +12,6 @@ from scipy import stats
 from polyabayes._support.jackknife import Difference, paired_difference
 from polyabayes.sizes.choice.fits import FoldFit
 
-__all__ = ["Race"]
-
 # Draws of the probabilities of being the best.
 _DRAWS = 4_000
 

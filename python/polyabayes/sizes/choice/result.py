@@ -26,8 +26,6 @@ from polyabayes.sizes.scores import Score, Sizes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SizeChoice"]
-
 Size = int | Sizes
 
 # Log odds that are not worth more than a bare mention (Kass & Raftery 1995).
