@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use polyabayes::allocation::{
     Ascent, EvidenceMethod, EvidenceSampler, EvidenceSettings, Filter, Limits, Network, Prior,
-    Problem, Sweeps, TokenOrder, ascend, best_particle, bidirectional_bounds, evidence, gibbs,
+    Problem, Sweeps, TokenOrder, ascend, best_particle, evidence, gibbs,
 };
 use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
@@ -172,18 +172,6 @@ fn exact(network: &Network, data: &CountTensor) -> f64 {
     ln_probability(&problem, &exactly(1e8), 2, 0, &()).unwrap().ln_value
 }
 
-/// All tensors of a total, over that many cells.
-fn all_counts(n_cells: usize, total: i64) -> Vec<Vec<i64>> {
-    if n_cells == 1 {
-        return vec![vec![total]];
-    }
-    let first = |count| {
-        let rest = all_counts(n_cells - 1, total - count).into_iter();
-        rest.map(move |rest| [vec![count], rest].concat())
-    };
-    (0..=total).flat_map(first).collect()
-}
-
 fn dense(shape: &[usize], counts: &[i64]) -> CountTensor {
     let (mut coordinates, mut positive) = (Vec::new(), Vec::new());
     for (cell, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -197,37 +185,6 @@ fn dense(shape: &[usize], counts: &[i64]) -> CountTensor {
         positive.push(count);
     }
     CountTensor::new(shape.to_vec(), &coordinates, &positive).unwrap()
-}
-
-#[test]
-fn probabilities_of_all_tensors_sum_to_one() {
-    let tiny = |case: &Case| case.data.shape().iter().product::<usize>() <= 9;
-    for case in cases().iter().filter(|case| tiny(case)) {
-        let shape = case.data.shape();
-        for total in 0..3 {
-            let tensors = all_counts(shape.iter().product(), total).into_iter();
-            let sum: f64 =
-                tensors.map(|counts| exact(&case.network, &dense(shape, &counts)).exp()).sum();
-            assert!((sum - 1.0).abs() < 1e-12, "{} {total}: {sum}", case.name);
-        }
-    }
-}
-
-#[test]
-fn equivalent_graphs_have_equal_evidence() {
-    let prior = Prior { concentration: 1.7, tables: None };
-    // i -> r -> j, i <- r -> j, i <- r <- j.
-    let graphs: [[Vec<usize>; 3]; 3] =
-        [[vec![], vec![2], vec![0]], [vec![2], vec![2], vec![]], [vec![2], vec![], vec![1]]];
-    let data = dense(&[2, 3], &[3, 0, 1, 1, 2, 2]);
-    let values = graphs.map(|parents| {
-        let sizes = vec![2, 3, 3];
-        let network =
-            Network::new(sizes, parents.to_vec(), vec![0, 1], &[], prior.clone()).unwrap();
-        exact(&network, &data)
-    });
-    assert!((values[0] - values[1]).abs() < 1e-12, "{values:?}");
-    assert!((values[0] - values[2]).abs() < 1e-12, "{values:?}");
 }
 
 #[test]
@@ -332,38 +289,9 @@ fn gibbs_sampling_visits_allocations_by_their_probability() {
     assert!(tested > 100, "{tested}");
 }
 
-#[test]
-fn annealing_from_both_sides_meets() {
-    let network = nmf(&[6, 6], 3, 3.0);
-    for seed in 0..5 {
-        let found = bidirectional_bounds(&network, 100, 16, 200, 8, seed, &()).unwrap();
-        let gap = found.upper.ln_value - found.lower.ln_value;
-        let error = found.upper.std_error.hypot(found.lower.std_error);
-        assert!(gap.abs() < 4.0 * error, "{gap} {error}");
-        assert!(error < 1.0, "{error}");
-    }
-}
-
 fn filter(n_particles: usize) -> Filter {
     let (resampling, order) = (Resampling::Systematic, TokenOrder::Random);
     Filter { n_particles, threshold: 0.5, resampling, order, n_sweeps: 0 }
-}
-
-/// One allocation alone: a sampler that is right has no variance, however small the pseudo-counts.
-#[test]
-fn samplers_of_one_hidden_value_are_exact() {
-    let data = dense(&[2, 3], &[300, 0, 7, 40, 900, 1]);
-    for concentration in [1e-19, 1e-3, 1.0, 1e6] {
-        let problem = Problem::new(&nmf(&[2, 3], 1, concentration), &data, None).unwrap();
-        let run = |algorithm| ln_probability(&problem, &algorithm, 2, 0, &()).unwrap().ln_value;
-        let exact = run(exactly(1e8));
-        for algorithm in
-            [sampler(EvidenceSampler::Smc, 16), sampler(EvidenceSampler::SmcLookahead, 16)]
-        {
-            let off = (run(algorithm.clone()) - exact).abs();
-            assert!(off < 1e-9, "{concentration} {algorithm:?}: {off}");
-        }
-    }
 }
 
 /// All tokens in one cell: its probability given the total is 1, and how they part between hidden
@@ -436,51 +364,6 @@ fn samplers_that_no_machine_could_hold_are_refused_before_they_start() {
         // A sampler holds 10 marginal counts of four bytes for each of them.
         assert!(bytes >= 40.0 * (1_u64 << 50) as f64);
         assert!(available > 1e6 && available < 1e15);
-    }
-}
-
-#[test]
-fn without_a_method_the_evidence_is_exact_or_by_the_sampler_that_is_sure() {
-    let chosen = |problem: &Problem, settings: &EvidenceSettings| {
-        evidence(problem, settings, 5, &()).map(|found| found.method)
-    };
-    let few = Problem::new(&nmf(&[2, 2], 2, 1.0), &dense(&[2, 2], &[3, 1, 0, 2]), None).unwrap();
-    let auto = EvidenceSettings::new(EvidenceMethod::Auto);
-    assert_eq!(chosen(&few, &auto), Ok(EvidenceMethod::Exact));
-    let sampled = EvidenceSettings { budget: Some(1.0), ..auto.clone() };
-    assert_eq!(chosen(&few, &sampled), Ok(EvidenceMethod::Sample(EvidenceSampler::Smc)));
-    // An option that only one of them takes speaks for it.
-    let tempered = EvidenceSettings { n_samples: Some(10), ..sampled.clone() };
-    assert_eq!(chosen(&few, &tempered), Ok(EvidenceMethod::Sample(EvidenceSampler::Tempered)));
-    let filtered = EvidenceSettings { resampling: Resampling::Residual, ..sampled.clone() };
-    assert_eq!(chosen(&few, &filtered), Ok(EvidenceMethod::Sample(EvidenceSampler::Smc)));
-    let both = EvidenceSettings { resampling: Resampling::Residual, ..tempered };
-    assert_eq!(chosen(&few, &both), Err(Error::NoSampler));
-    // Blocks of words that many particles do not find.
-    let counts: Vec<i64> =
-        (0..64).map(|cell| if cell % 8 / 2 == cell / 16 { 20 } else { 1 }).collect();
-    let many = Problem::new(&nmf(&[8, 8], 4, 1.0), &dense(&[8, 8], &counts), None).unwrap();
-    let short = EvidenceSettings { n_replicates: Some(2), ..auto };
-    assert_eq!(chosen(&many, &short), Ok(EvidenceMethod::Sample(EvidenceSampler::Tempered)));
-    let particles = EvidenceSettings { n_particles: Some(16), ..short };
-    assert_eq!(chosen(&many, &particles), Ok(EvidenceMethod::Sample(EvidenceSampler::Smc)));
-}
-
-#[test]
-fn replicates_are_the_same_bits_on_any_number_of_threads() {
-    let data = dense(&[3, 3], &[5, 0, 2, 1, 4, 0, 0, 3, 6]);
-    let problem = Problem::new(&nmf(&[3, 3], 3, 1.0), &data, None).unwrap();
-    for algorithm in [
-        sampler(EvidenceSampler::Smc, 40),
-        sampler(EvidenceSampler::SmcLookahead, 40),
-        tempered(32),
-    ] {
-        let on = |n| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-            pool.install(|| ln_probability(&problem, &algorithm, 6, 4, &()).unwrap())
-        };
-        let one = on(1);
-        assert_eq!((one, one), (on(2), on(5)), "{algorithm:?}");
     }
 }
 

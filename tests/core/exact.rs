@@ -20,17 +20,6 @@ fn close(found: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn agrees_with_exact_rational_arithmetic() {
-    for case in common::cases() {
-        for &(sequence, given_length, expected) in &case.exact {
-            let event = if sequence { Event::Sequence } else { Event::Counts };
-            let found = exact(&case.model, &case.documents, Query { event, given_length })[0];
-            assert!(close(found, expected), "{}: {found} {expected}", case.name);
-        }
-    }
-}
-
-#[test]
 fn all_algorithms_agree_with_exact_rational_arithmetic() {
     let (mut boxed, mut in_series) = (0, 0);
     for case in common::cases() {
@@ -277,19 +266,6 @@ fn long_documents_keep_states_that_doubles_would_lose() {
     let terms: polyabayes::math::LogSum = ln_terms.collect();
     let expected = terms.ln_mean() + ((n + 1) as f64).ln();
     assert!(close(found, expected), "{found} {expected}");
-}
-
-#[test]
-fn a_request_beyond_the_budget_is_refused_before_any_work() {
-    let (model, documents) = common::simulated(50, 200, 0.1, 100, 3, 1);
-    let query = Query { event: Event::Sequence, given_length: true };
-    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
-    match score(&model, &documents, &settings, 0, &()) {
-        Err(Error::Budget { document: 0, n_tokens: 100, operations, budget, .. }) => {
-            assert!(operations > budget);
-        }
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

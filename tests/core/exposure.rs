@@ -98,23 +98,6 @@ fn the_probability_of_counts_is_the_sum_over_their_splits() {
 }
 
 #[test]
-fn an_exposure_multiplies_the_odds() {
-    let rows: [&[i64]; 3] = [&[2, 0, 1, 3], &[0, 4, 0, 0], &[0, 0, 0, 0]];
-    for event in [Event::Counts, Event::Sequence] {
-        for given_length in [false, true] {
-            let query = Query { event, given_length };
-            let exposures = [0.3, 2.5, 40.0];
-            let found = scored(&model(), &documents(&rows, &exposures), query);
-            for ((row, exposure), found) in rows.iter().zip(exposures).zip(found) {
-                let documents = documents(&[row], &[1.0]);
-                let expected = scored(&scaled_model(exposure), &documents, query)[0];
-                assert!(close(found, expected), "{query:?} {exposure}: {found} {expected}");
-            }
-        }
-    }
-}
-
-#[test]
 fn completions_keep_the_exposure_of_their_documents() {
     let settings = Settings { method: Method::Exact, ..Settings::new(COUNTS) };
     for exposure in [0.2, 30.0] {

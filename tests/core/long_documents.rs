@@ -1,11 +1,12 @@
 //! Long documents: priced before any work, and left soon when asked to.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use polyabayes::document::Sampler;
 use polyabayes::document::{Conditionals, Form, MeanField, Start};
 use polyabayes::{CountMatrix, Error, Event, Method, Observer, Query, Settings, TopicModel, score};
+
+use crate::common::looks::Looks;
 
 const QUERY: Query = Query { event: Event::Sequence, given_length: true };
 
@@ -91,17 +92,6 @@ fn long_documents_stop_soon_after_they_are_asked_to() {
     }
 }
 
-/// Counts how often it is asked.
-#[derive(Default)]
-struct Counter(AtomicUsize);
-
-impl Observer for Counter {
-    fn stopped(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        false
-    }
-}
-
 #[test]
 fn filters_of_many_particles_look_for_a_stop_within_a_step() {
     let n_particles = 1 << 17;
@@ -113,7 +103,7 @@ fn filters_of_many_particles_look_for_a_stop_within_a_step() {
             n_samples: Some(1),
             ..Settings::new(QUERY)
         };
-        let looks = Counter::default();
+        let looks = Looks::default();
         score(&model(), &document(1), &settings, 0, &looks).unwrap();
         // Two tokens, each weighed and drawn.
         let looks = looks.0.into_inner();

@@ -135,16 +135,6 @@ fn the_best_of_several_starts_is_none_of_the_worse() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
-    let (_, counts) = planted();
-    let on = |n_threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| found(&counts, &start(5, 2), 3))
-    };
-    assert_eq!(on(1), on(3));
-}
-
-#[test]
 fn the_largest_topic_gets_the_largest_prior() {
     let (_, counts) = planted();
     let alpha: Vec<f64> = (0..N_TOPICS).map(|k| 0.1 + (k * 3 % N_TOPICS) as f64).collect();

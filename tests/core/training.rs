@@ -276,32 +276,6 @@ fn any_number_of_threads_gives_the_same_bits() {
     }
 }
 
-/// Fits in one go and in parts, each part by a chain of its own.
-fn check_parts<G: Globals + 'static>(counts: &CountMatrix, globals: impl Fn() -> G) {
-    let schedule = Schedule { max_iter: 12, burn_in: 6, warm_up: 3, thin: 2, seed: 7 };
-    let mut whole = uniform(counts, globals(), schedule);
-    whole.run(u64::MAX, 5, &(), |_, _| ()).unwrap();
-    let mut part = uniform(counts, globals(), schedule);
-    for until in [0, 1, 2, 3, 5, 8, 11, 12] {
-        part.run(until, 5, &(), |_, _| ()).unwrap();
-        assert_eq!(part.n_sweeps(), until);
-        let (state, kept) = (part.state(), part.kept_sum().map(<[f64]>::to_vec));
-        let mut tokens = MemoryTokens::new(counts).unwrap();
-        tokens.set_topics(&part.tokens().topics(), part.n_topics()).unwrap();
-        part = Chain::resumed(Box::new(globals()), tokens, schedule, &state, kept).unwrap();
-    }
-    assert!(result(&mut part) == result(&mut whole));
-}
-
-#[test]
-fn a_run_in_parts_is_the_same_to_the_bit() {
-    let (_, counts) = common::simulated(5, 300, 0.3, 80, 100, 1);
-    let prior = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
-    check_parts(&counts, || lda_globals(&counts, prior.clone(), 7));
-    let parameters = || (vec![1.0; 6], vec![0.5; 6]);
-    check_parts(&counts, || pfa_globals(&counts, PFA_PRIOR, parameters(), 7));
-}
-
 #[test]
 fn a_state_of_other_documents_is_refused() {
     let counts = tiny();
@@ -342,16 +316,6 @@ fn the_log_joint_is_that_of_the_enumeration() {
         })
         .sum();
     assert!((sampler.ln_joint().unwrap() - ln_documents - ln_topics(&by_word, beta)).abs() < 1e-12);
-}
-
-#[test]
-fn topics_of_a_synthetic_corpus_are_recovered() {
-    let (truth, counts) = common::simulated(4, 100, 0.2, 100, 400, 3);
-    let prior = LdaPrior { alpha: vec![0.2; 4], beta: 0.05, learned: false };
-    let schedule = Schedule { max_iter: 120, burn_in: 60, warm_up: 20, thin: 5, seed: 1 };
-    let mut sampler = uniform(&counts, lda_globals(&counts, prior, 1), schedule);
-    sampler.run(u64::MAX, 120, &(), |_, _| ()).unwrap();
-    common::assert_recovered(&truth, &sampler.mean().unwrap());
 }
 
 #[test]

@@ -95,24 +95,6 @@ fn categorical(p: &[f64], rng: &mut Rng) -> usize {
         .unwrap_or(p.len() - 1)
 }
 
-/// Asserts that each topic of a model is found, by the cosine with one of `phi`, word-major.
-pub(crate) fn assert_recovered(truth: &TopicModel, phi: &[f64]) {
-    let (n_topics, n_words) = (truth.urn().n_topics(), truth.urn().n_words());
-    let cosine = |true_topic: usize, topic: usize| {
-        let (mut dot, mut x2, mut y2) = (0.0, 0.0, 0.0);
-        for word in 0..n_words {
-            let x = truth.urn().weights(word as u32)[true_topic];
-            let y = phi[word * n_topics + topic];
-            (dot, x2, y2) = (dot + x * y, x2 + x * x, y2 + y * y);
-        }
-        dot / f64::sqrt(x2 * y2)
-    };
-    for true_topic in 0..n_topics {
-        let best = (0..n_topics).map(|topic| cosine(true_topic, topic)).fold(0.0, f64::max);
-        assert!(best > 0.95, "topic {true_topic}: {best}");
-    }
-}
-
 /// A chain over documents in memory.
 pub(crate) type MemoryChain<'a> = Chain<MemoryTokens<&'a CountMatrix>>;
 
