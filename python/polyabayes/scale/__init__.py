@@ -1,6 +1,7 @@
 """Corpora larger than memory, and work on many processes and machines."""
 
+from polyabayes.scale.shard import Shard
 from polyabayes.scale.shard_writing import write_shards
-from polyabayes.scale.shards import Shard, Shards, read_shards
+from polyabayes.scale.shards import Shards, read_shards
 
 __all__ = ["Shard", "Shards", "read_shards", "write_shards"]

@@ -19,7 +19,7 @@ from polyabayes._support.files import is_there, reading
 from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.run_state import Position
 from polyabayes.scale.sealed import SealedReader, damaged, sealing
-from polyabayes.scale.shards import Shard, Stamp
+from polyabayes.scale.shard import Shard, Stamp
 from polyabayes.scale.token_order import Blocks, Exposures, block_groups, write_order
 
 # Blocks of a shard that are in memory at a time, and for each thread at least: enough tokens to

@@ -23,15 +23,12 @@ from polyabayes.io.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 from polyabayes.scale.scratch import remove_unfinished, scratch_folder
+from polyabayes.scale.shard import ARRAYS, EXPOSURE, TYPES, digest_of
 from polyabayes.scale.shards import (
-    ARRAYS,
     BLOCK_DOCUMENTS,
-    EXPOSURE,
     FORMAT,
     MANIFEST,
-    TYPES,
     Shards,
-    digest_of,
     even_cuts,
     read_shards,
     sealed_manifest,

@@ -1,4 +1,4 @@
-"""Corpora larger than memory: consecutive documents in folders of arrays that are mapped."""
+"""Corpora larger than memory, in shards."""
 
 from __future__ import annotations
 
@@ -9,253 +9,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polyabayes._support.files import MAX_WORDS, checked_path, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
 from polyabayes.exceptions import FileFormatError, InvalidTypeError
+from polyabayes.scale.shard import ARRAYS, EXPOSURE, Shard
 
 FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
-# Arrays of compressed sparse rows, one file each; where documents have exposures, beside these.
-ARRAYS = ("indptr", "indices", "data")
-EXPOSURE = "exposure"
-TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4", EXPOSURE: "<f8"}
-
 # Documents of a block where whole corpora are read in parts.
 BLOCK_DOCUMENTS = 10_000
-
-# Size and time of change of a file.
-Stamp = tuple[int, int]
-
-# Files that this process has compared with their checksums: their stamps then, and the checksums.
-_verified: dict[Path, tuple[Stamp, str]] = {}
-
-
-class Shard(NamedTuple):
-    """Consecutive documents of a corpus.
-
-    Attributes
-    ----------
-    folder : Path
-        Where its arrays are.
-    first_document, first_token : int
-        Documents and tokens of the corpus before it.
-    n_documents, n_cells, n_tokens : int
-        Size.
-    digests : dict of str to str
-        SHA-256 of the file of each array.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import polyabayes as pb
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
-    ...     shards[1].corpus().n_tokens
-    3
-    """
-
-    folder: Path
-    first_document: int
-    first_token: int
-    n_documents: int
-    n_cells: int
-    n_tokens: int
-    n_words: int
-    digests: dict[str, str]
-
-    def array(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """One of the arrays of compressed sparse rows, or the exposures.
-
-        A file is compared with its checksum when a process reads from it for the first time.
-
-        Parameters
-        ----------
-        name : {"indptr", "indices", "data", "exposure"}
-            Which one; exposures where ``"exposure" in shard.digests``.
-        start, stop : int, optional
-            Entries to read; by default all.
-
-        Returns
-        -------
-        ndarray
-
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If its file is missing, or is not the one that was written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].array("data").tolist()
-        [2, 1, 3]
-        """
-        path, dtype = self._path(name), np.dtype(TYPES[name])
-        sizes = {"indptr": self.n_documents + 1, EXPOSURE: self.n_documents}
-        size = sizes.get(name, self.n_cells)
-        stop = size if stop is None else stop
-        stamp = _stamp(path)
-        known = _verified.get(path)
-        if known is None or known != (stamp, self.digests.get(name)):
-            self._verify(name)
-        if not 0 <= start <= stop <= size:
-            raise _changed(path)
-        # The array is at the end of the file, after a header.
-        offset = stamp[0] - (size - start) * dtype.itemsize
-        with reading(path):
-            array: NDArray[Any] = np.fromfile(path, dtype, stop - start, offset=offset)
-        if len(array) != stop - start:
-            raise _changed(path)
-        return array
-
-    def corpus(self) -> Corpus:
-        """The documents, in memory.
-
-        Returns
-        -------
-        Corpus
-            Without words and ids.
-
-        Raises
-        ------
-        FileAccessError, FileFormatError, InvalidCountsError
-            If a file is missing or damaged.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].corpus()
-        <Corpus: 2 documents, 3 words, 6 tokens>
-        """
-        exposure = self.array(EXPOSURE) if self.is_exposed else None
-        return Corpus(self.rows(0, self.n_documents), exposure=exposure)
-
-    def rows(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Counts of some of its documents.
-
-        Parameters
-        ----------
-        start, stop : int
-            First document, counted from that of the shard, and the end.
-
-        Returns
-        -------
-        csr_matrix of shape (stop - start, n_words)
-
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If a file is missing or damaged.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].rows(1, 2).toarray().tolist()
-        [[0, 3, 0]]
-        """
-        offsets, indices, data = self.cells(start, stop)
-        with reading(self.folder):
-            matrix = (data.astype(np.int64), indices.astype(np.int64), offsets)
-            return sparse.csr_matrix(matrix, (stop - start, self.n_words))
-
-    def cells(
-        self, start: int, stop: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-        """Counts of some of its documents as compressed sparse rows.
-
-        Parameters
-        ----------
-        start, stop : int
-            First document, counted from that of the shard, and the end.
-
-        Returns
-        -------
-        offsets, words, counts : ndarray
-            First cell of each document and the end; word and count of each cell.
-
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If a file is missing or damaged.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     [array.tolist() for array in shards[0].cells(0, 1)]
-        [[0, 2], [0, 2], [2, 1]]
-        """
-        offsets = self.array("indptr", start, stop + 1)
-        is_end = stop == self.n_documents and offsets[-1] != self.n_cells
-        if (np.diff(offsets) < 0).any() or (start == 0 and offsets[0] != 0) or is_end:
-            raise _changed(self._path("indptr"))
-        cells = int(offsets[0]), int(offsets[-1])
-        return offsets - offsets[0], self.array("indices", *cells), self.array("data", *cells)
-
-    @property
-    def is_exposed(self) -> bool:
-        """Whether its documents have exposures."""
-        return EXPOSURE in self.digests
-
-    def stamps(self) -> tuple[Stamp, ...]:
-        """Size and time of change of each of its files.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)[0].stamps())
-        3
-        """
-        return tuple(_stamp(self._path(name)) for name in self.digests)
-
-    def verify(self) -> None:
-        """Compare the files with the checksums of the manifest.
-
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If a file is missing, or is not the one that was written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].verify()
-        """
-        for name in dict.fromkeys((*ARRAYS, *self.digests)):
-            self._verify(name)
-
-    def _verify(self, name: str) -> None:
-        path, expected = self._path(name), self.digests.get(name)
-        stamp = _stamp(path)
-        if digest_of(path) != expected:
-            raise _changed(path)
-        _verified[path] = stamp, expected
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.npy"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -547,22 +315,3 @@ def even_cuts(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
         least = number + 1 if number == 0 else cuts[number - 1] + 1
         cuts[number] = min(max(cuts[number], least), len(lengths) - (n_shards - 1 - number))
     return [0, *cuts.tolist(), len(lengths)]
-
-
-def _stamp(path: Path) -> Stamp:
-    with reading(path):
-        status = path.stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def _changed(path: Path) -> FileFormatError:
-    return FileFormatError(f"{path} is damaged: its checksum is another; write it again")
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with reading(path), path.open("rb") as stream:
-        while part := stream.read(2**24):
-            digest.update(part)
-    return digest.hexdigest()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from polyabayes import _core
 from polyabayes._support.files import is_there
 from polyabayes.scale.sealed import SealedReader, damaged, sealing
-from polyabayes.scale.shards import Shard
+from polyabayes.scale.shard import Shard
 
 # Tokens of a block: enough of each word to make up for reading its weights, few enough for the
 # counts of their documents to stay in the cache; more where the vocabulary is so large that the

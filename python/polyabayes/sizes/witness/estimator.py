@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
-from polyabayes._support.results import ResultTable
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -18,31 +17,20 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    NotFittedError,
 )
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import check_executor, n_workers
 from polyabayes.sizes.priors import SizePrior
-from polyabayes.sizes.scores import Sizes, named, plain
-from polyabayes.sizes.witness.adapters import NestedEstimator, Scorer
-from polyabayes.sizes.witness.results import (
-    PredictiveBounds,
-    best_sizes,
-    bounds_table,
-    posterior_table,
-    predictive_bounds,
-    size_names,
-    unexplored_posterior,
-)
+from polyabayes.sizes.scores import named
+from polyabayes.sizes.witness.adapters import Scorer
+from polyabayes.sizes.witness.found import SearchResults
 from polyabayes.sizes.witness.runner import Runner, StopRules
-from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search, SearchStep
+from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search
 from polyabayes.sizes.witness.sources import (
     ScoreOptions,
     check_further_prior,
-    is_estimator,
     kind_of,
     log_ceiling_of,
-    log_multinomial_ceiling,
     make_scorer,
 )
 
@@ -50,7 +38,7 @@ from polyabayes.sizes.witness.sources import (
 _HEAD = "search.safetensors"
 
 
-class WitnessSearch(BaseEstimator):  # type: ignore[misc]
+class WitnessSearch(SearchResults):
     """Search over unknown sizes, with bounds on p(y) and on every posterior that always hold.
 
     The witness algorithm of Chiang and Poole. Explored sizes give F, the part of p(y) that is
@@ -319,195 +307,6 @@ class WitnessSearch(BaseEstimator):  # type: ignore[misc]
         for record in done.records:
             other._search.add(record)
         return other
-
-    @property
-    def n_steps_(self) -> int:
-        """Steps taken."""
-        return len(self._fitted().records)
-
-    @property
-    def size_names_(self) -> tuple[str, ...]:
-        """Names of the columns of sizes: those of the nodes, where a model has several unknown."""
-        nodes = self.estimator.unknown_sizes if isinstance(self.estimator, AllocationModel) else ()
-        return size_names(self._fitted().prior.n_variables, nodes)
-
-    @property
-    def trace_(self) -> list[SearchStep]:
-        """The witness set after every step."""
-        return list(self._fitted().steps)
-
-    @property
-    def log_ceiling_(self) -> float:
-        """Ln U."""
-        return self._fitted().rules.log_ceiling
-
-    @property
-    def holds_(self) -> dict[str, bool]:
-        """Which bounds hold: all, but for lower bounds as scores, and the paper's predictions."""
-        rules = self._fitted().rules
-        exact = not self._scorer.is_lower_bound
-        predictive = exact and rules.bound != "paper"
-        return {"lower": True, "upper": exact, "posterior": exact, "predictive": predictive}
-
-    @property
-    def bounds_(self) -> ResultTable:
-        """One row a step."""
-        return bounds_table(self._fitted(), self.size_names_)
-
-    @property
-    def posterior_bounds_(self) -> ResultTable:
-        """Bounds on p(sizes | y) of every configuration with a score, and their logs.
-
-        A posterior is least where its own score is at its lower bound and all else, the
-        unexplored part included, at its upper bound.
-        """
-        return posterior_table(self._fitted(), self.size_names_)
-
-    @property
-    def unexplored_posterior_(self) -> tuple[float, float]:
-        """Bounds on the posterior probability of all sizes without a score."""
-        return unexplored_posterior(self._fitted())
-
-    @property
-    def best_(self) -> int | Sizes:
-        """The size (a tuple, if there are several) of largest prior mass times score."""
-        return plain(best_sizes(self._fitted()))
-
-    def model(self, *sizes: int) -> Any:
-        """The trained model of a size that was explored; by default, of ``best_``.
-
-        It has fewer components where no model of this size was found that scores higher than that
-        of a smaller one. An allocation model has its sizes filled in.
-
-        Parameters
-        ----------
-        *sizes : int
-            The size, or the sizes.
-
-        Returns
-        -------
-        estimator or AllocationModel
-
-        Raises
-        ------
-        InvalidArgumentError, NotFittedError
-            If there is no model of that size.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> from polyabayes import priors
-        >>> nmf = pb.AllocationModel.nmf(None)
-        >>> search = pb.WitnessSearch(nmf, priors.Uniform(1, 3), max_steps=3)
-        >>> search.fit([[4, 3, 0], [0, 0, 3], [0, 0, 3]]).model(2)
-        <AllocationModel: topic -> doc, word; topic 2; concentration 1>
-        """
-        done = self._fitted()
-        return self._scorer.model(sizes or best_sizes(done))
-
-    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Log probability of new documents, averaged over the explored sizes by their posterior.
-
-        The averaged predictor N / F of Chiang & Poole; :meth:`predictive_bounds` bounds what all
-        other sizes may change, and has the best single size beside it.
-
-        Parameters
-        ----------
-        X : documents
-            New documents; for a callable score, whatever `predictive` takes.
-        y : ignored
-            Present for scikit-learn.
-
-        Returns
-        -------
-        float
-            In nats per token of an estimator's documents; for a callable score or an allocation
-            model, in nats.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
-            If the search cannot predict, or a prediction fails.
-
-        References
-        ----------
-        M. Chiang and D. Poole. A search algorithm for latent variable models with unbounded
-        domains.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> search = pb.WitnessSearch(
-        ...     lambda k: -2.0, pb.priors.Uniform(1, 2), predictive=lambda documents, k: -1.0 * k
-        ... ).fit()
-        >>> round(search.score([[1]]), 4)  # ln of the mean of 1/e and 1/e^2
-        -1.3799
-        """
-        average = self.predictive_bounds(X).average
-        is_trained = isinstance(self._scorer, NestedEstimator)
-        return average / as_corpus(X, "X").n_tokens if is_trained else average
-
-    def predictive_bounds(self, X: Any) -> PredictiveBounds:
-        """Bounds on ln p(X | y), averaged over sizes by their posterior.
-
-        With N = sum over explored sizes of p(s) p(y|s) p(X|s, y): N / (F + U H) <= p(X|y) <=
-        (N + U' U H) / (F + U H), where U' is the multinomial ceiling of X, or 1; errors of scores
-        and predictions are carried through. Needs one score of X for every explored size.
-
-        Parameters
-        ----------
-        X : documents
-            New documents; for a callable score, whatever `predictive` takes.
-
-        Returns
-        -------
-        PredictiveBounds
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
-            If the search cannot predict, or a prediction fails.
-
-        References
-        ----------
-        M. Chiang and D. Poole. A search algorithm for latent variable models with unbounded
-        domains.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> from polyabayes import priors
-        >>> search = pb.WitnessSearch(
-        ...     lambda k: -10.0 - 2.0 / k,
-        ...     priors.Uniform(1, 3),
-        ...     predictive=lambda documents, k: -1.0 - 0.5 / k,
-        ... ).fit()
-        >>> found = search.predictive_bounds([[1]])
-        >>> -1.5 < found.lower <= found.upper < -1.1
-        True
-        """
-        done, log_ceiling, documents = self._fitted(), 0.0, X
-        if isinstance(self._scorer, NestedEstimator):
-            documents = as_corpus(X, "X")
-            if self._upper() == "multinomial":
-                log_ceiling = log_multinomial_ceiling(documents)
-        predictions = {
-            record.sizes: self._scorer.predict(record.sizes, documents)
-            for record in done.records
-            if record.score is not None
-        }
-        return predictive_bounds(done, predictions, log_ceiling)
-
-    def _fitted(self) -> Search:
-        if not hasattr(self, "_search"):
-            raise NotFittedError("This WitnessSearch instance is not fitted yet: call fit")
-        return self._search
-
-    def _upper(self) -> Any:
-        if self.upper is not None:
-            return self.upper
-        known = is_estimator(self.estimator) or isinstance(self.estimator, AllocationModel)
-        return "multinomial" if known and self.bound != "paper" else "vacuous"
 
     def _check_prior(self) -> None:
         if not isinstance(self.prior, SizePrior):
