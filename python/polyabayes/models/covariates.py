@@ -125,6 +125,11 @@ class Design(NamedTuple):
         found[..., 0] -= found[..., 1:] @ np.array(self.means)
         return found
 
+    def levels_of_columns(self) -> dict[str, list[Any]]:
+        """Columns that are coded by levels: factors of a formula are columns, or C(column)."""
+        names = {x.removeprefix("C(").split(",")[0].rstrip(")"): x for x in self.levels}
+        return {name: self.levels[x] for name, x in names.items() if name in (self.columns or [])}
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for a file."""
         return self._asdict()
@@ -151,11 +156,7 @@ class Design(NamedTuple):
                     f"{argument('covariates')} has no column {name!r}, on which the prior depends"
                 )
         frame = _complete(frame[list(self.columns or [])])
-        for factor, levels in self.levels.items():
-            # A factor of a formula is a column, or C(column).
-            name = factor.removeprefix("C(").split(",")[0].rstrip(")")
-            if name not in frame.columns:
-                continue
+        for name, levels in self.levels_of_columns().items():
             unseen = sorted(set(_plain(frame[name])) - set(levels), key=str)
             if unseen:
                 raise InvalidArgumentError(

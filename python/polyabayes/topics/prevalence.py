@@ -24,6 +24,9 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models.topic_model import TopicModel, pseudo_counts
 
+# Values of a numeric covariate up to which each is shown; levels at most; steps of other numbers.
+_FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicPrevalence(Result):
@@ -231,6 +234,42 @@ def contrast(
         )
     labels = [f"{name} - {other}" for name, other in zip(names, others, strict=True)]
     return TopicPrevalence(first - second, labels, "difference", level)
+
+
+def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrevalence]]:
+    """Prevalence along each covariate, the others at their means or most frequent levels.
+
+    Gives its name, the values of a continuous covariate or None, and the prevalences. Nothing where
+    the model knows no columns of metadata, or has no draws.
+    """
+    design = getattr(model, "_design", None)
+    if design is None or design.columns is None or not len(model.coefficient_draws_):
+        return []
+    coded = design.levels_of_columns()
+    columns = {name: metadata[name] for name in design.columns}
+    levels = {name: _levels(column, coded.get(name)) for name, column in columns.items()}
+    usual = {
+        name: column.mode()[0] if name in coded else column.mean()
+        for name, column in columns.items()
+    }
+    found = []
+    for name, column in columns.items():
+        along, values = None, levels[name]
+        if values is None:
+            along = np.linspace(column.min(), column.max(), _STEPS)
+            values = along.tolist()
+        draws, _ = _draws(model, {**usual, name: values}, None)
+        rows = [_text(value) for value in values]
+        found.append((name, along, TopicPrevalence(draws, rows, "prevalence")))
+    return found
+
+
+def _levels(column: Any, coded: list[Any] | None) -> list[Any] | None:
+    """Values of a covariate to show one by one, the frequent ones; None where it is continuous."""
+    frequent = column.value_counts().index
+    if coded is not None:
+        return [level for level in coded if level in frequent[:_MOST_LEVELS]]
+    return sorted(frequent.tolist()) if len(frequent) <= _FEW_VALUES else None
 
 
 def _checked(model: Any) -> TopicModel:

@@ -27,6 +27,7 @@ from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.topics.diagnostics import diagnostics, top_documents
 from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
+from polyabayes.topics.prevalence import TopicPrevalence, profiles
 
 # Weights of probability against lift for which the page holds the best words of every topic.
 _LAMBDAS = np.linspace(0, 1, 11)
@@ -54,7 +55,8 @@ def report(
 
     It shows how probable the documents are, with standard errors; the topics by size, with their
     words by relevance (a slider moves the weight between probability and lift), figures and
-    documents; a map of the topics by their similarity.
+    documents; a map of the topics by their similarity. Of a model that was trained with columns of
+    metadata, each topic has its expected prevalence along each of them, with 95 % intervals.
 
     Parameters
     ----------
@@ -138,6 +140,7 @@ def report(
         "score": None if scores is None else _about_scores(scores),
         "lambdas": _LAMBDAS.round(2).tolist(),
         "topics": _topics(fitted, corpus, n_words, n_documents, scores),
+        "covariates": [_about_covariate(*found) for found in profiles(fitted, corpus.metadata)],
     }
     for topic in content["topics"]:
         topic["label"] = names_of_topics[topic["topic"]] if names_of_topics else ""
@@ -194,6 +197,20 @@ def _about_scores(scores: LogLikelihood) -> dict[str, Any]:
         "event": scores.event,
         "counts": np.asarray(counts).tolist(),
         "edges": np.asarray(edges).tolist(),
+    }
+
+
+def _about_covariate(
+    name: str, along: NDArray[np.float64] | None, found: TopicPrevalence
+) -> dict[str, Any]:
+    """Prevalence of all topics along a covariate, rows x topics."""
+    lower, upper = found.interval()
+    ends = {"mean": found.mean, "lower": lower, "upper": upper}
+    return {
+        "name": name,
+        "rows": found.rows,
+        "values": None if along is None else along.tolist(),
+        **{key: values.round(5).tolist() for key, values in ends.items()},
     }
 
 

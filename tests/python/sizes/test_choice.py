@@ -253,6 +253,25 @@ def test_groups_stay_whole_in_folds_of_about_equal_sizes(corpus):
         pb.choose_n_components(LDA, corpus, [2], groups=groups < 6, max_time=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_folds_take_the_covariates_of_their_documents():
+    """Short documents whose covariate says which of two topics they are about."""
+    rng = np.random.default_rng(4)
+    side = rng.permutation(np.arange(120) % 2)
+    counts = rng.multinomial(4, np.kron(np.eye(2), np.full(5, 0.2))[side] * 0.98 + 0.002)
+    told = pb.Corpus(counts).with_metadata({"side": side})
+    shuffled = told.with_metadata({"side": rng.permutation(side)})
+    by_side = clone(LDA).set_params(formula="~ side")
+    values = [
+        pb.choose_n_components(model, data, [1, 2], n_folds=3, random_state=0)
+        .to_frame()
+        .loc[2, "score"]
+        for model, data in ((by_side, told), (by_side, shuffled), (LDA, told))
+    ]
+    # A known topic saves up to ln 2 nats of a document, 0.17 per token.
+    assert values[0] > max(values[1:]) + 0.1
+
+
 def test_time_ends_a_choice_with_what_it_has(corpus):
     found = pb.choose_n_components(LDA, corpus, SIZES, n_folds=3, max_time=1e-9, random_state=0)
     assert not found.is_decided

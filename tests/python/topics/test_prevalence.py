@@ -1,8 +1,12 @@
 """Prevalence of topics by covariates against draws of known coefficients."""
 
+import json
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes._support.posterior_draws import central_interval
@@ -24,7 +28,7 @@ def corpus() -> pb.Corpus:
 
 @pytest.fixture(scope="module", params=["lda", "pfa"])
 def model(request, corpus):
-    options = {"formula": "~ party + day", "max_iter": 600, "random_state": 0}
+    options = {"formula": "~ party + day", "max_iter": 2000, "random_state": 0}
     kind = pb.LatentDirichletAllocation if request.param == "lda" else pb.PoissonFactorAnalysis
     return kind(3, **options).fit(corpus)
 
@@ -82,6 +86,35 @@ def test_average_effects_keep_the_other_covariates_of_the_documents(model, corpu
     party = (corpus.metadata["party"] == "R").to_numpy()
     rows = np.column_stack([ones, party, day])
     np.testing.assert_allclose(whole.draws[:, 0], by_hand(model, rows).mean(axis=1), atol=1e-12)
+
+
+def test_the_report_shows_prevalence_along_each_covariate(model, corpus, tmp_path):
+    levels = pd.Series(np.arange(60) % 3, name="round")
+    described = corpus.with_metadata(corpus.metadata.assign(round=levels))
+    named = {"formula": "~ party + day + round", "max_iter": 3000}
+    three = clone(model).set_params(**named).fit(described)
+    for fitted, documents in ((model, corpus), (three, described)):
+        page = pb.topics.report(fitted, documents, tmp_path / "page.html").read_text()
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+        frame = documents.metadata
+        usual = {"party": frame["party"].mode()[0], "day": frame["day"].mean(), "round": 1}
+        usual = {name: usual[name] for name in frame.columns}
+        for shown in data["covariates"]:
+            ends = frame["day"].min(), frame["day"].max()
+            known = {"party": ["D", "R"], "day": np.linspace(*ends, 21), "round": [0, 1, 2]}
+            expected = pb.topics.prevalence(
+                fitted, at={**usual, shown["name"]: known[shown["name"]]}
+            )
+            np.testing.assert_allclose(shown["mean"], expected.mean, atol=1e-5)
+            lower, upper = expected.interval()
+            np.testing.assert_allclose(shown["lower"], lower, atol=1e-5)
+            np.testing.assert_allclose(shown["upper"], upper, atol=1e-5)
+            assert (shown["values"] is None) == (shown["name"] != "day")
+        assert [shown["name"] for shown in data["covariates"]] == list(frame.columns)
+        assert data["covariates"][0]["rows"] == ["D", "R"]
+    plain = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(corpus)
+    page = pb.topics.report(plain, corpus, tmp_path / "page.html").read_text()
+    assert '"covariates": []' in page
 
 
 def test_bad_input_is_refused(model, corpus):
