@@ -7,19 +7,10 @@
 
 use crate::urn::LocalUrn;
 
-/// Which pseudo-counts are rare: the largest, and its largest share of the largest pseudo-count.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rarity {
-    largest: f64,
-    share: f64,
-}
-
-impl Rarity {
-    /// Chains of short documents may be low by several errors.
-    pub(super) const EXACT: Self = Rarity { largest: 0.01, share: 0.04 };
-    /// Chains of any document may leave these closed.
-    pub(super) const LOWERED: Self = Rarity { largest: 0.001, share: 0.01 };
-}
+/// Pseudo-counts are rare up to this, and up to this share of the largest: chains of single moves may
+/// be low by several errors.
+const LARGEST: f64 = 0.01;
+const LARGEST_SHARE: f64 = 0.04;
 
 /// Pseudo-counts that are rare beside any others.
 const ALWAYS_RARE: f64 = 1e-4;
@@ -37,10 +28,10 @@ impl RareTopics {
     /// each of them, ln(q_kw / max_j a_j q_jw), as if a common topic held nothing else. The gain of
     /// several topics is at most the sum of theirs, so that none opens that does not pay
     /// ln(a_max / a_k). Cost: distinct words x topics.
-    pub(super) fn of(urn: &LocalUrn, rarity: Rarity) -> Self {
+    pub(super) fn of(urn: &LocalUrn) -> Self {
         let a = urn.pseudo_counts();
         let largest = a.iter().copied().fold(0.0, f64::max);
-        let most = rarity.largest.min(rarity.share * largest).max(ALWAYS_RARE);
+        let most = LARGEST.min(LARGEST_SHARE * largest).max(ALWAYS_RARE);
         let is_rare = |a: f64| a <= most;
         if !a.iter().copied().any(is_rare) {
             return RareTopics { is_closed: Vec::new(), may_open: false };
@@ -90,10 +81,10 @@ mod tests {
         let urn = |counts: [u32; 2]| {
             LocalUrn::of_rows(&a, &[(q[0], counts[0]), (q[1], counts[1])]).unwrap()
         };
-        assert!(!RareTopics::of(&urn([2, 1]), Rarity::EXACT).may_open);
-        assert_eq!(RareTopics::of(&urn([2, 1]), Rarity::EXACT).is_closed, [false, true]);
-        assert!(RareTopics::of(&urn([2, 2]), Rarity::EXACT).may_open);
+        assert!(!RareTopics::of(&urn([2, 1])).may_open);
+        assert_eq!(RareTopics::of(&urn([2, 1])).is_closed, [false, true]);
+        assert!(RareTopics::of(&urn([2, 2])).may_open);
         let equal = LocalUrn::of_rows(&[1e-3, 1e-3], &[(q[0], 9), (q[1], 9)]).unwrap();
-        assert!(!RareTopics::of(&equal, Rarity::EXACT).may_open);
+        assert!(!RareTopics::of(&equal).may_open);
     }
 }

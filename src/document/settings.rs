@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 /// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.
 pub(super) const AUTO_EXACT: f64 = 1e7;
 
-/// The same for documents that may open topics of tiny pseudo-counts, of which samplers may miss
-/// nats: about a second.
-pub(super) const RARE_EXACT: f64 = 1e9;
+/// The same for documents that may open topics of tiny pseudo-counts, whose estimates have the
+/// heaviest tails: about a tenth of a second.
+pub(super) const RARE_EXACT: f64 = 1e8;
 
 /// Multiply-adds that one document may cost by default: exactly or on the way to a target error,
 /// and by a sampler of a given size.

@@ -222,6 +222,13 @@ impl<U: UniformLanes> TopicChains<U> {
         self.balls[usize::from(old)][lane] = 0.0;
     }
 
+    /// Gives a token of one chain to another topic.
+    pub(super) fn give(&mut self, token: usize, lane: usize, topic: u16) {
+        let old = std::mem::replace(&mut self.topics[token][lane], topic);
+        self.balls[usize::from(old)][lane] -= 1.0;
+        self.balls[usize::from(topic)][lane] += 1.0;
+    }
+
     /// A uniform number for every chain.
     pub fn uniforms(&mut self) -> Lanes {
         self.uniforms.next()

@@ -21,6 +21,7 @@ mod balls;
 mod chains;
 mod gibbs;
 mod local;
+mod opening;
 mod order;
 mod relabel;
 mod shortlists;

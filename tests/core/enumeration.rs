@@ -459,9 +459,11 @@ fn reversed_annealing_is_unbiased() {
             let run = |urn: &LocalUrn, topics: &[u16], rng: &mut Reader<'_>| {
                 annealed::ln_urn_sums_reversed(urn, start, topics, 1, n, rng, &())
             };
-            // All but a sweep at each temperature, and a token and a topic of a relabelling.
+            // All but a sweep at each temperature, a token and a topic of a relabelling, and a topic,
+            // a chance and the tokens of an opening.
             let n_tokens = case.urn.n_tokens() as usize;
-            let n_of_sweep = n_tokens + if start == Start::Lowered { 2 } else { 0 };
+            let n_of_moves = if start == Start::Lowered { 4 + n_tokens } else { 0 };
+            let n_of_sweep = n_tokens + n_of_moves;
             let n_draws = n_draws(|rng| run(&case.urn, &vec![0; n_tokens], rng));
             case.assert_reciprocal_unbiased(&lanes(1), n_draws - (n - 1) * n_of_sweep, run);
         }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
-use crate::document::rare::{RareTopics, Rarity};
+use crate::document::rare::RareTopics;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
@@ -63,7 +63,8 @@ pub enum Start {
     /// A topic of pseudo-count a costs ln a to open, so that chains at fixed a leave it closed, and
     /// agree with one another on what they all miss. Here all topics are open first, and those
     /// close that the document does not need; moves of all tokens of a topic to a closed one
-    /// ([`TopicChains::relabel`]) choose among them.
+    /// ([`TopicChains::relabel`]) choose among them, and moves of all tokens of a topic to others and
+    /// back ([`TopicChains::open_or_close`]) lead from closed topics to open ones.
     Lowered,
 }
 
@@ -117,6 +118,8 @@ pub(crate) struct UrnPath<'a> {
     ln_q: Vec<f64>,
     /// Pseudo-counts at the end of annealing; those of the urn, unless they are lowered to these.
     raised: Cow<'a, [f64]>,
+    /// Share of each topic in the moves that open or close one, where pseudo-counts are lowered.
+    openings: Vec<f64>,
     /// Power of the distance from the end, in steps, that 1 - β is.
     bend: i32,
     /// Topics that most sweeps move tokens among, where that is less than all.
@@ -136,7 +139,9 @@ impl<'a> UrnPath<'a> {
             Start::Lowered => urn.pseudo_counts().iter().map(|a| a.max(RAISED)).collect(),
             _ => Cow::Borrowed(urn.pseudo_counts()),
         };
-        let mut path = UrnPath { urn, start, expected, ln_q, raised, bend: 2, lists: None };
+        let openings = Vec::new();
+        let mut path =
+            UrnPath { urn, start, expected, ln_q, raised, openings, bend: 2, lists: None };
         match start {
             Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
             Start::MeanField | Start::Lowered => {
@@ -215,12 +220,16 @@ impl<'a> UrnPath<'a> {
     /// Leaves topics closed at the start that the document cannot open: chains that come to hold
     /// tokens there do not get rid of them again.
     fn close(&mut self) {
-        let is_closed = RareTopics::of(self.urn, Rarity::LOWERED).is_closed;
+        let is_closed = RareTopics::of(self.urn).is_closed;
         let closed = is_closed.iter().zip(&mut self.expected).zip(self.urn.pseudo_counts());
         closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, m), a)| *m = *a);
         if let Cow::Owned(raised) = &mut self.raised {
-            let closed = is_closed.iter().zip(raised).zip(self.urn.pseudo_counts());
+            let closed = is_closed.iter().zip(raised.iter_mut()).zip(self.urn.pseudo_counts());
             closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, x), a)| *x = *a);
+            let lowered = raised.iter().zip(self.urn.pseudo_counts()).map(|(raised, a)| raised > a);
+            self.openings = (lowered.zip(expected_shares(self.urn)))
+                .map(|(is_lowered, share)| if is_lowered { share } else { 0.0 })
+                .collect();
         }
     }
 
@@ -341,6 +350,16 @@ impl<'a> UrnPath<'a> {
     }
 }
 
+/// Tokens that each topic would have if all topics held equally many.
+fn expected_shares(urn: &LocalUrn) -> Vec<f64> {
+    let mut shares = vec![0.0; urn.n_topics()];
+    for (q, count) in urn.cells() {
+        let scale = f64::from(count) / q.iter().sum::<f64>();
+        shares.iter_mut().zip(q).for_each(|(share, q)| *share += scale * q);
+    }
+    shares
+}
+
 /// The urn at one β.
 struct UrnLevel<'a> {
     base: Cow<'a, [f64]>,
@@ -431,9 +450,11 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
             _ if self.path.start == Start::Lowered => {
                 if order == SweepOrder::Forward {
                     chains.relabel(level.target());
+                    chains.open_or_close(level.target(), &self.path.openings);
                 }
                 chains.sweep(level.target(), order, observer)?;
                 if order == SweepOrder::Backward {
+                    chains.open_or_close(level.target(), &self.path.openings);
                     chains.relabel(level.target());
                 }
                 Ok(())

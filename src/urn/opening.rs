@@ -1,0 +1,177 @@
+//! Moves that open a topic for some tokens, or close it for all of its.
+
+use super::UrnTarget;
+use super::chains::TopicChains;
+use crate::math::pick;
+use crate::rng::{LANES, UniformLanes};
+
+/// Balls with which a topic that opens is proposed its first token, whatever its pseudo-count: as
+/// many as a second token finds.
+const FIRST_BALLS: f64 = 1.0;
+
+impl<U: UniformLanes> TopicChains<U> {
+    /// In every chain, one Metropolis move of a topic drawn by its share of `shares`.
+    ///
+    /// A topic without tokens is offered each token in turn, beside the topic that holds it; a topic
+    /// that holds some gives them to the others in turn. Either is the other's reversal. Moves of
+    /// single tokens pass states that are e^14 times rarer where pseudo-counts are 1e-6.
+    pub fn open_or_close(&mut self, target: UrnTarget<'_>, shares: &[f64]) {
+        let total: f64 = shares.iter().sum();
+        let darts = self.uniforms();
+        let chances = self.uniforms();
+        let uniforms: Vec<_> = (0..self.topics().len()).map(|_| self.uniforms()).collect();
+        let before = self.topics().to_vec();
+        for lane in 0..LANES {
+            let Some(topic) = pick(shares.iter().copied(), darts[lane] * total) else { return };
+            let mut one = OneChain { chains: self, target, lane, topic };
+            let ln_chance = (1.0 - chances[lane]).ln();
+            let old = |token: usize| usize::from(before[token][lane]);
+            if one.n_tokens() == 0.0 {
+                let (members, ln_opening) = one.open(|token, share| uniforms[token][lane] < share);
+                let ln_closing = one.close(&members, |token, _, _| Some(old(token)));
+                if ln_closing.is_some_and(|ln_closing| ln_chance < -ln_closing - ln_opening) {
+                    members.into_iter().for_each(|token| one.give(token, topic));
+                }
+            } else {
+                let members: Vec<usize> =
+                    (0..before.len()).filter(|&token| old(token) == topic).collect();
+                let ln_closing = one.close(&members, |token, weights, total| {
+                    pick(weights.iter().copied(), uniforms[token][lane] * total)
+                });
+                let after: Vec<usize> = members.iter().map(|&token| one.topic_of(token)).collect();
+                let Some(ln_closing) = ln_closing else {
+                    members.into_iter().for_each(|token| one.give(token, topic));
+                    continue;
+                };
+                let (_, ln_opening) = one.open(|token, _| old(token) == topic);
+                if ln_chance < ln_closing + ln_opening {
+                    members.into_iter().zip(after).for_each(|(token, k)| one.give(token, k));
+                }
+            }
+        }
+    }
+}
+
+/// A chain and the topic that opens or closes in it.
+struct OneChain<'c, 't, U> {
+    chains: &'c mut TopicChains<U>,
+    target: UrnTarget<'t>,
+    lane: usize,
+    topic: usize,
+}
+
+impl<U: UniformLanes> OneChain<'_, '_, U> {
+    fn n_tokens(&self) -> f64 {
+        self.chains.balls()[self.topic][self.lane]
+    }
+
+    fn topic_of(&self, token: usize) -> usize {
+        usize::from(self.chains.topics()[token][self.lane])
+    }
+
+    fn give(&mut self, token: usize, topic: usize) {
+        self.chains.give(token, self.lane, topic as u16);
+    }
+
+    /// Balls of a topic besides one token of its own, times the token's weight there.
+    fn weight(&self, token: usize, topic: usize, own: f64) -> f64 {
+        let balls = self.chains.balls()[topic][self.lane] - own;
+        let q = self.target.row(self.chains.cells()[token])[topic];
+        (self.target.base[topic] + self.target.unit * balls) * q
+    }
+
+    /// Offers the topic, which holds none, each token in turn; the tokens that it got, and ln of the
+    /// probability of these.
+    fn open(&mut self, mut takes: impl FnMut(usize, f64) -> bool) -> (Vec<usize>, f64) {
+        let (mut members, mut ln_probability) = (Vec::new(), 0.0);
+        for token in 0..self.chains.topics().len() {
+            let q = self.target.row(self.chains.cells()[token])[self.topic];
+            let moved = (FIRST_BALLS + members.len() as f64) * q;
+            let share = moved / (moved + self.weight(token, self.topic_of(token), 1.0));
+            if takes(token, share) {
+                ln_probability += share.ln();
+                self.give(token, self.topic);
+                members.push(token);
+            } else {
+                ln_probability += (1.0 - share).ln();
+            }
+        }
+        (members, ln_probability)
+    }
+
+    /// Gives the tokens of the topic, all that it holds, to others in turn; ln of the ratio of the
+    /// weight of the chain after to that before, by the probability of what was chosen. `None` where
+    /// no other topic can have a token.
+    fn close(
+        &mut self,
+        members: &[usize],
+        mut choose: impl FnMut(usize, &[f64], f64) -> Option<usize>,
+    ) -> Option<f64> {
+        let mut ln_ratio = 0.0;
+        for (&token, left) in members.iter().zip((0..members.len()).rev()) {
+            let q = self.target.row(self.chains.cells()[token])[self.topic];
+            let own = (self.target.base[self.topic] + self.target.unit * left as f64) * q;
+            let weights: Vec<f64> = (0..self.target.base.len())
+                .map(|k| if k == self.topic { 0.0 } else { self.weight(token, k, 0.0) })
+                .collect();
+            let total: f64 = weights.iter().sum();
+            let chosen = choose(token, &weights, total)?;
+            ln_ratio += (total / own).ln();
+            self.give(token, chosen);
+        }
+        Some(ln_ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+    use crate::urn::LocalUrn;
+
+    /// Chains drawn from the urn are still drawn from it after a move, for pseudo-counts at which
+    /// both moves are taken often.
+    #[test]
+    fn a_move_keeps_the_distribution() {
+        let a = [0.5, 0.3, 0.02];
+        let q: [&[f64]; 3] = [&[0.5, 0.2, 1.0], &[0.2, 0.6, 0.9], &[0.4, 0.0, 1.0]];
+        let urn = LocalUrn::of_rows(&a, &[(q[0], 2), (q[1], 1), (q[2], 1)]).unwrap();
+        let n_states = 81;
+        let state = |index: usize| [index / 27, index / 9 % 3, index / 3 % 3, index % 3];
+        let cells = [0, 0, 1, 2];
+        let mass: Vec<f64> = (0..n_states)
+            .map(|index| {
+                let mut balls = a;
+                let tokens = state(index).into_iter().zip(cells);
+                tokens.fold(1.0, |product, (k, cell): (usize, usize)| {
+                    balls[k] += 1.0;
+                    product * (balls[k] - 1.0) * q[cell][k]
+                })
+            })
+            .collect();
+        let total: f64 = mass.iter().sum();
+        let mut rng = Key::new(3, Purpose::Score).rng();
+        let mut chains = TopicChains::new(&urn, &mut rng).unwrap();
+        let (mut after, mut n_moved, n_moves) = (vec![0.0; n_states], 0, 20_000);
+        for _ in 0..n_moves {
+            let darts = chains.uniforms().map(|u| pick(mass.iter().copied(), u * total).unwrap());
+            let topics = [0, 1, 2, 3].map(|token| darts.map(|index| state(index)[token] as u16));
+            chains.refill(&topics);
+            chains.open_or_close(UrnTarget::of(&urn), &[0.2, 0.3, 1.0]);
+            for lane in 0..LANES {
+                let now = chains.topics().iter().fold(0, |sum, x| 3 * sum + usize::from(x[lane]));
+                after[now] += 1.0;
+                n_moved += usize::from(now != darts[lane]);
+            }
+        }
+        let n = (n_moves * LANES) as f64;
+        assert!(n_moved as f64 > 0.1 * n, "{n_moved}");
+        let expected = mass.iter().map(|mass| n * mass / total);
+        let chi2: f64 = (after.iter().zip(expected))
+            .filter(|(_, expected)| *expected > 0.0)
+            .map(|(after, expected)| (after - expected).powi(2) / expected)
+            .sum();
+        let n_possible = mass.iter().filter(|&&mass| mass > 0.0).count() as f64;
+        assert!(chi2 < n_possible + 4.0 * (2.0 * n_possible).sqrt(), "{chi2} of {n_possible}");
+    }
+}
