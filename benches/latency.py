@@ -52,7 +52,7 @@ def main() -> None:
         "first call, ms": ".2f", "a call, ms": ".2f", "the document in it, ms": ".2f",
         "beside it, ms": ".2f", f"from {N_THREADS} threads: a call, ms": ".2f",
     }  # fmt: skip
-    table = Table("latency", "python benches/latency.py", columns)
+    table = Table("latency", "python benches/latency.py", columns, ["lda, exact"])
     # What Python imports at the first call is no part of it.
     pb.log_likelihood(model, documents[:1])
     one_by_one = [documents[row] for row in range(N_CALLS)]
