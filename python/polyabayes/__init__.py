@@ -1,8 +1,13 @@
 """How probable are count data under a model? Exact and unbiased likelihoods with error bars."""
 
+import logging
+
 import lazy_loader
 
 __version__ = "0.1.0"
+
+# Silent, unless the program that uses the package sets logging up.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 # The public names and their rooms are those of the stub beside this file.
 _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,11 +6,12 @@ Results go to files or to standard output, everything else to standard error. Th
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import TextIO
@@ -69,7 +70,23 @@ def _run(given: Given) -> int:
     refuse_overwriting(given)
     module = import_module(f"polyabayes.cli.{COMMANDS[given.command][0]}")
     command: Callable[..., int] = getattr(module, given.command)
-    return command(given, **given.own())
+    with _log_shown(given.verbose):
+        return command(given, **given.own())
+
+
+@contextmanager
+def _log_shown(verbose: bool) -> Iterator[None]:
+    """Print what the package logs meanwhile, beside its messages."""
+    logger, handler = logging.getLogger("polyabayes"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("polyabayes: %(message)s"))
+    if verbose:
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
 
 
 def _say(message: str) -> None:

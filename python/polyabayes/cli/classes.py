@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
+from polyabayes.cli.corpora import read_table
 from polyabayes.cli.output import (
     check_table,
     checked_file,
@@ -16,7 +17,6 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.cli.parser import Given
-from polyabayes.cli.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd

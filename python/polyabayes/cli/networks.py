@@ -14,7 +14,7 @@ from polyabayes import priors
 from polyabayes._support.tables import counted
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
-from polyabayes.cli.documents import read_as_wide, size
+from polyabayes.cli.corpora import read_as_wide, size
 from polyabayes.cli.output import (
     INTERRUPTED,
     check_table,

@@ -8,7 +8,9 @@ Options have no defaults: what the user leaves out is left to the functions.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -29,7 +31,13 @@ _ALSO = {
 # Functions whose first parameter says what an argument of this name may be.
 _INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}
 # Names that messages of the library use for what an option of another name asks for.
-_SAME = {"observed": "missing", "predict_missing": "predict", "X": "corpus"}
+_SAME = {
+    "observed": "missing",
+    "predict_missing": "predict",
+    "X": "corpus",
+    "by": "drop_duplicates",
+    "notes": "note",
+}
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,8 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
         "documents",
         (Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, _DOCUMENTS),
     ),
-    "split": ("documents", (_CORPUS, Takes("Corpus.split"))),
+    "convert": ("corpora", (_CORPUS, Takes("Corpus.filter", only=("min_tokens",)))),
+    "split": ("corpora", (_CORPUS, Takes("Corpus.split"))),
     "choose": (
         "documents",
         (
@@ -99,8 +108,13 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
             Takes("PoissonFactorAnalysis", "pfa", without=_CHOSEN),
         ),
     ),
-    "topics": ("documents", (_DOCUMENTS, Takes("topics.report", without=("title",)))),
-    "plot": ("documents", (_DOCUMENTS, Takes("plotting.plot_topics", only=("n_words",)))),
+    "topics": ("topics", (_DOCUMENTS, Takes("topics.report", without=("title",)))),
+    "transform": (
+        "topics",
+        (_DOCUMENTS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))),
+    ),
+    "info": ("topics", ()),
+    "plot": ("topics", (_DOCUMENTS, Takes("plotting.plot_topics", only=("n_words",)))),
     "search": (
         "networks",
         (
@@ -154,6 +168,8 @@ class Given(argparse.Namespace):
                 continue
             for name, parameter in takes.options():
                 value = getattr(self, name)
+                if value is None and parameter.name == "progress":
+                    value = _shows_progress() or None
                 if value is not None and parameter.is_variadic:
                     found |= value
                 elif value is not None:
@@ -179,6 +195,11 @@ class Given(argparse.Namespace):
                 raise InvalidArgumentError(
                     f"{argument(name)} is an option of {kinds[0]}, not of {kind}"
                 )
+
+
+def _shows_progress() -> bool:
+    """Whether someone looks at standard error, and there is something to draw a bar with."""
+    return sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
 
 
 class Parser(argparse.ArgumentParser):
@@ -268,6 +289,9 @@ def _add_options(
     for takes in functions:
         for name, _ in takes.options():
             kinds.setdefault(name, set()).add(takes.of)
+    parser.add_argument(
+        "--verbose", action="store_true", help="Tell on standard error what is being done"
+    )
     for takes in (*functions, _GENERAL):
         for name, parameter in takes.options():
             if name not in own and not any(name == action.dest for action in parser._actions):
@@ -279,6 +303,8 @@ def _add_options(
 def _help(parameter: Parameter) -> str:
     default = parameter.default
     text = parameter.help
+    if parameter.name == "progress":
+        text, default = text.replace(" (needs tqdm)", ""), "on a terminal, with tqdm"
     if default not in (None, "None", "False", "()"):
         text += "; default: " + str(default).strip("'\"")
     names = re.match(r"\{.*?\}", parameter.wording)

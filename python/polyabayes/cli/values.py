@@ -61,6 +61,11 @@ def whole_numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
 
 
+def number_or_text(text: str) -> int | str:
+    """A whole number, or text where it is none."""
+    return int(text) if text.isdecimal() else text
+
+
 def names(text: str) -> list[str]:
     """Names parted by commas."""
     return [name.strip() for name in text.split(",")]
@@ -72,12 +77,15 @@ def name_or_names(text: str) -> str | list[str]:
 
 
 def named_value(text: str) -> tuple[str, Any]:
-    """An option of a method by its name: a number, true or false, or text."""
+    """An option of a method by its name: numbers, true or false, or text."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
     if value.lower() in ("true", "false"):
         return name, value.lower() == "true"
+    parts = value.split(",")
+    if len(parts) > 1 and all(part.isdecimal() for part in parts):
+        return name, tuple(map(int, parts))
     try:
         return name, number(value)
     except argparse.ArgumentTypeError:
@@ -142,6 +150,7 @@ _READERS: tuple[tuple[str, Callable[[str], Any] | None, str], ...] = (
     (r": str or sequence of str", name_or_names, "A[,B,...]"),
     (r"Executor|callable|array of bool", None, ""),
     (r"^int \| Iterable", whole_numbers, "N[,N,...]"),
+    (r"^int \| str", number_or_text, "N|TEXT"),
     (r"^int\b", int, "N"),
     (r"^RandomState|^Any: None, int", int, "N"),
     (r": float or int|: int or float", number, "X"),
@@ -162,7 +171,7 @@ def how_to_read(parameter: Parameter) -> dict[str, Any] | None:
     """Arguments of ``add_argument`` for a parameter; None where no text can stand for it."""
     kind = parameter.annotation.replace(" | None", "")
     if kind == "bool":
-        if parameter.default == "False":
+        if parameter.default == "False" and parameter.name != "progress":
             return {"action": "store_true"}
         return {"action": argparse.BooleanOptionalAction}
     told = f"{kind}: {parameter.wording}"

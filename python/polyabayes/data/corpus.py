@@ -514,7 +514,7 @@ class Corpus(Selectable):
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
             raise InvalidArgumentError(
-                f"{_some(missing)} of the documents are not in the vocabulary; "
+                f"the documents hold {_some(missing)} that the vocabulary does not; "
                 f"use {argument('unseen', 'drop')} to leave them out"
             )
         counts = sparse.csr_matrix(
@@ -585,4 +585,4 @@ def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
 def _some(names: Sequence[object]) -> str:
     shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
     more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{len(names):,} words ({shown}{more})"
+    return f"{counted(len(names), 'word')} ({shown}{more})"

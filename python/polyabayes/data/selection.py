@@ -172,19 +172,23 @@ class Selectable:
             in_test[order[:n_test]] = True
         return self[~in_test], self[in_test]
 
+    def _column(self, name: str, column: str) -> NDArray[Any]:
+        """A column of the metadata, which the argument `name` asks for."""
+        if self.metadata is None or column not in self.metadata:
+            known = [] if self.metadata is None else list(self.metadata.columns)
+            raise InvalidArgumentError(
+                f"{argument(name, column)}: the metadata of the documents have no such column; "
+                f"there are {', '.join(map(repr, known)) or 'none'}"
+            )
+        return self.metadata[column].to_numpy()
+
     def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
         """A number for each distinct label of the documents, in order of appearance.
 
         The labels are given, or are a column of the metadata; errors call them by `name`.
         """
         if isinstance(labels, str):
-            if self.metadata is None or labels not in self.metadata:
-                known = [] if self.metadata is None else list(self.metadata.columns)
-                raise InvalidArgumentError(
-                    f"{argument(name, labels)}: the metadata of the corpus has no such column; it "
-                    f"has {', '.join(map(repr, known)) or 'none'}"
-                )
-            labels = self.metadata[labels].to_numpy()
+            labels = self._column(name, labels)
         if np.shape(labels) != (len(self),):
             raise InvalidArgumentError(
                 f"{argument(name)} must have one label for each of the {len(self):,} documents, "
@@ -206,9 +210,10 @@ class Selectable:
 
         Parameters
         ----------
-        min_df, max_df : int or float, default=1, 1.0
-            The least and the largest number of documents with the word; floats are shares of the
-            documents.
+        min_df : int or float, default=1
+            The least number of documents with a word; floats are shares of the documents.
+        max_df : int or float, default=1.0
+            The largest number of them, likewise.
         stop_words : sequence of str, optional
             Words to leave out.
         min_tokens : int, default=0
@@ -264,7 +269,7 @@ class Selectable:
             Whether documents with the same counts are equal, or documents of the same id.
         other : Corpus, optional
             Documents to look for, such as those of training; otherwise the earlier ones of this
-            corpus. Its columns must be the same words.
+            corpus. Words are matched by name where both have a vocabulary, else by column.
 
         Returns
         -------
@@ -274,7 +279,7 @@ class Selectable:
         Raises
         ------
         InvalidArgumentError
-            If there are no ids, or the words of `other` are others.
+            If there are no ids, or `other` has another number of columns and no vocabulary.
 
         Examples
         --------
@@ -284,16 +289,14 @@ class Selectable:
         """
         if by not in ("words", "ids"):
             raise InvalidArgumentError(f"{argument('by')} must be 'words' or 'ids', got {by!r}")
-        if by == "words" and other is not None and not _same_words(self, other):
-            raise InvalidArgumentError(
-                f"{argument('other')} has other words: align it first, as by "
-                "other.aligned_to(corpus.vocabulary)"
-            )
+        alone = other is None
+        if by == "words" and other is not None:
+            other = _over_words_of(self, other)
         seen = set() if other is None else set(other._keys(by))
         is_twice = np.zeros(len(self), dtype=bool)
         for row, key in enumerate(self._keys(by)):
             is_twice[row] = key in seen
-            if other is None:
+            if alone:
                 seen.add(key)
         return is_twice
 
@@ -309,11 +312,19 @@ class Selectable:
             yield counts.indices[start:stop].tobytes(), counts.data[start:stop].tobytes()
 
 
-def _same_words(one: Selectable, other: Selectable) -> bool:
-    if one.counts.shape[1] != other.counts.shape[1]:
-        return False
-    named = one.vocabulary is not None and other.vocabulary is not None
-    return not named or np.array_equal(one.vocabulary, other.vocabulary)  # type: ignore[arg-type]
+def _over_words_of(corpus: Any, other: Any) -> Any:
+    """Those documents of the other corpus that hold no further words, over the corpus's words."""
+    if corpus.vocabulary is not None and other.vocabulary is not None:
+        found = other.aligned_to(corpus.vocabulary, "drop")[0]
+        lengths, before = (part.counts.sum(axis=1) for part in (found, other))
+        is_whole = np.asarray(lengths == before).ravel()
+        return found[is_whole] if is_whole.any() else None
+    if corpus.counts.shape[1] != other.counts.shape[1]:
+        raise InvalidArgumentError(
+            f"{argument('other')} has {other.counts.shape[1]:,} words, this corpus "
+            f"{corpus.counts.shape[1]:,}: give both their vocabularies"
+        )
+    return other
 
 
 def _number_of_documents(name: str, value: Any, n_documents: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from scipy import special
 from sklearn.base import BaseEstimator, DensityMixin
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path
 from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
@@ -37,6 +37,8 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: NDArray[np.object_]
     n_features_in_: int
     seed_: int
+    # Version of the package, date and notes, of classes from a file.
+    provenance_: Mapping[str, Any]
 
     # Levels of each item; tables of the classes, one for each draw, and the draws' counts.
     _labels: tuple[tuple[str, ...], ...]
@@ -388,18 +390,22 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         }
         return data_frame(columns), classes
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
 
         Parameters
         ----------
         path : str or path-like
             The file, by custom ``*.safetensors``; it takes its name only when it is complete.
+        notes : mapping of str to text, number, list or mapping, optional
+            What ``provenance_["notes"]`` of the loaded model shall be.
 
         Raises
         ------
         FileAccessError
             If the file cannot be written.
+        InvalidArgumentError, InvalidTypeError
+            If no file of this format can have the name, or the notes are no JSON.
         NotFittedError
             If there are no classes yet.
 
@@ -435,9 +441,7 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
             for name, value in self.get_params(deep=False).items()
             if name not in ("n_jobs", "progress", "size_prior")
         }
-        StoredModel(type(self).__name__, parameters, scalars, arrays, None).write(
-            checked_path(path)
-        )
+        StoredModel(type(self).__name__, parameters, scalars, arrays, None).write(path, notes)
 
     @classmethod
     def _of_store(cls, content: StoredModel) -> FittedClasses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
@@ -28,6 +29,8 @@ from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interru
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import Population, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
+
+_LOG = logging.getLogger(__name__)
 
 EVENTS = ("sequence", "counts")
 
@@ -291,6 +294,7 @@ def log_likelihood(
     else:
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
         result = result_of(*score_to_target(score, population, wanted))
+    _LOG.debug("%s documents scored", len(result.values))
     for category, message in doubts(result):
         warn(message, category)
     if result.total_std_error > wanted:

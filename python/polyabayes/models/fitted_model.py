@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path
+from polyabayes._support.frames import import_pandas
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
-from polyabayes._support.results import Record
+from polyabayes._support.results import Result
+from polyabayes._support.tables import counted
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
@@ -46,8 +48,8 @@ _SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TopicWeights(Record):
-    """Posterior of the topic weights theta of documents.
+class TopicWeights(Result):
+    """Posterior of the topic weights theta of documents; it unpacks to mean and std.
 
     Attributes
     ----------
@@ -55,21 +57,36 @@ class TopicWeights(Record):
         E[theta | document, model].
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
+    ids : ndarray of str objects, shape (n_documents,), or None
+        Names of the documents, where they have some.
 
     Examples
     --------
-    >>> weights = model.topic_weights([[4, 0, 0, 0]])
-    >>> weights.mean.shape == weights.std.shape == (1, 2)
-    True
+    >>> corpus = pb.Corpus([[4, 0, 0, 0]], ids=["a"])
+    >>> model.topic_weights(corpus).to_frame()[["document", "topic"]].values.tolist()
+    [['a', 0], ['a', 1]]
     """
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
+    ids: NDArray[np.object_] | None = None
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        return iter((self.mean, self.std))
+
+    def __repr__(self) -> str:
+        n_documents, n_topics = self.mean.shape
+        return f"<TopicWeights: {counted(n_documents, 'document')}, {counted(n_topics, 'topic')}>"
 
     def _columns(self) -> dict[str, Any]:
         document, topic = np.indices(self.mean.shape).reshape(2, -1)
-        weights = {"mean": self.mean.ravel(), "std": self.std.ravel()}
-        return {"document": document, "topic": topic, **weights}
+        names = document if self.ids is None else self.ids[document]
+        return {
+            "document": names,
+            "topic": topic,
+            "mean": self.mean.ravel(),
+            "std": self.std.ravel(),
+        }
 
 
 class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -85,6 +102,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
     seed_: int
+    # Version of the package, date and notes, of a model from a file.
+    provenance_: Mapping[str, Any]
 
     _default_event: str
     _conditions_on_length: bool
@@ -102,8 +121,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         FittedModel.classes[cls.__name__] = cls
 
     def transform(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None
-    ) -> NDArray[np.float64]:
+        self, X: Any, *, exposure: Any = None, covariates: Any = None, unseen: str = "raise"
+    ) -> Any:
         """Posterior mean topic weights of documents.
 
         Parameters
@@ -116,12 +135,17 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
             Covariates of the documents, where the prior depends on them. Default: the columns of
             ``corpus.metadata`` that it depends on.
+        unseen : {"raise", "drop"}, default="raise"
+            What to do with words that the model's vocabulary lacks.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
-            probabilities; for gamma-Poisson, rates at exposure 1.
+            probabilities; for gamma-Poisson, rates at exposure 1. Of NMF the weights that 200 of
+            scikit-learn's updates reach from equal ones; words that no topic can produce are left
+            out, with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")`` a
+            data frame whose index are the ids.
 
         Raises
         ------
@@ -134,10 +158,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool(weights[0, 0] > weights[0, 1])
         True
         """
-        return self._topic_weights(X, exposure, covariates, spread=False)[:, 0]
+        corpus = self._checked(X, unseen)
+        weights = self._mean_weights(corpus, exposure, covariates)
+        return _framed(self, weights, X, corpus.ids)
 
     def topic_weights(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None
+        self, X: Any, *, exposure: Any = None, covariates: Any = None, unseen: str = "raise"
     ) -> TopicWeights:
         """Posterior mean topic weights of documents, and how uncertain they are.
 
@@ -151,6 +177,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
             Covariates of the documents, where the prior depends on them. Default: the columns of
             ``corpus.metadata`` that it depends on.
+        unseen : {"raise", "drop"}, default="raise"
+            What to do with words that the model's vocabulary lacks.
 
         Returns
         -------
@@ -159,7 +187,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             deviation of every weight given the document and the model: by the law of total
             variance, from the closed-form moments of theta given the topics of the tokens, over
             the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
-            shape (n_documents, n_components).
+            shape (n_documents, n_components). Its table names documents by their ids.
 
         Raises
         ------
@@ -171,8 +199,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
         True
         """
-        weights = self._topic_weights(X, exposure, covariates, spread=True)
-        return TopicWeights(weights[:, 0], weights[:, 1])
+        corpus = self._checked(X, unseen)
+        weights = self._topic_weights(corpus, exposure, covariates, spread=True)
+        return TopicWeights(weights[:, 0], weights[:, 1], corpus.ids)
 
     def score_samples(
         self, X: Any, *, exposure: Any = None, covariates: Any = None
@@ -281,24 +310,27 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._total(X, exposure, covariates).perplexity
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
 
         It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
-        trace of the training, nor its last sample.
+        trace of the training, nor its last sample. The version of the package, the date and
+        `notes` are ``provenance_`` of the model that :func:`polyabayes.load` returns.
 
         Parameters
         ----------
         path : str or path-like
             The file, by custom ``*.safetensors``; it takes its name only when it is complete.
-            Models are not packed: no name may end in ``.gz``.
+            Names that promise another format, as ``.pkl`` or ``.gz``, are refused.
+        notes : mapping of str to text, number, list or mapping, optional
+            Whatever you want to know later, as ``{"corpus": "reviews of May"}``.
 
         Raises
         ------
         FileAccessError
             If the file cannot be written.
-        InvalidArgumentError
-            If no file can have the name, or it ends in ``.gz``.
+        InvalidArgumentError, InvalidTypeError
+            If no file of this format can have the name, or the notes are no JSON.
         NotFittedError
             If there is nothing to write.
 
@@ -308,18 +340,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder) / "model.safetensors"
-        ...     model.save(file)
-        ...     bool((pb.load(file).components_ == model.components_).all())
-        True
+        ...     model.save(file, notes={"corpus": "reviews"})
+        ...     pb.load(file).provenance_["notes"]
+        {'corpus': 'reviews'}
         """
         self._check_fitted()
-        place = checked_path(path)
-        if place.suffix == ".gz":
-            raise InvalidArgumentError(
-                f"{path} ends in .gz, and models are not packed: leave .gz out, or pack the file "
-                "by gzip and unpack it before polyabayes.load"
-            )
-        self._to_store().write(place)
+        self._to_store().write(path, notes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -372,11 +398,15 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         caption = f"{type(self).__name__}: {n_topics:,} topics of {n_words:,} words"
         return diagram + topics_html(self.components_, self.vocabulary_, caption)
 
+    def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
+        """Posterior mean topic weights."""
+        return self._topic_weights(corpus, exposure, covariates, spread=False)[:, 0]
+
     def _topic_weights(
-        self, X: Any, exposure: Any, covariates: Any, *, spread: bool
+        self, corpus: Corpus, exposure: Any, covariates: Any, *, spread: bool
     ) -> NDArray[np.float64]:
         """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
-        corpus = exposed(self, self._checked(X), exposure)
+        corpus = exposed(self, corpus, exposure)
         corpus = corpus._with_priors(self._priors_of(corpus, covariates))
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             return _core.transform(
@@ -423,17 +453,24 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return corpus
 
-    def _checked(self, X: Any) -> Corpus:
+    def _checked(self, X: Any, unseen: str = "raise") -> Corpus:
         """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
         self._check_fitted()
         if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
-            validate_data(self, X, reset=False, skip_check_array=True)
-        return self._aligned(X, "X", "raise")[0]
+            try:
+                validate_data(self, X, reset=False, skip_check_array=True)
+            except ValueError as error:
+                raise InvalidArgumentError(
+                    f"{str(error).rstrip()}\nX[model.feature_names_in_] has them in that order; a "
+                    "polyabayes.Corpus, as Corpus(X), is matched by the names"
+                ) from error
+        return self._aligned(X, "X", unseen)[0]
 
     def _remember_features(self, X: Any, documents: Corpus | Shards) -> None:
         """Number of words, and their names if X is a table with a column for each."""
         self.n_features_in_ = documents.n_words
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "provenance_"):
+            self.__dict__.pop(name, None)
         words = None if documents.vocabulary is None else list(documents.vocabulary)
         if hasattr(X, "columns") and list(X.columns) == words:
             validate_data(self, X, reset=True, skip_check_array=True)
@@ -546,3 +583,14 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _core_parts(self) -> CoreParts:
         """The arrays of which the compiled core makes the model."""
         raise NotImplementedError
+
+
+def _framed(
+    model: FittedModel, weights: NDArray[np.float64], X: Any, ids: NDArray[np.object_] | None
+) -> Any:
+    """Topic weights; a data frame with the ids of the documents where scikit-learn makes one."""
+    own = getattr(model, "_sklearn_output_config", {})
+    wanted = own.get("transform", get_config()["transform_output"])
+    if ids is None or wanted != "pandas" or hasattr(X, "columns"):
+        return weights
+    return import_pandas().DataFrame(weights, index=ids)

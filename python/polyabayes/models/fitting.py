@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -20,14 +22,18 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder, fingerprint_of
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import Interrupted, InvalidArgumentError
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.models.traces import TrainingTrace
 from polyabayes.scale.run_state import RunState, read_state, write_state
 from polyabayes.scale.shard_tokens import ShardTokens, state_folder
 from polyabayes.scale.shards import Shards
 from polyabayes.scale.token_order import Exposures
 
+_LOG = logging.getLogger(__name__)
+
 _CHECKPOINT = "checkpoint.safetensors"
+# Seconds of the units of a time between two checkpoints.
+_UNITS = {"s": 1, "min": 60, "h": 3600}
 
 # Sweeps with more topics than asked for, which are then merged: in 20 of 20 starts on simulated
 # documents every topic was found.
@@ -117,6 +123,54 @@ class Checkpoint:
             partial(write_state, self._path, self._identity, state),
             f"the state after {n_sweeps:,} sweeps",
         )
+        _LOG.debug("checkpoint of sweep %s in %s", n_sweeps, self._path)
+
+
+class CheckpointPeriod:
+    """When the state of a run is due: every so many sweeps, or after so much time.
+
+    Parameters
+    ----------
+    every : int or str
+        Sweeps, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.
+    """
+
+    def __init__(self, every: Any) -> None:
+        self._n_sweeps, self._seconds = 1, 0.0
+        if isinstance(every, str):
+            self._seconds = _seconds_of(every)
+        else:
+            self._n_sweeps = checks.whole_number("checkpoint_every", every)
+        self._written = time.monotonic()
+
+    def until(self, n_iter: int, pace: float) -> int:
+        """Sweep at which to ask again, where a sweep takes `pace` seconds."""
+        if not self._seconds:
+            return (n_iter // self._n_sweeps + 1) * self._n_sweeps
+        left = self._written + self._seconds - time.monotonic()
+        # At most as many as were timed, since the first sweeps tell little.
+        return n_iter + max(1, min(n_iter, int(left / pace) if pace else 1))
+
+    def is_due(self, n_iter: int) -> bool:
+        """Whether to write the state now; it is then taken to be written."""
+        if not self._seconds:
+            return n_iter % self._n_sweeps == 0
+        now = time.monotonic()
+        if now < self._written + self._seconds:
+            return False
+        self._written = now
+        return True
+
+
+def _seconds_of(text: str) -> float:
+    """Seconds of a time as ``"10min"``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", text)
+    if found is None or not float(found[1]):
+        raise InvalidArgumentError(
+            f"{argument('checkpoint_every')} must be a number of sweeps, or a time as '30s', "
+            f"'10min' or '2h', got {text!r:.100}"
+        )
+    return float(found[1]) * _UNITS[found[2]]
 
 
 class Source(NamedTuple):
@@ -263,7 +317,7 @@ def run(
     looks: EvaluationSchedule,
     take: Callable[[], None],
     checkpoint: Checkpoint | None = None,
-    checkpoint_every: int = 1,
+    period: CheckpointPeriod | None = None,
     *,
     progress: bool,
 ) -> BaseException | None:
@@ -272,15 +326,19 @@ def run(
     `take` makes the model what training would return. Returns the exception that cut the run short,
     if any.
     """
-    periods = [looks.every] if looks.stops else []
-    if checkpoint is not None:
-        periods.append(checkpoint_every)
     n_iter, seconds = training.n_sweeps, 0.0
+    first = n_iter
+    _LOG.info("training from sweep %s to %s", n_iter, schedule.max_iter)
     with progress_bar(progress, schedule.max_iter, "sweep") as update:
         try:
             while True:
                 start = time.perf_counter()
-                until = min([schedule.max_iter, *((n_iter // n + 1) * n for n in periods)])
+                until = schedule.max_iter
+                if looks.stops:
+                    until = min(until, (n_iter // looks.every + 1) * looks.every)
+                if checkpoint is not None and period is not None:
+                    pace = seconds / max(n_iter - first, 1)
+                    until = min(until, period.until(n_iter, pace))
                 advance = update and partial(_advance, update, n_iter)
                 seen, interruption = training.run(until, looks.every, advance)
                 seen = [(sweep, value, seconds + end) for sweep, value, end in seen]
@@ -290,11 +348,12 @@ def run(
                     raise interruption
                 n_iter = training.n_sweeps
                 done = n_iter >= schedule.max_iter
-                if checkpoint is not None and (done or n_iter % checkpoint_every == 0):
+                if checkpoint is not None and (done or (period and period.is_due(n_iter))):
                     checkpoint.write(training)
                 if seen and looks.stops:
                     take()
                 if (seen and looks.look(seen)) or done:
+                    _LOG.info("sweep %s: trained in %.1f s", n_iter, seconds)
                     return None
         except BaseException as error:
             # The sweeps that are done are the result.

@@ -140,11 +140,11 @@ class LatentDirichletAllocation(TopicModel):
     progress : bool, default=False
         Show a progress bar (needs tqdm).
     checkpoint : path-like, optional
-        Folder for the state of the run, replaced whole every `checkpoint_every` sweeps and at the
+        Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
         end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
         on from there and ends bit-equal to a run without a break; that of another run is refused.
-    checkpoint_every : int, default=100
-        Sweeps between two checkpoints.
+    checkpoint_every : int or str, default=100
+        Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.
     fit_method : {"gibbs", "em"}, default="gibbs"
         How to train. EM has no use for `burn_in`, `thin` and checkpoints, nor for the arguments
         of ``fit`` beside `X`, and refuses them.
@@ -245,7 +245,7 @@ class LatentDirichletAllocation(TopicModel):
         random_state: Any = None,
         progress: bool = False,
         checkpoint: Any = None,
-        checkpoint_every: int = 100,
+        checkpoint_every: int | str = 100,
         fit_method: str = "gibbs",
         init: LatentDirichletAllocation | None = None,
         tol: float = TOLERANCE,

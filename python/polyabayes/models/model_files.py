@@ -37,7 +37,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     LatentDirichletAllocation, PoissonFactorAnalysis, DocumentModel or LatentClassAnalysis
-        The fitted model.
+        The fitted model. Its ``provenance_`` has the ``version`` of the package that wrote the
+        file, the ``date`` (UTC) and the ``notes`` that ``save`` was given.
 
     Raises
     ------
@@ -62,9 +63,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         stored = StoredModel.read(place)
         try:
             read: Callable[[StoredModel], Any] = readers.get(stored.class_name, _made)
-            return read(stored)
+            model = read(stored)
         except _DAMAGED as error:
             raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
+    model.provenance_ = stored.provenance
+    return model
 
 
 def _made(stored: StoredModel) -> FittedModel:

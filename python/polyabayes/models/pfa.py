@@ -140,11 +140,11 @@ class PoissonFactorAnalysis(TopicModel):
     progress : bool, default=False
         Show a progress bar (needs tqdm).
     checkpoint : path-like, optional
-        Folder for the state of the run, replaced whole every `checkpoint_every` sweeps and at the
+        Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
         end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
         on from there and ends bit-equal to a run without a break; that of another run is refused.
-    checkpoint_every : int, default=100
-        Sweeps between two checkpoints.
+    checkpoint_every : int or str, default=100
+        Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.
     formula : str, optional
         Covariates that the prior of a document depends on, as a formula over the columns of
         ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
@@ -234,7 +234,7 @@ class PoissonFactorAnalysis(TopicModel):
         random_state: Any = None,
         progress: bool = False,
         checkpoint: Any = None,
-        checkpoint_every: int = 100,
+        checkpoint_every: int | str = 100,
         formula: str | None = None,
     ) -> None:
         self.n_components = n_components
@@ -334,7 +334,7 @@ class PoissonFactorAnalysis(TopicModel):
         *,
         exposure: Any = None,
         **fit_params: Any,
-    ) -> NDArray[np.float64]:
+    ) -> Any:
         """Train the model, and give the topic weights of the same documents.
 
         Parameters
@@ -369,52 +369,10 @@ class PoissonFactorAnalysis(TopicModel):
         fitted = self.fit(X, exposure=exposure, **fit_params)
         return fitted.transform(X, exposure=exposure)
 
-    def transform(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None
-    ) -> NDArray[np.float64]:
-        """Topic weights of documents: posterior means, or those of NMF.
-
-        Parameters
-        ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates. Default: those of the
-            corpus, else 1.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them. Default: the columns of
-            ``corpus.metadata`` that it depends on.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_components)
-            E[theta | document, model], rates at exposure 1, averaged over Gibbs sweeps of each
-            document. After ``prior="nmf"`` the theta that 200 of scikit-learn's updates reach from
-            equal weights; words that no topic can produce are left out.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, NotFittedError
-            If the documents are bad or have other words than the model, or it is not fitted.
-
-        Warns
-        -----
-        ImpossibleDocumentWarning
-            After ``prior="nmf"``, if documents hold words that no topic can produce.
-
-        Examples
-        --------
-        >>> import polyabayes as pb
-        >>> pfa = pb.PoissonFactorAnalysis.from_parameters(
-        ...     topic_word=[[0.9, 0.1], [0.1, 0.9]], shape=1.0, probability=0.5, random_state=0
-        ... )
-        >>> pfa.transform([[9, 1], [0, 5]]).argmax(axis=1).tolist()
-        [0, 1]
-        """
-        self._check_fitted()
+    def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
         if self._has_likelihood():
-            return super().transform(X, exposure=exposure, covariates=covariates)
-        corpus = exposed(self, self._checked(X), exposure)
+            return super()._mean_weights(corpus, exposure, covariates)
+        corpus = exposed(self, corpus, exposure)
         self._warn_of_impossible(corpus)
         weights = weights_of(corpus, self.components_)
         return weights if corpus.exposure is None else weights / corpus.exposure[:, np.newaxis]

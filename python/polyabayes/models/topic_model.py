@@ -32,6 +32,7 @@ from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
     USUAL_START,
     Checkpoint,
+    CheckpointPeriod,
     EvaluationSchedule,
     LastState,
     Schedule,
@@ -91,7 +92,7 @@ class TopicModel(FittedModel):
     thin: int
     n_init: int
     checkpoint: Any
-    checkpoint_every: int
+    checkpoint_every: int | str
     formula: str | None
 
     covariate_names_: NDArray[np.object_]
@@ -214,7 +215,7 @@ class TopicModel(FittedModel):
             documents = exposed(self, as_corpus(X, "X"), exposure)
         n_components = self._n_topics()
         schedule = self._schedule()._replace(n_jobs=threads_of_task(executor, self.n_jobs))
-        every = checks.whole_number("checkpoint_every", self.checkpoint_every)
+        period = CheckpointPeriod(self.checkpoint_every)
         self._check_tokens(documents)
         train = self._training(documents, n_components)
         identity = dict(train.keywords)
@@ -236,7 +237,7 @@ class TopicModel(FittedModel):
             self._rows = rows
             self._remember_features(X, documents)
             take = partial(self._take, corpus, None, training)
-            return self._sample(training, schedule, looks, take, checkpoint, every)
+            return self._sample(training, schedule, looks, take, checkpoint, period)
 
     def _learn_design(
         self, documents: Corpus | Shards, covariates: Any
@@ -459,10 +460,10 @@ class TopicModel(FittedModel):
         looks: EvaluationSchedule,
         take: Callable[[], None],
         checkpoint: Checkpoint | None = None,
-        checkpoint_every: int = 1,
+        period: CheckpointPeriod | None = None,
     ) -> Self:
         """Run the sampler and take over what it comes to, whatever ends it."""
-        kept = checkpoint, checkpoint_every
+        kept = checkpoint, period
         interruption = run(training, schedule, looks, take, *kept, progress=self.progress)
         return self._conclude(take, looks, interruption)
 
@@ -567,6 +568,7 @@ class TopicModel(FittedModel):
         """Refuse parameters that are wrong whatever the documents."""
         self._n_topics()
         self._schedule()
+        CheckpointPeriod(self.checkpoint_every)
 
     def _n_topics(self) -> int:
         return checks.whole_number("n_components", self.n_components, 1, _MOST_TOPICS)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.plotting.axes import axes_or_new
+from polyabayes.topics.groups import TopicsByGroup
 from polyabayes.topics.prevalence import TopicPrevalence
 
 if TYPE_CHECKING:
@@ -19,28 +21,30 @@ if TYPE_CHECKING:
 _FILLED = 0.7
 _ALPHA = 0.2
 
+Floats = NDArray[np.float64]
+
 
 def plot_prevalence(
-    found: TopicPrevalence,
+    found: TopicPrevalence | TopicsByGroup,
     topics: Sequence[int] | None = None,
     *,
     along: Any = None,
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw prevalences or differences of them with their intervals.
+    """Draw prevalences, differences of them or means of groups with their intervals.
 
-    Points with intervals, a line a row of covariates; with `along`, a line with a band over a
-    continuous covariate. Differences have a line at zero.
+    Points with intervals, a line a row of covariates or a group; with `along`, a line with a band
+    over a continuous covariate. Differences have a line at zero.
 
     Parameters
     ----------
-    found : TopicPrevalence
-        What :func:`polyabayes.topics.prevalence` or ``contrast`` gave.
+    found : TopicPrevalence or TopicsByGroup
+        What :func:`polyabayes.topics.prevalence`, ``contrast`` or ``by_group`` gave.
     topics : sequence of int, optional
         Topics to draw; by default the eight of largest mean, or largest difference.
     along : array of shape (n_rows,), optional
-        Values of a continuous covariate at the rows.
+        Values of a continuous covariate at the rows, as the ``groups`` where these are years.
     labels : sequence of str, one a topic drawn, optional
         Names of the topics; by default "topic 0" and so on.
     ax : matplotlib Axes, optional
@@ -68,11 +72,8 @@ def plot_prevalence(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['year=0', 'year=1']
     """
-    if not isinstance(found, TopicPrevalence):
-        raise InvalidTypeError(
-            f"{argument('found')} must be a TopicPrevalence, got {type(found).__name__}"
-        )
-    means, (lower, upper) = found.mean, found.interval()
+    drawn = _drawn(found)
+    means, (lower, upper) = drawn.means, drawn.intervals
     n_rows, n_topics = means.shape
     if topics is None:
         shown = np.sort(np.argsort(-np.abs(means).max(axis=0), kind="stable")[:8])
@@ -84,7 +85,7 @@ def plot_prevalence(
             f"{argument('labels')} has {len(names)} names for {len(shown)} topics"
         )
     if along is None:
-        ax = _points(axes_or_new(ax, 6, 1.2 + 0.25 * n_rows * len(shown)), found, shown, names)
+        ax = _points(axes_or_new(ax, 6, 1.2 + 0.25 * n_rows * len(shown)), drawn, shown, names)
     else:
         ax = axes_or_new(ax, 6, 4)
         x = checks.vector("along", along, n_rows)
@@ -93,28 +94,48 @@ def plot_prevalence(
             (line,) = ax.plot(x[order], means[order, k], label=name)
             ends = lower[order, k], upper[order, k]
             ax.fill_between(x[order], *ends, alpha=_ALPHA, color=line.get_color())
-        ax.set_ylabel(_quantity(found))
-        if found.event == "difference":
+        ax.set_ylabel(drawn.quantity)
+        if drawn.is_difference:
             ax.axhline(0, color="grey", linewidth=0.8)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     return ax
 
 
-def _points(ax: Axes, found: TopicPrevalence, shown: Any, names: list[str]) -> Axes:
+class _Drawn(NamedTuple):
+    """What is drawn: (n_rows, n_topics) means, their lower and upper ends, and names."""
+
+    means: Floats
+    intervals: Floats
+    rows: Sequence[str]
+    quantity: str
+    is_difference: bool = False
+
+
+def _drawn(found: Any) -> _Drawn:
+    if isinstance(found, TopicsByGroup):
+        names = [str(group) for group in found.groups]
+        return _Drawn(found.means, found.interval(), names, "mean topic weight")
+    if not isinstance(found, TopicPrevalence):
+        raise InvalidTypeError(
+            f"{argument('found')} must be a TopicPrevalence or TopicsByGroup, got "
+            f"{type(found).__name__}"
+        )
+    is_difference = found.event == "difference"
+    quantity = "difference in prevalence" if is_difference else "expected prevalence"
+    return _Drawn(found.mean, found.interval(), found.rows, quantity, is_difference)
+
+
+def _points(ax: Axes, drawn: _Drawn, shown: Any, names: list[str]) -> Axes:
     """Points with intervals, rows one below the other."""
-    means, (lower, upper) = found.mean, found.interval()
+    means, (lower, upper) = drawn.means, drawn.intervals
     places = np.arange(len(means))
     for i, (k, name) in enumerate(zip(shown, names, strict=True)):
         ends = np.stack([means[:, k] - lower[:, k], upper[:, k] - means[:, k]]).clip(0)
         at = places + _FILLED * ((i + 0.5) / len(shown) - 0.5)
         ax.errorbar(means[:, k], at, xerr=ends, fmt="o", markersize=4, label=name)
-    ax.set_yticks(places, found.rows)
+    ax.set_yticks(places, drawn.rows)
     ax.invert_yaxis()
-    ax.set_xlabel(_quantity(found))
-    if found.event == "difference":
+    ax.set_xlabel(drawn.quantity)
+    if drawn.is_difference:
         ax.axvline(0, color="grey", linewidth=0.8)
     return ax
-
-
-def _quantity(found: TopicPrevalence) -> str:
-    return "difference in prevalence" if found.event == "difference" else "expected prevalence"

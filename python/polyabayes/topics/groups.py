@@ -17,7 +17,7 @@ from polyabayes.topics.fitted import aligned, fitted_model
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicsByGroup(Result):
-    """Mean topic weights of groups of documents.
+    """Mean topic weights of groups of documents; its table has intervals of 95 %.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class TopicsByGroup(Result):
     ... )
     >>> found = pb.topics.by_group(lda, [[9, 0], [8, 1], [0, 9], [1, 7]], ["a", "a", "b", "b"])
     >>> found.to_frame().columns.tolist()
-    ['group', 'n_documents', 'topic', 'mean', 'std_error']
+    ['group', 'n_documents', 'topic', 'mean', 'std_error', 'lower', 'upper']
     """
 
     groups: NDArray[Any]
@@ -80,12 +80,15 @@ class TopicsByGroup(Result):
 
     def _columns(self) -> dict[str, Any]:
         n_topics = self.means.shape[1]
+        lower, upper = self.interval()
         return {
             "group": np.repeat(self.groups, n_topics),
             "n_documents": np.repeat(self.n_documents, n_topics),
             "topic": np.tile(np.arange(n_topics), len(self.groups)),
             "mean": self.means.ravel(),
             "std_error": self.std_errors.ravel(),
+            "lower": lower.ravel(),
+            "upper": upper.ravel(),
         }
 
     def __repr__(self) -> str:
@@ -155,16 +158,7 @@ def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
 
 def _grouped(corpus: Any, by: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Groups in order, and the group of each document."""
-    values = by
-    if isinstance(by, str):
-        known = [] if corpus.metadata is None else [str(name) for name in corpus.metadata.columns]
-        if by not in known:
-            raise InvalidArgumentError(
-                f"by={by!r:.100} is no column of the documents' metadata, which has "
-                f"{', '.join(map(repr, known[:8])) or 'none'}: give a Corpus with metadata, or an "
-                "array with a group for each document"
-            )
-        values = corpus.metadata[by]
+    values = corpus._column("by", by) if isinstance(by, str) else by
     try:
         array = np.asarray(values)
         missing = [x is None or bool(x != x) for x in array.tolist()]

@@ -43,7 +43,7 @@ def report(
     *,
     title: str = "Topics",
     labels: Sequence[str] | None = None,
-    texts: Sequence[str] | None = None,
+    texts: str | Sequence[str] | None = None,
     part: str | None = None,
     n_words: int = 15,
     n_documents: int = 5,
@@ -70,8 +70,9 @@ def report(
         Heading of the page.
     labels : sequence of str of length n_components, optional
         Names of the topics.
-    texts : sequence of str of length n_documents, optional
-        The documents as people read them, whose beginnings stand below the topics.
+    texts : str, or sequence of length n_documents, optional
+        The documents as people read them, whose beginnings stand below the topics: a column of the
+        metadata, or the texts.
     part : str, optional
         The part of the data that the documents are, as "training" or "held out", said beside the
         score.
@@ -122,7 +123,8 @@ def report(
     corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
-    excerpts = _one_each("texts", texts, corpus.n_documents, "documents")
+    written = corpus._column("texts", texts) if isinstance(texts, str) else texts
+    excerpts = _one_each("texts", written, corpus.n_documents, "documents")
     fitted = named_by(fitted, corpus)
     checks.whole_number("n_documents", n_documents)
     scores = None

@@ -113,6 +113,7 @@ def test_the_examples_run_one_after_the_other(
     corpus = pb.datasets.make_lda_corpus(40, 30, 3, document_length=20, random_state=0).corpus
     pb.write_corpus(corpus, "corpus.ldac")
     Path("counts.tns").write_text("1 1 4\n1 2 3\n2 2 5\n")
+    Path("reviews.csv").write_text("review\n" + 2 * "good food\nbad food\n")
     Path("survey.csv").write_text("q1,q2,q3\n" + 9 * "a,a,b\n" + 8 * "b,b,a\n")
     pb.PoissonFactorAnalysis(2, max_iter=5, random_state=0).fit(corpus).save("pfa.safetensors")
     # The demo has a test of its own, and the completion goes to the folder of a user.

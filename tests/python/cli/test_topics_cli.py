@@ -1,5 +1,8 @@
 """The commands about topics."""
 
+import re
+
+import pandas as pd
 import pytest
 
 import polyabayes as pb
@@ -109,3 +112,102 @@ def test_covariates_come_from_a_table_beside_the_documents(corpus, tmp_path, cap
     assert main(["score", model, corpus]) == 2
     assert "covariates" in capsys.readouterr().err
     assert main([*fit, "--prevalence", "~ rating", "--metadata", str(tmp_path / "no.csv")]) == 2
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A model and a corpus with ids and groups, as files."""
+    corpus = pb.Corpus(
+        [[9, 0, 1], [8, 1, 0], [0, 9, 1], [1, 7, 0]],
+        ["urn", "ball", "law"],
+        ["=a", "b", "c", "d"],
+        metadata={"year": [1999, 1999, 2024, 2024]},
+    )
+    lda = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.1,
+        topic_word=[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]],
+        vocabulary=corpus.vocabulary,
+        random_state=0,
+    )
+    pb.write_corpus(corpus, tmp_path / "corpus.npz")
+    lda.save(tmp_path / "lda.safetensors", notes={"corpus": "urns"})
+    return str(tmp_path / "lda.safetensors"), str(tmp_path / "corpus.npz"), corpus, lda
+
+
+def test_topic_weights_are_written_with_ids_and_deviations(named, tmp_path, capsys):
+    model, path, corpus, lda = named
+    expected = lda.topic_weights(corpus)
+    assert main(["transform", model, path]) == 0
+    rows = table(capsys.readouterr().out)
+    assert [row["document"] for row in rows] == ["=a", "=a", "b", "b", "c", "c", "d", "d"]
+    assert [float(row["std"]) for row in rows] == expected.std.ravel().tolist()
+    wanted = {"weights.csv": ["--escape-formulas"], "weights.parquet": ["--jobs", "1"]}
+    for name, options in wanted.items():
+        assert main(["transform", model, path, "-o", str(tmp_path / name), *options]) == 0
+        assert f"wrote {tmp_path / name}" in capsys.readouterr().err
+    assert table(tmp_path / "weights.csv")[0]["document"] == "'=a"
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "weights.parquet"), expected.to_frame()
+    )
+    other = tmp_path / "other.npz"
+    pb.write_corpus(pb.Corpus([[2, 1]], ["urn", "zebra"]), other)
+    assert main(["transform", model, str(other)]) == 2
+    assert "use --unseen drop" in capsys.readouterr().err
+    assert main(["transform", model, str(other), "--unseen", "drop"]) == 0
+
+
+def test_means_of_groups_have_intervals_and_a_picture(named, tmp_path, capsys):
+    model, path, corpus, lda = named
+    by = ["--by", "year"]
+    assert main(["topics", model, path, *by, "-o", str(tmp_path / "by.csv")]) == 0
+    expected = pb.topics.by_group(lda, corpus, "year").to_frame()
+    for column in ("lower", "mean", "upper"):
+        found = [float(row[column]) for row in table(tmp_path / "by.csv")]
+        assert found == expected[column].tolist()
+    picture = tmp_path / "by.svg"
+    assert main(["plot", "groups", model, "--on", path, *by, "-o", str(picture)]) == 0
+    assert "<!-- 2024 -->" in picture.read_text()
+    capsys.readouterr()
+    for arguments, message in (
+        (["groups", model, "--on", path], "needs --by"),
+        (["weights", model, "--on", path, *by], "has no use for --by"),
+        (["groups", model, "--on", path, "--by", "month"], "no such column; there are 'year'"),
+    ):
+        assert main(["plot", *arguments, "-o", str(picture)]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_report_shows_texts_labels_and_the_part(named, tmp_path, capsys):
+    model, path, _, _ = named
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text\nAll about urns\nUrns\nBalls\nBalls again\n")
+    page = tmp_path / "page.html"
+    options = ["--metadata", str(texts), "--labels", "urns,balls", "--part", "held out"]
+    assert main(["topics", model, path, *options, "--texts", "text", "-o", str(page)]) == 0
+    for text in ("All about urns", '"label": "balls"', '"part": "held out"'):
+        assert text in page.read_text()
+    assert main(["topics", model, path, "--texts", "review", "-o", str(page)]) == 2
+    assert "no such column; there are 'year'" in capsys.readouterr().err
+
+
+def test_files_of_models_tell_of_themselves(named, tmp_path, capsys):
+    model, path, _, _ = named
+    assert main(["info", model]) == 0
+    shown = capsys.readouterr().out
+    assert re.match(rf"saved by polyabayes {pb.__version__}, \d{{4}}-.*\ncorpus: urns\n", shown)
+    assert pb.cite().bibtex in shown
+    trained = str(tmp_path / "trained.safetensors")
+    fit = ["fit", "lda", path, "-k", "2", "-o", trained, "--max-iter", "4", "--seed", "0"]
+    assert main([*fit, "--note", "author=me", "--note", "run=3", "--verbose"]) == 0
+    assert "polyabayes: training from sweep 0 to 4\n" in capsys.readouterr().err
+    assert pb.load(trained).provenance_["notes"] == {"author": "me", "run": 3}
+    assert main([*fit, "--checkpoint", str(tmp_path / "c"), "--checkpoint-every", "5s"]) == 0
+    assert "polyabayes: training from sweep" not in capsys.readouterr().err
+    assert main([*fit, "--checkpoint-every", "seldom"]) == 2
+    assert "--checkpoint-every must be a number of sweeps, or a time" in capsys.readouterr().err
+
+
+def test_a_choice_ends_at_the_largest_size_wanted(corpus, capsys):
+    options = ["--max-size", "2", "--folds", "2", "--max-iter", "20", "--seed", "0", "--jobs", "1"]
+    assert main(["choose", "lda", corpus, *options]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[0].rstrip("*") == "2"

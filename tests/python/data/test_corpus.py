@@ -466,10 +466,17 @@ def test_duplicates(corpus):
     assert twice.duplicated(by="ids").tolist() == [False, False, True]
     assert twice.duplicated(other=corpus[["a"]]).tolist() == [True, False, True]
     assert twice.duplicated("ids", corpus).tolist() == [True, True, True]
-    with pytest.raises(InvalidArgumentError, match="other has other words"):
-        twice.duplicated(other=Corpus(DENSE, WORDS[::-1]))
+    with pytest.raises(InvalidArgumentError, match="other has 2 words, this corpus"):
+        twice.duplicated(other=Corpus([[1, 2]]))
     with pytest.raises(InvalidArgumentError, match="no ids"):
         Corpus(DENSE).duplicated(by="ids")
+
+
+def test_documents_of_another_vocabulary_are_equal_where_their_words_are():
+    test = Corpus([[1, 2], [0, 1]], ["urn", "ball"])
+    train = Corpus([[2, 0, 1], [1, 3, 0], [1, 4, 0]], ["ball", "law", "urn"])
+    assert test.duplicated(other=train).tolist() == [True, False]
+    assert test.duplicated(other=train[[1]]).tolist() == [False, False]
 
 
 def test_splits_by_groups_and_strata():
@@ -485,7 +492,7 @@ def test_splits_by_groups_and_strata():
     assert again.metadata["group"].tolist() == test.metadata["group"].tolist()
     for options, says in (
         ({"groups": "group", "stratify": "label"}, "exclude each other"),
-        ({"groups": "day"}, "groups='day'.* no such column; it has 'label', 'group'"),
+        ({"groups": "day"}, "groups='day'.* no such column; there are 'label', 'group'"),
         ({"groups": [1, 2]}, "one label for each of the 100 documents"),
         ({"groups": np.zeros(100)}, "1 groups cannot be divided"),
     ):

@@ -192,10 +192,39 @@ def test_a_gzip_file_that_is_cut_short_is_said_to_be(tmp_path):
         pb.load(path)
 
 
-def test_a_model_is_not_saved_under_a_name_that_load_would_refuse(tmp_path):
-    with pytest.raises(errors.InvalidArgumentError, match=r"ends in \.gz, and models are"):
-        known_lda().save(tmp_path / "model.gz")
+@pytest.mark.parametrize("name", ["model.gz", "model.pkl", "model.NPZ"])
+def test_a_model_is_not_saved_under_a_name_of_another_format(tmp_path, name):
+    classes = pb.LatentClassAnalysis(2, max_iter=4, random_state=0)
+    for model in (known_lda(), classes.fit([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9)):
+        with pytest.raises(errors.InvalidArgumentError, match=r"call it model\.safetensors"):
+            model.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_tell_what_made_them_and_when(tmp_path, monkeypatch):
+    path, notes = tmp_path / "m", {"corpus": "ap", "n": 3, "seeds": [1, 2]}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    model = LDA(2, max_iter=4, random_state=0).fit(COUNTS)
+    classes = pb.LatentClassAnalysis(2, max_iter=4, random_state=0)
+    for saved in (model, classes.fit([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9)):
+        saved.save(path, notes=notes)
+        found = pb.load(path).provenance_
+        assert found == {
+            "version": pb.__version__,
+            "date": "1970-01-02T00:00:00+00:00",
+            "notes": notes,
+        }
+        assert not hasattr(saved, "provenance_")
+    model.save(path)
+    loaded = pb.load(path)
+    assert loaded.provenance_["notes"] == {}
+    assert not hasattr(loaded.fit(COUNTS), "provenance_")
+    for bad in ({"a": {1}}, {"a": float("nan")}, [1], "text"):
+        with pytest.raises(errors.InvalidTypeError, match="notes must"):
+            model.save(path, notes=bad)
+    rewrite(path, lambda _, header: header.pop("provenance"))
+    with pytest.raises(errors.FileFormatError, match="provenance"):
+        pb.load(path)
 
 
 def test_safetensors_of_something_else(tmp_path):
@@ -358,12 +387,13 @@ def test_one_flipped_bit_is_refused(tmp_path):
             pb.load(path)
 
 
-def test_equal_models_make_equal_files(tmp_path):
+def test_equal_models_make_equal_files(tmp_path, monkeypatch):
     code = (
         "import sys, numpy as np, polyabayes as pb;"
         "x = np.arange(24).reshape(4, 6) % 5;"
         "pb.LatentDirichletAllocation(2, max_iter=4, random_state=0).fit(x).save(sys.argv[1])"
     )
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     files = [tmp_path / str(n) for n in range(2)]
     for file in files:
         subprocess.run([sys.executable, "-c", code, str(file)], check=True)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import fields
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import polyabayes as pb
 from polyabayes import exceptions as errors
 from polyabayes._support.storage import read_arrays
+from polyabayes.models import fitting, topic_model
 
 MODELS = [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis]
 
@@ -191,8 +193,49 @@ def test_a_checkpoint_that_is_no_folder_is_refused_before_any_work(tmp_path, dat
         pb.LatentDirichletAllocation(4, checkpoint=3).fit(data.corpus)
     with pytest.raises(errors.InvalidArgumentError, match="checkpoint has a null character"):
         pb.LatentDirichletAllocation(4, checkpoint="a\0b").fit(data.corpus)
-    with pytest.raises(errors.InvalidArgumentError, match="checkpoint_every"):
-        pb.LatentDirichletAllocation(4, checkpoint_every=0).fit(data.corpus)
+    for every in (0, "often", "0s", "10 days"):
+        with pytest.raises(errors.InvalidArgumentError, match="checkpoint_every"):
+            pb.LatentDirichletAllocation(4, checkpoint_every=every).fit(data.corpus)
+
+
+@pytest.mark.parametrize(
+    ("every", "sweeps"), [("2s", [2, 4, 6, 8, 9]), ("0.05min", [3, 6, 9]), ("1h", [9])]
+)
+def test_checkpoints_are_written_by_time(tmp_path, data, monkeypatch, every, sweeps):
+    # Every sweep takes a second of a clock of its own.
+    written, clock = [], [0.0]
+    told = SimpleNamespace(monotonic=lambda: clock[0], perf_counter=lambda: clock[0])
+    monkeypatch.setattr(fitting, "time", told)
+    keep, run_in_parts = fitting.Checkpoint.write, fitting.run
+
+    class Slow:
+        def __init__(self, training):
+            self.training = training
+
+        def __getattr__(self, name):
+            return getattr(self.training, name)
+
+        def run(self, until, *arguments):
+            clock[0] += until - self.training.n_sweeps
+            return self.training.run(until, *arguments)
+
+    def write(self, training):
+        written.append(training.n_sweeps)
+        keep(self, training)
+
+    monkeypatch.setattr(fitting.Checkpoint, "write", write)
+    monkeypatch.setattr(
+        topic_model,
+        "run",
+        lambda training, *rest, **options: run_in_parts(Slow(training), *rest, **options),
+    )
+    settings = {"max_iter": 9, "random_state": 1}
+    timed = pb.LatentDirichletAllocation(
+        4, checkpoint=tmp_path, checkpoint_every=every, **settings
+    ).fit(data.corpus)
+    assert written == sweeps
+    alone = pb.LatentDirichletAllocation(4, **settings).fit(data.corpus)
+    np.testing.assert_array_equal(timed.components_, alone.components_)
 
 
 @pytest.mark.parametrize("kind", MODELS)

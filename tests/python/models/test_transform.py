@@ -3,11 +3,14 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.special import gammaln
+from sklearn import config_context
 
 import polyabayes as pb
+from polyabayes import exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.0, 0.25, 0.25, 0.5], [0.2, 0.2, 0.5, 0.1]])
@@ -98,3 +101,46 @@ def test_longer_documents_are_surer():
     model = known(LDA, TOPICS)
     std = [model.topic_weights([[n, n, n, n]]).std[0] for n in (1, 10, 100, 1000)]
     assert (np.diff(std, axis=0) < 0).all()
+
+
+@pytest.mark.parametrize("cls", [LDA, PFA])
+def test_names_of_documents_stay_with_their_weights(cls):
+    corpus = pb.Corpus([[3, 0, 0, 1], [0, 2, 2, 0]], ids=["one", "two"])
+    model = known(cls, TOPICS)
+    weights = model.topic_weights(corpus)
+    frame = weights.to_frame()
+    assert frame["document"].tolist() == ["one"] * 3 + ["two"] * 3
+    assert frame["topic"].tolist() == [0, 1, 2] * 2
+    np.testing.assert_array_equal(frame["std"], weights.std.ravel())
+    plain = model.transform(corpus)
+    assert isinstance(plain, np.ndarray)
+    named = model.set_output(transform="pandas").transform(corpus)
+    assert (named.index.tolist(), named.columns[0]) == (["one", "two"], "topic0")
+    np.testing.assert_array_equal(named, plain)
+    with config_context(transform_output="pandas"):
+        assert known(cls, TOPICS).transform(corpus).index.tolist() == ["one", "two"]
+
+
+def test_words_that_the_model_does_not_know_are_left_out_of_weights_on_request():
+    model = LDA.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.1, 0.9]], vocabulary=["urn", "ball"]
+    )
+    corpus = pb.Corpus([[2, 1, 4]], ["urn", "ball", "zebra"])
+    for weights in (model.transform, model.topic_weights):
+        with pytest.raises(errors.InvalidArgumentError, match=r"hold 1 word \('zebra'\)"):
+            weights(corpus)
+    found = model.transform(corpus, unseen="drop")
+    np.testing.assert_array_equal(found, model.transform([[2, 1]]))
+    np.testing.assert_array_equal(found, model.topic_weights(corpus, unseen="drop").mean)
+
+
+def test_frames_with_columns_in_another_order_are_refused_with_the_remedy():
+    frame = pd.DataFrame(np.arange(24).reshape(4, 6) % 5, columns=list("abcdef"))
+    model = LDA(2, max_iter=4, random_state=0).fit(frame)
+    permuted = frame[list("fedcba")]
+    for method in (model.transform, model.topic_weights, model.score, model.perplexity):
+        with pytest.raises(errors.InvalidArgumentError, match=r"same order.*\n.*feature_names_in_"):
+            method(permuted)
+    ordered = model.transform(frame)
+    np.testing.assert_array_equal(model.transform(permuted[model.feature_names_in_]), ordered)
+    np.testing.assert_array_equal(model.transform(pb.Corpus(permuted)), ordered)

@@ -39,6 +39,21 @@ def test_a_continuous_covariate_has_bands_and_differences_a_line_at_zero():
     assert len(pb.plotting.plot_prevalence(of).containers) == 8
 
 
+def test_means_of_groups_are_drawn_with_their_intervals():
+    lda = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
+    )
+    counts, years = [[9, 0], [8, 1], [0, 9], [1, 7]], [1999, 1999, 2024, 2024]
+    groups = pb.topics.by_group(lda, counts, years)
+    ax = pb.plotting.plot_prevalence(groups)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1999", "2024"]
+    assert ax.get_xlabel() == "mean topic weight"
+    for topic, container in enumerate(ax.containers):
+        np.testing.assert_allclose(container.lines[0].get_xdata(), groups.means[:, topic])
+    line = pb.plotting.plot_prevalence(groups, [1], along=groups.groups).lines[0]
+    np.testing.assert_allclose(line.get_xydata().T, [[1999, 2024], groups.means[:, 1]])
+
+
 def test_bad_input_is_refused():
     with pytest.raises(InvalidTypeError, match="found"):
         pb.plotting.plot_prevalence([1])

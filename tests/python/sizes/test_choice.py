@@ -64,6 +64,16 @@ def test_sizes_are_found_where_none_are_given(corpus):
     assert "so far" in str(few)
 
 
+def test_sizes_that_are_found_keep_below_the_largest_wanted(corpus):
+    options = {"max_size": 3, "n_folds": 3, "random_state": 1}
+    with pytest.warns(errors.EdgeWarning, match="the best size, 3, is the largest of those tried"):
+        found = pb.choose_n_components(LDA, corpus, **options)
+    assert max(found.to_frame().index) == 3
+    assert pb.choice_cost(LDA, corpus, max_size=3).sizes == (2, 2)
+    with pytest.raises(errors.InvalidArgumentError, match="max_size is for sizes that are found"):
+        pb.choose_n_components(LDA, corpus, [2, 3], **options)
+
+
 def values(choice):
     return [(row["size"], row["score"], row["behind_std_error"]) for row in choice.rows]
 
@@ -380,7 +390,7 @@ def test_few_replicates_are_enough_where_words_repeat():
 
 def test_no_more_topics_than_documents_are_looked_for():
     few = pb.datasets.make_lda_corpus(20, 40, 3, document_length=50, random_state=0).corpus
-    assert held_out.first_sizes(few) == [2, 4, 8, 16]
+    assert pb.choice_cost(LDA, few).sizes == (2, 16)
     assert str(pb.choice_cost(LDA, few)).endswith(", and more if the best lies beyond 16")
 
 

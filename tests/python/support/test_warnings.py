@@ -1,5 +1,6 @@
 """Warnings name the caller's line; a thread that is quiet does not silence others."""
 
+import logging
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -107,3 +108,17 @@ def test_frames_of_scikit_learn_are_no_callers():
     with pytest.warns(errors.PriorWarning) as told:
         Wrapped().transform([[1]])
     assert told[0].filename == __file__
+
+
+def test_the_log_is_silent_until_it_is_asked_for(capfd, caplog, tmp_path):
+    lda = pb.LatentDirichletAllocation(2, max_iter=6, random_state=0, checkpoint=tmp_path)
+    lda.fit([[2, 0], [0, 2]])
+    assert capfd.readouterr() == ("", "")
+    assert isinstance(logging.getLogger("polyabayes").handlers[0], logging.NullHandler)
+    with caplog.at_level(logging.DEBUG, logger="polyabayes"):
+        pb.LatentDirichletAllocation(2, max_iter=6, checkpoint=tmp_path / "b").fit([[2, 0], [0, 2]])
+        pb.log_likelihood(lda, [[2, 0], [0, 2]])
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "training from sweep 0 to 6"
+    assert any(line.startswith("checkpoint of sweep 6 in") for line in lines)
+    assert lines[-1] == "2 documents scored"

@@ -169,13 +169,15 @@ def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
     np.testing.assert_allclose((high - low) / 2, 0.6974 * found.std_errors, rtol=1e-3)
     alone = pb.topics.by_group(lda, corpus, corpus.metadata["year"])
     assert np.isnan(alone.std_errors).all()
-    assert alone.to_frame().shape == (72, 5)
+    assert alone.to_frame().shape == (72, 7)
+    np.testing.assert_array_equal(found.to_frame()["lower"], found.interval()[0].ravel())
+    np.testing.assert_array_equal(found.to_frame()["upper"], found.interval()[1].ravel())
 
 
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("author", "no column of the documents' metadata, which has none"),
+        ("author", "no such column; there are none"),
         ([1, 2, 3], r"have shape \(2,\)"),
         ([1.0, float("nan")], "no group for document 1"),
         (np.array([1, "a"], dtype=object), "numbers or texts, not both"),
@@ -326,8 +328,8 @@ def test_the_report_has_labels_excerpts_and_says_which_documents_they_are(lda, t
         for document in topic["documents"]:
             assert document["excerpt"].startswith(f"document {document['row']} </script> word")
             assert len(document["excerpt"]) <= 280
-    for wrong in ({"labels": ["urns"]}, {"texts": ["a", "b"]}):
-        with pytest.raises(errors.InvalidArgumentError, match="entries for"):
+    for wrong in ({"labels": ["urns"]}, {"texts": ["a", "b"]}, {"texts": "t", "labels": None}):
+        with pytest.raises(errors.InvalidArgumentError, match=r"entries for|no such column"):
             page_of(lda, tmp_path, **wrong)
 
 

@@ -52,6 +52,7 @@ def choose_n_components(
     exposure: Any = None,
     groups: Any = None,
     max_time: float | None = None,
+    max_size: int | None = None,
     n_folds: int | None = None,
     max_fits: int | None = None,
     concentrations: Any = None,
@@ -103,6 +104,9 @@ def choose_n_components(
     max_time : float, optional
         By held-out likelihood: seconds after which no fit begins, and the choice ends with what is
         known; the fit that runs then is finished.
+    max_size : int, optional
+        By held-out likelihood, where sizes are found: the largest to look at. By default as many
+        topics as documents.
     n_folds : int, default=5
         By held-out likelihood: folds of the documents.
     max_fits : int, default=200
@@ -174,6 +178,7 @@ def choose_n_components(
         "exposure": exposure,
         "groups": groups,
         "max_time": max_time,
+        "max_size": max_size,
         "n_folds": n_folds,
         "max_fits": max_fits,
     }
@@ -202,6 +207,7 @@ def choice_cost(
     *,
     layer: str | None = None,
     exposure: Any = None,
+    max_size: int | None = None,
     n_folds: int | None = None,
     max_fits: int | None = None,
     concentrations: Any = None,
@@ -214,7 +220,7 @@ def choice_cost(
 
     Parameters
     ----------
-    model, data, sizes, layer, exposure, n_folds, max_fits, concentrations
+    model, data, sizes, layer, exposure, max_size, n_folds, max_fits, concentrations
         As of :func:`choose_n_components`.
 
     Returns
@@ -235,7 +241,13 @@ def choice_cost(
     >>> cost.n_fits, cost.sizes
     (15, (2, 8))
     """
-    held_out = {"layer": layer, "exposure": exposure, "n_folds": n_folds, "max_fits": max_fits}
+    held_out = {
+        "layer": layer,
+        "exposure": exposure,
+        "max_size": max_size,
+        "n_folds": n_folds,
+        "max_fits": max_fits,
+    }
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, and an AllocationModel is chosen by evidence", held_out)
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
@@ -243,7 +255,7 @@ def choice_cost(
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, _ = _checked_folds(corpus, n_folds, None)
     n_fits = expected_fits(given, n_folds, limits.max_fits)
-    tried = given or first_sizes(corpus)
+    tried = given or first_sizes(corpus, limits)
     return measured_cost(model, corpus, tried, found=given is None, n_folds=n_folds, n_fits=n_fits)
 
 
@@ -275,15 +287,21 @@ def _checked(
             "a choice by held-out likelihood needs two documents or more, to train on some and "
             f"hold out others; got {corpus.n_documents}"
         )
-    max_fits, max_time, tolerance = (
+    if given is not None and options.get("max_size") is not None:
+        raise InvalidArgumentError(
+            f"{argument('max_size')} is for sizes that are found; leave it out, or the sizes"
+        )
+    max_fits, max_time, max_size, tolerance = (
         None if options.get(name) is None else check(name, options[name])
         for name, check in (
             ("max_fits", checks.whole_number),
             ("max_time", checks.positive_number),
+            ("max_size", checks.whole_number),
             ("tolerance", checks.not_negative_number),
         )
     )
-    return corpus, given, Limits(int(max_fits or _MAX_FITS), max_time, tolerance)
+    limits = Limits(int(max_fits or _MAX_FITS), max_time, int(max_size or MOST_SIZE), tolerance)
+    return corpus, given, limits
 
 
 def _checked_folds(

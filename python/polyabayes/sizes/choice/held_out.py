@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Executor
@@ -30,6 +31,8 @@ from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
+_LOG = logging.getLogger(__name__)
+
 # Assignments are of 16 bits.
 MOST_SIZE = 2**16 - 1
 # A size is dropped where it is as good as the best with less than this probability.
@@ -46,21 +49,23 @@ _POSSIBLE = 0.01
 _FOLDS_OF_NEIGHBOURS = 3
 
 
-def _most_size(corpus: Corpus) -> int:
+def _most_size(corpus: Corpus, limits: Limits) -> int:
     """The largest size to look at: as many topics as documents."""
-    return min(MOST_SIZE, corpus.n_tokens, corpus.n_documents)
+    return min(limits.max_size, corpus.n_tokens, corpus.n_documents)
 
 
-def first_sizes(corpus: Corpus) -> list[int]:
+def first_sizes(corpus: Corpus, limits: Limits) -> list[int]:
     """The coarse grid that a search begins with."""
-    return [size for size in grid.START if size <= _most_size(corpus)]
+    most = _most_size(corpus, limits)
+    return [size for size in grid.START if size <= most] or [most]
 
 
 class Limits(NamedTuple):
-    """When a race ends: fits, seconds, and the loss per token that does not matter."""
+    """When a race ends: fits, seconds, largest size, and the loss per token that matters not."""
 
     max_fits: int
     max_time: float | None
+    max_size: int
     tolerance: float | None
 
 
@@ -172,7 +177,7 @@ class Chooser:
             return self._race()
 
     def _race(self) -> SizeChoice:
-        wanted = self._given or first_sizes(self._plan.corpus)
+        wanted = self._given or first_sizes(self._plan.corpus, self._limits)
         try:
             while wanted:
                 self._stage(wanted)
@@ -232,6 +237,7 @@ class Chooser:
     def _take(self, fit: FoldFit) -> None:
         self.race.add(fit)
         self._n_fits += 1
+        _LOG.info("size %s without fold %s: fitted in %.1f s", fit.size, fit.fold, fit.seconds)
         if self._update is not None:
             self._update(self._n_fits, f"best so far: {self.race.best(self._kept())}")
 
@@ -242,7 +248,7 @@ class Chooser:
         chances = {size: self.race.behind(size, best) for size in kept}
         close = [size for size, chance in chances.items() if chance > _CLOSE]
         edges = close if curve.rises else [size for size in close if size < tried[-1]]
-        found = grid.wider(tried, edges, 1, _most_size(self._plan.corpus))
+        found = grid.wider(tried, edges, 1, _most_size(self._plan.corpus, self._limits))
         if curve.rule == "equally good":
             possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
             found += _finer(tried, close, possible, best)
@@ -259,7 +265,8 @@ class Chooser:
 
     def _result(self, *, ended: bool) -> SizeChoice:
         rng = np.random.default_rng(self._plan.seed)
-        given, folds = self._given is not None, self._plan.n_folds
+        folds = self._plan.n_folds
+        given = self._given is not None or max(self.race.fits) == self._limits.max_size
         return choice_by_fits(self.race, self._curve(), self.dropped, folds, given, ended, rng)
 
 

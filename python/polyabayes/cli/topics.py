@@ -1,0 +1,212 @@
+"""Commands about topics: what they hold, where they are, how they look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polyabayes as pb
+from polyabayes._support.tables import counted
+from polyabayes.cli.corpora import given_exposure, read_for
+from polyabayes.cli.output import (
+    check_table,
+    checked_file,
+    checked_picture,
+    escaped,
+    save_picture,
+    say,
+    write_table,
+)
+from polyabayes.cli.parser import Given
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.io.vocabularies import resolve_vocabulary
+
+
+def transform(
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    output: str = "-",
+    metadata: str | None = None,
+    escape_formulas: bool = False,
+) -> int:
+    """Tell the topic weights of documents, with their standard deviations.
+
+    Parameters
+    ----------
+    model : MODEL
+    corpus : CORPUS
+    output : WEIGHTS.csv|WEIGHTS.parquet
+        One row a document and topic; by default, and for '-', CSV on standard output.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
+    escape_formulas : bool
+        Put ' before ids that begin with = + - @, which spreadsheets execute.
+
+    Examples
+    --------
+    $ polyabayes transform lda.safetensors test.npz -o weights.csv
+    """
+    check_table(output)
+    fitted = pb.interop.read_model(model)
+    documents = read_for(fitted, corpus, given, metadata)
+    general = given.of("log_likelihood")
+    fitted.set_params(**{name: general[name] for name in ("n_jobs", "progress") if name in general})
+    options = given_exposure(documents, given)
+    options |= given.of("LatentDirichletAllocation.topic_weights")
+    weights = fitted.topic_weights(documents, **options)
+    write_table(escaped(weights._columns(), wanted=escape_formulas), output)
+    if output != "-":
+        say(f"wrote {output}")
+    return 0
+
+
+def info(given: Given, model: str) -> int:  # noqa: ARG001
+    """Tell what a file of a model holds, who made it when, and how to cite it.
+
+    Parameters
+    ----------
+    model : MODEL
+
+    Examples
+    --------
+    $ polyabayes info lda.safetensors
+    """
+    fitted = pb.interop.read_model(model)
+    about = dict(getattr(fitted, "provenance_", {}))
+    notes = about.pop("notes", {})
+    if about:
+        print(f"saved by polyabayes {about['version']}, {about['date']}")
+    for name, value in notes.items():
+        print(f"{name}: {value}")
+    print(pb.cite(fitted))
+    return 0
+
+
+def topics(
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    output: str | None = None,
+    metadata: str | None = None,
+    by: str | None = None,
+) -> int:
+    """Show what the topics of a model hold.
+
+    Parameters
+    ----------
+    model : MODEL
+    corpus : CORPUS
+    output : TOPICS.csv|.parquet|.html
+        A table of all figures, or one page for a browser; by default the words are printed.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document, of which formulas take columns; .npz keeps its own.
+    by : COLUMN
+        Column of the metadata: mean weights of topics in the documents of each of its values.
+
+    Examples
+    --------
+    $ polyabayes topics lda.safetensors train.npz -o topics.html
+    """
+    page = output is not None and output.lower().endswith(".html")
+    if output is not None:
+        checked_file(output, (".html",)) if page else check_table(output)
+    fitted = pb.interop.read_model(model)
+    if page and by is not None:
+        raise InvalidArgumentError(f"{argument('by')} makes a table: give a .csv or .parquet")
+    documents = read_for(fitted, corpus, given, metadata)
+    if by is not None:
+        return _write_groups(fitted, documents, by, output)
+    options = given.of("topics.report")
+    if page:
+        pb.topics.report(fitted, documents, Path(str(output)), title=Path(model).stem, **options)
+        say(f"wrote {output}")
+        return 0
+    words = {name: options[name] for name in options if name == "n_words"}
+    found = pb.topics.diagnostics(fitted, documents, **words)
+    order = sorted(range(len(found.tokens)), key=lambda topic: -found.tokens[topic])
+    if output is not None:
+        columns = {"topic": order} | {
+            name: [" ".join(row[k]) if name == "words" else row[k] for k in order]
+            for name, row in vars(found).items()
+        }
+        write_table(columns, output)
+        say(f"wrote {output}")
+        return 0
+    for topic in order:
+        share = found.tokens[topic] / found.tokens.sum()
+        print(f"{topic:>5}  {share:6.1%}  {' '.join(found.words[topic])}")
+    return 0
+
+
+def _write_groups(model: Any, documents: pb.Corpus, by: str, output: str | None) -> int:
+    """Mean weights of topics in groups of documents, as a table or printed."""
+    found = pb.topics.by_group(model, documents, by)
+    if output is not None:
+        write_table(found._columns(), output)
+        say(f"wrote {output}")
+        return 0
+    for row, (group, n) in enumerate(zip(found.groups, found.n_documents, strict=True)):
+        print(f"{by}={group}  {counted(n, 'document')}")
+        for topic, (mean, error) in enumerate(
+            zip(found.means[row], found.std_errors[row], strict=True)
+        ):
+            print(f"{topic:>5}  {mean:9.4f} +- {error:.4f}")
+    return 0
+
+
+def plot(
+    given: Given,
+    what: str,
+    model: str,
+    *,
+    output: str,
+    on: str | None = None,
+    metadata: str | None = None,
+    by: str | None = None,
+) -> int:
+    """Draw topics of a saved model.
+
+    Parameters
+    ----------
+    what : {"topics", "similarity", "weights", "groups"}
+        Most probable words, likeness of topics, shares of the tokens of --on CORPUS, or mean
+        weights in groups of its documents, --by a column of their metadata.
+    model : MODEL
+    output : FILE.png|.pdf|.svg
+        The picture.
+    on : CORPUS
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document; .npz keeps its own.
+    by : COLUMN
+        Column of the metadata that holds the groups.
+
+    Examples
+    --------
+    $ polyabayes plot topics lda.safetensors -o topics.png
+    """
+    picture = checked_picture(output, "plot")
+    assert picture is not None
+    if (what in ("weights", "groups")) != (on is not None):
+        needs = "needs documents: give" if on is None else "has no use for"
+        raise InvalidArgumentError(f"a picture of {what} {needs} --on CORPUS")
+    if (what == "groups") != (by is not None):
+        needs = "needs" if by is None else "has no use for"
+        raise InvalidArgumentError(f"a picture of {what} {needs} {argument('by')}")
+    fitted = pb.interop.read_model(model)
+    if on is not None:
+        documents = read_for(fitted, on, given, metadata)
+        if what == "groups":
+            ax = pb.plotting.plot_prevalence(pb.topics.by_group(fitted, documents, by))
+        else:
+            ax = pb.plotting.plot_topic_weights(fitted, documents=documents)
+    elif what == "similarity":
+        ax = pb.plotting.plot_topic_similarity(fitted)
+    else:
+        words = resolve_vocabulary(given.of("read_corpus").get("vocabulary"))
+        ax = pb.plotting.plot_topics(fitted, vocabulary=words, **given.of("plotting.plot_topics"))
+    save_picture(ax, picture)
+    say(f"wrote {picture}")
+    return 0

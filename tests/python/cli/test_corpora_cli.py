@@ -1,0 +1,77 @@
+"""Corpora on the command line: raw tables become clean corpora, duplicates are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from command_line import assert_one_error_line, run
+from polyabayes import exceptions as errors
+
+REVIEWS = """id,review,stars
+a,The cat likes good cat food,5
+b,,1
+c,A dog likes bad dog food,2
+d,The cat likes good cat food,4
+d,home,3
+"""
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text(REVIEWS)
+    return path
+
+
+def test_a_table_of_texts_becomes_a_clean_corpus(reviews, tmp_path, capsys):
+    clean = tmp_path / "clean.npz"
+    reading = ["--text", "review", "--ids", "id", "--stop-words", "english"]
+    convert = ["convert", reviews, "-o", clean, *reading]
+    assert_one_error_line(run(*convert), capsys.readouterr().err, "line 3.*--on-empty drop")
+    options = ["--on-empty", "drop", "--drop-duplicates", "words", "--min-tokens", "2"]
+    with_pairs = ["--read-option", "ngram_range=1,2"]
+    assert run(*convert, *options, *with_pairs) == 0
+    assert "left out 1 document that equal" in capsys.readouterr().err
+    found = pb.read_corpus(clean)
+    assert found.ids.tolist() == ["a", "c"]
+    assert found.metadata["stars"].tolist() == [5, 2]
+    assert {"cat", "good cat"} <= set(found.vocabulary)
+    with pytest.warns(errors.DataWarning, match="1 document without words left out, at line 3"):
+        expected = pb.read_corpus(
+            reviews,
+            text="review",
+            ids="id",
+            stop_words="english",
+            on_empty="drop",
+            ngram_range=(1, 2),
+        ).filter(min_tokens=2)
+    expected = expected[~expected.duplicated()]
+    np.testing.assert_array_equal(found.counts.toarray(), expected.counts.toarray())
+
+
+def test_documents_of_the_training_are_left_out_of_others(reviews, tmp_path, capsys):
+    train, test = tmp_path / "train.npz", tmp_path / "test.npz"
+    reading = ["--text", "review", "--ids", "id", "--on-empty", "keep"]
+    words = ["cat", "food", "good", "likes", "the"]
+    pb.write_corpus(pb.Corpus([[2, 1, 1, 1, 1]], words, ["z"]), train)
+    assert run("convert", reviews, "-o", test, *reading, "--not-in", train) == 0
+    assert "left out 2 documents that are in" in capsys.readouterr().err
+    assert pb.read_corpus(test).ids.tolist() == ["b", "c", "d"]
+    by_id = ["--drop-duplicates", "ids"]
+    assert run("convert", reviews, "-o", test, *reading, *by_id) == 0
+    assert pb.read_corpus(test).ids.tolist() == ["a", "b", "c", "d"]
+    bad = run("convert", reviews, "-o", test, *reading, "--drop-duplicates", "texts")
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert_one_error_line(bad, error, "--drop-duplicates must be 'words' or 'ids'")
+
+
+def test_a_split_tells_of_documents_in_both_parts(reviews, tmp_path, capsys):
+    parts = ["--train", tmp_path / "a.npz", "--test", tmp_path / "b.npz", "--seed", "0"]
+    table = tmp_path / "meta.csv"
+    table.write_text("part\nx\nx\nx\ny\ny\n")
+    options = ["--text", "review", "--on-empty", "keep", "--metadata", table, "--groups", "part"]
+    assert run("split", reviews, *parts, *options, "--test-size", "2") == 0
+    assert "1 document of" in capsys.readouterr().err
+    assert pb.read_corpus(tmp_path / "b.npz").metadata["part"].tolist() == ["x", "x", "x"]
