@@ -225,10 +225,12 @@ def _is_in(file: Path, folder: Path) -> bool:
 
 
 def save_picture(ax: Any, path: Path) -> None:
-    """Write the figure of `ax`."""
+    """Write the figure of `ax`, and close it."""
+    from matplotlib import pyplot as plt
 
     def write(place: Path) -> None:
         with replacing(place) as stream:
             ax.figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
 
     keep({path: write})
+    plt.close(ax.figure)

@@ -63,7 +63,7 @@ class StoredModel(NamedTuple):
     vocabulary: list[str] | None
     provenance: Mapping[str, Any] = MappingProxyType({})
 
-    def write(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None) -> None:
+    def write(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
         """Write a safetensors file, whole or not at all."""
         place = _path_of_model(path)
         header = {
