@@ -154,11 +154,13 @@ class Documents:
 @final
 class Model:
     @staticmethod
-    def lda(alpha: _Floats, phi: _Floats) -> Model: ...
+    def lda(alpha: _Floats, phi: _Floats, sizes: Sequence[int] = ...) -> Model: ...
     @staticmethod
     def gamma_poisson(r: _Floats, p: _Floats, phi: _Floats) -> Model: ...
     @staticmethod
-    def logistic_normal(phi: _Floats, mean: _Floats, covariance: _Floats) -> Model: ...
+    def logistic_normal(
+        phi: _Floats, mean: _Floats, covariance: _Floats, sizes: Sequence[int] = ...
+    ) -> Model: ...
     @staticmethod
     def product_of_experts(
         loadings: _Floats,
@@ -166,9 +168,13 @@ class Model:
         mean: _Floats,
         covariance: _Floats,
         is_softmax: bool,
+        sizes: Sequence[int] = ...,
     ) -> Model: ...
     @staticmethod
-    def mixture(weights: _Floats, words: _Floats, is_dirichlet: bool) -> Model: ...
+    def mixture(
+        weights: _Floats, words: _Floats, is_dirichlet: bool, sizes: Sequence[int] = ...
+    ) -> Model: ...
+    def covariance_factor(self, n_coordinates: int) -> _Floats: ...
 
 @final
 class Scores:
@@ -244,7 +250,7 @@ def completion(
 def bidirectional(
     model: Model,
     documents: Documents,
-    topics: NDArray[np.uint16],
+    draws: NDArray[np.uint16] | _Floats,
     settings: _ScoreSettings,
     *,
     seed: int,

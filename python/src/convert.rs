@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::document::DocumentModel;
 use polyabayes::document::gaussian::{Decoder, Link, LogisticNormal};
 use polyabayes::document::mixture::{Component, FiniteMixture};
@@ -103,15 +103,18 @@ pub(crate) struct Model(pub(crate) DocumentModel);
 
 #[pymethods]
 impl Model {
-    /// Latent Dirichlet allocation from alpha (K,) and phi (K, V).
+    /// Latent Dirichlet allocation from alpha (K,) and phi (K, V). Here and below, `sizes` are those of
+    /// vocabularies whose columns follow one another; without them there is one.
     #[staticmethod]
+    #[pyo3(signature = (alpha, phi, sizes = Vec::new()))]
     fn lda(
         py: Python<'_>,
         alpha: PyReadonlyArray1<'_, f64>,
         phi: PyReadonlyArray2<'_, f64>,
+        sizes: Vec<usize>,
     ) -> PyResult<Self> {
         let (alpha, phi) = (alpha.as_slice()?.to_vec(), phi.as_slice()?);
-        detach::briefly(py, || urn(TopicModel::lda(alpha, phi)))
+        detach::briefly(py, || urn(TopicModel::lda_of_vocabularies(alpha, phi, &sizes)))
     }
 
     /// Gamma-Poisson model from r (K,), p (K,) and phi (K, V).
@@ -129,17 +132,19 @@ impl Model {
     /// Logistic-normal weights, a mean (K,) and covariance (K, K), of the topics phi (K, V); with K - 1
     /// coordinates the last topic is the reference.
     #[staticmethod]
+    #[pyo3(signature = (phi, mean, covariance, sizes = Vec::new()))]
     fn logistic_normal(
         py: Python<'_>,
         phi: PyReadonlyArray2<'_, f64>,
         mean: PyReadonlyArray1<'_, f64>,
         covariance: PyReadonlyArray2<'_, f64>,
+        sizes: Vec<usize>,
     ) -> PyResult<Self> {
         let (n_topics, phi) = (phi.as_array().nrows(), phi.as_slice()?);
         let (mean, covariance) = (mean.as_slice()?, covariance.as_slice()?);
         let link = if mean.len() + 1 == n_topics { Link::Reference } else { Link::Softmax };
         detach::briefly(py, || {
-            let decoder = Decoder::mixture(n_topics, phi)?;
+            let decoder = Decoder::mixture(n_topics, phi, &sizes)?;
             logistic_normal(decoder, link, n_topics, mean, covariance)
         })
     }
@@ -147,6 +152,8 @@ impl Model {
     /// Words by the softmax of bias (V,) and weights times loadings (K, V); the weights are the softmax of
     /// the latent coordinates, or the coordinates themselves.
     #[staticmethod]
+    #[pyo3(signature = (loadings, bias, mean, covariance, is_softmax, sizes = Vec::new()))]
+    #[allow(clippy::too_many_arguments)]
     fn product_of_experts(
         py: Python<'_>,
         loadings: PyReadonlyArray2<'_, f64>,
@@ -154,6 +161,7 @@ impl Model {
         mean: PyReadonlyArray1<'_, f64>,
         covariance: PyReadonlyArray2<'_, f64>,
         is_softmax: bool,
+        sizes: Vec<usize>,
     ) -> PyResult<Self> {
         let (n_topics, loadings) = (loadings.as_array().nrows(), loadings.as_slice()?);
         let (bias, mean, covariance) = (bias.as_slice()?, mean.as_slice()?, covariance.as_slice()?);
@@ -163,7 +171,7 @@ impl Model {
             (true, true) => Link::Reference,
         };
         detach::briefly(py, || {
-            let decoder = Decoder::experts(n_topics, loadings, bias)?;
+            let decoder = Decoder::experts(n_topics, loadings, bias, &sizes)?;
             logistic_normal(decoder, link, n_topics, mean, covariance)
         })
     }
@@ -171,18 +179,32 @@ impl Model {
     /// One of J components a document: weights (J,), and word probabilities (J, V) or, where
     /// `is_dirichlet`, parameters of their Dirichlet distributions.
     #[staticmethod]
+    #[pyo3(signature = (weights, words, is_dirichlet, sizes = Vec::new()))]
     fn mixture(
         py: Python<'_>,
         weights: PyReadonlyArray1<'_, f64>,
         words: PyReadonlyArray2<'_, f64>,
         is_dirichlet: bool,
+        sizes: Vec<usize>,
     ) -> PyResult<Self> {
         let component =
             if is_dirichlet { Component::DirichletMultinomial } else { Component::Multinomial };
         let (weights, words) = (weights.as_slice()?, words.as_slice()?);
         detach::briefly(py, || {
-            FiniteMixture::new(component, weights, words).map(DocumentModel::Mixture).map(Model)
+            let model = FiniteMixture::new(component, weights, words, &sizes)?;
+            Ok(Model(DocumentModel::Mixture(model)))
         })
+    }
+
+    /// L with L Lᵀ the covariance of the latent coordinates, (coordinates, rank).
+    fn covariance_factor<'py>(
+        &self,
+        py: Python<'py>,
+        n_coordinates: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let factor = self.0.covariance_factor();
+        let rank = factor.len() / n_coordinates;
+        PyArray1::from_slice(py, factor).reshape([n_coordinates, rank])
     }
 }
 

@@ -1,7 +1,10 @@
 //! Likelihoods and topic weights of documents.
 
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+};
+use polyabayes::document::Draws;
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::{
     Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
@@ -255,32 +258,35 @@ pub(crate) fn completion(
     Ok(Scores::new(py, outcome))
 }
 
+/// What simulated documents were drawn from: the topics of all tokens, or standard normals, (D, rank).
+#[derive(FromPyObject)]
+pub(crate) enum Drawn<'py> {
+    Topics(PyReadonlyArray1<'py, u16>),
+    Latent(PyReadonlyArray2<'py, f64>),
+}
+
 /// Stochastic lower and upper bounds of documents simulated from the model: values and standard
 /// errors of either, and the sizes of the replicates.
 #[pyfunction]
-#[pyo3(signature = (model, documents, topics, settings, *, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, draws, settings, *, seed, n_jobs, progress = None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn bidirectional(
     py: Python<'_>,
     model: &Model,
     documents: &Documents,
-    topics: PyReadonlyArray1<'_, u16>,
+    draws: Drawn<'_>,
     settings: ScoreSettings,
     seed: u64,
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyArray2<f64>>> {
     let settings = settings.to_core()?;
-    let topics = topics.as_slice()?;
+    let draws = match &draws {
+        Drawn::Topics(topics) => Draws::Topics(topics.as_slice()?),
+        Drawn::Latent(latent) => Draws::Latent(latent.as_slice()?),
+    };
     let found = detach::run(py, n_jobs, progress, |watch| {
-        polyabayes::bidirectional(
-            model.0.urn_model()?,
-            &documents.0,
-            topics,
-            &settings,
-            seed,
-            watch,
-        )
+        model.0.bidirectional(&documents.0, draws, &settings, seed, watch)
     })?;
     let found = found.uninterrupted()?;
     let columns: [fn(&Bounds) -> f64; 5] = [

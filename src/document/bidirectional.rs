@@ -114,7 +114,7 @@ fn bounds(
 }
 
 impl Bounds {
-    fn scaled(self, ln_factor: f64) -> Self {
+    pub(super) fn scaled(self, ln_factor: f64) -> Self {
         let Bounds { lower, upper, size } = self;
         Bounds { lower: lower.scaled(ln_factor), upper: upper.scaled(ln_factor), size }
     }

@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use super::limits::{check, check_exact, check_sampler, exact_plans};
-use super::model::ln_orders;
 use super::settings::{Method, Settings};
 use super::urn_sum::ln_urn_sum;
 use super::{Event, Score, TopicModel};
@@ -44,8 +43,9 @@ pub fn completion(
         .map(|row| {
             unless_stopped(pair(row).score(settings, key, observer).map(|score| {
                 observer.advance(1);
-                let orders = settings.query.event == Event::Counts;
-                score.scaled(if orders { ln_orders(held_out.document(row)) } else { 0.0 })
+                let is_bag = settings.query.event == Event::Counts;
+                let ln_orders = || model.vocabularies().ln_orders(held_out.document(row));
+                score.scaled(if is_bag { ln_orders() } else { 0.0 })
             }))
         })
         .collect()

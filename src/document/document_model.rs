@@ -2,8 +2,7 @@
 
 use super::gaussian::{self, LogisticNormal};
 use super::mixture::FiniteMixture;
-use super::model::ln_orders;
-use super::{Event, Moments, Query, Score, Settings, TopicModel, scoring};
+use super::{Bounds, Event, Moments, Query, Score, Settings, TopicModel, Vocabularies, scoring};
 use crate::control::{Observer, Unseen};
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
@@ -18,6 +17,15 @@ pub enum DocumentModel {
     LogisticNormal(LogisticNormal),
     /// One component a document.
     Mixture(FiniteMixture),
+}
+
+/// What the documents of a simulation were drawn from.
+#[derive(Debug, Clone, Copy)]
+pub enum Draws<'a> {
+    /// Topics of all tokens.
+    Topics(&'a [u16]),
+    /// Standard normal coordinates of every document.
+    Latent(&'a [f64]),
 }
 
 impl DocumentModel {
@@ -106,13 +114,38 @@ impl DocumentModel {
         let ratio = |(row, (above, below)): (usize, (Option<Score>, Option<Score>))| {
             let (above, below) = (above?, below?);
             let ln_orders = match settings.query.event {
-                Event::Counts => ln_orders(held_out.document(row)),
+                Event::Counts => self.vocabularies().ln_orders(held_out.document(row)),
                 Event::Sequence => 0.0,
             };
             let estimate = above.estimate.over(below.estimate).scaled(ln_orders);
             Some(Score { estimate, ..above })
         };
         Ok(above.into_iter().zip(below).enumerate().map(ratio).collect())
+    }
+
+    /// Brackets ln p of documents that were simulated from the model, from the draws of topics or
+    /// weights behind them.
+    ///
+    /// # Errors
+    /// Those of [`bidirectional`](super::bidirectional) and [`gaussian::bidirectional`]; draws of another
+    /// kind of model; mixtures, whose documents are scored exactly.
+    pub fn bidirectional(
+        &self,
+        documents: &CountMatrix,
+        draws: Draws<'_>,
+        settings: &Settings,
+        seed: u64,
+        observer: &impl Observer,
+    ) -> Result<Vec<Option<Bounds>>> {
+        match (self, draws) {
+            (DocumentModel::Urn(model), Draws::Topics(topics)) => {
+                super::bidirectional(model, documents, topics, settings, seed, observer)
+            }
+            (DocumentModel::LogisticNormal(model), Draws::Latent(latent)) => {
+                gaussian::bidirectional(model, documents, latent, settings, seed, observer)
+            }
+            _ => Err(Error::NoReverse),
+        }
     }
 
     /// Refuses what [`completion`](Self::completion) would refuse, without any work.
@@ -189,14 +222,19 @@ impl DocumentModel {
         }
     }
 
-    /// The model as an urn, which samplers of topic assignments take.
-    ///
-    /// # Errors
-    /// [`Error::NoUrn`] for other models.
-    pub fn urn_model(&self) -> Result<&TopicModel> {
+    fn vocabularies(&self) -> &Vocabularies {
         match self {
-            DocumentModel::Urn(model) => Ok(model),
-            _ => Err(Error::NoUrn),
+            DocumentModel::Urn(model) => model.vocabularies(),
+            DocumentModel::LogisticNormal(model) => model.vocabularies(),
+            DocumentModel::Mixture(model) => model.vocabularies(),
+        }
+    }
+
+    /// Factor of the covariance, coordinates x rank, row-major: empty where the prior is not logistic normal.
+    pub fn covariance_factor(&self) -> &[f64] {
+        match self {
+            DocumentModel::LogisticNormal(model) => model.factor(),
+            _ => &[],
         }
     }
 }

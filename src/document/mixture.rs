@@ -3,8 +3,7 @@
 //! Mixtures of multinomials (one topic a document) and of Dirichlet-multinomials (GSDMM: a component's
 //! word probabilities integrated out, its parameters the prior plus the counts of its training tokens).
 
-use super::model::ln_orders;
-use super::{Event, Method, Score, Settings};
+use super::{Event, Method, Score, Settings, Vocabularies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, check_all};
@@ -28,17 +27,24 @@ pub struct FiniteMixture {
     weights: Vec<f64>,
     /// Components x words.
     rows: Vec<f64>,
+    /// Components x vocabularies.
     row_sums: Vec<f64>,
-    n_words: usize,
+    vocabularies: Vocabularies,
 }
 
 impl FiniteMixture {
-    /// A mixture; `rows` are components x words, row-major.
+    /// A mixture; `rows` are components x words, row-major, those of each of the vocabularies of these
+    /// `sizes` behind one another; without sizes there is one.
     ///
     /// # Errors
     /// Sizes that disagree, weights or entries that are negative or not finite, weights without a
     /// positive one, and rows of probabilities that do not sum to 1.
-    pub fn new(component: Component, weights: &[f64], rows: &[f64]) -> Result<Self> {
+    pub fn new(
+        component: Component,
+        weights: &[f64],
+        rows: &[f64],
+        sizes: &[usize],
+    ) -> Result<Self> {
         if weights.is_empty() {
             return Err(Error::Empty { name: "number of components" });
         }
@@ -55,15 +61,23 @@ impl FiniteMixture {
         check_all("words of components", rows, "finite and not negative", is_valid)?;
         check_sum(weights, 0)?;
         let n_words = rows.len() / weights.len();
-        let row_sums: Vec<f64> = rows.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
-        for (topic, &sum) in row_sums.iter().enumerate() {
-            let is_off = (sum - 1.0).abs() > super::model::ROW_SUM_TOLERANCE;
-            if sum == 0.0 || component == Component::Multinomial && is_off {
-                return Err(Error::NotNormalised { topic, sum });
-            }
+        let vocabularies = Vocabularies::new(sizes, n_words)?;
+        if component == Component::Multinomial {
+            vocabularies.check_rows(rows)?;
+        }
+        let blocks = rows.chunks_exact(n_words).flat_map(|row| vocabularies.cut(row));
+        let row_sums: Vec<f64> = blocks.map(|row| row.iter().sum()).collect();
+        if let Some(place) = row_sums.iter().position(|&sum| sum == 0.0) {
+            let topic = place * weights.len() / row_sums.len();
+            return Err(Error::NotNormalised { topic, sum: 0.0 });
         }
         let (weights, rows) = (weights.to_vec(), rows.to_vec());
-        Ok(FiniteMixture { component, weights, rows, row_sums, n_words })
+        Ok(FiniteMixture { component, weights, rows, row_sums, vocabularies })
+    }
+
+    /// Which words are of which vocabulary.
+    pub(super) fn vocabularies(&self) -> &Vocabularies {
+        &self.vocabularies
     }
 
     /// Number of components.
@@ -86,8 +100,8 @@ impl FiniteMixture {
     }
 
     fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
-        if documents.n_words() != self.n_words {
-            let (found, expected) = (documents.n_words(), self.n_words);
+        let (found, expected) = (documents.n_words(), self.vocabularies.n_words());
+        if found != expected {
             return Err(Error::Length { name: "vocabulary of the documents", found, expected });
         }
         if documents.exposures().is_some() {
@@ -117,7 +131,7 @@ impl FiniteMixture {
         let score = |document: Document<'_>| {
             let sum: LogSum = self.ln_terms(document).into_iter().collect();
             let is_bag = settings.query.event == Event::Counts;
-            let ln_orders = if is_bag { ln_orders(document) } else { 0.0 };
+            let ln_orders = if is_bag { self.vocabularies.ln_orders(document) } else { 0.0 };
             let total: f64 = self.weights_of(document).iter().sum();
             let ln_value = if sum.n_eff() > 0.0 {
                 sum.ln_sum() - total.ln() + ln_orders
@@ -159,8 +173,9 @@ impl FiniteMixture {
 
     /// ln π_j p(tokens | j) of every component, π not normalised.
     fn ln_terms(&self, document: Document<'_>) -> Vec<f64> {
-        let rows = self.rows.chunks_exact(self.n_words).zip(&self.row_sums);
-        let term = |((row, sum), weight): ((&[f64], &f64), &f64)| {
+        let rows = self.rows.chunks_exact(self.vocabularies.n_words());
+        let sums = self.row_sums.chunks_exact(self.row_sums.len() / self.n_components());
+        let term = |((row, sums), weight): ((&[f64], &[f64]), &f64)| {
             let ln_words: f64 = match self.component {
                 Component::Multinomial => {
                     document.cells().map(|(w, n)| f64::from(n) * row[w as usize].ln()).sum()
@@ -170,13 +185,14 @@ impl FiniteMixture {
                         0.0 => f64::NEG_INFINITY,
                         parameter => ln_rising(parameter, u64::from(n)),
                     };
+                    let totals = sums.iter().zip(self.vocabularies.n_tokens(document));
                     document.cells().map(ln_word).sum::<f64>()
-                        - ln_rising(*sum, document.n_tokens())
+                        - totals.map(|(&sum, n)| ln_rising(sum, n)).sum::<f64>()
                 }
             };
             weight.ln() + ln_words
         };
-        rows.zip(self.weights_of(document)).map(term).collect()
+        rows.zip(sums).zip(self.weights_of(document)).map(term).collect()
     }
 }
 
@@ -205,7 +221,8 @@ mod tests {
     fn values_are_sums_over_components() {
         let documents =
             CountMatrix::from_dense(&[vec![1, 1, 0], vec![0, 2, 1], vec![0; 3]]).unwrap();
-        let multinomials = FiniteMixture::new(Component::Multinomial, &[3.0, 1.0], &ROWS).unwrap();
+        let multinomials =
+            FiniteMixture::new(Component::Multinomial, &[3.0, 1.0], &ROWS, &[]).unwrap();
         let found = values(&multinomials, &documents);
         let expected = [0.75 * 0.125, 0.75 / 64.0 + 0.25 / 8.0, 1.0];
         assert!(found.iter().zip(expected).all(|(x, p): (_, f64)| (x - p.ln()).abs() < 1e-14));
@@ -220,7 +237,7 @@ mod tests {
     fn word_probabilities_of_a_dirichlet_are_integrated_out() {
         let documents = CountMatrix::from_dense(&[vec![2, 1]]).unwrap();
         let model =
-            FiniteMixture::new(Component::DirichletMultinomial, &[2.0], &[0.5, 1.5]).unwrap();
+            FiniteMixture::new(Component::DirichletMultinomial, &[2.0], &[0.5, 1.5], &[]).unwrap();
         let expected: f64 = 0.5 * 1.5 * 1.5 / (2.0 * 3.0 * 4.0);
         assert!((values(&model, &documents)[0] - expected.ln()).abs() < 1e-14);
     }
@@ -228,7 +245,7 @@ mod tests {
     #[test]
     fn what_is_no_mixture_is_refused() {
         let new = |weights: &[f64], rows: &[f64]| {
-            FiniteMixture::new(Component::Multinomial, weights, rows)
+            FiniteMixture::new(Component::Multinomial, weights, rows, &[])
         };
         assert!(new(&[], &ROWS).is_err() && new(&[0.0, 0.0], &ROWS).is_err());
         assert!(new(&[1.0, -1.0], &ROWS).is_err() && new(&[1.0], &ROWS).is_err());

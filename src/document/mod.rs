@@ -23,10 +23,11 @@ mod sizing;
 mod totals;
 mod transform;
 mod urn_sum;
+mod vocabularies;
 
 pub use bidirectional::{Bounds, bidirectional};
 pub use completion::{check_completion, completion};
-pub use document_model::DocumentModel;
+pub use document_model::{DocumentModel, Draws};
 pub use estimators::annealed::Start;
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;
@@ -38,3 +39,4 @@ pub use result::{Score, Spread, TracePoint};
 pub use scoring::{check_score, score};
 pub use settings::{Method, Settings};
 pub use transform::{Moments, transform};
+pub use vocabularies::Vocabularies;

@@ -6,14 +6,12 @@
 
 use std::borrow::Cow;
 
+use super::Vocabularies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result, check_all, check_positive};
 use crate::math::{ln_factorial, ln_rising};
 use crate::urn::{LocalUrn, Urn};
-
-/// How far from 1 a row of LDA's topic-word probabilities may sum.
-pub(super) const ROW_SUM_TOLERANCE: f64 = 1e-6;
 
 /// The event whose probability is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +36,7 @@ pub struct Query {
 pub struct TopicModel {
     urn: Urn,
     law: DocumentPrior,
+    vocabularies: Vocabularies,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -97,16 +96,20 @@ impl TopicModel {
     /// # Errors
     /// Sizes that disagree, `alpha` not positive, `phi` negative or not normalised.
     pub fn lda(alpha: Vec<f64>, phi: &[f64]) -> Result<Self> {
+        TopicModel::lda_of_vocabularies(alpha, phi, &[])
+    }
+
+    /// The same of several vocabularies, whose columns follow one another; rows sum to 1 in each of them.
+    ///
+    /// # Errors
+    /// Those of [`lda`](Self::lda), and sizes that are none of the columns.
+    pub fn lda_of_vocabularies(alpha: Vec<f64>, phi: &[f64], sizes: &[usize]) -> Result<Self> {
         let n_words = check_topic_word(&alpha, "Dirichlet prior of topics", phi)?;
-        for (topic, row) in phi.chunks_exact(n_words).enumerate() {
-            let sum: f64 = row.iter().sum();
-            if (sum - 1.0).abs() > ROW_SUM_TOLERANCE {
-                return Err(Error::NotNormalised { topic, sum });
-            }
-        }
+        let vocabularies = Vocabularies::new(sizes, n_words)?;
+        vocabularies.check_rows(phi)?;
         let law = DocumentPrior::Lda { alpha_sum: alpha.iter().sum() };
         let q = word_major(phi, &vec![1.0; alpha.len()]);
-        Ok(TopicModel { urn: Urn::new(alpha, q)?, law })
+        Ok(TopicModel { urn: Urn::new(alpha, q)?, law, vocabularies })
     }
 
     /// Gamma-Poisson factor analysis; `phi` is row-major, topics x words, not negative.
@@ -128,7 +131,13 @@ impl TopicModel {
         let (theta_scale, lengths) = (prior.theta_scale(1.0), prior.lengths(&r, 1.0));
         let q = word_major(phi, &theta_scale);
         let law = DocumentPrior::GammaPoisson { prior, lengths, theta_scale };
-        Ok(TopicModel { urn: Urn::new(r, q)?, law })
+        let vocabularies = Vocabularies::new(&[], n_words)?;
+        Ok(TopicModel { urn: Urn::new(r, q)?, law, vocabularies })
+    }
+
+    /// Which words are of which vocabulary.
+    pub fn vocabularies(&self) -> &Vocabularies {
+        &self.vocabularies
     }
 
     /// The model's urn.
@@ -235,7 +244,7 @@ impl TopicModel {
                 let ln_sequence = -ln_rising(alpha_sum, n_tokens);
                 match query.event {
                     Event::Sequence => ln_sequence,
-                    Event::Counts => ln_sequence + ln_orders(document),
+                    Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
                 }
             }
             DocumentPrior::GammaPoisson { prior, lengths, .. } => {
@@ -250,7 +259,7 @@ impl TopicModel {
                 let ln_sequence = ln_length - ln_factorial(n_tokens);
                 match query.event {
                     Event::Sequence => ln_sequence,
-                    Event::Counts => ln_sequence + ln_orders(document),
+                    Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
                 }
             }
         }
@@ -311,12 +320,6 @@ impl TopicModel {
 /// Whether an exposure is that of documents of which none is given.
 fn is_one(exposure: f64) -> bool {
     exposure.to_bits() == 1.0f64.to_bits()
-}
-
-/// ln of the number of orders of a bag of words.
-pub(super) fn ln_orders(document: Document<'_>) -> f64 {
-    let repeats = document.counts().iter().map(|&y| ln_factorial(u64::from(y)));
-    ln_factorial(document.n_tokens()) - repeats.sum::<f64>()
 }
 
 /// Distribution of a gamma-Poisson document's length: the sum of NB(r_k, Q_k).

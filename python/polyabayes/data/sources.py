@@ -129,6 +129,11 @@ def is_anndata(value: Any) -> bool:
     return _is_of(value, "anndata", "AnnData")
 
 
+def is_mudata(value: Any) -> bool:
+    """Whether a value is a MuData object; mudata is not imported."""
+    return _is_of(value, "mudata", "MuData")
+
+
 def is_tomotopy(value: Any) -> bool:
     """Whether a value is a corpus of tomotopy, which is not imported."""
     return _is_of(value, "tomotopy", "Corpus")

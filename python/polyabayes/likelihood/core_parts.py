@@ -16,18 +16,20 @@ class CoreParts(NamedTuple):
     """Arguments of a model of the compiled core.
 
     `kind` is "lda", "gamma_poisson", "logistic_normal", "product_of_experts" or "mixture"; the
-    flags are what the kind leaves open.
+    flags are what the kind leaves open. Sizes of vocabularies are given where there are several.
     """
 
     kind: str
     arrays: tuple[NDArray[np.float64], ...]
     flags: tuple[bool, ...] = ()
+    vocabulary_sizes: tuple[int, ...] = ()
 
     def core_model(self) -> _core.Model:
         """The model as the compiled core reads it."""
         # Arrays that have travelled may not be aligned.
         arrays = [np.require(array, requirements=["C", "A"]) for array in self.arrays]
-        model: _core.Model = getattr(_core.Model, self.kind)(*arrays, *self.flags)
+        sizes = {"sizes": self.vocabulary_sizes} if self.vocabulary_sizes else {}
+        model: _core.Model = getattr(_core.Model, self.kind)(*arrays, *self.flags, **sizes)
         return model
 
     def copied(self) -> CoreParts:
@@ -40,9 +42,10 @@ class CoreParts(NamedTuple):
 
         An array that cannot change is recognised by its identity, any other by its content.
         """
-        return (self.kind, self.flags, len(self.arrays)) == (
+        return (self.kind, self.flags, self.vocabulary_sizes, len(self.arrays)) == (
             copied.kind,
             copied.flags,
+            copied.vocabulary_sizes,
             len(copied.arrays),
         ) and all(
             mine is other if _is_sealed(mine) else mine is not other and np.array_equal(mine, other)

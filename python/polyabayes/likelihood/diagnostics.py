@@ -27,15 +27,14 @@ __all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"
 class Simulated(Scorable, Protocol):
     """A model that documents can be drawn from."""
 
-    components_: NDArray[np.float64]
-
-    def _draw_topic_counts(
+    def _draw_documents(
         self,
         n_documents: int,
-        sizes: NDArray[np.int64] | NDArray[np.float64] | None,
+        sizes: NDArray[Any] | None,
+        priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Tokens of each topic in each of `n_documents` documents drawn from the model.
+    ) -> tuple[sparse.csr_matrix, NDArray[Any]]:
+        """Counts of documents, and the topics of their tokens or their latent coordinates.
 
         `sizes` are lengths where the model takes these as given, else exposures, if any.
         """
@@ -48,6 +47,7 @@ def bidirectional_bounds(
     n_documents: int = 10,
     document_length: int | ArrayLike | None = None,
     exposure: float | ArrayLike | None = None,
+    covariates: Any = None,
     n_samples: int | None = None,
     n_particles: int | None = None,
     n_replicates: int | None = None,
@@ -59,25 +59,29 @@ def bidirectional_bounds(
     """Bracket the likelihood of documents simulated from the model.
 
     A test of an estimator, with the sizes at hand, where nothing is exact: bidirectional Monte
-    Carlo (Grosse, Ghahramani & Adams 2015). The topics of a simulated document are a draw of their
-    posterior; from there annealing runs backwards, or a particle filter runs with one particle that
-    follows them (conditional SMC), which gives unbiased estimates of 1/p. A small gap between both
-    bounds says that the estimator is right, to that gap, on documents like the model's.
+    Carlo (Grosse, Ghahramani & Adams 2015). The topics of a simulated document, or the latent
+    coordinates of a logistic normal, are a draw of their posterior; from there annealing runs
+    backwards, or a particle filter runs with one particle that follows them (conditional SMC),
+    which gives unbiased estimates of 1/p. A small gap between both bounds says that the estimator
+    is right, to that gap, on documents like the model's.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or PoissonFactorAnalysis
-        A model that is fitted or made by ``from_parameters``.
+    model : LatentDirichletAllocation, PoissonFactorAnalysis or DocumentModel
+        A model that is fitted or made from parameters. Mixtures are refused: their documents are
+        scored exactly.
     method : {"auto", "annealed", "smc-lookahead", "smc"}, default="auto"
         The estimator; ``"auto"`` takes what :func:`log_likelihood` would take where it is not
-        exact.
+        exact. Logistic normals have ``"annealed"``.
     n_documents : int, default=10
-        Documents to simulate.
+        Documents to simulate; as many as the model has priors, where each document has its own.
     document_length : int or array of shape (n_documents,), default=100
-        Number of tokens of every document, or of each; LDA only. Gamma-Poisson models draw their
-        lengths.
+        Number of tokens of every document, or of each, in each vocabulary. Gamma-Poisson models
+        draw their lengths.
     exposure : float or array of shape (n_documents,), default=1
         Size of every document, or of each, which multiplies its Poisson rates; gamma-Poisson only.
+    covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+        Covariates of the documents, where the prior of the model depends on them.
     n_samples, n_particles, n_replicates, options
         As in :func:`log_likelihood`.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -90,8 +94,8 @@ def bidirectional_bounds(
     Returns
     -------
     BidirectionalBounds
-        Bounds of ln p of each document: of the sequence given its length under LDA, of the counts
-        under gamma-Poisson.
+        Bounds of ln p of each document: of the counts under gamma-Poisson, else of the sequence
+        given its length.
 
     Raises
     ------
@@ -126,13 +130,14 @@ def bidirectional_bounds(
     checks.fits("n_documents", n_documents, 24 * len(getattr(model, "components_", "1")))
     core_model = model._core_model()
     rng = random_generator(random_state)
-    sizes = exposed(model, Corpus(np.zeros((n_documents, 1), dtype=int)), exposure).exposure
-    corpus, topics = _simulate(model, n_documents, document_length, sizes, rng)
+    nothing = exposed(model, Corpus(np.zeros((n_documents, 1), dtype=int)), exposure)
+    priors = model._priors_of(nothing, covariates)
+    corpus, draws = _simulate(model, n_documents, document_length, nothing.exposure, priors, rng)
     with progress_bar(progress, n_documents, "document") as update:
         lower, lower_errors, upper, upper_errors, sizes = _core.bidirectional(
             core_model,
             corpus._core_documents(),
-            topics,
+            draws,
             settings,
             seed=draw_seed(rng),
             n_jobs=n_threads,
@@ -148,9 +153,10 @@ def _simulate(
     n_documents: int,
     document_length: Any,
     exposure: NDArray[np.float64] | None,
+    priors: NDArray[np.float64] | None,
     rng: np.random.Generator,
-) -> tuple[Corpus, NDArray[np.uint16]]:
-    """Documents, and the topics of their tokens: those of a document follow one another by word."""
+) -> tuple[Corpus, NDArray[Any]]:
+    """Documents, and what they were drawn from."""
     if not isinstance(model, Simulated):
         raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
     if model._conditions_on_length:
@@ -159,27 +165,12 @@ def _simulate(
         )
     elif document_length is not None:
         raise InvalidArgumentError(
-            "document_length is for LDA; a gamma-Poisson model draws the lengths itself"
+            "a gamma-Poisson model draws the lengths itself; leave document_length out"
         )
     else:
         sizes = exposure
-    phi, topic_counts = model.components_, model._draw_topic_counts(n_documents, sizes, rng)
-    documents, topics = (
-        np.repeat(index, topic_counts.ravel())
-        for index in np.indices(topic_counts.shape).reshape(2, -1)
-    )
-    words = np.empty(len(topics), dtype=np.int64)
-    for topic, row in enumerate(phi):
-        own = np.flatnonzero(topics == topic)
-        if len(own):
-            words[own] = rng.choice(len(row), size=len(own), p=row / row.sum())
-    # The tokens of a word are in no order: only then are their topics a draw of their posterior.
-    order = np.lexsort((rng.random(len(words)), words, documents))
-    counts = sparse.coo_matrix(
-        (np.ones(len(words), dtype=np.int64), (documents, words)), (n_documents, phi.shape[1])
-    )
-    corpus = Corpus(counts.tocsr(), exposure=exposure)
-    return corpus, topics[order].astype(np.uint16)
+    counts, draws = model._draw_documents(n_documents, sizes, priors, rng)
+    return Corpus(counts, exposure=exposure)._with_priors(priors), draws
 
 
 def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:

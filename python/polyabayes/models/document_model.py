@@ -7,25 +7,35 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import softmax
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
-from polyabayes.models.fitted_model import FittedModel
+from polyabayes.likelihood.simulation import documents_of_weights
+from polyabayes.models.vocabularies import SeveralVocabularies, columns_of, texts_of
 from polyabayes.scale.shards import Shards
 
 _DECODERS = ("mixture", "softmax")
 _WEIGHTS = ("softmax", "identity")
 
 
-class DocumentModel(FittedModel):
+class DocumentModel(SeveralVocabularies):
     """A prior of topic weights and a decoder, with given parameters.
 
     Made by :meth:`dirichlet`, :meth:`mixture` and :meth:`logistic_normal`; the constructor only
     holds choices. It is scored by :func:`~polyabayes.log_likelihood` and
     :func:`~polyabayes.compare`, has ``transform``, ``score`` and ``save``, and is not trained here.
+
+    Documents may have several vocabularies (languages, measurements) that share topic weights:
+    give a list of topic-word arrays, or a mapping from names, and likewise of corpora where
+    documents are asked for, or a MuData. Each vocabulary is normalised by itself, its number of
+    tokens is given, and its part of the bag has a multiplicity of its own. None in place of a
+    corpus stands for no tokens, so that :func:`~polyabayes.log_completion` of ``[first, None]`` and
+    ``[None, second]`` scores one vocabulary given the other.
 
     Parameters
     ----------
@@ -37,6 +47,8 @@ class DocumentModel(FittedModel):
         How latent coordinates become weights of a product of experts.
     covariate_names : sequence of str, optional
         Columns of a data frame that are the covariates, in order, where the prior depends on them.
+    vocabulary_names : sequence of str, optional
+        Names of the vocabularies, where there are several.
     n_jobs : int, optional
         Threads; None means all cores.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -56,7 +68,9 @@ class DocumentModel(FittedModel):
     coefficients_ : ndarray of shape (n_coordinates, n_covariates)
         Coefficients of the prior's regression on covariates, where it has one.
     vocabulary_ : ndarray of str or None
-        The words.
+        The words; of several vocabularies, one behind the other.
+    vocabulary_sizes_ : ndarray of int, shape (n_vocabularies,)
+        Numbers of words, where there are several vocabularies.
 
     References
     ----------
@@ -81,12 +95,11 @@ class DocumentModel(FittedModel):
     _default_event = "sequence"
     _conditions_on_length = True
     _arrays = ("components_", "prior_")
-    _optional_arrays = ("covariance_", "bias_", "word_prior_", "coefficients_")
+    _optional_arrays = ("covariance_", "bias_", "word_prior_", "coefficients_", "vocabulary_sizes_")
 
     prior_: NDArray[np.float64]
     covariance_: NDArray[np.float64]
     bias_: NDArray[np.float64]
-    word_prior_: NDArray[np.float64]
     coefficients_: NDArray[np.float64]
 
     def __init__(
@@ -96,6 +109,7 @@ class DocumentModel(FittedModel):
         decoder: str = "mixture",
         weights: str = "softmax",
         covariate_names: Sequence[str] | None = None,
+        vocabulary_names: Sequence[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool = False,
@@ -104,6 +118,7 @@ class DocumentModel(FittedModel):
         self.decoder = decoder
         self.weights = weights
         self.covariate_names = covariate_names
+        self.vocabulary_names = vocabulary_names
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -123,8 +138,8 @@ class DocumentModel(FittedModel):
 
         Parameters
         ----------
-        topic_word : array of shape (n_components, n_words)
-            Topics; rows sum to 1.
+        topic_word : array of shape (n_components, n_words), or list or mapping of them
+            Topics; rows sum to 1. Several arrays are those of several vocabularies.
         doc_topic_prior : array of shape (n_components,) or (n_documents, n_components)
             Dirichlet parameters of all documents, or of each; topics of 0 drop out.
         coefficients : array of shape (n_components, n_covariates), optional
@@ -133,7 +148,7 @@ class DocumentModel(FittedModel):
         covariate_names : sequence of str, optional
             Columns of a data frame that are the covariates, in order.
         vocabulary : sequence of str, optional
-            The words.
+            The words; a list of them, one for each, where there are several vocabularies.
         random_state : None, int, RandomState, Generator or SeedSequence
             Seed of ``transform`` and ``score``.
 
@@ -173,7 +188,7 @@ class DocumentModel(FittedModel):
 
         Parameters
         ----------
-        topic_word : array of shape (n_components, n_words)
+        topic_word : array of shape (n_components, n_words), or list or mapping of them
             Word probabilities of the components; where `is_dirichlet`, the parameters of their
             Dirichlet distributions, which are integrated out (GSDMM: prior plus counts of words).
         weights : array of shape (n_components,) or (n_documents, n_components)
@@ -181,7 +196,7 @@ class DocumentModel(FittedModel):
         is_dirichlet : bool, default=False
             Whether word probabilities are integrated out.
         vocabulary : sequence of str, optional
-            The words.
+            The words; a list of them, one for each, where there are several vocabularies.
         random_state : None, int, RandomState, Generator or SeedSequence
             Present as everywhere; nothing is random.
 
@@ -203,12 +218,9 @@ class DocumentModel(FittedModel):
         """
         model = cls("mixture", random_state=random_state)
         is_dirichlet = checks.flag("is_dirichlet", is_dirichlet)
-        words = checks.matrix("topic_word", topic_word)
-        shares = words / words.sum(axis=1, keepdims=True) if is_dirichlet else words
-        model._set_topic_word(shares, vocabulary, random_state, normalised=True)
-        if is_dirichlet:
-            model.word_prior_ = words.copy()
-            model._seal()
+        model._set_topic_word(
+            topic_word, vocabulary, random_state, normalised=True, is_dirichlet=is_dirichlet
+        )
         model._set_prior("weights", weights, None)
         return model._checked_model()
 
@@ -235,7 +247,7 @@ class DocumentModel(FittedModel):
 
         Parameters
         ----------
-        topic_word : array of shape (n_components, n_words)
+        topic_word : array of shape (n_components, n_words), or list or mapping of them
             Topics; for ``decoder="softmax"`` the loadings of the words.
         mean : array of shape (n_coordinates,) or (n_documents, n_coordinates)
             Mean of all documents, or of each. There are as many coordinates as components, or one
@@ -246,7 +258,7 @@ class DocumentModel(FittedModel):
             p(w) = sum_k theta_k topic_word_kw, or softmax_w(bias + weights @ topic_word) (ProdLDA,
             NVDM, LDVAE).
         bias : array of shape (n_words,), optional
-            Of the softmax decoder; zeros by default.
+            Of the softmax decoder; zeros by default. A list of them for several vocabularies.
         weights : {"softmax", "identity"}, default="softmax"
             Input of the softmax decoder: theta = softmax(eta), or eta itself.
         coefficients : array of shape (n_coordinates, n_covariates), optional
@@ -254,7 +266,7 @@ class DocumentModel(FittedModel):
         covariate_names : sequence of str, optional
             Columns of a data frame that are the covariates, in order.
         vocabulary : sequence of str, optional
-            The words.
+            The words; a list of them, one for each, where there are several vocabularies.
         random_state : None, int, RandomState, Generator or SeedSequence
             Seed of ``transform`` and ``score``.
 
@@ -289,9 +301,10 @@ class DocumentModel(FittedModel):
         if decoder == "mixture" and bias is not None:
             raise InvalidArgumentError(f"{argument('bias')} belongs to decoder='softmax'")
         if decoder == "softmax":
-            model.bias_ = (
-                np.zeros(n_words) if bias is None else checks.vector("bias", bias, n_words)
-            )
+            sizes = model._vocabulary_sizes()
+            if bias is not None and sizes and np.ndim(bias[0]):
+                bias = np.concatenate(texts_of("bias", bias, model.vocabulary_names, len(sizes)))
+            model.bias_ = checks.vector("bias", 0.0 if bias is None else bias, n_words)
         if covariance is None:
             raise InvalidTypeError(f"{argument('covariance')} must be given")
         model.covariance_ = checks.matrix("covariance", covariance)
@@ -354,17 +367,39 @@ class DocumentModel(FittedModel):
             covariates = covariates[list(names)].to_numpy()
         return checked_rows("covariates", covariates, wanted)
 
-    def _set_topic_word(
-        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
-    ) -> None:
-        if self.decoder == "mixture":
-            super()._set_topic_word(topic_word, vocabulary, random_state, normalised=normalised)
-            return
-        loadings = checks.matrix("topic_word", topic_word)
-        flat = np.full(loadings.shape, 1.0 / loadings.shape[1])
-        super()._set_topic_word(flat, vocabulary, random_state, normalised=True)
-        self.components_ = loadings.copy()
-        self._seal()
+    def _draw_documents(
+        self,
+        n_documents: int,
+        sizes: NDArray[np.int64],
+        priors: NDArray[np.float64] | None,
+        rng: np.random.Generator,
+    ) -> tuple[sparse.csr_matrix, NDArray[Any]]:
+        if self.prior == "mixture":
+            raise InvalidArgumentError(
+                "documents of a mixture are scored exactly, so that there is nothing to bracket"
+            )
+        shared = self.prior_ if priors is None else priors
+        parameters = np.broadcast_to(shared, (n_documents, shared.shape[-1]))
+        columns = columns_of(self._vocabulary_sizes() or [self.n_features_in_])
+        if self.prior == "dirichlet":
+            return documents_of_weights(parameters, sizes, self.components_, rng, columns)
+        factor = self._core_model().covariance_factor(parameters.shape[1])
+        normals = rng.standard_normal((n_documents, factor.shape[1]))
+        p = self._word_probabilities(parameters + normals @ factor.T, columns)
+        return sparse.csr_matrix(np.hstack([rng.multinomial(sizes, own) for own in p])), normals
+
+    def _word_probabilities(
+        self, coordinates: NDArray[np.float64], columns: list[slice]
+    ) -> list[NDArray[np.float64]]:
+        """Probabilities of the words of each vocabulary at latent coordinates."""
+        weights = coordinates
+        if self.decoder == "mixture" or self.weights == "softmax":
+            reference = np.zeros((len(coordinates), len(self.components_) - coordinates.shape[1]))
+            weights = softmax(np.hstack([coordinates, reference]), axis=1)
+        found = weights @ self.components_
+        if self.decoder == "softmax":
+            return [softmax(found[:, own] + self.bias_[own], axis=1) for own in columns]
+        return [found[:, own] / found[:, own].sum(axis=1, keepdims=True) for own in columns]
 
     def _set_prior(self, name: str, values: Any, coefficients: Any) -> None:
         n = self._n_prior_parameters()
@@ -401,13 +436,16 @@ class DocumentModel(FittedModel):
     def _core_parts(self) -> CoreParts:
         # A row for each document takes the place of what all share.
         shared = self.prior_ if self.prior_.ndim == 1 else np.ones(self.prior_.shape[1])
+        sizes = tuple(self._vocabulary_sizes())
         if self.prior == "mixture":
             is_dirichlet = hasattr(self, "word_prior_")
             words = self.word_prior_ if is_dirichlet else self.components_
-            return CoreParts("mixture", (shared, words), (is_dirichlet,))
+            return CoreParts("mixture", (shared, words), (is_dirichlet,), sizes)
         if self.prior == "dirichlet":
-            return CoreParts("lda", (np.where(shared > 0, shared, 1.0), self.components_))
+            alpha = np.where(shared > 0, shared, 1.0)
+            return CoreParts("lda", (alpha, self.components_), (), sizes)
         if self.decoder == "mixture":
-            return CoreParts("logistic_normal", (self.components_, shared, self.covariance_))
+            parts = self.components_, shared, self.covariance_
+            return CoreParts("logistic_normal", parts, (), sizes)
         experts = (self.components_, self.bias_, shared, self.covariance_)
-        return CoreParts("product_of_experts", experts, (self.weights == "softmax",))
+        return CoreParts("product_of_experts", experts, (self.weights == "softmax",), sizes)

@@ -604,9 +604,16 @@ class LatentDirichletAllocation(TopicModel):
         return self.fit_method == "gibbs"
 
     def _draw_topic_counts(
-        self, n_documents: int, sizes: NDArray[np.int64], rng: np.random.Generator
+        self,
+        n_documents: int,
+        sizes: Any,
+        priors: NDArray[np.float64] | None,
+        rng: np.random.Generator,
     ) -> NDArray[np.int64]:
-        weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
+        if priors is None:
+            weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
+        else:
+            weights = dirichlet(rng, priors, axis=1)
         return rng.multinomial(sizes, weights)
 
     def _draw_weights(

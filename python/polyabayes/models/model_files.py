@@ -79,9 +79,9 @@ def _made(stored: StoredModel) -> FittedModel:
     normalised = model._conditions_on_length
     optional = (name for name in model._optional_arrays if name in arrays)
     names = [*model._stored(), *optional]
-    model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
     for name in names:
         setattr(model, name, arrays[name])
+    model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
     model._seal()
     model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
     model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)

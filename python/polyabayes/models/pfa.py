@@ -407,11 +407,12 @@ class PoissonFactorAnalysis(TopicModel):
     def _draw_topic_counts(
         self,
         n_documents: int,
-        sizes: NDArray[np.int64] | NDArray[np.float64] | None,
+        sizes: Any,
+        priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
     ) -> NDArray[np.int64]:
-        p = self.probability_
-        theta = rng.gamma(self.shape_, p / (1 - p), (n_documents, len(p)))
+        p, shapes = self.probability_, self.shape_ if priors is None else priors
+        theta = rng.gamma(shapes, p / (1 - p), (n_documents, len(p)))
         if sizes is not None:
             theta *= sizes[:, np.newaxis]
         counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))

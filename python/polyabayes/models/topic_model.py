@@ -27,6 +27,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.likelihood.simulation import documents_of_topics
 from polyabayes.models.covariates import Design
 from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
@@ -288,6 +289,26 @@ class TopicModel(FittedModel):
             )
         rows = self._design.rows(covariates, documents.n_documents)
         return pseudo_counts(rows @ self.coefficients_.T)
+
+    def _draw_documents(
+        self,
+        n_documents: int,
+        sizes: NDArray[Any] | None,
+        priors: NDArray[np.float64] | None,
+        rng: np.random.Generator,
+    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
+        topic_counts = self._draw_topic_counts(n_documents, sizes, priors, rng)
+        return documents_of_topics(topic_counts, self.components_, rng)
+
+    def _draw_topic_counts(
+        self,
+        n_documents: int,
+        sizes: Any,
+        priors: NDArray[np.float64] | None,
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """Tokens of each topic in documents of these lengths or exposures."""
+        raise NotImplementedError
 
     def _state_priors(
         self, shared: NDArray[np.float64], others: NDArray[np.float64]

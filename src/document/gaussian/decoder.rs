@@ -4,7 +4,9 @@
 #![allow(clippy::inline_always)]
 
 use crate::counts::Document;
+use crate::document::Vocabularies;
 use crate::error::{Error, Result, check_all};
+use crate::math::dot;
 use crate::math::elementary::{exp, ln};
 use crate::rng::{LANES, Lanes};
 
@@ -29,56 +31,54 @@ pub enum Decoder {
     Mixture {
         /// Topic-word probabilities, word-major.
         phi: Vec<f64>,
+        /// Which words are of which vocabulary.
+        vocabularies: Vocabularies,
     },
-    /// softmax_w(b_w + Σ_k B_kw x_k); `loadings` are words x topics.
+    /// softmax_w(b_w + Σ_k B_kw x_k) over each vocabulary; `loadings` are words x topics.
     Experts {
         /// B, word-major.
         loadings: Vec<f64>,
         /// b.
         bias: Vec<f64>,
+        /// Which words are of which vocabulary.
+        vocabularies: Vocabularies,
     },
 }
 
 impl Decoder {
-    /// A mixture of topics; `phi` is row-major, topics x words, with rows that sum to 1.
+    /// A mixture of topics; `phi` is row-major, topics x words, with rows that sum to 1 in each of the
+    /// vocabularies of these `sizes`; without sizes there is one.
     ///
     /// # Errors
     /// Sizes that disagree, entries that are negative, rows that do not sum to 1.
-    pub fn mixture(n_topics: usize, phi: &[f64]) -> Result<Self> {
+    pub fn mixture(n_topics: usize, phi: &[f64], sizes: &[usize]) -> Result<Self> {
         let n_words = check_shape(n_topics, phi, "topic-word weights")?;
         let is_valid = |x: f64| x >= 0.0 && x.is_finite();
         check_all("topic-word weights", phi, "finite and not negative", is_valid)?;
-        for (topic, row) in phi.chunks_exact(n_words).enumerate() {
-            let sum: f64 = row.iter().sum();
-            if (sum - 1.0).abs() > crate::document::model::ROW_SUM_TOLERANCE {
-                return Err(Error::NotNormalised { topic, sum });
-            }
-        }
-        Ok(Decoder::Mixture { phi: transposed(n_topics, phi) })
+        let vocabularies = Vocabularies::new(sizes, n_words)?;
+        vocabularies.check_rows(phi)?;
+        Ok(Decoder::Mixture { phi: transposed(n_topics, phi), vocabularies })
     }
 
-    /// A product of experts; `loadings` are row-major, topics x words.
+    /// A product of experts; `loadings` are row-major, topics x words, and `sizes` those of vocabularies.
     ///
     /// # Errors
     /// Sizes that disagree, entries that are not finite.
-    pub fn experts(n_topics: usize, loadings: &[f64], bias: &[f64]) -> Result<Self> {
+    pub fn experts(
+        n_topics: usize,
+        loadings: &[f64],
+        bias: &[f64],
+        sizes: &[usize],
+    ) -> Result<Self> {
         let n_words = check_shape(n_topics, loadings, "loadings")?;
         if bias.len() != n_words {
             return Err(Error::Length { name: "bias", found: bias.len(), expected: n_words });
         }
         check_all("loadings", loadings, "finite", f64::is_finite)?;
         check_all("bias", bias, "finite", f64::is_finite)?;
+        let vocabularies = Vocabularies::new(sizes, n_words)?;
         let loadings = transposed(n_topics, loadings);
-        Ok(Decoder::Experts { loadings, bias: bias.to_vec() })
-    }
-
-    /// Size of the vocabulary.
-    pub(super) fn n_words(&self, n_topics: usize) -> usize {
-        match self {
-            Decoder::Mixture { phi: matrix } | Decoder::Experts { loadings: matrix, .. } => {
-                matrix.len() / n_topics
-            }
-        }
+        Ok(Decoder::Experts { loadings, bias: bias.to_vec(), vocabularies })
     }
 
     /// The decoder of one document; `None` where no topic can produce one of its words.
@@ -86,7 +86,7 @@ impl Decoder {
         let counts: Vec<f64> = document.counts().iter().map(|&y| f64::from(y)).collect();
         let n_tokens = document.n_tokens() as f64;
         let words = match self {
-            Decoder::Mixture { phi } => {
+            Decoder::Mixture { phi, .. } => {
                 let mut rows = Vec::with_capacity(counts.len() * n_topics);
                 for &word in document.words() {
                     let row = &phi[word as usize * n_topics..][..n_topics];
@@ -97,12 +97,19 @@ impl Decoder {
                 }
                 Words::Mixture { rows, counts }
             }
-            Decoder::Experts { loadings, bias } => {
+            Decoder::Experts { loadings, bias, vocabularies } => {
                 let mut all = vec![0.0; bias.len()];
                 for (&word, count) in document.words().iter().zip(counts) {
                     all[word as usize] = count;
                 }
-                Words::Experts { loadings, bias, counts: all }
+                let blocks = vocabularies.ranges().zip(vocabularies.n_tokens(document));
+                let block = |((start, end), n_tokens): ((usize, usize), u64)| Block {
+                    loadings: &loadings[start * n_topics..end * n_topics],
+                    bias: &bias[start..end],
+                    counts: all[start..end].to_vec(),
+                    n_tokens: n_tokens as f64,
+                };
+                Words::Experts(blocks.filter(|(_, n)| *n > 0).map(block).collect())
             }
         };
         Some(Local { n_topics, n_tokens, words })
@@ -119,8 +126,40 @@ pub(super) struct Local<'a> {
 enum Words<'a> {
     /// Rows of φ of the document's distinct words.
     Mixture { rows: Vec<f64>, counts: Vec<f64> },
-    /// All words: each takes part in the normaliser.
-    Experts { loadings: &'a [f64], bias: &'a [f64], counts: Vec<f64> },
+    /// All words of the vocabularies with tokens: each takes part in the normaliser of its own.
+    Experts(Vec<Block<'a>>),
+}
+
+/// The words of a vocabulary.
+struct Block<'a> {
+    loadings: &'a [f64],
+    bias: &'a [f64],
+    counts: Vec<f64>,
+    n_tokens: f64,
+}
+
+impl Block<'_> {
+    /// Adds minus the second derivative of ln p by the input of the decoder.
+    fn add_curvature(&self, theta: &[f64], total: &mut [f64]) {
+        let n = theta.len();
+        let rows = || self.loadings.chunks_exact(n);
+        let logits: Vec<f64> = rows().zip(self.bias).map(|(row, b)| b + dot(row, theta)).collect();
+        let p = softmax(&logits);
+        let mut mean = vec![0.0; n];
+        for (row, &p) in rows().zip(&p) {
+            for i in 0..n {
+                mean[i] += p * row[i];
+                for j in 0..n {
+                    total[i * n + j] += self.n_tokens * p * row[i] * row[j];
+                }
+            }
+        }
+        for i in 0..n {
+            for j in 0..n {
+                total[i * n + j] -= self.n_tokens * mean[i] * mean[j];
+            }
+        }
+    }
 }
 
 /// Memory that evaluations share.
@@ -168,37 +207,17 @@ impl Local<'_> {
                 for (row, &count) in rows.chunks_exact(n).zip(counts) {
                     let shares: Vec<f64> = row.iter().zip(&theta).map(|(q, x)| q * x).collect();
                     let sum: f64 = shares.iter().sum();
-                    for i in 0..n {
-                        let share = shares[i] / sum;
-                        found[i * n + i] -= count * share;
-                        for j in 0..n {
-                            found[i * n + j] += count * share * shares[j] / sum;
-                        }
+                    for (i, own) in found.chunks_exact_mut(n).enumerate() {
+                        let share = count * shares[i] / sum;
+                        own[i] -= share;
+                        let factor = share / sum;
+                        own.iter_mut().zip(&shares).for_each(|(x, share)| *x += factor * share);
                     }
                 }
                 (corner(found, n, eta.len()), corner(safe, n, eta.len()))
             }
-            Words::Experts { loadings, bias, .. } => {
-                let logits: Vec<f64> = loadings
-                    .chunks_exact(n)
-                    .zip(*bias)
-                    .map(|(row, b)| b + row.iter().zip(&theta).map(|(x, y)| x * y).sum::<f64>())
-                    .collect();
-                let p = softmax(&logits);
-                let mut mean = vec![0.0; n];
-                for (row, &p) in loadings.chunks_exact(n).zip(&p) {
-                    for i in 0..n {
-                        mean[i] += p * row[i];
-                        for j in 0..n {
-                            safe[i * n + j] += p * row[i] * row[j];
-                        }
-                    }
-                }
-                for i in 0..n {
-                    for j in 0..n {
-                        safe[i * n + j] = self.n_tokens * (safe[i * n + j] - mean[i] * mean[j]);
-                    }
-                }
+            Words::Experts(blocks) => {
+                blocks.iter().for_each(|block| block.add_curvature(&theta, &mut safe));
                 let found = corner(through(link, &theta, safe), n, eta.len());
                 (found.clone(), found)
             }
@@ -268,12 +287,16 @@ fn evaluate(
     }
     inner.clear();
     inner.resize(n_topics, [0.0; LANES]);
-    let value = match &local.words {
-        Words::Mixture { rows, counts } => mixture(rows, counts, eta, theta, inner),
-        Words::Experts { loadings, bias, counts } => {
-            experts(loadings, bias, counts, local.n_tokens, theta, inner, logits)
+    let mut value = [0.0; LANES];
+    match &local.words {
+        Words::Mixture { rows, counts } => value = mixture(rows, counts, eta, theta, inner),
+        Words::Experts(blocks) => {
+            for block in blocks {
+                let own = experts(block, theta, inner, logits);
+                (0..LANES).for_each(|lane| value[lane] += own[lane]);
+            }
         }
-    };
+    }
     if link != Link::Identity {
         let mut mean = [0.0; LANES];
         for (x, g) in theta.iter().zip(inner.iter()) {
@@ -366,14 +389,12 @@ fn ln_mixture(row: &[f64], eta: &[Lanes], lane: usize) -> f64 {
 /// Σ_w y_w ln softmax_w(b + B x), and its derivatives by x.
 #[inline(always)]
 fn experts(
-    loadings: &[f64],
-    bias: &[f64],
-    counts: &[f64],
-    n_tokens: f64,
+    block: &Block<'_>,
     x: &[Lanes],
     gradient: &mut [Lanes],
     logits: &mut Vec<Lanes>,
 ) -> Lanes {
+    let Block { loadings, bias, ref counts, n_tokens } = *block;
     let n_topics = x.len();
     logits.clear();
     let mut largest = [f64::NEG_INFINITY; LANES];

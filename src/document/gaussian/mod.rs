@@ -5,6 +5,7 @@
 //! sampling from a Gaussian that is fitted to the posterior, which is unbiased in p.
 
 mod annealing;
+mod bidirectional;
 mod decoder;
 mod fit;
 mod linear;
@@ -15,9 +16,11 @@ mod target;
 mod tests;
 mod walk;
 
+pub use bidirectional::bidirectional;
 pub use decoder::{Decoder, Link};
 pub use score::{check, score, transform};
 
+use super::Vocabularies;
 use crate::counts::Document;
 use crate::error::{Error, Result, check_all};
 
@@ -27,7 +30,6 @@ pub struct LogisticNormal {
     decoder: Decoder,
     link: Link,
     n_topics: usize,
-    n_words: usize,
     /// μ, where documents have no mean of their own.
     mean: Vec<f64>,
     /// L with L Lᵀ = Σ, coordinates x rank.
@@ -71,9 +73,8 @@ impl LogisticNormal {
         }
         let (factor, rank) = linear::semidefinite_factor(covariance, n)
             .ok_or(Error::Covariance { problem: "has a negative eigenvalue" })?;
-        let n_words = decoder.n_words(n_topics);
         let mean = mean.to_vec();
-        Ok(LogisticNormal { decoder, link, n_topics, n_words, mean, factor, rank })
+        Ok(LogisticNormal { decoder, link, n_topics, mean, factor, rank })
     }
 
     /// Number of topics.
@@ -84,6 +85,20 @@ impl LogisticNormal {
     /// Rank of the covariance: the dimension of the integral.
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// Which words are of which vocabulary.
+    pub(super) fn vocabularies(&self) -> &Vocabularies {
+        match &self.decoder {
+            Decoder::Mixture { vocabularies, .. } | Decoder::Experts { vocabularies, .. } => {
+                vocabularies
+            }
+        }
+    }
+
+    /// L with Σ = L Lᵀ, coordinates x rank, row-major: η = μ + L z of z ~ N(0, I).
+    pub fn factor(&self) -> &[f64] {
+        &self.factor
     }
 
     fn prior<'a>(&'a self, document: Document<'a>) -> target::NormalPrior<'a> {

@@ -52,8 +52,7 @@ pub(super) fn ln_integral(
         .map(|start| laplace(decoder, link, prior, &start[..rank]))
         .collect();
     let target = Potential::new(decoder, link, prior, &modes[0]);
-    let seeds: Vec<Vec<f64>> =
-        modes.iter().map(|mode| coordinates(&modes[0], &mode.mean)).collect();
+    let seeds: Vec<Vec<f64>> = modes.iter().map(|mode| modes[0].coordinates(&mode.mean)).collect();
     let mut step = 0.5;
     let mut before = f64::NAN;
     loop {
@@ -64,18 +63,6 @@ pub(super) fn ln_integral(
         }
         (before, step) = (found, 0.5 * step);
     }
-}
-
-/// u with m + A u = z, by back substitution: A is upper triangular.
-fn coordinates(gaussian: &Gaussian, z: &[f64]) -> Vec<f64> {
-    let rank = z.len();
-    let mut u = vec![0.0; rank];
-    for i in (0..rank).rev() {
-        let row = &gaussian.factor[i * rank..][..rank];
-        let sum: f64 = (i + 1..rank).map(|j| row[j] * u[j]).sum();
-        u[i] = (z[i] - gaussian.mean[i] - sum) / row[i];
-    }
-    u
 }
 
 /// ln of the sum over all lattice points that hang together with the seeds, and their number.

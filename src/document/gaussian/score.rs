@@ -2,13 +2,12 @@
 
 use rayon::prelude::*;
 
-use super::annealing::{DEVIATION, ln_weights, n_temperatures};
+use super::annealing::{Plan, ln_weights};
 use super::decoder::weights;
 use super::target::Potential;
 use super::{LogisticNormal, fit, quadrature};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
-use crate::document::model::ln_orders;
 use crate::document::{Event, Method, Sampler, Score, Settings, Spread, Start};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -51,7 +50,7 @@ pub fn score(
                 .and_then(|()| score_document(model, document, settings, &mut rng, observer))
                 .inspect(|_| observer.advance(copies));
             let is_bag = settings.query.event == Event::Counts;
-            let ln_orders = if is_bag { ln_orders(document) } else { 0.0 };
+            let ln_orders = if is_bag { model.vocabularies().ln_orders(document) } else { 0.0 };
             unless_stopped(found.map(|score| score.scaled(ln_orders)))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -102,8 +101,8 @@ pub fn transform(
 }
 
 fn check_documents(model: &LogisticNormal, documents: &CountMatrix) -> Result<()> {
-    if documents.n_words() != model.n_words {
-        let (found, expected) = (documents.n_words(), model.n_words);
+    let (found, expected) = (documents.n_words(), model.vocabularies().n_words());
+    if found != expected {
         return Err(Error::Length { name: "vocabulary of the documents", found, expected });
     }
     if documents.exposures().is_some() {
@@ -144,18 +143,22 @@ fn score_document(
     }
     let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
     let target = Potential::new(&local, model.link, &prior, &gaussian);
-    let n = match settings.n_samples {
-        Some(n) => n,
-        None => n_temperatures(&target, angle, rng, observer)?,
+    let plan = match settings.n_samples {
+        Some(n) if settings.target_std_error.is_some() => {
+            Plan::of_pilot(&target, n, angle, rng, observer)?
+        }
+        Some(n_temperatures) => Plan { n_temperatures, variance: 0.0 },
+        None => Plan::of_pilots(&target, angle, rng, observer)?,
     };
-    let wanted = settings.target_std_error.map_or(0.0, |error| (DEVIATION / error).powi(2));
+    let wanted = settings.target_std_error.map_or(0.0, |error| plan.n_chains(error).ceil());
     let n_runs = (wanted.min(MOST_REPLICATES) as usize).max(settings.n_replicates).div_ceil(LANES);
+    let n = plan.n_temperatures;
     let mut replicates = Vec::with_capacity(n_runs * LANES);
     for _ in 0..n_runs {
         replicates.extend(ln_weights(&target, n, angle, rng, observer)?.0);
     }
-    let estimate = Estimate::from_replicates(&replicates, n * replicates.len());
-    let reached = settings.target_std_error.is_none_or(|error| estimate.std_error <= error);
+    let estimate = plan.estimate(&replicates);
+    let reached = wanted <= MOST_REPLICATES;
     let spread = Some(Spread::of(&replicates, estimate.ln_value));
     Ok(Score { size: n, reached, spread, ..Score::of(estimate, annealed) })
 }
@@ -176,7 +179,8 @@ fn moments(
     };
     let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
     let target = Potential::new(&local, model.link, &prior, &gaussian);
-    let n = n_temperatures(&target, angle, rng, observer)?;
+    let plan = Plan::of_pilots(&target, angle, rng, observer)?;
+    let n = plan.n_temperatures;
     let (ln_weights, mut walk) = ln_weights(&target, n, angle, rng, observer)?;
     let total: LogSum = ln_weights.iter().copied().collect();
     let shares: Lanes = ln_weights.map(|x| (x - total.ln_sum()).exp() / MOMENT_STEPS as f64);

@@ -41,6 +41,18 @@ impl Gaussian {
         factor.iter_mut().step_by(rank + 1).for_each(|x| *x = 1.0);
         Gaussian { mean: vec![0.0; rank], factor, ln_det: 0.0 }
     }
+
+    /// u with m + A u = z, by back substitution: A is upper triangular.
+    pub(super) fn coordinates(&self, z: &[f64]) -> Vec<f64> {
+        let rank = z.len();
+        let mut u = vec![0.0; rank];
+        for i in (0..rank).rev() {
+            let row = &self.factor[i * rank..][..rank];
+            let sum: f64 = (i + 1..rank).map(|j| row[j] * u[j]).sum();
+            u[i] = (z[i] - self.mean[i] - sum) / row[i];
+        }
+        u
+    }
 }
 
 /// V and its gradient.

@@ -34,13 +34,13 @@ fn mean(link: Link, n_topics: usize) -> Vec<f64> {
 }
 
 fn mixture(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
-    let decoder = Decoder::mixture(n_topics, &PHI[..4 * n_topics]).unwrap();
+    let decoder = Decoder::mixture(n_topics, &PHI[..4 * n_topics], &[]).unwrap();
     LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
 }
 
 fn experts(link: Link, n_topics: usize, covariance: &[f64]) -> LogisticNormal {
     let loadings: Vec<f64> = PHI[..4 * n_topics].iter().map(|x| 5.0 * x - 1.0).collect();
-    let decoder = Decoder::experts(n_topics, &loadings, &[0.1, -0.3, 0.2, 0.0]).unwrap();
+    let decoder = Decoder::experts(n_topics, &loadings, &[0.1, -0.3, 0.2, 0.0], &[]).unwrap();
     LogisticNormal::new(decoder, link, n_topics, &mean(link, n_topics), covariance).unwrap()
 }
 
@@ -206,7 +206,7 @@ fn weights_are_the_posterior_means() {
 #[test]
 fn impossible_words_and_empty_documents_have_their_values() {
     let phi = [0.5, 0.5, 0.0, 0.25, 0.75, 0.0];
-    let decoder = Decoder::mixture(2, &phi).unwrap();
+    let decoder = Decoder::mixture(2, &phi, &[]).unwrap();
     let model =
         LogisticNormal::new(decoder, Link::Softmax, 2, &[0.0; 2], &[1.0, 0.0, 0.0, 1.0]).unwrap();
     let found = estimates(&model, &[vec![1, 0, 1], vec![0, 0, 0]], &settings(Method::Auto), 0);
@@ -215,7 +215,7 @@ fn impossible_words_and_empty_documents_have_their_values() {
 
 #[test]
 fn what_is_no_model_is_refused() {
-    let decoder = || Decoder::mixture(3, &PHI).unwrap();
+    let decoder = || Decoder::mixture(3, &PHI, &[]).unwrap();
     let new = |link, covariance: &[f64]| {
         LogisticNormal::new(decoder(), link, 3, &mean(link, 3), covariance)
     };

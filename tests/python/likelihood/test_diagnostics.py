@@ -106,7 +106,7 @@ def test_bounds_repeat_with_their_seed_for_any_threads(method, options):
 @pytest.mark.parametrize(
     ("model", "options", "match"),
     [
-        (PFA, {"document_length": 10}, "document_length is for LDA"),
+        (PFA, {"document_length": 10}, "draws the lengths itself"),
         (LDA, {"document_length": -1}, "document_length must be"),
         (LDA, {"document_length": 2.0}, "document_length must be"),
         (LDA, {"document_length": [5, 5]}, "each of the 10 documents"),
@@ -396,3 +396,63 @@ def test_convergence_of_one_result_needs_no_legend():
 def test_convergence_of_nothing_is_refused(make, options, match):
     with pytest.raises(BAD, match=match):
         plot_convergence(make(), **options)
+
+
+def test_bounds_of_logistic_normals_bracket_the_integral():
+    covariance = np.array([[1.5, 0.4], [0.4, 0.8]])
+    loadings = np.array([[1.0, 0.0, -1.0, 0.3], [0.0, 2.0, 0.5, -0.2], [0.4, 0.4, -1.0, 0.0]])
+    normal = pb.DocumentModel.logistic_normal
+    for model in (
+        normal(TOPICS, [0.3, -0.5], covariance),
+        normal(loadings, [0.3, -0.5], covariance, decoder="softmax", bias=[0.1, 0.0, 0.2, 0.0]),
+        normal(loadings[:2], [0.3, -0.5], covariance, decoder="softmax", weights="identity"),
+    ):
+        sizes = {"n_documents": 20, "document_length": 15, "n_samples": 200, "n_replicates": 48}
+        bounds = pb.bidirectional_bounds(model, random_state=3, **sizes)
+        exact = pb.log_likelihood(model, bounds.data, "exact").values
+        assert (np.abs(bounds.lower - exact) <= 4.5 * bounds.lower_std_errors).all()
+        assert (np.abs(bounds.upper - exact) <= 4.5 * bounds.upper_std_errors).all()
+        assert (np.abs(bounds.gap) < 0.2).all()
+
+
+def test_bounds_of_dirichlets_of_documents_and_of_several_vocabularies():
+    priors = np.array([[1.0, 0.0, 0.5], [0.2, 0.2, 0.2]])
+    coefficients = np.array([[0.5], [-0.5], [0.1]])
+    for model, options in (
+        (pb.DocumentModel.dirichlet(TOPICS, priors), {}),
+        (
+            pb.DocumentModel.dirichlet(
+                [TOPICS, TOPICS[:, :3] / TOPICS[:, :3].sum(1)[:, None]], np.ones(3)
+            ),
+            {},
+        ),
+        (
+            pb.DocumentModel.dirichlet(TOPICS, coefficients=coefficients),
+            {"covariates": [[1.0], [-1.0]]},
+        ),
+    ):
+        bounds = pb.bidirectional_bounds(
+            model, n_documents=2, document_length=8, n_samples=300, random_state=1, **options
+        )
+        exact = pb.log_likelihood(model, bounds.data.counts, "exact", **options).values
+        assert (np.abs(bounds.lower - exact) <= 4.5 * bounds.lower_std_errors).all()
+        assert (np.abs(bounds.upper - exact) <= 4.5 * bounds.upper_std_errors).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (pb.DocumentModel.mixture(TOPICS, [0.2, 0.3, 0.5]), {}, "nothing to bracket"),
+        (pb.DocumentModel.dirichlet(TOPICS, np.ones((3, 3))), {"n_documents": 2}, r"\(2, 3\)"),
+        (pb.DocumentModel.dirichlet(TOPICS, coefficients=np.ones((3, 1))), {}, "covariates"),
+        (LDA, {"covariates": np.ones((10, 1))}, "covariates"),
+        (
+            pb.DocumentModel.logistic_normal(TOPICS, np.zeros(3), np.eye(3)),
+            {"method": "smc"},
+            "urn",
+        ),
+    ],
+)
+def test_documents_that_cannot_be_bracketed_are_refused(model, options, message):
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        pb.bidirectional_bounds(model, random_state=0, **options)

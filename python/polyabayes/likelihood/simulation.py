@@ -1,0 +1,80 @@
+"""Documents drawn from topics, with the topics of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from polyabayes._support.random import dirichlet
+
+
+def documents_of_weights(
+    priors: NDArray[np.float64],
+    lengths: NDArray[np.int64],
+    topic_word: NDArray[np.float64],
+    rng: np.random.Generator,
+    vocabularies: Sequence[slice],
+) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
+    """Documents as by :func:`documents_of_topics` that have Dirichlet weights of topics.
+
+    Parameters
+    ----------
+    priors : ndarray of shape (n_documents, n_topics)
+        Dirichlet parameters; topics of 0 drop out.
+    lengths : ndarray of int, shape (n_documents,)
+        Tokens of each document in each vocabulary.
+    topic_word, rng, vocabularies
+        As there.
+    """
+    with np.errstate(divide="ignore"):
+        weights = dirichlet(rng, priors, axis=1)
+    counts = [rng.multinomial(lengths, weights) for _ in vocabularies]
+    return documents_of_topics(np.stack(counts, axis=1), topic_word, rng, vocabularies)
+
+
+def documents_of_topics(
+    topic_counts: NDArray[np.int64],
+    topic_word: NDArray[np.float64],
+    rng: np.random.Generator,
+    vocabularies: Sequence[slice] = (slice(None),),
+) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
+    """Counts of words of documents, given the number of tokens of each topic.
+
+    Parameters
+    ----------
+    topic_counts : ndarray of int, shape (n_documents, n_vocabularies, n_topics)
+        Tokens of each topic; the axis of vocabularies may be missing where there is one.
+    topic_word : ndarray of shape (n_topics, n_words)
+        Weights of words.
+    rng : Generator
+        Source of the words.
+    vocabularies : sequence of slice
+        Columns of each vocabulary.
+
+    Returns
+    -------
+    counts : csr_matrix of shape (n_documents, n_words)
+        The documents.
+    topics : ndarray of uint16
+        Topics of the tokens: those of a document follow one another by word.
+    """
+    n_documents, n_words = len(topic_counts), topic_word.shape[1]
+    cells = topic_counts.reshape(n_documents, len(vocabularies), -1)
+    documents, places, topics = (
+        np.repeat(index, cells.ravel()) for index in np.indices(cells.shape).reshape(3, -1)
+    )
+    words = np.empty(len(topics), dtype=np.int64)
+    for place, columns in enumerate(vocabularies):
+        own_words = np.arange(n_words)[columns]
+        for topic, row in enumerate(topic_word[:, columns]):
+            own = np.flatnonzero((topics == topic) & (places == place))
+            if len(own):
+                words[own] = rng.choice(own_words, size=len(own), p=row / row.sum())
+    # The tokens of a word are in no order: only then are their topics a draw of their posterior.
+    order = np.lexsort((rng.random(len(words)), words, documents))
+    ones = np.ones(len(words), dtype=np.int64)
+    counts = sparse.coo_matrix((ones, (documents, words)), (n_documents, n_words))
+    return counts.tocsr(), topics[order].astype(np.uint16)

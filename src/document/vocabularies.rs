@@ -1,0 +1,119 @@
+//! Vocabularies side by side: documents in several languages, or measured in several ways.
+//!
+//! Topic weights are shared, and each vocabulary has probabilities of words and lengths of its own. The urn
+//! of all tokens does not know vocabularies; normalisation and orders of tokens do.
+
+use crate::counts::Document;
+use crate::error::{Error, Result};
+use crate::math::ln_factorial;
+
+/// How far from 1 the probabilities of words in a vocabulary may sum.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+/// Which columns belong to which vocabulary: those of one follow one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vocabularies {
+    /// Column after the last one of each.
+    ends: Vec<usize>,
+}
+
+impl Vocabularies {
+    /// Vocabularies of these sizes, for `n_words` columns; one without sizes.
+    ///
+    /// # Errors
+    /// Sizes of zero, or whose sum is another.
+    pub fn new(sizes: &[usize], n_words: usize) -> Result<Self> {
+        if sizes.is_empty() {
+            return Ok(Vocabularies { ends: vec![n_words] });
+        }
+        let sum = |end: &mut usize, size: &usize| {
+            *end += size;
+            Some(*end)
+        };
+        let ends: Vec<usize> = sizes.iter().scan(0, sum).collect();
+        let found = ends.last().copied().unwrap_or(0);
+        if found != n_words {
+            return Err(Error::Length { name: "vocabularies", found, expected: n_words });
+        }
+        if sizes.contains(&0) {
+            return Err(Error::Empty { name: "words of a vocabulary" });
+        }
+        Ok(Vocabularies { ends })
+    }
+
+    /// Number of columns.
+    pub(super) fn n_words(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// A row of all columns, cut into those of each vocabulary.
+    pub(super) fn cut<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = &'a [f64]> {
+        self.ranges().map(|(start, end)| &row[start..end])
+    }
+
+    /// First column of each vocabulary, and the one after its last.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(self.ends.iter().copied())
+    }
+
+    /// Refuses probabilities, topics x words, that do not sum to 1 in every vocabulary.
+    pub(super) fn check_rows(&self, rows: &[f64]) -> Result<()> {
+        for (topic, row) in rows.chunks_exact(self.n_words()).enumerate() {
+            for own in self.cut(row) {
+                let sum: f64 = own.iter().sum();
+                if (sum - 1.0).abs() > SUM_TOLERANCE {
+                    return Err(Error::NotNormalised { topic, sum });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A document's counts of the words of each vocabulary.
+    fn counts<'a>(&'a self, document: Document<'a>) -> impl Iterator<Item = &'a [u32]> {
+        let words = document.words();
+        self.ranges().map(move |columns| {
+            let (start, end) = <[usize; 2]>::from(columns)
+                .map(|column| words.partition_point(|&word| (word as usize) < column))
+                .into();
+            &document.counts()[start..end]
+        })
+    }
+
+    /// Number of a document's tokens in each vocabulary.
+    pub(super) fn n_tokens<'a>(&'a self, document: Document<'a>) -> impl Iterator<Item = u64> {
+        self.counts(document).map(|counts| counts.iter().map(|&y| u64::from(y)).sum())
+    }
+
+    /// ln of the number of orders of a bag of words, of each vocabulary by itself.
+    pub(super) fn ln_orders(&self, document: Document<'_>) -> f64 {
+        let all: f64 = self.n_tokens(document).map(ln_factorial).sum();
+        all - document.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum::<f64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::CountMatrix;
+
+    #[test]
+    fn orders_are_those_of_each_vocabulary() {
+        let documents = CountMatrix::from_dense(&[vec![2, 1, 0, 1, 3]]).unwrap();
+        let orders = |sizes: &[usize]| {
+            Vocabularies::new(sizes, 5).unwrap().ln_orders(documents.document(0)).exp()
+        };
+        assert!((orders(&[3, 2]) - 3.0 * 4.0).abs() < 1e-9);
+        assert!((orders(&[5]) - 5040.0 / 12.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sizes_that_are_none_of_the_columns_are_refused() {
+        assert!(Vocabularies::new(&[2, 2], 5).is_err() && Vocabularies::new(&[5, 0], 5).is_err());
+        let two = Vocabularies::new(&[1, 2], 3).unwrap();
+        assert!(
+            two.check_rows(&[1.0, 0.5, 0.5]).is_ok() && two.check_rows(&[0.2, 0.4, 0.4]).is_err()
+        );
+    }
+}
