@@ -114,7 +114,7 @@ def test_npz_is_aligned_to_the_vocabulary_asked_for(tmp_path, corpus):
     write_corpus(corpus, tmp_path / "x.npz")
     back = read_corpus(tmp_path / "x.npz", vocabulary=WORDS[::-1])
     assert dense(back) == DENSE[:, ::-1].tolist()
-    with pytest.raises(InvalidArgumentError, match=r"1 words \('ball'\)"):
+    with pytest.raises(InvalidArgumentError, match=r"1 word \('ball'\)"):
         read_corpus(tmp_path / "x.npz", vocabulary=["urn", "colour"])
 
 
