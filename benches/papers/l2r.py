@@ -3,15 +3,18 @@
 import csv
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from benches.papers.figure import DATA, PARTS, Figure, Row, Settings, mean_and_error
 from numpy.typing import NDArray
+from scipy import special
 
 import polyabayes as pb
+
+Floats: TypeAlias = NDArray[np.float64]
 
 # Table 1 of the paper: words, documents, mean and standard deviation of the lengths.
 PUBLISHED = {
@@ -196,14 +199,146 @@ def figure3(settings: Settings) -> Iterator[Row]:
                 }
 
 
+def published_model(name: str) -> pb.PoissonFactorAnalysis:
+    """A model from the authors' files."""
+    parts = json.loads((DATA / f"{name}.model.json").read_text())
+    return pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=np.array(parts["phi"]), shape=parts["r"], probability=parts["p"]
+    )
+
+
+class Augmented(NamedTuple):
+    """A document under the model of (15) to (22): topic weights and the words' counts by topic.
+
+    `y` has the counts of the words that occur, `phi` their topic weights (words, topics), `rest`
+    those of all others together, `r` and `p` the parameters of the topics.
+    """
+
+    y: NDArray[np.int64]
+    phi: Floats
+    rest: Floats
+    r: Floats
+    p: Floats
+
+    @classmethod
+    def of(cls, model: pb.PoissonFactorAnalysis, counts: NDArray[np.int64]) -> Self:
+        """The document with its words first, as section 5.3 has it."""
+        phi, words = model.components_.T, np.flatnonzero(counts)
+        rest = phi.sum(axis=0) - phi[words].sum(axis=0)
+        r, p = (np.broadcast_to(x, rest.shape) for x in (model.shape_, model.probability_))
+        return cls(counts[words], phi[words], rest, r, p)
+
+    def scale(self, seen: Floats) -> Floats:
+        """Scale of the topic weights given the counts of words whose weights sum to `seen`."""
+        return np.asarray(self.p / (1 - self.p + self.p * seen))
+
+    def gibbs_round(self, x: NDArray[np.int64], seen: Floats, rng: np.random.Generator) -> Floats:
+        """One round of (15) and (16) over words whose counts by topic are `x`, in place.
+
+        Returns the topic weights, drawn from the counts before the round.
+        """
+        theta = rng.gamma(self.r + x.sum(axis=1)) * self.scale(seen)
+        for word in range(x.shape[1]):
+            shares = theta * self.phi[word]
+            shares /= shares.sum(axis=1, keepdims=True)
+            x[:, word] = rng.multinomial(self.y[word], shares)
+        return np.asarray(theta)
+
+
+def algorithm1(
+    document: Augmented, n_samples: int, n_rounds: int, rng: np.random.Generator
+) -> float:
+    """Algorithm 1 with S' = 1: ln of the product of means over samples side by side.
+
+    A word's counts by topic start from the draw that weighed it; the rounds of line 3 move them on.
+    """
+    n_words, n_topics = document.phi.shape
+    x = np.zeros((n_samples, n_words, n_topics), dtype=np.int64)
+    ln_value = 0.0
+    for word in range(n_words + 1):
+        seen = document.phi[:word].sum(axis=0)
+        for _ in range(n_rounds if word else 0):
+            document.gibbs_round(x[:, :word], seen, rng)
+        b, scale = document.r + x[:, :word].sum(axis=1), document.scale(seen)
+        if word == n_words:  # (22), the words without counts
+            ln_weights = -(b * np.log1p(scale * document.rest)).sum(axis=1)
+        else:
+            rates = scale * document.phi[word]
+            shares = b * rates
+            shares /= shares.sum(axis=1, keepdims=True)
+            x[:, word] = drawn = rng.multinomial(document.y[word], shares)
+            ln_negative_binomials = (
+                (special.gammaln(b + drawn) - special.gammaln(b) - special.gammaln(drawn + 1))
+                - (b + drawn) * np.log1p(rates)
+                + drawn * np.log(rates)
+            )
+            ln_proposal = special.gammaln(document.y[word] + 1) + (
+                special.xlogy(drawn, shares) - special.gammaln(drawn + 1)
+            ).sum(axis=1)
+            ln_weights = ln_negative_binomials.sum(axis=1) - ln_proposal
+        ln_value += special.logsumexp(ln_weights) - math.log(n_samples)
+    return float(ln_value)
+
+
+def harmonic_of_weights(
+    document: Augmented, n_samples: int, n_rounds: int, rng: np.random.Generator
+) -> float:
+    """The harmonic mean of p(y | topic weights) along one chain of (15) and (16)."""
+    x = np.zeros((1, *document.phi.shape), dtype=np.int64)
+    seen = document.phi.sum(axis=0) + document.rest
+    ln_values = np.empty(n_samples)
+    for sample in range(-(n_samples // 5), n_samples):
+        for _ in range(n_rounds):
+            theta = document.gibbs_round(x, seen, rng)[0]
+        rates = document.phi @ theta
+        ln_poisson = special.xlogy(document.y, rates) - special.gammaln(document.y + 1) - rates
+        if sample >= 0:
+            ln_values[sample] = ln_poisson.sum() - document.rest @ theta
+    return float(math.log(n_samples) - special.logsumexp(-ln_values))
+
+
+def to_the_letter(settings: Settings) -> Iterator[Row]:
+    """Algorithm 1, and the harmonic mean over topic weights, beside the product's estimators."""
+    name = settings.collections[0]
+    model, documents = published_model(name), corpus(name)
+    chosen = short_enough(documents, model.n_components, settings.documents)
+    exact = pb.log_likelihood(model, chosen, "exact", budget=1e12).values
+    augmented = [Augmented.of(model, counts) for counts in chosen.counts.toarray()]
+
+    def literal(run: Callable[..., float], n_rounds: int) -> Callable[[int, int], Floats]:
+        def values(size: int, seed: int) -> Floats:
+            rng = np.random.default_rng(seed)
+            return np.array([run(document, size, n_rounds, rng) for document in augmented])
+
+        return values
+
+    def ours(choice: dict[str, Any]) -> Callable[[int, int], Floats]:
+        return lambda size, seed: estimate(model, chosen, choice, size, seed).values
+
+    runs = {
+        **{f"Algorithm 1, rounds a word: {n}": literal(algorithm1, n) for n in settings.rounds},
+        "harmonic, topic weights": literal(harmonic_of_weights, 1),
+        **{name: ours(METHODS[name]) for name in ("L2R, one draw", "L2R, one chain", "direct")},
+    }
+    for name, values in runs.items():
+        for size in settings.samples:
+            found = [values(size, seed) for seed in range(settings.repeats)]
+            kl, _ = mean_and_error(pb.estimator_divergence(exact, x) for x in found)
+            mean, error = mean_and_error(float((x - exact).mean()) for x in found)
+            yield {
+                "method": name,
+                "samples": size,
+                "KL": kl,
+                "mean of ln p̂ - ln p": mean,
+                "error": error,
+                "documents": len(exact),
+            }
+
+
 def authors(_: Settings) -> Iterator[Row]:
     """The published models: their exact values, and all documents that they left out."""
     for name in ("l2r_twitter100", "l2r_nips100"):
-        parts = json.loads((DATA / f"{name}.model.json").read_text())
-        model = pb.PoissonFactorAnalysis.from_parameters(
-            topic_word=np.array(parts["phi"]), shape=parts["r"], probability=parts["p"]
-        )
-        documents = corpus(name)
+        model, documents = published_model(name), corpus(name)
         path = DATA / f"{name}.exact.csv"
         if path.exists():
             with path.open() as lines:
@@ -281,6 +416,22 @@ FIGURES = [
         y="mean ln p",
         series="method",
         log="x",
+    ),
+    Figure(
+        "l2r",
+        "algorithm1",
+        "Algorithm 1 to the letter",
+        to_the_letter,
+        {
+            "in": "5.4, Algorithm 1",
+            "collections": ["l2r_twitter100"],
+            "rounds": [1],
+            "documents": 1_000,
+            "samples": [1_000, 10_000],
+            "repeats": 10,
+        },
+        small={"rounds": [1, 3], "documents": 20, "samples": [100], "repeats": 2},
+        middle={"rounds": [1, 3, 10], "documents": 100, "repeats": 3},
     ),
     Figure("l2r", "authors", "The authors' models and values", authors, {"in": "authors' files"}),
 ]
