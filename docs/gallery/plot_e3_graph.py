@@ -2,16 +2,35 @@
 A network in a line of text
 ===========================
 
-Nodes that name an axis of the data are visible (grey), the others hidden. Here a word depends
-on a topic, and the topic on a super-topic of the document.
+Nodes that name an axis of the data are visible (grey), the others hidden. These are the models of
+figure 7 of Cemgil et al. (2019): matrix factorisation, which is LDA, topics of topics, groups of
+rows and of columns, a factorisation conditioned on sums, and tensor factorisations.
 """
 
 import matplotlib.pyplot as plt
 
 import polyabayes as pb
 
-model = pb.AllocationModel(
-    "doc -> theme -> topic -> word; doc -> topic", sizes={"theme": 2, "topic": 5}
+Model = pb.AllocationModel
+models = {
+    "NMF, LDA": Model.nmf(3),
+    "pachinko": Model.pachinko([2, 3]),
+    "blockmodel": Model.blockmodel(2, 2),
+    "sum-conditioned": Model.sum_conditioned(3),
+    "CP": Model.cp(["i", "j", "k"], 3),
+    "Tucker": Model.tucker(["i", "j", "k"], [2, 2, 2]),
+}
+figure, axes = plt.subplots(2, 3, figsize=(12, 7))
+for (name, model), ax in zip(models.items(), axes.flat, strict=True):
+    pb.plotting.plot_graph(model, ax=ax)
+    ax.set_title(name)
+figure.tight_layout()
+plt.show()
+
+# %%
+# Any other network is written the same way: here a topic depends on a theme and on the document.
+
+pb.plotting.plot_graph(
+    Model("doc -> theme -> topic -> word; doc -> topic", sizes={"theme": 2, "topic": 5})
 )
-pb.plotting.plot_graph(model)
 plt.show()
