@@ -113,6 +113,11 @@ TABLES: dict[str, Callable[[], str]] = {
         *("l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT),
         samples=1_000,
     ),
+    "l2r-algorithm1": partial(
+        columns,
+        "l2r-algorithm1",
+        {"method": "", "samples": ",", "mean of ln p̂ - ln p": "+.4f", "error": ".4f", "KL": ".1e"},
+    ),
     "eltm-table1": partial(
         columns,
         "eltm-table1",
@@ -125,6 +130,11 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "eltm-fig3-5": numbers_named,
     "pfa-perplexity": partial(pivot, "pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
+    "bam-table1": partial(
+        columns,
+        "bam-table1",
+        {"method": "", "S": "", "λ, θ": "", "climbs": "", "reached": ",.1f", "iterations": ""},
+    ),
     "bam-section3": partial(
         columns,
         "bam-section3",
