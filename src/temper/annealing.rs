@@ -34,7 +34,7 @@ pub trait AnnealingPath<S: Stream> {
         observer: &impl Observer,
     ) -> Result<Self::Chains>;
 
-    /// Adds to `ln_values` what [`draw`](Path::draw) adds where it ends in the chains' present
+    /// Adds to `ln_values` what [`draw`](AnnealingPath::draw) adds where it ends in the chains' present
     /// state.
     fn weigh(&self, reference: &Self::Level, chains: Self::Chains, ln_values: &mut Lanes);
 

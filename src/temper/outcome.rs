@@ -82,7 +82,7 @@ impl TemperingOutcome {
         self.rounds.last().map_or(f64::NAN, Round::ln_value)
     }
 
-    /// Standard error of [`ln_value`](Outcome::ln_value), of these parts: the spread of the
+    /// Standard error of [`ln_value`](TemperingOutcome::ln_value), of these parts: the spread of the
     /// replicates, what half the distance of the two sides is beyond it, and how much more than by
     /// chance the value has moved since rounds of half and of a quarter of the effort.
     ///

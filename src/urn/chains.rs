@@ -81,7 +81,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// Chains of all tokens, drawn in sequence.
     ///
     /// # Errors
-    /// As for [`new`](Chains::new), and [`Error::Stopped`] when the observer asks to stop.
+    /// As for [`new`](TopicChains::new), and [`Error::Stopped`] when the observer asks to stop.
     pub fn sequence(
         urn: &LocalUrn,
         rng: &mut impl Stream<Lanes = U>,
@@ -120,7 +120,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// so that each is a draw of the posterior, and they hardly depend on each other.
     ///
     /// # Errors
-    /// As for [`sequence`](Chains::sequence).
+    /// As for [`sequence`](TopicChains::sequence).
     pub fn of_posterior(
         urn: &LocalUrn,
         draw: &[u16],
@@ -268,7 +268,7 @@ impl<U: UniformLanes> TopicChains<U> {
 
     /// One sweep that moves tokens from topics on the list of their word to topics on it, by their
     /// conditional probabilities there, and leaves the others where they are. It keeps the same
-    /// distribution as [`sweep`](Chains::sweep), in less time.
+    /// distribution as [`sweep`](TopicChains::sweep), in less time.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
