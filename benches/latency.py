@@ -53,7 +53,7 @@ def main() -> None:
         "beside it, ms": ".2f", f"from {N_THREADS} threads: a call, ms": ".2f",
     }  # fmt: skip
     table = Table("latency", "python benches/latency.py", columns, ["lda, exact"])
-    # What Python imports at the first call is no part of it.
+    # The first call imports modules, which no later one does.
     pb.log_likelihood(model, documents[:1])
     one_by_one = [documents[row] for row in range(N_CALLS)]
     for name, call in calls.items():

@@ -37,7 +37,7 @@ def planted(n_topics: int, n_tokens: int, deviation: float, n_documents: int, se
 
 
 def main() -> None:
-    table = Table("logistic-normal", COMMAND, COLUMNS)
+    table = Table("logistic-normal", COMMAND, COLUMNS, ["logistic normal, annealed"])
     for n_topics, n_tokens, deviation, n_documents in SIZES:
         model, documents = planted(n_topics, n_tokens, deviation, n_documents, SEED)
         start = time.process_time()

@@ -25,7 +25,7 @@ from polyabayes.likelihood.totals import Population, score_to_target
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 CASES = (("poliblog5k", "20"), ("poliblog5k", "100"), ("ap", "50"), ("20ng", "50"))
-TARGET, SEEDS, LONG = 0.001, 40, 2_000
+TARGET, SEEDS, LONG = 0.001, 100, 2_000
 LEVELS, RESAMPLED = (2, 6, 18, 54, 162, 486), 400
 
 

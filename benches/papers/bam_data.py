@@ -134,7 +134,8 @@ def figure16(settings: Settings) -> Iterator[Row]:
         yield {"method": "least squares", "a": 10.0**exponent, **row}
 
 
-# What each method of Table 1 keeps of the allocation and of the parameters, and what it climbs.
+# Each method of Table 1: an expectation or a mode of the allocation and of the parameters, and the
+# quantity that it climbs.
 MODES = {
     "vb": ("expectation", "expectation", "bound of ln p(X)"),
     "em": ("expectation", "mode", "ln p(X, θ)"),

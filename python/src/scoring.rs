@@ -258,7 +258,7 @@ pub(crate) fn completion(
     Ok(Scores::new(py, outcome))
 }
 
-/// What simulated documents were drawn from: the topics of all tokens, or standard normals, (D, rank).
+/// Latent values of simulated documents: topics of all tokens, or standard normals, (D, rank).
 #[derive(FromPyObject)]
 pub(crate) enum Drawn<'py> {
     Topics(PyReadonlyArray1<'py, u16>),

@@ -19,7 +19,7 @@ pub enum DocumentModel {
     Mixture(FiniteMixture),
 }
 
-/// What the documents of a simulation were drawn from.
+/// Latent values from which the documents of a simulation were drawn.
 #[derive(Debug, Clone, Copy)]
 pub enum Draws<'a> {
     /// Topics of all tokens.

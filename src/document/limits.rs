@@ -4,7 +4,7 @@ use super::TopicModel;
 use super::estimators::annealed::Start;
 use super::estimators::sampler::Sampler;
 use super::exact::{Cost, ExactPlan};
-use super::rare::RareTopics;
+use super::rare::{RareTopics, Rarity};
 use super::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
 use crate::error::{Error, MAX_EXACT_BYTES, Result};
@@ -74,7 +74,8 @@ pub(super) fn exact_plans<const N: usize>(
     let plans = urns.map(ExactPlan::new);
     let budget = settings.budget.unwrap_or(BUDGET);
     let is_cheap = |(urn, plan): (&LocalUrn, &ExactPlan)| {
-        let most = if RareTopics::of(urn).may_open { RARE_EXACT } else { AUTO_EXACT };
+        let most =
+            if RareTopics::of(urn, Rarity::EXACT).may_open { RARE_EXACT } else { AUTO_EXACT };
         plan.within(most.min(budget))
     };
     let are_cheap = || urns.into_iter().zip(&plans).all(is_cheap);

@@ -7,10 +7,20 @@
 
 use crate::urn::LocalUrn;
 
-/// Pseudo-counts are rare up to this, and up to this share of the largest: chains of single moves may
-/// be low by several errors.
-const LARGEST: f64 = 0.01;
-const LARGEST_SHARE: f64 = 0.04;
+/// Which pseudo-counts are rare: the largest, and its largest share of the largest pseudo-count.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rarity {
+    largest: f64,
+    share: f64,
+}
+
+impl Rarity {
+    /// Chains of short documents may be low by several errors.
+    pub(super) const EXACT: Self = Rarity { largest: 0.01, share: 0.04 };
+    /// Chains of any document may leave these closed. Learned priors often have topics beyond, for
+    /// which the moves of whole topics make long documents seven times as slow.
+    pub(super) const LOWERED: Self = Rarity { largest: 0.001, share: 0.01 };
+}
 
 /// Pseudo-counts that are rare beside any others.
 const ALWAYS_RARE: f64 = 1e-4;
@@ -28,17 +38,25 @@ impl RareTopics {
     /// each of them, ln(q_kw / max_j a_j q_jw), as if a common topic held nothing else. The gain of
     /// several topics is at most the sum of theirs, so that none opens that does not pay
     /// ln(a_max / a_k). Cost: distinct words x topics.
-    pub(super) fn of(urn: &LocalUrn) -> Self {
+    pub(super) fn of(urn: &LocalUrn, rarity: Rarity) -> Self {
         let a = urn.pseudo_counts();
         let largest = a.iter().copied().fold(0.0, f64::max);
-        let most = LARGEST.min(LARGEST_SHARE * largest).max(ALWAYS_RARE);
-        let is_rare = |a: f64| a <= most;
-        if !a.iter().copied().any(is_rare) {
+        let most = rarity.largest.min(rarity.share * largest).max(ALWAYS_RARE);
+        // A topic that alone can produce a word is open, and holds a ball at least.
+        let mut held = a.to_vec();
+        for (q, _) in urn.cells() {
+            let mut possible = (0..q.len()).filter(|&k| q[k] > 0.0);
+            if let (Some(k), None) = (possible.next(), possible.next()) {
+                held[k] = f64::max(held[k], 1.0);
+            }
+        }
+        let is_rare: Vec<bool> = held.iter().map(|&held| held <= most).collect();
+        if !is_rare.contains(&true) {
             return RareTopics { is_closed: Vec::new(), may_open: false };
         }
         let best_common = |q: &[f64]| {
-            let common = q.iter().zip(a).filter(|(_, a)| !is_rare(**a));
-            common.map(|(q, a)| q * a.min(1.0)).fold(0.0, f64::max)
+            let common = q.iter().zip(&held).zip(&is_rare).filter(|(_, is_rare)| !**is_rare);
+            common.map(|((q, held), _)| q * held.min(1.0)).fold(0.0, f64::max)
         };
         let words: Vec<(&[f64], u32, f64)> =
             urn.cells().map(|(q, count)| (q, count, best_common(q))).collect();
@@ -46,14 +64,15 @@ impl RareTopics {
             return RareTopics { is_closed: vec![false; a.len()], may_open: true };
         }
         let mut gains = Vec::with_capacity(words.len());
-        let is_closed = a.iter().enumerate().map(|(k, &a)| {
-            gains.clear();
-            gains.extend(words.iter().map(|&(q, count, best)| ((q[k] / best).ln(), count)));
-            gains.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
-            is_rare(a) && largest_gain(&gains) < (largest / a).ln()
-        });
-        let is_closed: Vec<bool> = is_closed.collect();
-        let may_open = is_closed.iter().zip(a).any(|(is_closed, &a)| is_rare(a) && !is_closed);
+        let is_closed: Vec<bool> = (0..a.len())
+            .map(|k| {
+                gains.clear();
+                gains.extend(words.iter().map(|&(q, count, best)| ((q[k] / best).ln(), count)));
+                gains.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
+                is_rare[k] && largest_gain(&gains) < (largest / a[k]).ln()
+            })
+            .collect();
+        let may_open = is_closed.iter().zip(&is_rare).any(|(closed, rare)| *rare && !closed);
         RareTopics { is_closed, may_open }
     }
 }
@@ -81,10 +100,13 @@ mod tests {
         let urn = |counts: [u32; 2]| {
             LocalUrn::of_rows(&a, &[(q[0], counts[0]), (q[1], counts[1])]).unwrap()
         };
-        assert!(!RareTopics::of(&urn([2, 1])).may_open);
-        assert_eq!(RareTopics::of(&urn([2, 1])).is_closed, [false, true]);
-        assert!(RareTopics::of(&urn([2, 2])).may_open);
+        assert!(!RareTopics::of(&urn([2, 1]), Rarity::EXACT).may_open);
+        assert_eq!(RareTopics::of(&urn([2, 1]), Rarity::EXACT).is_closed, [false, true]);
+        assert!(RareTopics::of(&urn([2, 2]), Rarity::EXACT).may_open);
+        let alone: [&[f64]; 2] = [&[0.0, 0.6], &[1e-4, 0.4]];
+        let urn = LocalUrn::of_rows(&a, &[(alone[0], 2), (alone[1], 2)]).unwrap();
+        assert!(!RareTopics::of(&urn, Rarity::EXACT).may_open);
         let equal = LocalUrn::of_rows(&[1e-3, 1e-3], &[(q[0], 9), (q[1], 9)]).unwrap();
-        assert!(!RareTopics::of(&equal).may_open);
+        assert!(!RareTopics::of(&equal, Rarity::EXACT).may_open);
     }
 }

@@ -222,7 +222,7 @@ impl<U: UniformLanes> TopicChains<U> {
         self.balls[usize::from(old)][lane] = 0.0;
     }
 
-    /// Gives a token of one chain to another topic.
+    /// Moves a token of one chain to another topic.
     pub(super) fn give(&mut self, token: usize, lane: usize, topic: u16) {
         let old = std::mem::replace(&mut self.topics[token][lane], topic);
         self.balls[usize::from(old)][lane] -= 1.0;

@@ -55,6 +55,26 @@ fn bias_in_errors(sampler: Sampler, n_particles: usize, n_samples: usize, n_runs
 }
 
 #[test]
+fn particle_filters_are_unbiased_with_few_particles() {
+    for (method, n_particles) in [
+        (Sampler::Smc, 2),
+        (Sampler::Smc, 8),
+        (Sampler::SmcLookahead, 1),
+        (Sampler::SmcLookahead, 2),
+        (Sampler::SmcLookahead, 8),
+    ] {
+        let bias = bias_in_errors(method, n_particles, 1, 1_000);
+        assert!(bias.abs() < 3.0, "{method:?} with {n_particles}: {bias} standard errors");
+    }
+}
+
+#[test]
+fn direct_sampling_is_unbiased() {
+    let bias = bias_in_errors(Sampler::Direct, 1, 200, 300);
+    assert!(bias.abs() < 3.0, "{bias} standard errors");
+}
+
+#[test]
 fn samplers_that_say_so_are_unbiased_at_any_size() {
     for (sampler, size, n_runs) in [
         (FIRST_ORDER, 20, 500),
@@ -116,6 +136,20 @@ fn biased_forms_are_wrong_as_the_literature_has_them() {
     assert!((0.01..5.0).contains(&recursive.abs()), "{recursive}");
     for sampler in [particle, sequential, Sampler::Harmonic] {
         assert!(!sampler.is_unbiased());
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: make test-slow"]
+fn estimators_are_unbiased_over_many_runs() {
+    for (method, n_particles) in [
+        (Sampler::Smc, 3),
+        (Sampler::SmcLookahead, 1),
+        (Sampler::SmcLookahead, 4),
+        (Sampler::Direct, 1),
+    ] {
+        let bias = bias_in_errors(method, n_particles, 200, 20_000);
+        assert!(bias.abs() < 3.3, "{method:?} with {n_particles}: {bias} standard errors");
     }
 }
 

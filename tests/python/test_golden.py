@@ -38,6 +38,10 @@ def pfa() -> pb.PoissonFactorAnalysis:
     )
 
 
+def logistic_normal() -> pb.DocumentModel:
+    return pb.DocumentModel.logistic_normal(TOPIC_WORD, [0.2, 0.0, -0.5], np.eye(3))
+
+
 def scored(model: Any, method: str, **sizes: int) -> list[float]:
     found = pb.log_likelihood(model, DOCUMENTS, method, random_state=1, **sizes)
     return [*found.values, *found.std_errors]
@@ -86,6 +90,7 @@ CASES: dict[str, Callable[[], list[float]]] = {
     "lda, harmonic": lambda: scored(lda(), "harmonic", n_samples=20),
     "pfa, exact": lambda: scored(pfa(), "exact"),
     "pfa, annealed": lambda: scored(pfa(), "annealed", n_samples=10),
+    "logistic normal, annealed": lambda: scored(logistic_normal(), "annealed", n_samples=10),
     "lda, Gibbs": lambda: fitted(pb.LatentDirichletAllocation(**SMALL)),
     "lda, many topics": lambda: fitted(
         pb.LatentDirichletAllocation(70, max_iter=6, burn_in=2, random_state=9)

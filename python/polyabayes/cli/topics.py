@@ -31,7 +31,7 @@ def transform(
     metadata: str | None = None,
     escape_formulas: bool = False,
 ) -> int:
-    """Tell the topic weights of documents, with their standard deviations.
+    """Write the topic weights of documents, with their standard deviations.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def transform(
 
 
 def info(given: Given, model: str) -> int:  # noqa: ARG001
-    """Tell what a file of a model holds, who made it when, and how to cite it.
+    """Show what a file of a model holds, when it was made, and how to cite it.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
+from polyabayes._support.tables import counted
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.sources import is_mudata
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -213,8 +214,9 @@ def _side_by_side(parts: list[Corpus | None], sizes: NDArray[np.int64], name: st
     for place, part in known[1:]:
         if part.n_documents != first.n_documents:
             raise InvalidArgumentError(
-                f"{name}[{place}] has {part.n_documents:,} documents, but {name}[{first_place}] "
-                f"has {first.n_documents:,}: their rows must be the same documents"
+                f"{name}[{place}] has {counted(part.n_documents, 'document')}, but "
+                f"{name}[{first_place}] has {first.n_documents:,}: their rows must be the same "
+                "documents"
             )
         if part.ids is not None and first.ids is not None and (part.ids != first.ids).any():
             row = int(np.argmax(part.ids != first.ids))

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
-use crate::document::rare::RareTopics;
+use crate::document::rare::{RareTopics, Rarity};
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
@@ -220,7 +220,7 @@ impl<'a> UrnPath<'a> {
     /// Leaves topics closed at the start that the document cannot open: chains that come to hold
     /// tokens there do not get rid of them again.
     fn close(&mut self) {
-        let is_closed = RareTopics::of(self.urn).is_closed;
+        let is_closed = RareTopics::of(self.urn, Rarity::LOWERED).is_closed;
         let closed = is_closed.iter().zip(&mut self.expected).zip(self.urn.pseudo_counts());
         closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, m), a)| *m = *a);
         if let Cow::Owned(raised) = &mut self.raised {

@@ -6,7 +6,7 @@ use super::runs::Runs;
 use super::sampler::Sampler;
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
-use crate::document::rare::RareTopics;
+use crate::document::rare::{RareTopics, Rarity};
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
 use crate::urn::{LocalUrn, TopicChains};
@@ -141,7 +141,7 @@ impl<'a> Basis<'a> {
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let may_open = RareTopics::of(urn).may_open;
+        let may_open = RareTopics::of(urn, Rarity::LOWERED).may_open;
         // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
         if !may_open {
             if let Some(mixture) = DirichletMixture::fit(urn, rng, observer)? {

@@ -61,9 +61,10 @@ def test_annealing_errors_hold_for_short_documents():
     assert np.mean(covered) > 0.85
 
 
-# Chains at fixed pseudo-counts leave topics closed that cost ln a to open, and agree on it.
+# Chains at fixed pseudo-counts leave topics closed that cost ln a to open, and agree on it; where
+# these are lowered, moves of single tokens leave topics open that others would replace.
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-@pytest.mark.parametrize("pseudo_count", [1e-6, 1e-4, 1e-3])
+@pytest.mark.parametrize("pseudo_count", [1e-8, 1e-6, 1e-4, 1e-3, 1e-2])
 def test_topics_of_tiny_pseudo_counts_open(pseudo_count):
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(60, 0.05), 16) + 1e-6
@@ -74,9 +75,7 @@ def test_topics_of_tiny_pseudo_counts_open(pseudo_count):
     exact = pb.log_likelihood(model, documents, "exact").values
     found = pb.log_likelihood(model, documents, "annealed", n_samples=1000, random_state=0)
     errors_away = np.abs(found.values - exact) / np.maximum(found.std_errors, 1e-6)
-    # A chain may still miss a mode; at fixed pseudo-counts 7, 5 and 4 documents are far off.
-    assert (errors_away > 4).sum() <= 2
-    assert errors_away.max() < 12
+    assert errors_away.max() < 4
     # A larger budget of exact values where samplers may be wrong.
     assert set(pb.log_likelihood(model, documents, random_state=0).methods) == {"exact"}
 
