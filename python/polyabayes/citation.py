@@ -36,7 +36,6 @@ class Citation:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> pb.cite().methods
     ''
     """
@@ -69,7 +68,6 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.1, 0.9]]
     ... )

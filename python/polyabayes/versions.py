@@ -20,7 +20,6 @@ def show_versions() -> None:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> pb.show_versions()  # doctest: +ELLIPSIS
     polyabayes...
     """

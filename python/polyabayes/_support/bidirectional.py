@@ -34,7 +34,6 @@ class BidirectionalBounds(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> model = pb.AllocationModel.nmf(2)
     >>> bounds = model.bidirectional_bounds({"doc": 3, "word": 2}, 20, random_state=0)
     >>> bool(abs(bounds.gap[0]) < 4 * bounds.gap_std_errors[0])

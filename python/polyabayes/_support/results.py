@@ -41,7 +41,6 @@ class Result:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> lda = pb.LatentDirichletAllocation.from_parameters(
         ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]]
         ... )
@@ -98,7 +97,6 @@ class ResultTable(Result, Mapping[str, NDArray[Any]]):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
     >>> search.bounds_["log_score"].round(3).tolist(), search.bounds_.n_rows
     ([-7.0, -5.0, -4.333], 3)
@@ -153,7 +151,6 @@ class ResultTable(Result, Mapping[str, NDArray[Any]]):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
         >>> print(f"{search.bounds_.row(-1)['log_score']:.3f}")
         -4.333

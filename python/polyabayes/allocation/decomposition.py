@@ -88,7 +88,6 @@ class Decomposition:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
     >>> found.tables["topic"].sum().round(12), found.families["word"]
@@ -139,7 +138,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> found = pb.AllocationModel.nmf(1).decompose([[4, 3], [0, 3]], "ml", random_state=0)
         >>> found.reached(2)
         'ln P(X | θ, T) = -4.50 nats'
@@ -182,7 +180,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> found.reconstruction().sum().round(6)
@@ -250,7 +247,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> len(found.to_frame("word"))  # 3 words x 2 topics
@@ -273,8 +269,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> import numpy as np
         >>> model = pb.AllocationModel.nmf(1, rate=0.1)
         >>> table = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
         >>> len(model.decompose(table, random_state=0).missing_to_frame())
@@ -305,7 +299,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> found.level_probabilities().sum(axis=1).round(12).tolist()
@@ -351,7 +344,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> found.level_names("topic")

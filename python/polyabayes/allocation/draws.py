@@ -87,7 +87,6 @@ class PosteriorDraws(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> model = pb.AllocationModel.nmf(2)
     >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
     >>> draws.counts["word"].shape, len(draws)
@@ -125,7 +124,6 @@ class PosteriorDraws(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> model = pb.AllocationModel.nmf(2)
         >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
         >>> draws.tables()["word"].sum(axis=1).round(12).max()
@@ -174,7 +172,6 @@ class PosteriorDraws(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> model = pb.AllocationModel.nmf(2)
         >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
         >>> draws.decomposition().tables["word"].shape
@@ -211,7 +208,6 @@ class PosteriorDraws(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> model = pb.AllocationModel.nmf(2)
         >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
         >>> cells, numbers, values = draws.allocation(0)
@@ -248,7 +244,6 @@ class PosteriorDraws(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> model = pb.AllocationModel.nmf(2)
         >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
         >>> draws.to_inference_data().posterior.sizes["topic"]

@@ -39,7 +39,6 @@ class Allocations:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> found = pb.AllocationModel.nmf(2).allocations(counts)
     >>> int(found.multiplicities.sum())
@@ -82,7 +81,6 @@ class Allocations:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> heights, edges = pb.AllocationModel.nmf(2).allocations(counts).histogram(10)
         >>> heights.sum(), len(edges)

@@ -43,7 +43,6 @@ class Cost(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> cost = pb.AllocationModel.nmf(3).cost([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
     >>> cost.n_tokens, cost.n_cells
     (13, 4)

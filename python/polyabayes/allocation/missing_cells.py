@@ -70,8 +70,6 @@ class MissingCells(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> import numpy as np
     >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
     >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
     >>> found.coordinates.tolist(), found.expected_counts.shape
@@ -117,8 +115,6 @@ class MissingCells(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> import numpy as np
         >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
         >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
         >>> found.total_interval(0.5)
@@ -145,8 +141,6 @@ class MissingCells(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> import numpy as np
         >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
         >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
         >>> int(found.totals_to_frame()["total"].iloc[0])  # nothing in the missing cell

@@ -486,7 +486,6 @@ class AllocationModel:
 
         Examples
         --------
-        >>> import numpy as np
         >>> model = AllocationModel.nmf(1, concentration=4.0, rate=0.01)
         >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
         >>> int(found.totals[found.log_joint.argmax()])

@@ -52,7 +52,6 @@ class ModelPosterior(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
     >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
     >>> found.best
@@ -98,7 +97,6 @@ class ModelPosterior(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
         >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
         >>> odds, std_error = found.log_odds("rank 3", "rank 2")
@@ -138,7 +136,6 @@ class ModelPosterior(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
         >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
         >>> round(found.quantile(0.95), 2)
@@ -174,7 +171,6 @@ class ModelPosterior(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
         >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
         >>> low, high = found.interval("rank 3")
@@ -209,7 +205,6 @@ class ModelPosterior(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
         >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
         >>> found.to_frame().index[0]

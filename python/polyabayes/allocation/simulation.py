@@ -33,7 +33,6 @@ class Simulation(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> drawn = pb.AllocationModel.nmf(2).simulate({"doc": 3, "word": 4}, 20, random_state=0)
     >>> drawn.tensor.total, drawn.allocation.axes
     (20, ('doc', 'topic', 'word'))

@@ -286,7 +286,6 @@ class Corpus(Selectable):
         Examples
         --------
         >>> import anndata
-        >>> import numpy as np
         >>> adata = anndata.AnnData(np.array([[2.0, 0.0], [1.0, 3.0]]))
         >>> Corpus.from_anndata(adata)
         <Corpus: 2 documents, 2 words, 6 tokens>
@@ -332,8 +331,7 @@ class Corpus(Selectable):
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]]).with_exposure([1.0, 2.5])
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]]).with_exposure([1.0, 2.5])
         >>> corpus[1:].exposure.tolist()
         [2.5]
         """
@@ -359,8 +357,7 @@ class Corpus(Selectable):
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]]).with_metadata({"year": [1999, 2024]})
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]]).with_metadata({"year": [1999, 2024]})
         >>> corpus[1:].metadata["year"].tolist()
         [2024]
         """
@@ -425,8 +422,7 @@ class Corpus(Selectable):
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
         >>> corpus.summary().n_tokens
         7
         """
@@ -448,8 +444,7 @@ class Corpus(Selectable):
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
         >>> corpus.top_words(2)
         [('ball', 3), ('urn', 2)]
         """
@@ -488,8 +483,7 @@ class Corpus(Selectable):
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
         >>> aligned, n_dropped = corpus.aligned_to(["ball", "urn"], unseen="drop")
         >>> aligned.counts.toarray().tolist(), n_dropped
         ([[0, 2], [3, 0]], 2)

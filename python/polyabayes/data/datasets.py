@@ -61,8 +61,7 @@ class SyntheticLDA:
 
     Examples
     --------
-    >>> from polyabayes import datasets
-    >>> made = datasets.make_lda_corpus(5, 20, 3, random_state=0)
+    >>> made = pb.datasets.make_lda_corpus(5, 20, 3, random_state=0)
     >>> made.topic_word.shape, made.doc_topic.shape
     ((3, 20), (5, 3))
     """
@@ -92,8 +91,7 @@ class SyntheticGammaPoisson:
 
     Examples
     --------
-    >>> from polyabayes import datasets
-    >>> made = datasets.make_gamma_poisson_corpus(5, 20, 3, random_state=0)
+    >>> made = pb.datasets.make_gamma_poisson_corpus(5, 20, 3, random_state=0)
     >>> made.shape.shape, made.doc_topic.shape
     ((3,), (5, 3))
     """
@@ -153,8 +151,7 @@ def make_lda_corpus(
 
     Examples
     --------
-    >>> from polyabayes import datasets
-    >>> datasets.make_lda_corpus(100, 50, 4, document_length=30, random_state=0).corpus
+    >>> pb.datasets.make_lda_corpus(100, 50, 4, document_length=30, random_state=0).corpus
     <Corpus: 100 documents, 50 words, 3,000 tokens>
     """
     rng = random_generator(random_state)
@@ -235,8 +232,7 @@ def make_gamma_poisson_corpus(
 
     Examples
     --------
-    >>> from polyabayes import datasets
-    >>> datasets.make_gamma_poisson_corpus(100, 50, 4, random_state=0).corpus.n_documents
+    >>> pb.datasets.make_gamma_poisson_corpus(100, 50, 4, random_state=0).corpus.n_documents
     100
     """
     rng = random_generator(random_state)
@@ -278,8 +274,7 @@ def load_python_docs() -> Corpus:
 
     Examples
     --------
-    >>> from polyabayes import datasets
-    >>> corpus = datasets.load_python_docs()
+    >>> corpus = pb.datasets.load_python_docs()
     >>> corpus.n_documents > 500, corpus.vocabulary is not None
     (True, True)
     """

@@ -150,8 +150,7 @@ class Selectable:
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
         >>> train, test = corpus.split(test_size=1, random_state=0)
         >>> train.n_documents, test.n_documents
         (1, 1)
@@ -230,8 +229,7 @@ class Selectable:
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> corpus = Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "the"])
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "the"])
         >>> corpus.filter(max_df=1).vocabulary.tolist()
         ['urn', 'ball']
         """
@@ -283,8 +281,7 @@ class Selectable:
 
         Examples
         --------
-        >>> from polyabayes import Corpus
-        >>> Corpus([[2, 0], [0, 1], [2, 0]]).duplicated().tolist()
+        >>> pb.Corpus([[2, 0], [0, 1], [2, 0]]).duplicated().tolist()
         [False, False, True]
         """
         if by not in ("words", "ids"):

@@ -33,8 +33,7 @@ class CorpusSummary:
 
     Examples
     --------
-    >>> from polyabayes import Corpus
-    >>> found = Corpus([[2, 0, 1], [0, 3, 1]]).summary()
+    >>> found = pb.Corpus([[2, 0, 1], [0, 3, 1]]).summary()
     >>> found.n_nonzero, found.mean_length
     (4, 3.5)
     """

@@ -318,8 +318,7 @@ class CountTensor:
 
         Examples
         --------
-        >>> from polyabayes import Corpus, CountTensor
-        >>> CountTensor.from_corpus(Corpus([[2, 0, 1], [0, 3, 1]]))
+        >>> pb.CountTensor.from_corpus(pb.Corpus([[2, 0, 1], [0, 3, 1]]))
         <CountTensor: doc 2 x word 3, 4 cells, total 7>
         """
         documents = as_corpus(corpus, "corpus")
@@ -441,8 +440,7 @@ class CountTensor:
 
         Examples
         --------
-        >>> from polyabayes import CountTensor
-        >>> tensor = CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+        >>> tensor = pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
         >>> tensor.rename({"eye": "iris"}).axes
         ('hair', 'iris')
         """
@@ -477,8 +475,7 @@ class CountTensor:
 
         Examples
         --------
-        >>> from polyabayes import CountTensor
-        >>> tensor = CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+        >>> tensor = pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
         >>> tensor.to_dense().tolist()
         [[4, 0], [1, 2]]
         """
@@ -521,8 +518,7 @@ class CountTensor:
 
         Examples
         --------
-        >>> from polyabayes import CountTensor
-        >>> tensor = CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
+        >>> tensor = pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
         >>> tensor.to_frame()["count"].tolist()
         [4, 1, 2]
         """

@@ -45,8 +45,6 @@ def to_anndata(
     Examples
     --------
     >>> import anndata
-    >>> import numpy as np
-    >>> import polyabayes as pb
     >>> cells = anndata.AnnData(np.array([[9.0, 0.0], [0.0, 9.0]]))
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.1, 0.9]]

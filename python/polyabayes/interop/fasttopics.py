@@ -70,7 +70,6 @@ def from_fasttopics(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> fit = pb.interop.from_fasttopics([[8.0, 0.0], [2.0, 5.0]], doc_topic_prior=0.5)
     >>> fit.components_.round(3).tolist()
     [[0.8, 0.2], [0.0, 1.0]]

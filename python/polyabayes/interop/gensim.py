@@ -57,7 +57,6 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> from gensim.corpora import Dictionary
     >>> from gensim.models import LdaModel
     >>> texts = [["urn", "ball", "urn"], ["topic", "word"], ["ball", "urn"], ["word", "topic"]]
@@ -111,7 +110,6 @@ def to_gensim(model: LatentDirichletAllocation) -> Any:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> ours = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=[0.5, 0.1], topic_word=[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     ... )

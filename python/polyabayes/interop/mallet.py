@@ -100,9 +100,7 @@ def from_mallet(
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import polyabayes as pb
-    >>> state = pathlib.Path(tempfile.mkdtemp()) / "state.txt"
+    >>> state = folder / "state.txt"
     >>> head = "#doc source pos typeindex type topic\n#alpha : 0.5 0.5\n#beta : 0.1\n"
     >>> _ = state.write_text(head + "0 NA 0 0 urn 0\n0 NA 1 1 ball 0\n1 NA 0 2 word 1\n")
     >>> pb.interop.from_mallet(state).components_.round(3).tolist()

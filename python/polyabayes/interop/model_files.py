@@ -41,9 +41,7 @@ def read_model(
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import polyabayes as pb
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
+    >>> path = folder / "model.safetensors"
     >>> pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.5, 0.5]]
     ... ).save(path)

@@ -62,7 +62,6 @@ def from_pycistopic(
     --------
     >>> from types import SimpleNamespace
     >>> import pandas as pd
-    >>> import polyabayes as pb
     >>> stored = SimpleNamespace(
     ...     topic_region=pd.DataFrame([[0.75, 0.0], [0.25, 1.0]], index=["chr1:1-9", "chr1:10-19"]),
     ...     topic_ass=pd.DataFrame({"Topic": [1, 2], "Assignments": [4, 2]}),

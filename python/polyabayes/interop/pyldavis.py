@@ -43,7 +43,6 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )
@@ -107,7 +106,6 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5,
     ...     topic_word=[[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]],

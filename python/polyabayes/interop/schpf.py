@@ -58,8 +58,6 @@ def from_schpf(
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> import polyabayes as pb
     >>> trained = SimpleNamespace(  # what an scHPF object holds
     ...     a=0.3, ap=1.0, bp=0.5, xi=SimpleNamespace(e_x=np.array([1.0, 4.0])),
     ...     beta=SimpleNamespace(e_x=np.array([[2.0, 0.1], [0.1, 1.0], [0.5, 0.5]])),
@@ -104,8 +102,6 @@ def schpf_exposure(model: Any) -> NDArray[np.float64]:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> import polyabayes as pb
     >>> trained = SimpleNamespace(ap=1.0, bp=0.5, xi=SimpleNamespace(e_x=np.array([1.0, 4.0])))
     >>> pb.interop.schpf_exposure(trained).tolist()
     [2.0, 0.5]

@@ -80,7 +80,6 @@ def from_sklearn(
     Examples
     --------
     >>> from sklearn.decomposition import LatentDirichletAllocation
-    >>> import polyabayes as pb
     >>> counts = [[2, 1, 0, 0], [3, 1, 0, 0], [0, 0, 2, 2], [0, 0, 1, 3]]
     >>> theirs = LatentDirichletAllocation(2, random_state=0).fit(counts)
     >>> ours = pb.interop.from_sklearn(theirs)
@@ -145,7 +144,6 @@ def to_sklearn(model: LatentDirichletAllocation) -> Any:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> ours = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     ... )

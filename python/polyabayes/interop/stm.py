@@ -67,7 +67,6 @@ def from_stm(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> stm = pb.interop.from_stm("gadarianFit.RData")  # doctest: +SKIP
     >>> result = pb.log_likelihood(stm, documents, covariates=design)  # doctest: +SKIP
     """

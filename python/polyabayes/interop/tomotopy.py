@@ -103,7 +103,6 @@ CTModel or DTModel
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> import tomotopy
     >>> theirs = tomotopy.LDAModel(k=2, seed=1)
     >>> for text in [["urn", "ball", "urn"], ["topic", "word"]]:

@@ -88,7 +88,6 @@ GSDMM
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> import topica
     >>> theirs = topica.LDA(2, seed=1)
     >>> _ = theirs.fit([["urn", "ball", "urn"], ["topic", "word"]], iters=20)

@@ -25,7 +25,6 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> from sklearn.pipeline import make_pipeline
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
     >>> pipeline = make_pipeline(pb.interop.CountVectorizer(), lda)
@@ -52,7 +51,6 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> pb.interop.CountVectorizer().fit_transform(["an urn", "the urn"])
         <Corpus: 2 documents, 3 words, 4 tokens>
         """
@@ -72,7 +70,6 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> pb.interop.CountVectorizer().fit(["an urn"]).transform(["the urn"])
         <Corpus: 1 document, 2 words, 1 token>
         """
@@ -92,7 +89,6 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> type(pb.interop.CountVectorizer().set_output(transform="pandas")).__name__
         'CountVectorizer'
         """

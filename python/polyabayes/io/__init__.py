@@ -224,13 +224,9 @@ def read_corpus(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "reviews.csv"
-    ...     _ = file.write_text("id,review,stars\na,An urn of balls,5\nb,Balls again,1\n")
-    ...     corpus = pb.read_corpus(file, text="review", stop_words=["an", "of"])
+    >>> file = folder / "reviews.csv"
+    >>> _ = file.write_text("id,review,stars\na,An urn of balls,5\nb,Balls again,1\n")
+    >>> corpus = pb.read_corpus(file, text="review", stop_words=["an", "of"])
     >>> corpus.vocabulary.tolist(), corpus.metadata["stars"].tolist()
     (['again', 'balls', 'urn'], [5, 1])
     """
@@ -288,13 +284,9 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> corpus = pb.Corpus([[1, 0, 2], [0, 3, 0]], vocabulary=["urn", "ball", "draw"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pb.write_corpus(corpus, Path(folder) / "two.npz")
-    ...     pb.read_corpus(Path(folder) / "two.npz").vocabulary.tolist()
+    >>> pb.write_corpus(corpus, folder / "two.npz")
+    >>> pb.read_corpus(folder / "two.npz").vocabulary.tolist()
     ['urn', 'ball', 'draw']
     """
     path = checked_path(path)
@@ -377,13 +369,9 @@ def read_tensor(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "counts.tns"
-    ...     pb.write_tensor(pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"]), file)
-    ...     pb.read_tensor(file, ["hair", "eye"])
+    >>> file = folder / "counts.tns"
+    >>> pb.write_tensor(pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"]), file)
+    >>> pb.read_tensor(file, ["hair", "eye"])
     <CountTensor: hair 2 x eye 2, 3 cells, total 7>
     """
     path = checked_path(path)
@@ -421,13 +409,9 @@ def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> tensor = pb.CountTensor.from_dense([[4, 0], [1, 2]], ["hair", "eye"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pb.write_tensor(tensor, Path(folder) / "counts.npz")
-    ...     pb.read_tensor(Path(folder) / "counts.npz").to_dense().tolist()
+    >>> pb.write_tensor(tensor, folder / "counts.npz")
+    >>> pb.read_tensor(folder / "counts.npz").to_dense().tolist()
     [[4, 0], [1, 2]]
     """
     if not isinstance(tensor, CountTensor):

@@ -116,7 +116,6 @@ class LatentClassAnalysis(FittedClasses):
     Examples
     --------
     >>> import pandas as pd
-    >>> import polyabayes as pb
     >>> yes_no = {"q1": ["yes"] * 20 + ["no"] * 20, "q2": ["yes"] * 19 + ["no"] * 21}
     >>> frame = pd.DataFrame({**yes_no, "q3": yes_no["q1"]})
     >>> frame.loc[0, "q2"] = None  # an answer that is missing
@@ -180,7 +179,6 @@ class LatentClassAnalysis(FittedClasses):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1], [0, 0, 1], [1, 1, 0], [1, 1, 0]]
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers, weights=[9, 8, 9, 7])
         >>> classes.predict(answers).tolist()
@@ -226,7 +224,6 @@ class LatentClassAnalysis(FittedClasses):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> pb.LatentClassAnalysis(2, random_state=0).fit_predict(answers)[15:25].tolist()
         [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
@@ -256,7 +253,6 @@ class LatentClassAnalysis(FittedClasses):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 0, 0]]
         >>> classes = pb.LatentClassAnalysis([1, 2, 3], random_state=0)
         >>> table = classes.compare_priors(answers, weights=[9, 8, 9, 7])

@@ -115,8 +115,6 @@ class ClassChoice(Result):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import polyabayes as pb
     >>> answers = np.repeat([[0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1]], [20, 20, 4], axis=0)
     >>> choice = pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(answers).choice_
     >>> choice.criterion, choice.best, list(choice.probabilities)

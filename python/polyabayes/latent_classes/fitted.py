@@ -82,7 +82,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> classes.predict_proba([[0, 0, 1]]).round(1).tolist()
@@ -109,7 +108,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
         [1]
@@ -137,7 +135,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> classes.score_samples([[0, 0, 1]]).round(4).tolist()
@@ -166,7 +163,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.score(answers), 4)
@@ -195,7 +191,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.bic(answers), 3)
@@ -223,7 +218,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.aic(answers), 3)
@@ -252,7 +246,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.entropy(answers), 3)
@@ -285,7 +278,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> first = classes.profiles().row(0)
@@ -325,7 +317,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> classes.residuals(answers).p_value > 0.05
@@ -371,7 +362,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> rows, of = pb.LatentClassAnalysis(2, random_state=0).fit(answers).sample(5)
         >>> rows.shape, of.shape
@@ -411,15 +401,11 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "classes.safetensors"
-        ...     classes.save(file)
-        ...     bool((pb.load(file).class_weights_ == classes.class_weights_).all())
+        >>> file = folder / "classes.safetensors"
+        >>> classes.save(file)
+        >>> bool((pb.load(file).class_weights_ == classes.class_weights_).all())
         True
         """
         self._check_fitted()

@@ -37,8 +37,6 @@ class PairResiduals(Result):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import polyabayes as pb
     >>> answers = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, 0]], [20, 20, 4], axis=0)
     >>> one = pb.LatentClassAnalysis(1, random_state=0).fit(answers)
     >>> bool(one.residuals(answers).p_value < 0.01)

@@ -58,7 +58,6 @@ class Comparison(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
     >>> make = pb.LatentDirichletAllocation.from_parameters
     >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
@@ -110,7 +109,6 @@ class Comparison(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
         >>> make = pb.LatentDirichletAllocation.from_parameters
         >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
@@ -148,7 +146,6 @@ class Comparison(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
         >>> make = pb.LatentDirichletAllocation.from_parameters
         >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
@@ -210,7 +207,6 @@ class Comparison(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
         >>> make = pb.LatentDirichletAllocation.from_parameters
         >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
@@ -402,7 +398,6 @@ def compare(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
     >>> make = pb.LatentDirichletAllocation.from_parameters
     >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}

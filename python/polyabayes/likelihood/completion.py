@@ -95,7 +95,6 @@ def split_tokens(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> observed, held_out = pb.split_tokens([[4, 2, 1, 1]], random_state=0)
     >>> observed.n_tokens, held_out.n_tokens
     (4, 4)

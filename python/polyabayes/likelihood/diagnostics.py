@@ -216,7 +216,6 @@ def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike 
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> pb.estimator_divergence([-1.0, -2.0], [-1.5, -2.5])  # the same shares
     0.0
     """

@@ -72,7 +72,6 @@ class Chains:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, thin=1, random_state=0)
     >>> chains = pb.sample_chains(lda, corpus, n_chains=2)
@@ -120,7 +119,6 @@ class Chains:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
         >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, thin=1, random_state=0)
         >>> chains = pb.sample_chains(lda, corpus, n_chains=2)
@@ -154,7 +152,6 @@ class Chains:
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
         >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, thin=1, random_state=0)
         >>> chains = pb.sample_chains(lda, corpus, n_chains=2)
@@ -252,7 +249,6 @@ def sample_chains(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> data = pb.datasets.make_lda_corpus(100, 50, 3, random_state=0)
     >>> lda = pb.LatentDirichletAllocation(3, max_iter=60, thin=2)
     >>> chains = pb.sample_chains(lda, data.corpus, 2, variables=("phi", "z"), random_state=0)

@@ -84,7 +84,6 @@ class DocumentModel(SeveralVocabularies):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
     >>> model = pb.DocumentModel.logistic_normal(topics, mean=[0.0], covariance=[[1.0]])
     >>> result = pb.log_likelihood(model, [[2, 0, 1]])
@@ -163,7 +162,6 @@ class DocumentModel(SeveralVocabularies):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> topics = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]
         >>> model = pb.DocumentModel.dirichlet(topics, [[1.0, 0.0], [0.5, 0.5]])
         >>> pb.log_likelihood(model, [[2, 0, 1], [2, 0, 1]]).values.round(6).tolist()
@@ -211,7 +209,6 @@ class DocumentModel(SeveralVocabularies):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> model = pb.DocumentModel.mixture([[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]], [0.5, 0.5])
         >>> model.transform([[2, 0, 1]]).round(3).tolist()
         [[0.899, 0.101]]
@@ -281,7 +278,6 @@ class DocumentModel(SeveralVocabularies):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> loadings = [[1.0, 0.0, -1.0], [0.0, 2.0, 0.0]]
         >>> model = pb.DocumentModel.logistic_normal(
         ...     loadings, [0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], decoder="softmax"

@@ -336,12 +336,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "model.safetensors"
-        ...     model.save(file, notes={"corpus": "reviews"})
-        ...     pb.load(file).provenance_["notes"]
+        >>> file = folder / "model.safetensors"
+        >>> model.save(file, notes={"corpus": "reviews"})
+        >>> pb.load(file).provenance_["notes"]
         {'corpus': 'reviews'}
         """
         self._check_fitted()
@@ -374,7 +371,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> model = pb.LatentDirichletAllocation.from_parameters(
         ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.5], [0.1, 0.9]]
         ... )

@@ -71,7 +71,6 @@ class LdaSample(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
     >>> lda.last_sample_.topic_word.shape, lda.last_sample_.doc_topic_prior.shape
@@ -212,7 +211,6 @@ class LatentDirichletAllocation(TopicModel):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> data = pb.datasets.make_lda_corpus(200, 50, 3, random_state=0)
     >>> lda = pb.LatentDirichletAllocation(3, max_iter=50, random_state=0).fit(data.corpus)
     >>> lda.components_.shape
@@ -346,7 +344,6 @@ class LatentDirichletAllocation(TopicModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
         >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
         >>> lda.fit(counts).components_.shape
@@ -482,7 +479,6 @@ class LatentDirichletAllocation(TopicModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> lda = pb.LatentDirichletAllocation.from_parameters(
         ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]], vocabulary=["urn", "ball"]
         ... )
@@ -542,7 +538,6 @@ class LatentDirichletAllocation(TopicModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
         >>> lda = lda.fit([[3, 1, 0, 0], [0, 0, 1, 3]])
         >>> int(lda.partial_fit([[2, 2, 0, 0], [0, 0, 2, 2]]).topic_counts_.sum())

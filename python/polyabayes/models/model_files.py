@@ -49,12 +49,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "model.safetensors"
-    ...     model.save(file)
-    ...     pb.load(file).doc_topic_prior_.tolist()
+    >>> file = folder / "model.safetensors"
+    >>> model.save(file)
+    >>> pb.load(file).doc_topic_prior_.tolist()
     [0.1, 0.1]
     """
     place = checked_path(path)

@@ -57,7 +57,6 @@ class PfaSample(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0).fit(counts)
     >>> pfa.last_sample_.shape.shape, pfa.last_sample_.topic_word.shape
@@ -198,7 +197,6 @@ class PoissonFactorAnalysis(TopicModel):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> data = pb.datasets.make_gamma_poisson_corpus(200, 50, 3, random_state=0)
     >>> pfa = pb.PoissonFactorAnalysis(3, max_iter=50, random_state=0).fit(data.corpus)
     >>> pfa.probability_.shape
@@ -296,7 +294,6 @@ class PoissonFactorAnalysis(TopicModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> pfa = pb.PoissonFactorAnalysis.from_parameters(
         ...     topic_word=[[0.9, 0.1], [0.2, 0.8]], shape=1.5, probability=0.5
         ... )
@@ -360,7 +357,6 @@ class PoissonFactorAnalysis(TopicModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
         >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
         >>> pfa.fit_transform(counts, exposure=[1, 1, 2, 2]).shape

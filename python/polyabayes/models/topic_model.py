@@ -188,7 +188,6 @@ class TopicModel(FittedModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
         >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
         >>> pfa.fit(counts, eval_corpus=counts, eval_every=10).n_iter_
@@ -381,7 +380,6 @@ class TopicModel(FittedModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
         >>> weights = []
         >>> def keep(model):
@@ -457,7 +455,6 @@ class TopicModel(FittedModel):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
         >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
         >>> len(lda.topic_table(n_words=2).to_frame())

@@ -32,7 +32,6 @@ class TopicTable(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
     >>> lda.topic_table(n_words=3).words.shape

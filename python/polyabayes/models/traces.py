@@ -32,7 +32,6 @@ class TrainingTrace(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0).fit(counts)
     >>> lda.trace_.n_iter.tolist(), lda.trace_.log_joint.shape
@@ -59,7 +58,6 @@ class BoundTrace(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> lda = pb.LatentDirichletAllocation(2, fit_method="em", max_iter=5, random_state=0)
     >>> bool((lda.fit(counts).trace_.bound < 0).all())

@@ -60,11 +60,9 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> nmf = pb.AllocationModel.nmf(2)
-    >>> ax = plotting.plot_allocations(nmf.allocations(counts))
+    >>> ax = pb.plotting.plot_allocations(nmf.allocations(counts))
     >>> ax.get_yscale()
     'log'
     """
@@ -119,15 +117,13 @@ def plot_evidence(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> nmf = pb.AllocationModel.nmf(2)
     >>> by_rank = {K: pb.AllocationModel.nmf(K).log_evidence(counts) for K in (1, 2, 3)}
-    >>> plotting.plot_evidence(by_rank).get_xlabel()
+    >>> pb.plotting.plot_evidence(by_rank).get_xlabel()
     'rank'
     >>> one = nmf.log_evidence(counts, "tempered", random_state=0)
-    >>> plotting.plot_evidence(one).get_xlabel()
+    >>> pb.plotting.plot_evidence(one).get_xlabel()
     'sweeps of a round'
     """
     checks.share("level", level)
@@ -208,12 +204,10 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> nmf = pb.AllocationModel.nmf(2)
     >>> models = {str(K): pb.AllocationModel.nmf(K) for K in (1, 2)}
-    >>> ax = plotting.plot_posterior(pb.posterior_over_models(models, counts))
+    >>> ax = pb.plotting.plot_posterior(pb.posterior_over_models(models, counts))
     >>> len(ax.get_yticklabels())
     2
     """
@@ -263,11 +257,9 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> nmf = pb.AllocationModel.nmf(2)
-    >>> ax = plotting.plot_table(nmf.decompose(counts, random_state=0), "word")
+    >>> ax = pb.plotting.plot_table(nmf.decompose(counts, random_state=0), "word")
     >>> len(ax.images)
     1
     """
@@ -333,11 +325,9 @@ def plot_graph(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> nmf = pb.AllocationModel.nmf(2)
-    >>> ax = plotting.plot_graph(nmf)
+    >>> ax = pb.plotting.plot_graph(nmf)
     >>> sorted(text.get_text() for text in ax.texts if text.get_text() in nmf.graph.nodes)
     ['doc', 'topic', 'word']
     """
@@ -401,12 +391,9 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
-    >>> import numpy as np
     >>> model = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.01)
     >>> found = model.predict_missing(np.ma.masked_equal([[-1, 3], [3, 3]], -1))
-    >>> ax = plotting.plot_total(found)
+    >>> ax = pb.plotting.plot_total(found)
     >>> len(ax.lines) + len(ax.patches) > 0
     True
     """

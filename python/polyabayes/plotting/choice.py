@@ -64,7 +64,6 @@ def plot_choice(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> ranks = pb.choose_n_components(
     ...     pb.AllocationModel.nmf(None), [[4, 3, 2], [5, 4, 3]], sizes=[1, 2, 3]
     ... )

@@ -53,12 +53,10 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
     >>> make = pb.LatentDirichletAllocation.from_parameters
     >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
-    >>> ax = plotting.plot_comparison(pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4]]))
+    >>> ax = pb.plotting.plot_comparison(pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4]]))
     >>> len(ax.get_yticklabels())
     2
     """

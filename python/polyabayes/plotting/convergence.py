@@ -54,11 +54,10 @@ def plot_convergence(
 
     Examples
     --------
-    >>> from polyabayes import plotting
     >>> found = pb.log_likelihood(
     ...     model, [[3, 1, 1, 0]], "direct", n_samples=64, trace=True, random_state=0
     ... )
-    >>> plotting.plot_convergence(found).get_xscale()
+    >>> pb.plotting.plot_convergence(found).get_xscale()
     'log'
     """
     named = results if isinstance(results, Mapping) else {"": results}

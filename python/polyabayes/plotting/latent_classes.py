@@ -48,7 +48,6 @@ def plot_item_probabilities(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
     >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
     >>> ax = pb.plotting.plot_item_probabilities(classes)

@@ -63,7 +63,6 @@ def plot_prevalence(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
     >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)

@@ -75,8 +75,7 @@ def plot_topics(
 
     Examples
     --------
-    >>> from polyabayes import plotting
-    >>> ax = plotting.plot_topics(model, n_words=3)
+    >>> ax = pb.plotting.plot_topics(model, n_words=3)
     >>> len(ax.patches)  # a bar a word
     6
     """

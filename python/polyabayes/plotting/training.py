@@ -86,11 +86,9 @@ def plot_trace(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(corpus)
-    >>> ax = plotting.plot_trace(lda)
+    >>> ax = pb.plotting.plot_trace(lda)
     >>> len(ax.lines)
     1
     """
@@ -196,11 +194,9 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
     >>> corpus = pb.datasets.make_lda_corpus(20, 30, 2, random_state=0).corpus
     >>> lda = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(corpus)
-    >>> ax = plotting.plot_topic_weights(lda)
+    >>> ax = pb.plotting.plot_topic_weights(lda)
     >>> ax.get_figure() is not None
     True
     """
@@ -258,8 +254,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from polyabayes import plotting
-    >>> ax = plotting.plot_topic_similarity(model)
+    >>> ax = pb.plotting.plot_topic_similarity(model)
     >>> len(ax.images)
     1
     """

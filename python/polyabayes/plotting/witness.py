@@ -49,12 +49,9 @@ def plot_size_bounds(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
-    >>> from polyabayes import priors
-    >>> prior = priors.Geometric(0.5)
+    >>> prior = pb.priors.Geometric(0.5)
     >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
-    >>> ax = plotting.plot_size_bounds(search)
+    >>> ax = pb.plotting.plot_size_bounds(search)
     >>> "nats" in ax.get_ylabel()
     True
     """
@@ -102,12 +99,9 @@ def plot_size_posterior(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
-    >>> from polyabayes import priors
-    >>> prior = priors.Geometric(0.5)
+    >>> prior = pb.priors.Geometric(0.5)
     >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
-    >>> ax = plotting.plot_size_posterior(search)
+    >>> ax = pb.plotting.plot_size_posterior(search)
     >>> "size" in ax.get_xlabel()
     True
     """
@@ -169,13 +163,11 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
-    >>> from polyabayes import priors
     >>> corpus = pb.datasets.make_lda_corpus(12, 10, 2, document_length=20, random_state=0).corpus
     >>> lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
-    >>> search = pb.WitnessSearch(lda, priors.Uniform(1, 2), scoring="bound", random_state=0)
-    >>> ax = plotting.plot_predictive_bounds(pb.cross_validate(search, corpus, 2, random_state=0))
+    >>> search = pb.WitnessSearch(lda, pb.priors.Uniform(1, 2), scoring="bound", random_state=0)
+    >>> folds = pb.cross_validate(search, corpus, 2, random_state=0)
+    >>> ax = pb.plotting.plot_predictive_bounds(folds)
     >>> "nats" in ax.get_ylabel()
     True
     """
@@ -236,12 +228,9 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import plotting
-    >>> from polyabayes import priors
-    >>> both = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
+    >>> both = pb.priors.Product(pb.priors.Geometric(0.5), pb.priors.Geometric(0.5))
     >>> search = pb.WitnessSearch(lambda k, m: -10.0 - 1.0 / (k * m), both, max_steps=5).fit()
-    >>> ax = plotting.plot_search_map(search)
+    >>> ax = pb.plotting.plot_search_map(search)
     >>> ax.get_figure() is not None
     True
     """

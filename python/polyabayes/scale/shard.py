@@ -42,11 +42,8 @@ class Shard(NamedTuple):
 
     Examples
     --------
-    >>> import tempfile
-    >>> import polyabayes as pb
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
-    ...     shards[1].corpus().n_tokens
+    >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
+    >>> shards[1].corpus().n_tokens
     3
     """
 
@@ -82,11 +79,8 @@ class Shard(NamedTuple):
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].array("data").tolist()
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        >>> shards[0].array("data").tolist()
         [2, 1, 3]
         """
         path, dtype = self._path(name), np.dtype(TYPES[name])
@@ -122,11 +116,8 @@ class Shard(NamedTuple):
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].corpus()
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        >>> shards[0].corpus()
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
         exposure = self.array(EXPOSURE) if self.is_exposed else None
@@ -151,11 +142,8 @@ class Shard(NamedTuple):
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].rows(1, 2).toarray().tolist()
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        >>> shards[0].rows(1, 2).toarray().tolist()
         [[0, 3, 0]]
         """
         offsets, indices, data = self.cells(start, stop)
@@ -185,11 +173,8 @@ class Shard(NamedTuple):
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     [array.tolist() for array in shards[0].cells(0, 1)]
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        >>> [array.tolist() for array in shards[0].cells(0, 1)]
         [[0, 2], [0, 2], [2, 1]]
         """
         offsets = self.array("indptr", start, stop + 1)
@@ -209,10 +194,7 @@ class Shard(NamedTuple):
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)[0].stamps())
+        >>> len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)[0].stamps())
         3
         """
         return tuple(_stamp(self._path(name)) for name in self.digests)
@@ -227,11 +209,8 @@ class Shard(NamedTuple):
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     shards[0].verify()
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        >>> shards[0].verify()
         """
         for name in dict.fromkeys((*ARRAYS, *self.digests)):
             self._verify(name)

@@ -88,11 +88,8 @@ def write_shards(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import polyabayes as pb
     >>> blocks = ([[2, 0, 1], [0, 3, 0]] for _ in range(3))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pb.write_shards(blocks, folder, n_shards=2)
+    >>> pb.write_shards(blocks, folder, n_shards=2)
     <Shards: 2 of 6 documents, 3 words, 18 tokens>
     """
     path = checked_path(folder, "folder")

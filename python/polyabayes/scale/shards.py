@@ -47,11 +47,8 @@ class Shards:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import polyabayes as pb
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
-    ...     len(shards), shards.n_tokens
+    >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2)
+    >>> len(shards), shards.n_tokens
     (2, 6)
     """
 
@@ -86,11 +83,8 @@ class Shards:
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
         >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 0]], exposure=[1.0, 2.5])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     pb.write_shards(corpus, folder).exposure.tolist()
+        >>> pb.write_shards(corpus, folder).exposure.tolist()
         [1.0, 2.5]
         """
         if self.replaced_exposure is not None:
@@ -119,11 +113,8 @@ class Shards:
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)
-        ...     shards.with_exposure(2.0).exposure.tolist()
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)
+        >>> shards.with_exposure(2.0).exposure.tolist()
         [2.0, 2.0]
         """
         if exposure is not None:
@@ -148,11 +139,8 @@ class Shards:
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        ...     [block.n_tokens for block in shards.blocks(1)]
+        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
+        >>> [block.n_tokens for block in shards.blocks(1)]
         [3, 3]
         """
         for shard in self.shards:
@@ -178,10 +166,7 @@ class Shards:
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder).fingerprint())
+        >>> len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder).fingerprint())
         16
         """
         words = None if self.vocabulary is None else self.vocabulary.tolist()
@@ -202,10 +187,7 @@ class Shards:
 
         Examples
         --------
-        >>> import tempfile
-        >>> import polyabayes as pb
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2).verify()
+        >>> pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=2).verify()
         """
         for shard in self.shards:
             shard.verify()
@@ -236,11 +218,8 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import polyabayes as pb
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)
-    ...     pb.read_shards(folder)
+    >>> _ = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)
+    >>> pb.read_shards(folder)
     <Shards: 1 of 2 documents, 3 words, 6 tokens>
     """
     path = checked_path(folder, "folder")

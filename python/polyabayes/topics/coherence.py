@@ -78,7 +78,6 @@ def coherence(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
     ... )

@@ -60,7 +60,6 @@ class TopicDiagnostics(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )
@@ -103,7 +102,6 @@ class TopDocuments(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )
@@ -160,7 +158,6 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]], random_state=0
     ... )
@@ -236,7 +233,6 @@ def diversity(model: Any, n_words: int = 25) -> float:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.4, 0.1], [0.5, 0.1, 0.4]]
     ... )
@@ -272,7 +268,6 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )

@@ -31,7 +31,6 @@ class TopicsByGroup(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )
@@ -65,7 +64,6 @@ class TopicsByGroup(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> lda = pb.LatentDirichletAllocation.from_parameters(
         ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
         ... )
@@ -129,7 +127,6 @@ def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )

@@ -35,7 +35,6 @@ class TopicMatch(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[1, 0], [0, 1]]
     ... )
@@ -82,7 +81,6 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> def lda(topics):
     ...     return pb.LatentDirichletAllocation.from_parameters(
     ...         doc_topic_prior=0.5, topic_word=topics
@@ -128,7 +126,6 @@ def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]]
     ... )

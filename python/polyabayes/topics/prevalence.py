@@ -45,7 +45,6 @@ class TopicPrevalence(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
     >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
@@ -89,7 +88,6 @@ class TopicPrevalence(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
         >>> lda = pb.LatentDirichletAllocation(2, max_iter=2000, random_state=0)
         >>> lda = lda.fit(corpus, covariates={"year": [0, 0, 1, 1] * 5})
@@ -168,7 +166,6 @@ def prevalence(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
     >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)
@@ -217,7 +214,6 @@ def contrast(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.Corpus([[4, 0], [3, 1], [0, 4], [1, 3]] * 5)
     >>> corpus = corpus.with_metadata({"year": [0, 0, 1, 1] * 5})
     >>> lda = pb.LatentDirichletAllocation(2, formula="~ year", max_iter=2000, random_state=0)

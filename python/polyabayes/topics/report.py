@@ -106,12 +106,10 @@ def report(
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> import polyabayes as pb
     >>> lda = pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
     ... )
-    >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> page = folder / "report.html"
     >>> pb.topics.report(lda, [[9, 0], [0, 9], [5, 5]], page, n_words=2).stat().st_size > 1_000
     True
     """

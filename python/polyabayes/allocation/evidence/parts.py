@@ -38,7 +38,6 @@ class EvidencePart(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> found = pb.AllocationModel("i -> j").log_evidence([[2, 1], [0, 1]], given_total=True)
     >>> found.parts.rows[-1].part, f"{found.parts.rows[-1].value:.4f}"  # ln 4!/(2! 1! 0! 1!)
     ('multiplicity', '2.4849')
@@ -73,7 +72,6 @@ class EvidenceParts(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> found = pb.AllocationModel("i -> j").log_evidence([[2, 1], [0, 1]], given_total=True)
     >>> found.parts
     part          nodes  times     value

@@ -53,7 +53,6 @@ class Round(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> found = pb.AllocationModel.nmf(2).log_evidence(
     ...     [[4, 3, 0], [0, 0, 3]], "tempered", random_state=0
     ... )
@@ -156,7 +155,6 @@ class Evidence(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> pb.AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
     <Evidence: -17.254166 nats (exact)>
     """
@@ -269,7 +267,6 @@ class Evidence(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> found = pb.AllocationModel.nmf(2).log_evidence(
         ...     [[4, 3, 0], [0, 0, 3], [0, 0, 3]], "smc", n_particles=64, random_state=0
         ... )
@@ -304,7 +301,6 @@ class Evidence(Result):
         --------
         >>> import json
         >>> from dataclasses import asdict
-        >>> import polyabayes as pb
         >>> found = pb.AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3]])
         >>> Evidence.from_plain(json.loads(json.dumps(asdict(found)))).value == found.value
         True

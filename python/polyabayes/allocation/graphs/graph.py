@@ -131,8 +131,7 @@ class Graph:
 
         Examples
         --------
-        >>> from polyabayes import AllocationModel
-        >>> graph = AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
+        >>> graph = pb.AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
         >>> graph.family("j")
         ('j', 'r')
         """
@@ -148,8 +147,7 @@ class Graph:
 
         Examples
         --------
-        >>> from polyabayes import AllocationModel
-        >>> graph = AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
+        >>> graph = pb.AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
         >>> graph.to_text()
         'r -> i, j, k'
         """
@@ -180,8 +178,7 @@ class Graph:
 
         Examples
         --------
-        >>> from polyabayes import AllocationModel
-        >>> graph = AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
+        >>> graph = pb.AllocationModel("i <- r -> j; r -> k", {"r": 2}).graph
         >>> sorted(graph.to_networkx().edges)
         [('r', 'i'), ('r', 'j'), ('r', 'k')]
         """

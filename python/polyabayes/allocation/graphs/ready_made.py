@@ -61,8 +61,7 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.nmf(3)
+    >>> pb.AllocationModel.nmf(3)
     <AllocationModel: topic -> doc, word; topic 3; concentration 1>
     """
     first, second = _axes(axes, 2)
@@ -97,8 +96,7 @@ def symmetric_nmf(
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.symmetric_nmf(2).tied
+    >>> pb.AllocationModel.symmetric_nmf(2).tied
     (('i', 'j'),)
     """
     return symmetric_cp(cls, 2, K, axes, **options)
@@ -147,8 +145,7 @@ def symmetric_cp(
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.symmetric_cp(3, 2).tied
+    >>> pb.AllocationModel.symmetric_cp(3, 2).tied
     (('i1', 'i2', 'i3'),)
     """
     checks.whole_number("order", order, 2, _MOST_AXES)
@@ -186,8 +183,7 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.cp(["user", "item", "week"], 4)
+    >>> pb.AllocationModel.cp(["user", "item", "week"], 4)
     <AllocationModel: r -> user, item, week; r 4; concentration 1>
     """
     return cls(f"r -> {', '.join(_axes(axes))}", {"r": R}, **options)
@@ -221,8 +217,7 @@ def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.tucker(["i", "j"], [2, 3])
+    >>> pb.AllocationModel.tucker(["i", "j"], [2, 3])
     <AllocationModel: r_i -> i, r_j; r_j -> j; r_i 2, r_j 3; concentration 1>
     """
     names = _axes(axes)
@@ -273,8 +268,7 @@ def pachinko(
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.pachinko([2, 5]).sizes
+    >>> pb.AllocationModel.pachinko([2, 5]).sizes
     {'super': 2, 'topic': 5}
     """
     first, last = _axes(axes, 2)
@@ -321,8 +315,7 @@ def blockmodel(
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.blockmodel(2, 3).sizes
+    >>> pb.AllocationModel.blockmodel(2, 3).sizes
     {'g': 2, 'h': 3}
     """
     i, j, s = _axes(axes, 3)
@@ -366,8 +359,7 @@ def hidden_markov(
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.hidden_markov(3, 2).axes
+    >>> pb.AllocationModel.hidden_markov(3, 2).axes
     ('x1', 'x2', 'x3')
     """
     checks.whole_number("length", length, 2, _MOST_AXES)
@@ -409,8 +401,7 @@ def sum_conditioned(
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.sum_conditioned(2).graph.to_text()
+    >>> pb.AllocationModel.sum_conditioned(2).graph.to_text()
     'j -> k; j, k -> r; k, r -> i'
     """
     i, j, k = _axes(axes, 3)
@@ -440,8 +431,7 @@ def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
 
     Examples
     --------
-    >>> from polyabayes import AllocationModel
-    >>> AllocationModel.complete(["i", "j"]).log_evidence([[2, 0], [1, 1]]).method
+    >>> pb.AllocationModel.complete(["i", "j"]).log_evidence([[2, 0], [1, 1]]).method
     'exact'
     """
     return cls(_chain_rule(_axes(axes)), **options)

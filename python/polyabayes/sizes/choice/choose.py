@@ -160,7 +160,6 @@ def choose_n_components(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
     >>> lda = pb.LatentDirichletAllocation(max_iter=20, n_jobs=1)
     >>> choice = pb.choose_n_components(lda, corpus, [1, 3, 9], n_folds=2, random_state=0)
@@ -235,7 +234,6 @@ def choice_cost(
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
     >>> cost = pb.choice_cost(pb.LatentDirichletAllocation(), corpus, [2, 4, 8])
     >>> cost.n_fits, cost.sizes

@@ -70,7 +70,6 @@ class SizeChoice(Result):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
     >>> nmf = pb.AllocationModel.nmf(None)
     >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
@@ -108,7 +107,6 @@ class SizeChoice(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
         >>> nmf = pb.AllocationModel.nmf(None)
         >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
@@ -135,7 +133,6 @@ class SizeChoice(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
         >>> nmf = pb.AllocationModel.nmf(None)
         >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
@@ -189,7 +186,6 @@ class SizeChoice(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
         >>> lda = pb.LatentDirichletAllocation(max_iter=20, n_jobs=1)
         >>> choice = pb.choose_n_components(lda, corpus, [2, 3, 4], n_folds=2, random_state=0)
@@ -251,7 +247,6 @@ class SizeChoice(Result):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
         >>> nmf = pb.AllocationModel.nmf(None)
         >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)

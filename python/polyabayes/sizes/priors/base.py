@@ -28,9 +28,8 @@ class SizePrior:
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> prior = priors.Poisson(10)
-    >>> isinstance(prior, priors.SizePrior), prior.n_variables, prior.first
+    >>> prior = pb.priors.Poisson(10)
+    >>> isinstance(prior, pb.priors.SizePrior), prior.n_variables, prior.first
     (True, 1, (1,))
     """
 
@@ -54,8 +53,7 @@ class SizePrior:
 
         Examples
         --------
-        >>> from polyabayes import priors
-        >>> f"{priors.Geometric(0.5).log_box((1,), (2,)):.6f}"  # ln 3/4
+        >>> f"{pb.priors.Geometric(0.5).log_box((1,), (2,)):.6f}"  # ln 3/4
         '-0.287682'
         """
         raise NotImplementedError
@@ -77,8 +75,7 @@ class SizePrior:
 
         Examples
         --------
-        >>> from polyabayes import priors
-        >>> priors.Uniform(1, 3).next_size(0, 2), priors.Uniform(1, 3).next_size(0, 3)
+        >>> pb.priors.Uniform(1, 3).next_size(0, 2), pb.priors.Uniform(1, 3).next_size(0, 3)
         (3, None)
         """
         raise NotImplementedError
@@ -98,9 +95,7 @@ class SizePrior:
 
         Examples
         --------
-        >>> from polyabayes import priors
-        >>> import numpy as np
-        >>> np.exp(priors.Geometric(0.5).log_masses((2,))).tolist()  # 1, 2, and all above
+        >>> np.exp(pb.priors.Geometric(0.5).log_masses((2,))).tolist()  # 1, 2, and all above
         [0.5, 0.25, 0.25]
         """
         axes = [
@@ -124,8 +119,7 @@ class UnivariatePrior(SizePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> priors.Uniform(2, 5).last, priors.Poisson(3).last
+    >>> pb.priors.Uniform(2, 5).last, pb.priors.Poisson(3).last
     (5, None)
     """
 
@@ -147,9 +141,7 @@ class UnivariatePrior(SizePrior):
 
         Examples
         --------
-        >>> from polyabayes import priors
-        >>> import numpy as np
-        >>> np.exp(priors.Geometric(0.5).log_pmf([1, 2])).tolist()
+        >>> np.exp(pb.priors.Geometric(0.5).log_pmf([1, 2])).tolist()
         [0.5, 0.25]
         """
         at = np.asarray(sizes, dtype=np.int64)
@@ -173,9 +165,7 @@ class UnivariatePrior(SizePrior):
 
         Examples
         --------
-        >>> from polyabayes import priors
-        >>> import numpy as np
-        >>> np.exp(priors.Geometric(0.5).log_survival([1, 2])).tolist()
+        >>> np.exp(pb.priors.Geometric(0.5).log_survival([1, 2])).tolist()
         [0.5, 0.25]
         """
         at = np.asarray(sizes, dtype=np.int64)
@@ -219,8 +209,7 @@ class Product(SizePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> priors.Product(priors.Poisson(4), priors.Geometric(0.5)).n_variables
+    >>> pb.priors.Product(pb.priors.Poisson(4), pb.priors.Geometric(0.5)).n_variables
     2
     """
 

@@ -39,10 +39,9 @@ class Custom(UnivariatePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
     >>> from scipy import stats
     >>> distribution = stats.geom(0.3)
-    >>> prior = priors.Custom(distribution.logpmf, distribution.logsf)
+    >>> prior = pb.priors.Custom(distribution.logpmf, distribution.logsf)
     >>> f"{float(prior.log_pmf(1)):.6f}"
     '-1.203973'
     """
@@ -105,9 +104,8 @@ class Joint(SizePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> distribution = priors.Product(priors.Geometric(0.5), priors.Geometric(0.5))
-    >>> prior = priors.Joint(distribution.log_box, 2)
+    >>> distribution = pb.priors.Product(pb.priors.Geometric(0.5), pb.priors.Geometric(0.5))
+    >>> prior = pb.priors.Joint(distribution.log_box, 2)
     >>> f"{prior.log_box((1, 1), (1, 1)):.6f}"  # ln 1/4
     '-1.386294'
     """

@@ -75,8 +75,7 @@ class Poisson(_CountPrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> f"{float(priors.Poisson(10).log_pmf(1)):.1f}"  # 1 plus a count of 0
+    >>> f"{float(pb.priors.Poisson(10).log_pmf(1)):.1f}"  # 1 plus a count of 0
     '-10.0'
     """
 
@@ -117,8 +116,7 @@ class NegativeBinomial(_CountPrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> f"{float(priors.NegativeBinomial(10, 2).log_pmf(1)):.6f}"  # ln (2/12)^2
+    >>> f"{float(pb.priors.NegativeBinomial(10, 2).log_pmf(1)):.6f}"  # ln (2/12)^2
     '-3.583519'
     """
 
@@ -159,8 +157,7 @@ class Geometric(UnivariatePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> f"{float(priors.Geometric(0.5).log_pmf(2)):.6f}"  # ln 1/4
+    >>> f"{float(pb.priors.Geometric(0.5).log_pmf(2)):.6f}"  # ln 1/4
     '-1.386294'
     """
 
@@ -193,8 +190,7 @@ class Uniform(UnivariatePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> f"{float(priors.Uniform(1, 10).log_pmf(3)):.6f}"  # ln 1/10
+    >>> f"{float(pb.priors.Uniform(1, 10).log_pmf(3)):.6f}"  # ln 1/10
     '-2.302585'
     """
 

@@ -34,8 +34,7 @@ class Table(UnivariatePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> prior = priors.Table({2: 0.25, 5: 0.75})
+    >>> prior = pb.priors.Table({2: 0.25, 5: 0.75})
     >>> prior.first, prior.next_size(0, 2)
     ((2,), 5)
     """
@@ -85,8 +84,7 @@ class JointTable(SizePrior):
 
     Examples
     --------
-    >>> from polyabayes import priors
-    >>> prior = priors.JointTable([[0.5, 0.0], [0.25, 0.25]])
+    >>> prior = pb.priors.JointTable([[0.5, 0.0], [0.25, 0.25]])
     >>> f"{prior.log_box((2, 1), (2, 2)):.6f}"  # ln 1/2
     '-0.693147'
     """

@@ -149,7 +149,6 @@ class WitnessSearch(SearchResults):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Poisson(2), width=0.01)
     >>> search = search.fit()
     >>> row = search.bounds_.row(-1)
@@ -237,9 +236,7 @@ class WitnessSearch(SearchResults):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> from polyabayes import priors
-        >>> prior = priors.Geometric(0.5)
+        >>> prior = pb.priors.Geometric(0.5)
         >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
         >>> search.n_steps_
         6
@@ -287,11 +284,9 @@ class WitnessSearch(SearchResults):
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> from polyabayes import priors
-        >>> prior = priors.Geometric(0.5)
+        >>> prior = pb.priors.Geometric(0.5)
         >>> search = pb.WitnessSearch(lambda k: -10.0 - 2.0 / k, prior, max_steps=6).fit()
-        >>> search.under(priors.Geometric(0.9)).n_steps_
+        >>> search.under(pb.priors.Geometric(0.9)).n_steps_
         6
         """
         done = self._fitted()

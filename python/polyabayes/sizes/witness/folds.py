@@ -96,11 +96,9 @@ def cross_validate(
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import priors
     >>> corpus = pb.datasets.make_lda_corpus(12, 10, 2, document_length=20, random_state=0).corpus
     >>> lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
-    >>> search = pb.WitnessSearch(lda, priors.Uniform(1, 2), scoring="bound", random_state=0)
+    >>> search = pb.WitnessSearch(lda, pb.priors.Uniform(1, 2), scoring="bound", random_state=0)
     >>> pb.cross_validate(search, corpus, 2, random_state=0).n_rows
     2
     """

@@ -109,10 +109,8 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> from polyabayes import priors
         >>> nmf = pb.AllocationModel.nmf(None)
-        >>> search = pb.WitnessSearch(nmf, priors.Uniform(1, 3), max_steps=3)
+        >>> search = pb.WitnessSearch(nmf, pb.priors.Uniform(1, 3), max_steps=3)
         >>> search.fit([[4, 3, 0], [0, 0, 3], [0, 0, 3]]).model(2)
         <AllocationModel: topic -> doc, word; topic 2; concentration 1>
         """
@@ -150,7 +148,6 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> search = pb.WitnessSearch(
         ...     lambda k: -2.0, pb.priors.Uniform(1, 2), predictive=lambda documents, k: -1.0 * k
         ... ).fit()
@@ -189,11 +186,9 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import polyabayes as pb
-        >>> from polyabayes import priors
         >>> search = pb.WitnessSearch(
         ...     lambda k: -10.0 - 2.0 / k,
-        ...     priors.Uniform(1, 3),
+        ...     pb.priors.Uniform(1, 3),
         ...     predictive=lambda documents, k: -1.0 - 0.5 / k,
         ... ).fit()
         >>> found = search.predictive_bounds([[1]])

@@ -36,10 +36,8 @@ class PredictiveBounds(Record):
 
     Examples
     --------
-    >>> import polyabayes as pb
-    >>> from polyabayes import priors
     >>> search = pb.WitnessSearch(
-    ...     lambda k: -1.0 / k, priors.Uniform(1, 2), predictive=lambda documents, k: -0.5
+    ...     lambda k: -1.0 / k, pb.priors.Uniform(1, 2), predictive=lambda documents, k: -0.5
     ... ).fit()
     >>> round(search.predictive_bounds([[1]]).best, 6)
     -0.5

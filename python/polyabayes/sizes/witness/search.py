@@ -73,7 +73,6 @@ class SearchStep(NamedTuple):
 
     Examples
     --------
-    >>> import polyabayes as pb
     >>> search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Uniform(1, 3)).fit()
     >>> search.trace_[0].sizes, search.trace_[0].witnesses
     ((1,), ((1,),))
