@@ -21,6 +21,17 @@ pub const LANES: usize = 16;
 /// One number for every lane.
 pub type Lanes = [f64; LANES];
 
+/// The value of a function in every lane. The compiler makes vectors of this loop, and none of
+/// `array::map`, which it does not always inline.
+#[inline(always)]
+pub fn map_lanes<T: Copy, U: Copy + Default>(lanes: [T; LANES], f: impl Fn(T) -> U) -> [U; LANES] {
+    let mut values = [U::default(); LANES];
+    for lane in 0..LANES {
+        values[lane] = f(lanes[lane]);
+    }
+    values
+}
+
 /// Source of an estimator's random numbers. Code that draws from any stream can be checked against
 /// all the choices it might have made.
 pub trait Stream: rand::Rng {
@@ -70,7 +81,7 @@ impl Uniforms {
     }
 
     /// A number in [0, 1) of the upper 52 bits.
-    #[inline]
+    #[inline(always)]
     pub fn from_bits(bits: u64) -> f64 {
         // The mantissa of a number between 1 and 2.
         f64::from_bits(bits >> 12 | 0x3ff0_0000_0000_0000) - 1.0
@@ -80,7 +91,7 @@ impl Uniforms {
 impl UniformLanes for Uniforms {
     #[inline(always)]
     fn next(&mut self) -> Lanes {
-        self.next_bits().map(Self::from_bits)
+        map_lanes(self.next_bits(), Self::from_bits)
     }
 }
 

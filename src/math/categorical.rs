@@ -3,7 +3,7 @@
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
-use crate::rng::{LANES, Lanes};
+use crate::rng::{LANES, Lanes, map_lanes};
 
 /// Index of the weight on which a dart falls that was thrown between 0 and the sum of the weights:
 /// never a weight of zero; `None` where no weight is positive.
@@ -41,7 +41,7 @@ pub fn pick_lanes(sums: &[Lanes], mut uniforms: Lanes) -> [u32; LANES] {
             passed[lane] += if sums[lane] <= uniforms[lane] { 1.0 } else { 0.0 };
         }
     }
-    passed.map(|n| n as u32)
+    map_lanes(passed, |n| n as u32)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use rand_distr::Distribution as _;
 
 use super::elementary::{exp, exp_minus, ln};
 use super::gamma_law;
-use crate::rng::{LANES, Lanes, Rng, Stream as _, Uniforms};
+use crate::rng::{LANES, Lanes, Rng, Stream as _, Uniforms, map_lanes};
 
 /// Half the distance of two neighbouring uniforms: keeps them off zero.
 const HALF_STEP: f64 = 1.110_223_024_625_156_5e-16;
@@ -83,11 +83,11 @@ impl GammaProposal {
     /// p^m.
     #[inline(always)]
     fn power(self, p: Lanes) -> Lanes {
-        let mut square = p.map(|p| if p < self.least { 0.0 } else { p });
+        let mut square = map_lanes(p, |p| if p < self.least { 0.0 } else { p });
         let mut power = if self.m & 1 == 1 { square } else { [1.0; LANES] };
         let mut bits = self.m >> 1;
         while bits > 0 {
-            square = square.map(|x| x * x);
+            square = map_lanes(square, |x| x * x);
             if bits & 1 == 1 {
                 for lane in 0..LANES {
                     power[lane] *= square[lane];
@@ -101,7 +101,7 @@ impl GammaProposal {
     /// Variates that are accepted at first sight, or p where that is open, and whether it is.
     #[inline(always)]
     fn quick(self, bits: [u64; LANES]) -> (Lanes, [bool; LANES]) {
-        let p = bits.map(|bits| positive(bits) * self.bound);
+        let p = map_lanes(bits, |bits| positive(bits) * self.bound);
         let (mut x, mut is_open) = (self.power(p), [false; LANES]);
         for lane in 0..LANES {
             let spare = f64::from_bits(bits[lane] & 0xfff | WHOLE) - TWO_52;
@@ -130,7 +130,7 @@ impl GammaProposal {
     /// The variates of p above 1, and whether `u` accepts them.
     #[inline(always)]
     fn tails(self, p: Lanes, u: Lanes) -> (Lanes, [bool; LANES]) {
-        let x = p.map(|p| -ln((self.bound - p) * self.m as f64));
+        let x = map_lanes(p, |p| -ln((self.bound - p) * self.m as f64));
         let mut accepted = [false; LANES];
         for lane in 0..LANES {
             accepted[lane] = u[lane] <= exp((self.shape - 1.0) * ln(x[lane]));
@@ -249,7 +249,7 @@ fn settle(
     for start in (0..places.len()).step_by(LANES) {
         let n = (places.len() - start).min(LANES);
         let p = gather(out, &places[start..start + n]);
-        let (x, accepted) = law(p, uniforms.next_bits().map(positive));
+        let (x, accepted) = law(p, map_lanes(uniforms.next_bits(), positive));
         for lane in 0..n {
             let place = places[start + lane];
             out[place as usize] = x[lane];
@@ -294,12 +294,12 @@ fn add_listed(counts: &[u32], out: &mut [f64], places: &[u32], uniforms: &mut Un
         }
         let mut product = [1.0; LANES];
         for token in 0..FEW {
-            let u = uniforms.next_bits().map(positive);
+            let u = map_lanes(uniforms.next_bits(), positive);
             for lane in 0..LANES {
                 product[lane] *= if token < n[lane] { u[lane] } else { 1.0 };
             }
         }
-        let sums = product.map(|product| -ln(product));
+        let sums = map_lanes(product, |product| -ln(product));
         for (&place, sum) in places.iter().zip(sums) {
             out[place as usize] += sum;
         }

@@ -13,7 +13,7 @@ use super::{LocalUrn, Shortlists, SweepOrder};
 use crate::control::Observer;
 use crate::error::{Error, Result, room_for};
 use crate::math::pick_lanes;
-use crate::rng::{LANES, Lanes, Stream, UniformLanes};
+use crate::rng::{LANES, Lanes, Stream, UniformLanes, map_lanes};
 
 /// Sweeps after which a chain is taken to have forgotten its start.
 const FORGETTING_SWEEPS: usize = 50;
@@ -179,6 +179,14 @@ impl<U: UniformLanes> TopicChains<U> {
             }
         }
         sum
+    }
+
+    /// ln Π of the ratios of the balls at each draw of a topic, `base + unit n`, at the second base
+    /// and unit to those at the first.
+    pub fn ln_balls_ratio(&self, from: (&[f64], f64), to: (&[f64], f64)) -> Lanes {
+        let mut ln_ratio = [0.0; LANES];
+        balls_ratio(&self.balls, from, to, &mut ln_ratio);
+        ln_ratio
     }
 
     /// Weight of the next token, without drawing its topic.
@@ -382,9 +390,61 @@ fn sweep_within(
     }
 }
 
+/// Adds ln Π of ratios of balls. Products are within these bounds, between which their logarithms
+/// need not be taken, so that no product of two of them overflows.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+fn balls_ratio(balls: &[Lanes], from: (&[f64], f64), to: (&[f64], f64), ln_ratio: &mut Lanes) {
+    let is_moderate = |x: f64| x > 1e-100 && x < 1e100;
+    let mut products = [1.0; LANES];
+    let mut take_logarithms = |products: &mut Lanes| {
+        for lane in 0..LANES {
+            ln_ratio[lane] += products[lane].ln();
+            products[lane] = 1.0;
+        }
+    };
+    for (balls, (before, after)) in balls.iter().zip(from.0.iter().zip(to.0)) {
+        let most = largest(balls) as usize;
+        // Product of the lanes that still draw.
+        let mut product = 1.0;
+        for n in 0..most {
+            let n = n as f64;
+            let ratio = (after + to.1 * n) / (before + from.1 * n);
+            for lane in 0..LANES {
+                products[lane] *= if balls[lane] > n { ratio } else { 1.0 };
+            }
+            product *= ratio;
+            if !is_moderate(product) {
+                take_logarithms(&mut products);
+                product = 1.0;
+            }
+        }
+        let mut is_every_moderate = true;
+        for product in products {
+            is_every_moderate &= is_moderate(product);
+        }
+        if !is_every_moderate {
+            take_logarithms(&mut products);
+        }
+    }
+    take_logarithms(&mut products);
+}
+
+/// The largest of all lanes, halves first: a running maximum would take one lane at a time.
+#[inline(always)]
+fn largest(values: &Lanes) -> f64 {
+    let (mut values, mut width) = (*values, LANES / 2);
+    while width > 0 {
+        for lane in 0..width {
+            values[lane] = values[lane].max(values[lane + width]);
+        }
+        width /= 2;
+    }
+    values[0]
+}
+
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
-    pick_lanes(sums, uniforms.next()).map(|topic| topic as u16)
+    map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16)
 }
 
 /// Draws a topic and puts its ball in.
@@ -397,7 +457,7 @@ fn draw_row(
     uniforms: &mut impl UniformLanes,
 ) -> ([u16; LANES], Lanes) {
     let totals = accumulate_row(sums, balls, target, cell);
-    let topics = pick_lanes(sums, uniforms.next()).map(|topic| topic as u16);
+    let topics = map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16);
     put(balls, &topics);
     (topics, totals)
 }
@@ -434,6 +494,7 @@ fn take(balls: &mut [Lanes], topics: &[u16; LANES]) {
 mod tests {
     use super::*;
     use crate::counts::CountMatrix;
+    use crate::rng::{Key, Purpose};
     use crate::urn::Urn;
 
     const TOPICS: usize = 3;
@@ -466,6 +527,30 @@ mod tests {
             std::array::from_fn(|x| std::array::from_fn(|y| weight(x, y)));
         let total: f64 = law.as_flattened().iter().sum();
         law.map(|row| row.map(|x| x / total))
+    }
+
+    #[test]
+    fn ratios_of_balls_are_products_over_draws_of_any_size() {
+        let counts = CountMatrix::from_dense(&[vec![900, 1]]).unwrap();
+        let urn = Urn::new(vec![0.2, 0.3, 0.5], vec![0.7, 0.4, 0.1, 0.3, 0.6, 0.9]).unwrap();
+        let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        let chains = TopicChains::sequence(&urn, &mut rng, &()).unwrap();
+        let from = ([0.3, 2.0, 1e-3], 0.0);
+        for to in [([0.2, 1.9, 1e-3], 0.1), ([1e90, 1e-90, 1e-100], 1.0)] {
+            let found = chains.ln_balls_ratio((&from.0, from.1), (&to.0, to.1));
+            for (lane, found) in found.into_iter().enumerate() {
+                let draws = (0..TOPICS).flat_map(|k| {
+                    let n = chains.balls()[k][lane] as usize;
+                    (0..n).map(move |n| (k, n as f64))
+                });
+                let ln_draw = |(k, n): (usize, f64)| {
+                    (to.0[k] + to.1 * n).ln() - (from.0[k] + from.1 * n).ln()
+                };
+                let expected: f64 = draws.map(ln_draw).sum();
+                assert!((found - expected).abs() < 1e-11 * expected.abs(), "{found} {expected}");
+            }
+        }
     }
 
     #[test]

@@ -35,11 +35,12 @@ const SMALL: f64 = 0.05;
 /// close freely there.
 const RAISED: f64 = 0.1;
 
-/// Share of a word's probability that the topics may have that are not on its list.
-const LEFT_OUT: f64 = 0.001;
+/// Share of a word's probability that the topics may have that are not on its list. Runs vary as
+/// much as with sweeps over all topics; with larger shares they vary more than shorter lists save.
+const LEFT_OUT: f64 = 0.005;
 
-/// Topics on the lists of words, as a share of all, up to which sweeps within lists pay.
-const MOST_LISTED: f64 = 0.25;
+/// Cost of a sweep within lists, as a share of that of one over all topics, up to which they pay.
+const MOST_WITHIN: f64 = 0.75;
 
 /// Steps up to which all sweeps are over all topics: documents that need no more have errors so
 /// small that a token outside its list matters. Beyond, one sweep of so many is.
@@ -174,9 +175,8 @@ impl<'a> UrnPath<'a> {
             return Ok(path);
         }
         let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
-        let (_, n_listed) = lists.n_moved_and_listed(urn.counts());
         let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
-        path.lists = (n_listed as f64 <= MOST_LISTED * n_choices).then_some(lists);
+        path.lists = (path.cost_within(&lists) <= MOST_WITHIN * n_choices).then_some(lists);
         let total: f64 = urn.pseudo_counts().iter().sum();
         if total < SMALL * urn.n_topics() as f64 {
             path.bend = 3;
@@ -320,33 +320,14 @@ impl<'a> UrnPath<'a> {
         // A move of whole topics takes as long as a sweep.
         let full = if self.start == Start::Lowered { 2.0 } else { 1.0 } * n_tokens * n_topics;
         let Some(lists) = &self.lists else { return n_temperatures as f64 * full };
-        let (n_moved, n_listed) = lists.n_moved_and_listed(self.urn.counts());
-        let within = n_listed as f64 + TOKEN_COST * n_moved as f64;
         let n_full = self.n_full(n_temperatures) as f64;
-        n_full * full + (n_temperatures as f64 - n_full) * within.min(full)
+        n_full * full + (n_temperatures as f64 - n_full) * self.cost_within(lists)
     }
 
-    /// Adds ln Π of the ratios of the balls of each draw at `after` and at `before`.
-    fn step_balls(&self, before: f64, after: f64, balls: &[Lanes], ln_values: &mut Lanes) {
-        let mut sum = [0.0; LANES];
-        let mut table = Vec::new();
-        let (unit_before, unit_after) = (before.min(1.0), after.min(1.0));
-        let bases = self.bases(before).zip(self.bases(after));
-        for (balls, (base_before, base_after)) in balls.iter().zip(bases) {
-            let most = balls.iter().fold(0.0, |x: f64, &y| x.max(y)) as usize;
-            let mut ln_ratio = 0.0;
-            table.clear();
-            table.push(0.0);
-            for j in 0..most {
-                let j = j as f64;
-                ln_ratio += ((base_after + unit_after * j) / (base_before + unit_before * j)).ln();
-                table.push(ln_ratio);
-            }
-            for (sum, &n) in sum.iter_mut().zip(balls) {
-                *sum += table[n as usize];
-            }
-        }
-        add(ln_values, sum);
+    /// Multiply-adds of a sweep of one chain within lists, about.
+    fn cost_within(&self, lists: &Shortlists) -> f64 {
+        let (n_moved, n_listed) = lists.n_moved_and_listed(self.urn.counts());
+        n_listed as f64 + TOKEN_COST * n_moved as f64
     }
 }
 
@@ -464,12 +445,13 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
     }
 
     fn step(&self, before: f64, after: f64, chains: &TopicChains<S::Lanes>, ln_values: &mut Lanes) {
-        match self.path.start {
-            Start::Prior => {
-                let ln_products = chains.ln_emission(&self.path.ln_q);
-                add(ln_values, ln_products.map(|ln_product| (after - before) * ln_product));
-            }
-            _ => self.path.step_balls(before, after, chains.balls(), ln_values),
+        if self.path.start == Start::Prior {
+            let ln_products = chains.ln_emission(&self.path.ln_q);
+            add(ln_values, ln_products.map(|ln_product| (after - before) * ln_product));
+        } else {
+            let ends = [before, after].map(|beta| self.path.bases(beta).collect::<Vec<_>>());
+            let [from, to] = [(&ends[0][..], before.min(1.0)), (&ends[1][..], after.min(1.0))];
+            add(ln_values, chains.ln_balls_ratio(from, to));
         }
     }
 }
