@@ -30,7 +30,9 @@ figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for row, method in enumerate(methods):
     values = np.array(
         [
-            pb.log_likelihood(model, data.corpus, method, n_replicates=4, random_state=seed).total
+            pb.log_likelihood(
+                model, data.corpus, method, n_replicates=4, random_state=seed
+            ).total
             for seed in range(20)
         ]
     )

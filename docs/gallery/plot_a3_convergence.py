@@ -16,7 +16,13 @@ model = pb.LatentDirichletAllocation.from_parameters(
 )
 results = {
     method: pb.log_likelihood(
-        model, data.corpus, method, n_samples=1000, n_replicates=4, trace=True, random_state=0
+        model,
+        data.corpus,
+        method,
+        n_samples=1000,
+        n_replicates=4,
+        trace=True,
+        random_state=0,
     )
     for method in ("direct", "mean-field")
 }

@@ -20,7 +20,12 @@ sizes = [10, 30, 100, 300]
 gaps = []
 for n_samples in sizes:
     bounds = pb.bidirectional_bounds(
-        model, "annealed", n_documents=10, document_length=150, n_samples=n_samples, random_state=0
+        model,
+        "annealed",
+        n_documents=10,
+        document_length=150,
+        n_samples=n_samples,
+        random_state=0,
     )
     gaps.append(np.asarray(bounds.gap))
     print(f"{n_samples:4} temperatures: mean gap {np.mean(bounds.gap):6.3f} nats")

@@ -13,11 +13,16 @@ from sklearn.decomposition import LatentDirichletAllocation
 
 import polyabayes as pb
 
-corpus = pb.datasets.make_lda_corpus(800, 300, 8, document_length=60, random_state=0).corpus
+corpus = pb.datasets.make_lda_corpus(
+    800, 300, 8, document_length=60, random_state=0
+).corpus
 theirs = LatentDirichletAllocation(8, random_state=0).fit(corpus.counts[:400])
 sizes = [25, 50, 100, 200, 400]
 own = [theirs.perplexity(corpus.counts[400 : 400 + n]) for n in sizes]
-ours = [pb.log_likelihood(theirs, corpus.counts[400 : 400 + n], random_state=0) for n in sizes]
+ours = [
+    pb.log_likelihood(theirs, corpus.counts[400 : 400 + n], random_state=0)
+    for n in sizes
+]
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.plot(sizes, own, "s--", label="scikit-learn's own perplexity")

@@ -18,7 +18,9 @@ models = {
         doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
     ),
     **{
-        f"LDA, {k} topics": pb.LatentDirichletAllocation(k, max_iter=60, random_state=0).fit(train)
+        f"LDA, {k} topics": pb.LatentDirichletAllocation(
+            k, max_iter=60, random_state=0
+        ).fit(train)
         for k in (3, 6, 12)
     },
 }

@@ -13,14 +13,18 @@ import polyabayes as pb
 data = pb.datasets.make_lda_corpus(300, 200, 6, document_length=60, random_state=0)
 train, test = data.corpus.split(test_size=0.2, random_state=0)
 models = {
-    f"{k} topics": pb.LatentDirichletAllocation(k, max_iter=60, random_state=0).fit(train)
+    f"{k} topics": pb.LatentDirichletAllocation(k, max_iter=60, random_state=0).fit(
+        train
+    )
     for k in (1, 3, 6)
 }
 shares = [0.1, 0.25, 0.5, 0.75, 0.9]
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, model), marker in zip(models.items(), "osD", strict=True):
     found = [
-        pb.completion_perplexity(model, test, held_out=share, n_replicates=4, random_state=0)
+        pb.completion_perplexity(
+            model, test, held_out=share, n_replicates=4, random_state=0
+        )
         for share in shares
     ]
     ax.plot(shares, [one.value for one in found], marker=marker, label=name)

@@ -10,7 +10,9 @@ import matplotlib.pyplot as plt
 
 import polyabayes as pb
 
-corpus = pb.datasets.make_lda_corpus(400, 300, 8, document_length=60, random_state=0).corpus
+corpus = pb.datasets.make_lda_corpus(
+    400, 300, 8, document_length=60, random_state=0
+).corpus
 train, test = corpus.split(test_size=0.2, random_state=0)
 models = {
     f"{k} topics": pb.LatentDirichletAllocation(k, max_iter=100, random_state=0).fit(

@@ -10,7 +10,9 @@ import matplotlib.pyplot as plt
 
 import polyabayes as pb
 
-corpus = pb.datasets.make_lda_corpus(200, 150, 5, document_length=40, random_state=0).corpus
+corpus = pb.datasets.make_lda_corpus(
+    200, 150, 5, document_length=40, random_state=0
+).corpus
 model = pb.LatentDirichletAllocation(5, max_iter=80)
 chains = pb.sample_chains(model, corpus, n_chains=4, random_state=0)
 pb.plotting.plot_trace({f"chain {i}": chain for i, chain in enumerate(chains.models)})

@@ -16,7 +16,9 @@ rng = np.random.default_rng(0)
 party, day = rng.choice(["D", "R"], 400), rng.uniform(0, 10, 400)
 effects = np.column_stack([-0.3 * day, np.zeros(400), 1.5 * (party == "R")])
 theta = np.array([rng.dirichlet(np.exp(row)) for row in effects])
-counts = rng.multinomial(40, theta @ (0.9 * np.kron(np.eye(3), np.full(4, 0.25)) + 0.1 / 12))
+counts = rng.multinomial(
+    40, theta @ (0.9 * np.kron(np.eye(3), np.full(4, 0.25)) + 0.1 / 12)
+)
 
 
 def fitted(is_republican, max_iter):
@@ -24,7 +26,9 @@ def fitted(is_republican, max_iter):
     corpus = pb.Corpus(counts).with_metadata({"republican": is_republican, "day": day})
     options = {"formula": "~ republican + day", "max_iter": max_iter, "random_state": 0}
     lda = pb.LatentDirichletAllocation(3, **options).fit(corpus)
-    effect = pb.topics.contrast(lda, {"republican": 1}, {"republican": 0}, documents=corpus)
+    effect = pb.topics.contrast(
+        lda, {"republican": 1}, {"republican": 0}, documents=corpus
+    )
     return lda, effect
 
 

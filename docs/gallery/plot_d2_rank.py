@@ -13,7 +13,9 @@ import polyabayes as pb
 
 rng = np.random.default_rng(0)
 rows, columns = rng.dirichlet(np.full(8, 0.2), 3), rng.dirichlet(np.full(8, 0.2), 3)
-counts = rng.multinomial(150, np.einsum("ki,kj->ij", rows, columns).ravel() / 3).reshape(8, 8)
+counts = rng.multinomial(
+    150, np.einsum("ki,kj->ij", rows, columns).ravel() / 3
+).reshape(8, 8)
 evidences = {
     rank: pb.AllocationModel.nmf(rank).log_evidence(
         counts, "tempered", target_std_error=0.3, random_state=0

@@ -80,14 +80,6 @@ fn ln_evidence(
 }
 
 #[test]
-fn enumeration_gives_the_exact_values() {
-    for case in cases() {
-        let (ln_value, _) = ln_evidence(&case, &exactly(1e8), 2, 0);
-        assert!((ln_value - case.ln_evidence).abs() < 1e-11, "{}: {ln_value}", case.name);
-    }
-}
-
-#[test]
 fn samplers_agree_with_the_exact_values() {
     let filter = |resample_below, resampling, order| EvidenceSettings {
         resample_below,

@@ -4,8 +4,8 @@
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::math::{ln_factorial, ln_rising};
 use polyabayes::{
-    Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler,
-    Score, Settings, Start, TopicModel, bidirectional, completion, score, transform,
+    Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
+    Settings, Start, TopicModel, bidirectional, completion, score, transform,
 };
 
 const R: [f64; 3] = [0.7, 1.3, 0.2];
@@ -207,33 +207,4 @@ fn topic_weights_are_rates_at_exposure_one() {
             assert!((found / expected - 1.0).abs() < 0.02, "{exposure}: {found} {expected}");
         }
     }
-}
-
-#[test]
-fn exposure_one_changes_no_bit_and_other_exposures_make_other_documents() {
-    let row: &[i64] = &[3, 1, 2, 2];
-    let settings = Settings {
-        method: Method::Sample(Sampler::SmcLookahead),
-        n_particles: Some(20),
-        ..Settings::new(COUNTS)
-    };
-    let bits = |documents: &CountMatrix| {
-        let scores = score(&model(), documents, &settings, 9, &()).unwrap();
-        values(&scores).into_iter().map(f64::to_bits).collect::<Vec<_>>()
-    };
-    let plain = bits(&CountMatrix::from_dense(&[row.to_vec()]).unwrap())[0];
-    let mixed = bits(&documents(&[row; 4], &[2.0, 1.0, 2.0, 0.5]));
-    assert_eq!(mixed[1], plain);
-    assert_eq!(mixed[0], mixed[2]);
-    assert!(mixed[0] != plain && mixed[0] != mixed[3]);
-    assert_eq!(mixed[3], bits(&documents(&[row], &[0.5]))[0]);
-}
-
-#[test]
-fn lda_takes_no_exposure() {
-    let lda = TopicModel::lda(vec![0.5], &[0.25; 4]).unwrap();
-    let documents = documents(&[&[1, 0, 0, 2]], &[2.0]);
-    let settings = Settings::new(COUNTS);
-    assert_eq!(score(&lda, &documents, &settings, 0, &()), Err(Error::GivenLength));
-    assert_eq!(transform(&lda, &documents, Moments::Mean, 1, 0, &()), Err(Error::GivenLength));
 }

@@ -73,7 +73,9 @@ fn leaves(tree: &UseTree) -> Vec<(Names, String)> {
     match tree {
         UseTree::Path(path) => {
             let below = leaves(&path.tree).into_iter();
-            below.map(|(names, own)| ([vec![path.ident.to_string()], names].concat(), own)).collect()
+            below
+                .map(|(names, own)| ([vec![path.ident.to_string()], names].concat(), own))
+                .collect()
         }
         UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
         UseTree::Name(name) => vec![(vec![name.ident.to_string()], name.ident.to_string())],

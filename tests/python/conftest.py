@@ -1,7 +1,10 @@
 import os
 import signal
+import sys
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,9 @@ collect_ignore = ["conftest.py"]
 # The same examples in every run, however slow the machine.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("fixed")
+
+# Pictures are drawn on no screen.
+os.environ["MPLBACKEND"] = "Agg"
 
 # A shell may start background jobs deaf to Ctrl-C, which tests press; their children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -60,6 +66,20 @@ def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
         return (yield)
     finally:
         UNSEEDED.entropy = before
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures() -> Iterator[None]:
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="session")
+def spawned() -> Iterator[ProcessPoolExecutor]:
+    """One pool for all tests: each start of a process imports everything anew."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")

@@ -7,18 +7,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes._support.machine import memory_of_machine
+from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
     InvalidTypeError,
+    NotFittedError,
     argument,
 )
+from polyabayes.likelihood.simulation import documents_of_topics
+from polyabayes.models.covariate_model import CovariateModel
+from polyabayes.models.fitting import LastState
 
 # Topics x words, documents x topics, and one topic a token.
 VARIABLES = ("phi", "theta", "z")
+
+# Random numbers of draws of latent variables, apart from those of every other purpose.
+_DRAW_KEY = 0x6C6174
 
 
 class TokenTopics(NamedTuple):
@@ -89,3 +98,135 @@ def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int)
             f"takes {needed[largest]:,}, and the machine has {there_are:,}; raise thin, or leave "
             f"{largest} out of {argument('variables')}"
         )
+
+
+class LatentDraws(CovariateModel):
+    """Draws of latent variables by a model that was sampled; not made directly."""
+
+    n_iter_: int
+    topic_counts_: NDArray[Any]
+    _last: LastState
+    # Topics of tokens while a callback may ask for them; neither kept nor copied.
+    _tokens: TokenTopics
+
+    def posterior_draw(
+        self, variables: str | Collection[str] = VARIABLES, random_state: RandomState = None
+    ) -> dict[str, NDArray[Any]]:
+        """Latent variables drawn from their posterior: the state that the chain is in.
+
+        `z` is the state itself; `phi` and `theta`, which the sampler integrates out or forgets,
+        are drawn from their distributions given `z` and the priors of that state. Draws of one
+        chain at different sweeps are correlated. Topics have the numbers that they have in the
+        chain: these differ between chains, and may change within one.
+
+        Parameters
+        ----------
+        variables : str or collection of str, default=("phi", "theta", "z")
+            What to draw. ``"theta"`` and ``"z"`` are at hand in a `callback` of ``fit``, for
+            documents in memory: a model keeps neither topics of tokens nor documents.
+            :func:`sample_chains` collects them. ``"phi"`` is there after ``fit``, too, and for
+            documents in shards.
+        random_state : None, int, RandomState, Generator or SeedSequence
+            For `phi` and `theta`. By default their draws depend on the model's seed and the number
+            of sweeps only, so that every call in one state gives the same.
+
+        Returns
+        -------
+        dict of str to ndarray
+            ``phi``, shape (n_components, n_words): word probabilities of each topic.
+            ``theta``, shape (n_documents, n_components): topic weights, of LDA probabilities, of
+            gamma-Poisson rates at exposure 1. ``z``, shape (n_tokens,), dtype uint16: topic of each
+            token, in the order of ``np.repeat(corpus.counts.indices, corpus.counts.data)``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such variable, or it is not at hand.
+        NotFittedError
+            If the model was not sampled here.
+
+        References
+        ----------
+        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+        Examples
+        --------
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> weights = []
+        >>> def keep(model):
+        ...     weights.append(model.posterior_draw("theta")["theta"])
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
+        >>> lda = lda.fit(counts, callback=keep, eval_every=5)
+        >>> np.shape(weights), lda.posterior_draw("phi")["phi"].shape
+        ((4, 4, 2), (2, 4))
+        """
+        names, last = check_variables(variables), self._last_state()
+        if random_state is None:
+            # A stream of its own; the tokens tell batches of partial_fit apart.
+            words = [self.seed_, self.n_iter_, int(self.topic_counts_.sum())]
+            random_state = np.random.SeedSequence(words, spawn_key=(_DRAW_KEY,))
+        generator = random_generator(random_state)
+        of_phi, of_theta = (np.random.default_rng(draw_seed(generator)) for _ in range(2))
+        found: dict[str, NDArray[Any]] = {}
+        if "phi" in names:
+            found["phi"] = dirichlet(of_phi, last.topic_word_parameters(), axis=1)
+        if "theta" in names:
+            found["theta"] = self._draw_weights(of_theta, self._token_topics())
+        if "z" in names:
+            found["z"] = self._token_topics().topics.copy()
+        return found
+
+    def _token_topics(self) -> TokenTopics:
+        """Topics of all tokens, while a callback looks at a run in memory."""
+        if not hasattr(self, "_tokens"):
+            raise InvalidArgumentError(
+                "theta and z rest on the topics of all tokens, which a model does not keep: take "
+                "them by sample_chains, or in a callback of fit, of documents in memory",
+                argument="variables",
+            )
+        return self._tokens
+
+    def _draw_weights(
+        self, generator: np.random.Generator, tokens: TokenTopics
+    ) -> NDArray[np.float64]:
+        """Topic weights drawn given the topics of all tokens, (n_documents, n_components)."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        return {
+            name: x
+            for name, x in super().__getstate__().items()
+            if name not in ("_tokens", "_rows")
+        }
+
+    def _draw_documents(
+        self,
+        n_documents: int,
+        sizes: NDArray[Any] | None,
+        priors: NDArray[np.float64] | None,
+        rng: np.random.Generator,
+    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
+        topic_counts = self._draw_topic_counts(n_documents, sizes, priors, rng)
+        return documents_of_topics(topic_counts, self.components_, rng)
+
+    def _draw_topic_counts(
+        self,
+        n_documents: int,
+        sizes: Any,
+        priors: NDArray[np.float64] | None,
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """Tokens of each topic in documents of these lengths or exposures."""
+        raise NotImplementedError
+
+    def _last_state(self) -> LastState:
+        """Last state of the chain; refused for models that were not sampled here."""
+        if not hasattr(self, "_last"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has no last sample: it was not sampled by fit here"
+            )
+        return self._last
+
+    def _learned_state(self) -> dict[str, Any]:
+        """Learned parameters of the last state, so that the numbers of topics do not matter."""
+        raise NotImplementedError

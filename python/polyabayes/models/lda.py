@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -32,7 +31,7 @@ from polyabayes.models.fitting import (
     fingerprint,
 )
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.topic_model import PreviousState, TopicModel, check_executor_for
+from polyabayes.models.topic_model import PreviousState, TopicModel
 from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
@@ -267,131 +266,36 @@ class LatentDirichletAllocation(TopicModel):
         self.tol = tol
         self.formula = formula
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        exposure: Any = None,
-        covariates: Any = None,
-        eval_corpus: Any = None,
-        eval_every: int = 10,
-        callback: Callable[[Self], Any] | None = None,
-        executor: Executor | None = None,
-    ) -> Self:
-        """Train the model by its `fit_method`.
-
-        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
-        sampling holds some million of their tokens at a time. The model is the one of the same
-        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
-        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
-        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
-        sweep, whatever `checkpoint_every` says, on any workers.
-
-        Parameters
-        ----------
-        X : Corpus, Shards, sparse matrix, integer array or DataFrame, (n_documents, n_words)
-            The documents.
-        y : ignored
-            Present for scikit-learn.
-        exposure : None
-            LDA takes the lengths of documents as given: sizes of them are refused, and those of a
-            Corpus have no bearing on it.
-        covariates : DataFrame or array of shape (n_documents, n_covariates), optional
-            Covariates of the documents, on which their priors depend: numbers as they are, other
-            columns by their levels, of which the first is the reference; an intercept is added.
-            With ``formula``, the table that has its columns. Default: ``corpus.metadata`` where
-            there is a ``formula``, else the priors depend on none. Documents must be in memory.
-        eval_corpus : like `X`, optional
-            Gibbs only: held-out documents, a Corpus where they have covariates, whose nats
-            per token go to ``trace_``, by a few short annealing runs each.
-        eval_every : int, default=10
-            Gibbs only: sweeps between two looks, entries of ``trace_`` and calls of `callback`.
-        callback : callable, optional
-            Gibbs only: called with the model as it would be returned then; training ends early
-            where it returns True. An exception from it ends training and passes on; the model
-            stays usable.
-        executor : concurrent.futures.Executor, optional
-            Shards only: where their tokens are drawn, on one thread a task unless `n_jobs` says
-            otherwise. Shards and `checkpoint` must be on storage that all workers share. Default:
-            this process.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        FileAccessError, FileFormatError, InvalidArgumentError
-            If `checkpoint` is of another run, or unreadable; before any work. If shards are damaged
-            or changed, or what they need cannot be written.
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            If an option means nothing to the `fit_method` or the documents, or `init` cannot be
-            grown from.
-        WorkerError
-            If a worker died, and its engine did not run its tasks again: the same call with a new
-            executor goes on from `checkpoint`.
-        Interrupted
-            On Ctrl-C: a KeyboardInterrupt, raised when what was reached has been stored in the
-            model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
-            says so, and the model is as it was before.
-
-        References
-        ----------
-        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
-
-        D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
-
-        Examples
-        --------
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
-        >>> lda.fit(counts).components_.shape
-        (2, 4)
-        >>> bool(lda.set_params(fit_method="em").fit(counts).bound_ < 0)
-        True
-        """
-        method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
-        if method == "gibbs":
-            self._refuse_unused(method)
-            with all_or_nothing(self):
-                for name in ("bound_", "_bound_is_of"):
-                    self.__dict__.pop(name, None)
-                return super().fit(
-                    X,
-                    y,
-                    exposure=exposure,
-                    covariates=covariates,
-                    eval_corpus=eval_corpus,
-                    eval_every=eval_every,
-                    callback=callback,
-                    executor=executor,
-                )
-        check_executor_for(X, executor)
-        given = {"eval_corpus": eval_corpus, "callback": callback, "covariates": covariates}
-        unused = {name: (value, None) for name, value in given.items()}
-        self._refuse_unused(method, eval_every=(eval_every, 10), **unused)
-        with all_or_nothing(self):
-            return self._fit_em(X, exposure)
-
     def __sklearn_clone__(self) -> Self:
         """Copy the parameters; `init` is data to grow from, and stays fitted."""
         copied: Self = super().__sklearn_clone__()
         copied.init = self.init
         return copied
 
-    def _refuse_unused(self, method: str, **of_fit: Any) -> None:
-        """Refuse options that this way of fitting would ignore.
-
-        `of_fit` holds pairs of value and default of arguments of ``fit``.
-        """
+    def _check_arguments(self, **of_fit: tuple[Any, Any]) -> None:
+        """Refuse options and arguments of ``fit`` that its `fit_method` would ignore."""
+        method = checks.choice("fit_method", self.fit_method, ("gibbs", "em"))
         options = {name: (getattr(self, name), value) for name, value in _UNUSED[method].items()}
-        for name, (value, default) in (options | of_fit).items():
+        for name, (value, default) in (options | ({} if method == "gibbs" else of_fit)).items():
             if value is not default and not (type(value) is type(default) and value == default):
                 raise InvalidArgumentError(
                     f"{argument(name)} means nothing to {argument('fit_method', method)}: "
                     "leave it out"
                 )
+
+    def _fit(
+        self,
+        X: Any,
+        exposure: Any,
+        covariates: Any,
+        looks: EvaluationSchedule,
+        executor: Executor | None,
+    ) -> Self:
+        if not self._samples():
+            return self._fit_em(X, exposure)
+        for name in ("bound_", "_bound_is_of"):
+            self.__dict__.pop(name, None)
+        return super()._fit(X, exposure, covariates, looks, executor)
 
     def _fit_em(self, X: Any, exposure: Any) -> Self:
         if isinstance(X, Shards):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from importlib import metadata
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
+from polyabayes._support.random import draw_seed
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -22,14 +22,10 @@ from polyabayes.data.counts import words_of
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
-    NotFittedError,
     argument,
 )
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.likelihood.simulation import documents_of_topics
-from polyabayes.models.covariates import Design
-from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.fitting import (
     USUAL_START,
     Checkpoint,
@@ -43,8 +39,7 @@ from polyabayes.models.fitting import (
     run,
     source_of,
 )
-from polyabayes.models.latent_draws import VARIABLES, TokenTopics, check_variables
-from polyabayes.models.stored_model import StoredModel
+from polyabayes.models.latent_draws import LatentDraws, TokenTopics
 from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -56,14 +51,8 @@ _WARM_UP = 30
 _MOST_SWEEPS = 10**9
 _MOST_TOPICS = 2**16 - 1
 
-# Random numbers of draws of latent variables, apart from those of every other purpose.
-_DRAW_KEY = 0x6C6174
-
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
-
-# Bounds of ln of a pseudo-count, as the compiled core has them.
-_RANGE = (-100 * np.log(10), 100 * np.log(10))
 
 # Effort of one score of held-out documents: a trace needs no more than tenths of a nat a document.
 _EVALUATION_TEMPERATURES = 20
@@ -81,7 +70,7 @@ class PreviousState(NamedTuple):
     topic_counts: NDArray[np.int64]
 
 
-class TopicModel(FittedModel):
+class TopicModel(LatentDraws):
     """Base class of the topic models; not made directly."""
 
     # Length of the start, where it is not the model's own.
@@ -94,20 +83,10 @@ class TopicModel(FittedModel):
     n_init: int
     checkpoint: Any
     checkpoint_every: int | str
-    formula: str | None
 
-    covariate_names_: NDArray[np.object_]
-    coefficients_: NDArray[np.float64]
-    coefficient_draws_: NDArray[np.float64]
     topic_counts_: NDArray[Any]
     topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
-    _last: LastState
-    # Topics of tokens while a callback may ask for them; neither kept nor copied.
-    _tokens: TokenTopics
-    # Standardised covariates of the same documents.
-    _rows: NDArray[np.float64]
-    _design: Design
 
     def fit(
         self,
@@ -121,19 +100,19 @@ class TopicModel(FittedModel):
         callback: Callable[[Self], Any] | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Train the model: by Gibbs sampling, NMF by multiplicative updates.
+        """Train the model: by Gibbs sampling, LDA also by EM, NMF by multiplicative updates.
 
         Memory at its peak, beside the corpus: about 70 bytes a distinct word of a document, 6 a
         further token of it, and 40 a topic and word of the vocabulary; there is no array of
         documents x topics. Topics to which the system grants no memory are refused before any
         work.
 
-        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: some million
-        of their tokens are held at a time. The model is the one of the same documents in memory,
-        bit for bit, for any number of shards and of workers. The topics of the tokens are in
-        files: in `checkpoint`, or without one in a folder beside the shards that is removed at the
-        end. With `checkpoint`, the same call goes on after a kill
-        from the last sweep, whatever `checkpoint_every` says, on any workers.
+        Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
+        sampling holds some million of their tokens at a time. The model is the one of the same
+        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
+        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
+        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
+        sweep, whatever `checkpoint_every` says, on any workers.
 
         Parameters
         ----------
@@ -142,22 +121,24 @@ class TopicModel(FittedModel):
         y : ignored
             Present for scikit-learn.
         exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus or the shards, else 1.
+            Known sizes of the documents, which multiply their Poisson rates. Default: those of the
+            corpus or the shards, else 1. LDA takes the lengths of documents as given: it refuses
+            exposures, and ignores those of a corpus.
         covariates : DataFrame or array of shape (n_documents, n_covariates), optional
             Covariates of the documents, on which their priors depend: numbers as they are, other
             columns by their levels, of which the first is the reference; an intercept is added.
             With ``formula``, the table that has its columns. Default: ``corpus.metadata`` where
             there is a ``formula``, else the priors depend on none. Documents must be in memory.
         eval_corpus : like `X`, optional
-            Held-out documents, a Corpus where they have exposures or covariates, whose nats
-            per token go to ``trace_``, by a few short annealing runs each.
+            Gibbs sampling only: held-out documents, a Corpus where they have exposures or
+            covariates, whose nats per token go to ``trace_``, by a few short annealing runs each.
         eval_every : int, default=10
-            Sweeps between two looks: entries of ``trace_``, and calls of `callback`.
+            Sweeps between two looks: entries of ``trace_``, and calls of `callback`. Not for EM.
         callback : callable, optional
             Called with the model as it would be returned then; training ends early where it
             returns True. An exception from it ends training and passes on; the model stays
-            usable. :meth:`posterior_draw` gives it topics, topic weights and topics of tokens.
+            usable. :meth:`posterior_draw` gives it topics, topic weights and topics of tokens. Not
+            for EM.
         executor : concurrent.futures.Executor, optional
             Shards only: where their tokens are drawn, on one thread a task unless `n_jobs` says
             otherwise. Shards and `checkpoint` must be on storage that all workers share. Default:
@@ -173,6 +154,9 @@ class TopicModel(FittedModel):
             If there is no memory for the topics, or if `checkpoint` is of another run, or
             unreadable; before any work. If shards are damaged or changed, or what they need cannot
             be written.
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If an option means nothing to the way of fitting or the documents, or `init` cannot be
+            grown from.
         WorkerError
             If a worker died, and its engine did not run its tasks again: the same call with a new
             executor goes on from `checkpoint`.
@@ -183,6 +167,10 @@ class TopicModel(FittedModel):
 
         References
         ----------
+        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+
+        D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
+
         M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE
         TPAMI 37(2).
 
@@ -194,11 +182,19 @@ class TopicModel(FittedModel):
         20
         >>> len(pfa.trace_.to_frame())
         2
+        >>> bool(pb.LatentDirichletAllocation(2, fit_method="em").fit(counts).bound_ < 0)
+        True
         """
         check_executor_for(X, executor)
+        given = {"covariates": covariates, "eval_corpus": eval_corpus, "callback": callback}
+        unasked = {name: (value, None) for name, value in given.items()}
+        self._check_arguments(eval_every=(eval_every, 10), **unasked)
         with all_or_nothing(self):
             looks = self._looks(eval_corpus, eval_every, callback)
             return self._fit(X, exposure, covariates, looks, executor)
+
+    def _check_arguments(self, **of_fit: tuple[Any, Any]) -> None:
+        """Refuse what the way of fitting would ignore, by pairs of value and default."""
 
     def _fit(
         self,
@@ -239,85 +235,6 @@ class TopicModel(FittedModel):
             take = partial(self._take, corpus, None, training)
             return self._sample(training, schedule, looks, take, checkpoint, period)
 
-    def _learn_design(
-        self, documents: Corpus | Shards, covariates: Any
-    ) -> tuple[Design | None, NDArray[np.float64]]:
-        """How covariates become numbers, and those of the documents, standardised."""
-        name = "formula" if covariates is None else "covariates"
-        if covariates is None and self.formula is not None:
-            covariates = documents.metadata if isinstance(documents, Corpus) else ()
-            if covariates is None:
-                raise InvalidArgumentError(
-                    f"{argument('formula')} needs columns: give {argument('covariates')}, or "
-                    "documents with metadata, by corpus.with_metadata(...)"
-                )
-        if covariates is None:
-            return None, np.empty((documents.n_documents, 0))
-        if isinstance(documents, Shards):
-            raise InvalidArgumentError(
-                f"{argument(name)}: documents with covariates must be in memory; give a Corpus"
-            )
-        self._check_covariates(name)
-        design, rows = Design.learn(covariates, self.formula, documents.n_documents)
-        return design, design.standardised(rows)
-
-    def _expected_sizes(self) -> NDArray[np.float64]:
-        """Expected weight of each topic by unit of its prior's parameter."""
-        return np.ones(len(self.components_))
-
-    def _check_covariates(self, name: str) -> None:
-        """Refuse covariates where nothing could depend on them."""
-
-    def _take_design(self, design: Design | None) -> None:
-        """Store how covariates become numbers; forget those of an earlier fit."""
-        for name in ("_design", "covariate_names_", "coefficients_", "coefficient_draws_"):
-            self.__dict__.pop(name, None)
-        if design is not None:
-            self._design = design
-            self.covariate_names_ = np.array(design.names, dtype=object)
-
-    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
-        if not hasattr(self, "_design"):
-            return super()._priors_of(documents, covariates)
-        if covariates is None and self._design.columns is not None:
-            covariates = getattr(documents, "metadata", None)
-        if covariates is None:
-            raise InvalidArgumentError(
-                f"{argument('covariates')}: the prior of this {type(self).__name__} depends on "
-                "covariates; give those of the documents, a row for each"
-            )
-        rows = self._design.rows(covariates, documents.n_documents)
-        return pseudo_counts(rows @ self.coefficients_.T)
-
-    def _draw_documents(
-        self,
-        n_documents: int,
-        sizes: NDArray[Any] | None,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
-        topic_counts = self._draw_topic_counts(n_documents, sizes, priors, rng)
-        return documents_of_topics(topic_counts, self.components_, rng)
-
-    def _draw_topic_counts(
-        self,
-        n_documents: int,
-        sizes: Any,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Tokens of each topic in documents of these lengths or exposures."""
-        raise NotImplementedError
-
-    def _state_priors(
-        self, shared: NDArray[np.float64], others: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Priors of the training documents in a state; `others` are lambda and sigma^2, if any."""
-        if not hasattr(self, "_design"):
-            return shared
-        coefficients = others[:-1].reshape(len(shared), -1)
-        return pseudo_counts(coefficients[:, 0] + self._rows @ coefficients[:, 1:].T)
-
     def _check_tokens(self, documents: Corpus | Shards) -> None:
         if not documents.n_tokens:
             raise InvalidArgumentError(f"{argument('X')} holds no tokens: every document is empty")
@@ -337,96 +254,6 @@ class TopicModel(FittedModel):
     def n_active_(self) -> int:
         """K+: topics with at least one token in the last state of ``fit``."""
         return int(np.count_nonzero(self.topic_counts_ >= 1))
-
-    def posterior_draw(
-        self, variables: str | Collection[str] = VARIABLES, random_state: RandomState = None
-    ) -> dict[str, NDArray[Any]]:
-        """Latent variables drawn from their posterior: the state that the chain is in.
-
-        `z` is the state itself; `phi` and `theta`, which the sampler integrates out or forgets,
-        are drawn from their distributions given `z` and the priors of that state. Draws of one
-        chain at different sweeps are correlated. Topics have the numbers that they have in the
-        chain: these differ between chains, and may change within one.
-
-        Parameters
-        ----------
-        variables : str or collection of str, default=("phi", "theta", "z")
-            What to draw. ``"theta"`` and ``"z"`` are at hand in a `callback` of ``fit``, for
-            documents in memory: a model keeps neither topics of tokens nor documents.
-            :func:`sample_chains` collects them. ``"phi"`` is there after ``fit``, too, and for
-            documents in shards.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            For `phi` and `theta`. By default their draws depend on the model's seed and the number
-            of sweeps only, so that every call in one state gives the same.
-
-        Returns
-        -------
-        dict of str to ndarray
-            ``phi``, shape (n_components, n_words): word probabilities of each topic.
-            ``theta``, shape (n_documents, n_components): topic weights, of LDA probabilities, of
-            gamma-Poisson rates at exposure 1. ``z``, shape (n_tokens,), dtype uint16: topic of each
-            token, in the order of ``np.repeat(corpus.counts.indices, corpus.counts.data)``.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such variable, or it is not at hand.
-        NotFittedError
-            If the model was not sampled here.
-
-        References
-        ----------
-        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
-
-        Examples
-        --------
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> weights = []
-        >>> def keep(model):
-        ...     weights.append(model.posterior_draw("theta")["theta"])
-        >>> lda = pb.LatentDirichletAllocation(2, max_iter=20, random_state=0)
-        >>> lda = lda.fit(counts, callback=keep, eval_every=5)
-        >>> np.shape(weights), lda.posterior_draw("phi")["phi"].shape
-        ((4, 4, 2), (2, 4))
-        """
-        names, last = check_variables(variables), self._last_state()
-        if random_state is None:
-            # A stream of its own; the tokens tell batches of partial_fit apart.
-            words = [self.seed_, self.n_iter_, int(self.topic_counts_.sum())]
-            random_state = np.random.SeedSequence(words, spawn_key=(_DRAW_KEY,))
-        generator = random_generator(random_state)
-        of_phi, of_theta = (np.random.default_rng(draw_seed(generator)) for _ in range(2))
-        found: dict[str, NDArray[Any]] = {}
-        if "phi" in names:
-            found["phi"] = dirichlet(of_phi, last.topic_word_parameters(), axis=1)
-        if "theta" in names:
-            found["theta"] = self._draw_weights(of_theta, self._token_topics())
-        if "z" in names:
-            found["z"] = self._token_topics().topics.copy()
-        return found
-
-    def _token_topics(self) -> TokenTopics:
-        """Topics of all tokens, while a callback looks at a run in memory."""
-        if not hasattr(self, "_tokens"):
-            raise InvalidArgumentError(
-                "theta and z rest on the topics of all tokens, which a model does not keep: take "
-                "them by sample_chains, or in a callback of fit, of documents in memory",
-                argument="variables",
-            )
-        return self._tokens
-
-    def _draw_weights(
-        self, generator: np.random.Generator, tokens: TokenTopics
-    ) -> NDArray[np.float64]:
-        """Topic weights drawn given the topics of all tokens, (n_documents, n_components)."""
-        raise NotImplementedError
-
-    def __getstate__(self) -> Any:
-        return {
-            name: x
-            for name, x in super().__getstate__().items()
-            if name not in ("_tokens", "_rows")
-        }
 
     def topic_table(self, n_words: int = 10, vocabulary: Any = None) -> TopicTable:
         """List the topics by their share of the training tokens, the largest first.
@@ -528,22 +355,6 @@ class TopicModel(FittedModel):
         if corpus is not None and topics is not None:
             self._tokens = TokenTopics(corpus, topics)
 
-    def _take_coefficients(self, means: NDArray[np.float64], draws: NDArray[np.float64]) -> None:
-        shape = len(self.components_), len(self._design.names)
-        self.coefficient_draws_ = self._design.coefficients(draws.reshape(-1, *shape))
-        if len(self.coefficient_draws_):
-            self.coefficients_ = self.coefficient_draws_.mean(axis=0)
-        else:
-            self.coefficients_ = self._design.coefficients(means.reshape(shape))
-
-    def _last_state(self) -> LastState:
-        """Last state of the chain; refused for models that were not sampled here."""
-        if not hasattr(self, "_last"):
-            raise NotFittedError(
-                f"this {type(self).__name__} has no last sample: it was not sampled by fit here"
-            )
-        return self._last
-
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""
         with quiet():
@@ -559,12 +370,6 @@ class TopicModel(FittedModel):
                 n_jobs=self.n_jobs,
             )
         return result.nats_per_token, result.nats_per_token_std_error
-
-    def _to_store(self) -> StoredModel:
-        stored = super()._to_store()
-        if not hasattr(self, "_design"):
-            return stored
-        return stored._replace(scalars={**stored.scalars, "design": self._design.to_json()})
 
     def _identity(
         self, corpus: str, schedule: Schedule, parameters: dict[str, Any]
@@ -634,10 +439,6 @@ class TopicModel(FittedModel):
         """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
 
-    def _learned_state(self) -> dict[str, Any]:
-        """Learned parameters of the last state, so that the numbers of topics do not matter."""
-        raise NotImplementedError
-
 
 def check_executor_for(documents: Any, executor: Any) -> None:
     """Refuse what is no executor, and one where there are no shards."""
@@ -652,12 +453,6 @@ def check_executor_for(documents: Any, executor: Any) -> None:
 def _plain(value: Any) -> Any:
     """Make of arrays and tuples what JSON gives back."""
     return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
-
-
-def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exp of what covariates predict, within the range of parameters of a prior."""
-    found: NDArray[np.float64] = np.exp(np.clip(predicted, *_RANGE))
-    return found
 
 
 def row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:

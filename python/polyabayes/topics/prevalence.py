@@ -22,7 +22,8 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.models.topic_model import TopicModel, pseudo_counts
+from polyabayes.models.covariate_model import pseudo_counts
+from polyabayes.models.topic_model import TopicModel
 
 # Values of a numeric covariate up to which each is shown; levels at most; steps of other numbers.
 _FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21

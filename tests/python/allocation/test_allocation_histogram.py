@@ -4,8 +4,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -13,8 +11,6 @@ from scipy.special import gammaln
 from networks import problem
 from polyabayes import AllocationModel, n_effective_parameters, plotting
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
-
-mpl.use("Agg")
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 
@@ -71,7 +67,6 @@ def test_the_histogram_counts_every_allocation_and_is_drawn() -> None:
     assert ax.get_yscale() == "log"
     assert ax.lines[0].get_xdata()[0] == found.log_evidence
     assert ax.patches[0].get_data().values.tolist() == heights.tolist()
-    plt.close("all")
 
 
 def test_what_cannot_be_enumerated_is_refused() -> None:

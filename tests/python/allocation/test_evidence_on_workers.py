@@ -1,10 +1,8 @@
 """Evidence on workers has the bits of one process; comparisons go on from what is done."""
 
-import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -56,12 +54,6 @@ def assert_same(found: pb.Evidence, expected: pb.Evidence) -> None:
         if field.name != "seconds":
             mine, other = getattr(found, field.name), getattr(expected, field.name)
             np.testing.assert_equal(mine, other, field.name)
-
-
-@pytest.fixture(scope="module")
-def spawned() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        yield pool
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,8 +1,6 @@
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -18,17 +16,9 @@ from polyabayes.exceptions import (
     PolyabayesError,
 )
 
-mpl.use("Agg")
-
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 MODELS = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
 EXACT = {name: model.log_evidence(DEEP, "exact").value for name, model in MODELS.items()}
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def evidence(value: float, std_error: float = 0.0, n_replicates: int = 0) -> Evidence:

@@ -1,8 +1,5 @@
-from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -10,17 +7,9 @@ import polyabayes as pb
 from command_line import run, table
 from polyabayes import AllocationModel, CountTensor
 
-mpl.use("Agg")
-
 COUNTS = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 LABELS = {"doc": ["d0", "d1", "d2"]}
 GRAPH = "doc <- topic -> word"
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

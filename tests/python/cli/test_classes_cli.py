@@ -1,15 +1,12 @@
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 
 import polyabayes as pb
 from command_line import run
-
-mpl.use("Agg")
 
 
 @pytest.fixture

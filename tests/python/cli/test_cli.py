@@ -1,10 +1,7 @@
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,16 +13,8 @@ from polyabayes.cli import documents
 from polyabayes.cli.parser import COMMANDS
 from polyabayes.exceptions import Interrupted
 
-mpl.use("Agg")
-
 K, WORDS = 3, [f"w{i}" for i in range(40)]
 N_TEST = 40
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -21,8 +20,6 @@ from polyabayes.cli import signatures
 from polyabayes.cli.parser import COMMANDS, Takes, make_parser
 from polyabayes.cli.signatures import documented
 from polyabayes.cli.values import how_to_read
-
-mpl.use("Agg")
 
 SHELLS = ("bash", "zsh", "tcsh")
 

@@ -1,7 +1,6 @@
 import csv
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -9,8 +8,6 @@ import polyabayes as pb
 from command_line import table
 from polyabayes import cli, priors
 from polyabayes._support.random import draw_seed
-
-mpl.use("Agg")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy.special import gammaln
 from sklearn.decomposition import NMF, LatentDirichletAllocation
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
@@ -102,13 +102,6 @@ def test_a_pipeline_reads_raw_documents_and_counts(pipeline):
     np.testing.assert_allclose(of_text.values, of_counts.values, rtol=1e-12)
     table = pb.compare({"pipeline": pipeline, "ours": pb.interop.from_sklearn(pipeline)}, raw)
     assert table.difference("pipeline", "ours") == (0.0, 0.0)
-
-
-def test_pipelines_without_counts_are_refused(texts):
-    raw = [" ".join(text) for text in texts]
-    weighted = make_pipeline(TfidfVectorizer(), LatentDirichletAllocation(2)).fit(raw)
-    with pytest.raises(InvalidArgumentError, match=r"TfidfVectorizer.*CountVectorizer"):
-        pb.log_likelihood(weighted, raw)
 
 
 def test_nmf_needs_a_law_of_its_weights(texts):

@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 from types import ModuleType
 
-import matplotlib as mpl
 import pytest
 
 import polyabayes as pb
@@ -14,8 +13,6 @@ from polyabayes.cli.parser import parse
 
 ROOT = Path(__file__).parents[3]
 _NUMBER = r"-?\d[\d,]*\.?\d*(?:e-?\d+)?"
-
-mpl.use("Agg")
 
 
 def _module():

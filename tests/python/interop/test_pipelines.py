@@ -13,7 +13,6 @@ import polyabayes as pb
 from polyabayes import exceptions as errors
 
 matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("agg")
 pytest.importorskip("matplotlib.pyplot")
 
 TEXTS = ["the urn holds red balls", "a gene in the cell", "draw a ball from the urn"] * 10
@@ -22,12 +21,6 @@ MODELS = [
     pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0),
 ]
 VECTORISERS = [CountVectorizer, pb.interop.CountVectorizer]
-
-
-@pytest.fixture(autouse=True)
-def _no_open_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def words_of(pipeline):

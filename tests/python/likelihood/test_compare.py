@@ -403,10 +403,3 @@ def test_words_are_dropped_for_models_without_words_too():
     assert found.difference("all", "fewer") == wanted.difference("all", "fewer")
     assert found.results["all"].n_tokens.tolist() == [3, 8]
     assert nameless.vocabulary_ is None
-
-
-def test_one_document_tells_no_probability():
-    model = lda()
-    found = pb.compare({"one": model, "other": model}, COUNTS[:1], random_state=0)
-    assert "<0.001" not in str(found)
-    assert str(found).splitlines()[2].split()[-2:] == ["nan", "nan"]

@@ -123,14 +123,6 @@ def test_exact_values_against_all_assignments(name):
     assert result.total_std_error == 0
 
 
-def test_chain_rule_of_lda(data):
-    models, observed, held_out = data
-    first = pb.log_likelihood(models["lda"], observed, "exact")
-    rest = pb.log_completion(models["lda"], observed, held_out, "exact")
-    whole = pb.log_likelihood(models["lda"], observed.counts + held_out.counts, "exact")
-    np.testing.assert_allclose(first.values + rest.values, whole.values, rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("observed", [[0, 0, 0, 0], [4, 0, 1, 0], [7, 20, 3, 15]])
 @pytest.mark.parametrize(("n", "event"), [(1, "sequence"), (1, "counts"), (3, "counts")])

@@ -113,18 +113,6 @@ def test_bits_depend_on_the_seed_only(data):
     assert (fit(1, seed=4)[0] != expected[0]).any()
 
 
-def test_topics_are_recovered():
-    topics = 0.1 / 30 + 0.9 * np.kron(np.eye(3), np.full(10, 0.1))
-    data = pb.datasets.make_lda_corpus(
-        400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
-    )
-    model = em(3, max_iter=100).fit(data.corpus)
-    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (topics, model.components_)]
-    cosines = unit[0] @ unit[1].T
-    assert sorted(cosines.argmax(axis=1)) == [0, 1, 2]
-    assert (cosines.max(axis=1) > 0.99).all()
-
-
 def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum():
     topics = np.kron(np.eye(3), np.full(10, 0.1))
     data = pb.datasets.make_lda_corpus(

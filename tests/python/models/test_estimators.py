@@ -1,11 +1,9 @@
-import itertools
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV
@@ -175,46 +173,6 @@ def test_the_topic_is_the_mean_of_its_posterior_when_there_is_but_one(cls):
     np.testing.assert_allclose(model.components_[0], words / words.sum(), rtol=1e-12)
 
 
-def test_transform_of_one_topic_is_the_posterior_mean():
-    counts = np.array([[1, 2, 0, 4], [0, 0, 0, 0]])
-    phi = 3 * TOPICS[:1]
-    model = PFA.from_parameters(topic_word=phi, shape=0.7, probability=0.4)
-    # theta | y ~ Gamma(r + N, scale p / (1 - p + p Phi)).
-    expected = (0.7 + np.array([[7], [0]])) * 0.4 / (1 - 0.4 + 0.4 * 3)
-    np.testing.assert_allclose(model.transform(counts), expected, rtol=1e-12)
-
-
-def posterior_mean_balls(tokens, a, q):
-    """E[a + n | tokens] of the urn, over all paths."""
-    total, mean = 0.0, np.zeros(len(a))
-    for path in itertools.product(range(len(a)), repeat=len(tokens)):
-        n = np.bincount(path, minlength=len(a))
-        weight = np.exp(gammaln(a + n).sum()) * np.prod(q[list(path), tokens])
-        total, mean = total + weight, mean + weight * (a + n)
-    return mean / total
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_transform_agrees_with_the_enumerated_posterior(cls):
-    tokens, a, p = [0, 1, 2, 2, 3], np.array([0.4, 0.9]), np.array([0.6, 0.25])
-    # Equal words by many names: documents that are alike but for them have independent chains.
-    copies = 300
-    topics = np.repeat(TOPICS, copies, axis=1) / copies
-    words = np.array(tokens) * copies + np.arange(copies)[:, np.newaxis]
-    counts = np.zeros((copies, 4 * copies), dtype=int)
-    np.add.at(counts, (np.arange(copies)[:, np.newaxis], words), 1)
-    if cls is LDA:
-        model = LDA.from_parameters(doc_topic_prior=a, topic_word=topics, random_state=0)
-        expected = posterior_mean_balls(tokens, a, TOPICS) / (a.sum() + len(tokens))
-    else:
-        model = PFA.from_parameters(topic_word=topics, shape=a, probability=p, random_state=0)
-        expected = posterior_mean_balls(tokens, a, TOPICS * p[:, np.newaxis]) * p
-    weights = model.transform(sparse.csr_matrix(counts))
-    std_errors = weights.std(axis=0, ddof=1) / np.sqrt(copies)
-    assert (std_errors < 0.01).all()
-    assert (np.abs(weights.mean(axis=0) - expected) < 4 * std_errors).all()
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -233,29 +191,6 @@ def test_bits_depend_on_the_seed_only(model):
         for one, other in zip(expected, again, strict=True):
             np.testing.assert_array_equal(one, other)
     assert (fit(1, seed=4)[0] != expected[0]).any()
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_topics_are_recovered(cls):
-    topics = 0.1 / 30 + 0.9 * np.kron(np.eye(3), np.full(10, 0.1))
-    if cls is LDA:
-        data = pb.datasets.make_lda_corpus(
-            400, topic_word=topics, document_length=60, doc_topic_prior=0.2, random_state=1
-        )
-        model = LDA(3, doc_topic_prior=0.2, max_iter=100, random_state=0)
-    else:
-        data = pb.datasets.make_gamma_poisson_corpus(
-            400, topic_word=topics, shape=0.4, probability=0.98, random_state=1
-        )
-        model = PFA(3, prior="beta-gamma-gamma", max_iter=100, random_state=0)
-    model.fit(data.corpus)
-    order = [int(np.argmin(np.abs(model.components_ - topic).sum(axis=1))) for topic in topics]
-    assert sorted(order) == [0, 1, 2]
-    # The multinomial error of phi from some 8,000 tokens a topic is 0.003 at most.
-    np.testing.assert_allclose(model.components_[order], topics, rtol=0, atol=0.015)
-    assert np.corrcoef(model.transform(data.corpus)[:, order[0]], data.doc_topic[:, 0])[0, 1] > 0.95
-    if cls is PFA:
-        np.testing.assert_allclose(model.probability_, 0.98, atol=0.01)
 
 
 def test_shapes_are_recovered_where_topics_share_no_word():

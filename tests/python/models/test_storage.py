@@ -526,13 +526,6 @@ def test_only_fitted_models_are_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_interrupted_models_come_back(tmp_path):
-    model = LDA(2, max_iter=50, random_state=0).fit(COUNTS)
-    model.n_iter_ = 7
-    model.save(tmp_path / "m")
-    assert pb.load(tmp_path / "m").n_iter_ == 7
-
-
 @pytest.mark.parametrize(
     "change",
     [

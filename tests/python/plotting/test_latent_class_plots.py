@@ -1,4 +1,3 @@
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -7,8 +6,6 @@ from matplotlib.container import ErrorbarContainer
 
 import polyabayes as pb
 from polyabayes.exceptions import InvalidTypeError, NotFittedError
-
-mpl.use("Agg")
 
 FRAME = pd.DataFrame(
     {"q": ["no", "yes"] * 12, "often": ["a", "b", "a", "c"] * 6, "r": [0, 1, 0, 1, 1, 1] * 4}
@@ -37,7 +34,6 @@ def test_points_are_the_probabilities_with_their_intervals(method: str) -> None:
     assert legend == [f"class {k} ({classes.class_weights_[k]:.0%})" for k in (0, 1)]
     given = plt.figure().add_subplot()
     assert pb.plotting.plot_item_probabilities(classes, ax=given) is given
-    plt.close("all")
 
 
 def test_other_things_are_refused() -> None:

@@ -1,5 +1,4 @@
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
@@ -20,8 +19,6 @@ from polyabayes.exceptions import (
 )
 from polyabayes.plotting import plot_comparison, plot_topics
 
-mpl.use("Agg")
-
 PHI = np.array(
     [
         [0.40, 0.30, 0.15, 0.10, 0.05, 0.00],
@@ -30,12 +27,6 @@ PHI = np.array(
     ]
 )
 WORDS = ["urn", "ball", "colour", "draw", "replace", "count"]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def lda(prior: Any = 0.1, phi: Any = PHI, vocabulary: Any = WORDS) -> pb.LatentDirichletAllocation:

@@ -8,7 +8,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.topics import TopicPrevalence
 
 matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 
 
 def found(event: str = "prevalence") -> TopicPrevalence:

@@ -1,7 +1,5 @@
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -20,14 +18,6 @@ from polyabayes.plotting import (
     plot_size_posterior,
 )
 from polyabayes.sizes.witness import ResultTable, WitnessSearch
-
-mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def one_size() -> WitnessSearch:

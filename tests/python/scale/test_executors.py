@@ -58,12 +58,6 @@ def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
         yield pool
 
 
-@pytest.fixture(scope="module")
-def spawned() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        yield pool
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_processes_give_the_same_bits(processes: Executor) -> None:
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=processes, **SETTINGS))

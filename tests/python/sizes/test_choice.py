@@ -79,8 +79,8 @@ def values(choice):
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_executors_and_order_do_not_matter(corpus, choice, processes, kind):
-    executor = ThreadPoolExecutor(3) if kind == "threads" else processes
+def test_executors_and_order_do_not_matter(corpus, choice, spawned, kind):
+    executor = ThreadPoolExecutor(3) if kind == "threads" else spawned
     found = pb.choose_n_components(
         LDA, corpus, SIZES[::-1], n_folds=3, random_state=0, executor=executor
     )

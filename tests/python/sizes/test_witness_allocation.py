@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -17,8 +15,6 @@ from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.sizes.witness import WitnessSearch
 from polyabayes.sizes.witness.evidence import EvidenceOf
-
-mpl.use("Agg")
 
 RNG = np.random.default_rng(6)
 LINKS = pb.CountTensor.from_dense(
@@ -163,7 +159,6 @@ def test_any_time_the_map_shows_what_was_scored_and_the_witnesses() -> None:
         np.testing.assert_array_equal(explored.get_array(), search.bounds_["log_score"])
         assert len(failed.get_offsets()) == 0
         np.testing.assert_array_equal(witnesses.get_offsets(), search.trace_[-1].witnesses)
-        plt.close("all")
 
 
 def test_sizes_are_called_by_their_nodes() -> None:
@@ -187,7 +182,6 @@ def test_sizes_are_called_by_their_nodes() -> None:
     assert one.size_names_ == ("size",)
     assert pb.plotting.plot_size_bounds(one).get_xlabel() == "largest size of h explored"
     assert pb.plotting.plot_size_posterior({"": one}).get_xlabel() == "size of h"
-    plt.close("all")
 
 
 def test_the_same_evidence_under_another_prior() -> None:

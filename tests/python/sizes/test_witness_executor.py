@@ -137,20 +137,20 @@ def test_one_size_is_scored_ahead_without_waste(threads: ThreadPoolExecutor) -> 
     assert sorted(search.asked) == [(k,) for k in range(1, 9)]
 
 
-def test_processes_give_the_same(tmp_path: Path, processes: ProcessPoolExecutor) -> None:
+def test_processes_give_the_same(tmp_path: Path, spawned: ProcessPoolExecutor) -> None:
     search = WitnessSearch(rising, TWO, max_steps=6, checkpoint=tmp_path, random_state=0)
-    search.fit(executor=processes)
+    search.fit(executor=spawned)
     assert_same(WitnessSearch(rising, TWO, max_steps=6).fit(), search)
 
 
-def test_evidence_in_processes_is_the_same_to_the_bit(processes: ProcessPoolExecutor) -> None:
+def test_evidence_in_processes_is_the_same_to_the_bit(spawned: ProcessPoolExecutor) -> None:
     counts = pb.CountTensor.from_dense([[3, 0, 1], [1, 2, 4]], ["doc", "word"])
     options = {"method": "tempered", "n_samples": 128, "n_jobs": 1}
     search = WitnessSearch(
         pb.AllocationModel.nmf(None), priors.Uniform(1, 4), scoring_options=options, random_state=0
     )
     alone = search.fit(counts).bounds_
-    together = search.fit(counts, executor=processes).bounds_
+    together = search.fit(counts, executor=spawned).bounds_
     for name in ("log_score", "std_error", "lower", "upper"):
         assert alone[name].tolist() == together[name].tolist()
 

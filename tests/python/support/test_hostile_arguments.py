@@ -3,16 +3,12 @@
 import warnings
 from types import SimpleNamespace
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.decomposition import LatentDirichletAllocation
 
 import polyabayes as pb
-
-mpl.use("Agg")
 
 WORDS = ["a", "b", "c", "d"]
 CORPUS = pb.Corpus([[3, 1, 0, 0], [0, 1, 2, 2], [1, 1, 1, 1]], WORDS)
@@ -98,7 +94,6 @@ def test_a_hostile_argument_is_refused_by_an_error_of_the_package(
                 pass
             except Exception as error:
                 others.append(f"{name}={value!r:.80}: {error!r:.300}")
-    plt.close("all")
     assert others == []
 
 
