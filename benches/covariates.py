@@ -13,25 +13,21 @@ The blogs are in the folder POLYABAYES_DATA. One thread.
 """
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import tomotopy
 import topica
-from record import Table, save
+from record import DATA, Table, save, texts
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
 from polyabayes._support.jackknife import paired_difference
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
-DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 COMMAND = "python benches/covariates.py"
 RESTS_ON = ["lda, Gibbs"]
 
@@ -74,12 +70,6 @@ def contrasts(coefficients: Floats) -> Floats:
         alpha = np.exp(rows @ np.swapaxes(coefficients, -1, -2))
         shares.append(alpha / alpha.sum(axis=-1, keepdims=True))
     return shares[0] - shares[1]
-
-
-def texts(corpus: pb.Corpus) -> list[list[str]]:
-    """Documents as lists of words."""
-    words = np.asarray(corpus.vocabulary)
-    return [np.repeat(words[row.indices], row.data).tolist() for row in corpus.counts]
 
 
 def of_polyabayes(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, Floats]:

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from peers import DATA
-from record import Table, save
+from record import DATA, Table, save
 
 import polyabayes as pb
 

@@ -6,15 +6,13 @@ scikit-learn is always there, gensim and tomotopy join in where they are install
 scored by `log_likelihood` on the same hold-out, beside the figure that its own library reports.
 """
 
-import os
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import Table, save
+from record import DATA, Table, save
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
@@ -28,8 +26,6 @@ try:
 except ImportError:
     tomotopy = None
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
-DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 COMMAND = "python benches/peers.py"
 K = 50
 # Sweeps of a fit of ours, the default, with its start; tomotopy has no start, and every sweep of it

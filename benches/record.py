@@ -28,6 +28,8 @@ import polyabayes as pb
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "benches" / "records"
+# Real corpora.
+DATA = Path(os.environ.get("POLYABAYES_DATA", ROOT.parent / "shared" / "data"))
 # Pieces of long runs, from which tables are made.
 RUNS = Path(os.environ.get("POLYABAYES_RUNS", RECORDS / "runs"))
 # Values that seeds give on small inputs: where one changes, the records of its method are old.
@@ -67,6 +69,12 @@ def shown(row: list[Any], formats: list[str]) -> list[str]:
     """Figures as they stand in a page; None is an empty cell."""
     pairs = zip(row, formats, strict=True)
     return ["" if figure is None else format(figure, form) for figure, form in pairs]
+
+
+def texts(corpus: pb.Corpus) -> list[list[str]]:
+    """Documents as lists of words."""
+    words = np.asarray(corpus.vocabulary)
+    return [np.repeat(words[row.indices], row.data).tolist() for row in corpus.counts]
 
 
 def processor() -> str:

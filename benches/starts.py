@@ -18,8 +18,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from peers import DATA, from_tomotopy, tomotopy, tomotopy_model
-from record import RUNS, Table, machine, save, told
+from peers import from_tomotopy, tomotopy, tomotopy_model
+from record import DATA, RUNS, Table, machine, save, told
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb

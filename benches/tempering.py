@@ -21,14 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from record import Table, save
+from record import DATA, Table, save
 from scipy.special import gammaln
 
 from polyabayes import AllocationModel, Evidence
-
-DATA = Path(
-    os.environ.get("POLYABAYES_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-)
 
 Counts = NDArray[np.int64]
 

@@ -7,23 +7,19 @@ differences between levels by what a level's value is, and how the intervals of 
 documents are drawn again.
 """
 
-import os
 import sys
 import time
 import warnings
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-from record import Table, save
+from record import DATA, Table, save
 
 import polyabayes as pb
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.totals import Population, score_to_target
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
-DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 CASES = (("poliblog5k", "20"), ("poliblog5k", "100"), ("ap", "50"), ("20ng", "50"))
 TARGET, SEEDS, LONG = 0.001, 100, 2_000
 LEVELS, RESAMPLED = (2, 6, 18, 54, 162, 486), 400

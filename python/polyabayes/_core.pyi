@@ -1,7 +1,7 @@
 """The compiled core of polyabayes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ _Integers = NDArray[np.int64]
 _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 _Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
 _Position = tuple[str, int, int]
+_Progress = Callable[[int], None] | None
 
 class _ScoreSettings(Protocol):
     @property
@@ -178,41 +179,25 @@ class Model:
 
 @final
 class Scores:
-    @property
-    def values(self) -> _Floats: ...
-    @property
-    def std_errors(self) -> _Floats: ...
-    @property
-    def n_effs(self) -> _Floats: ...
-    @property
-    def methods(self) -> list[str]: ...
-    @property
-    def sizes(self) -> _Integers: ...
-    @property
-    def reached(self) -> NDArray[np.bool_]: ...
-    @property
-    def shortfalls(self) -> _Floats: ...
-    @property
-    def variances(self) -> _Floats: ...
-    @property
-    def trace(self) -> list[_Floats]: ...
-    @property
-    def interruption(self) -> BaseException | None: ...
+    values: Final[_Floats]
+    std_errors: Final[_Floats]
+    n_effs: Final[_Floats]
+    methods: Final[list[str]]
+    sizes: Final[_Integers]
+    reached: Final[NDArray[np.bool_]]
+    shortfalls: Final[_Floats]
+    variances: Final[_Floats]
+    trace: Final[list[_Floats]]
+    interruption: Final[BaseException | None]
 
 @final
 class EmResult:
-    @property
-    def word_topic(self) -> _Floats: ...
-    @property
-    def alpha(self) -> _Floats: ...
-    @property
-    def bound(self) -> float: ...
-    @property
-    def trace(self) -> _Floats: ...
-    @property
-    def n_tokens(self) -> _Floats: ...
-    @property
-    def interruption(self) -> BaseException | None: ...
+    word_topic: Final[_Floats]
+    alpha: Final[_Floats]
+    bound: Final[float]
+    trace: Final[_Floats]
+    n_tokens: Final[_Floats]
+    interruption: Final[BaseException | None]
 
 def score(
     model: Model,
@@ -221,7 +206,7 @@ def score(
     *,
     seed: int,
     n_jobs: int,
-    progress: Callable[[int], None] | None = None,
+    progress: _Progress = None,
 ) -> Scores: ...
 def score_for_total(
     model: Model,
@@ -231,7 +216,7 @@ def score_for_total(
     n_temperatures: int,
     seed: int,
     n_jobs: int,
-    progress: Callable[[int], None] | None = None,
+    progress: _Progress = None,
 ) -> Scores: ...
 def check_score(model: Model, documents: Documents, settings: _ScoreSettings) -> None: ...
 def check_completion(
@@ -245,7 +230,7 @@ def completion(
     *,
     seed: int,
     n_jobs: int,
-    progress: Callable[[int], None] | None = None,
+    progress: _Progress = None,
 ) -> Scores: ...
 def bidirectional(
     model: Model,
@@ -255,7 +240,7 @@ def bidirectional(
     *,
     seed: int,
     n_jobs: int,
-    progress: Callable[[int], None] | None = None,
+    progress: _Progress = None,
 ) -> _Floats: ...
 def transform(
     model: Model,
@@ -265,7 +250,7 @@ def transform(
     n_sweeps: int,
     seed: int,
     n_jobs: int,
-    progress: Callable[[int], None] | None = None,
+    progress: _Progress = None,
 ) -> _Floats: ...
 def order_tokens(documents: Documents) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]: ...
 def order_topics(blocks: _Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
@@ -324,10 +309,9 @@ class Training:
         covariates: _Floats | None = None,
         state: Any = None,
     ) -> Training: ...
-    @property
-    def n_sweeps(self) -> int: ...
+    n_sweeps: Final[int]
     def run(
-        self, until: int, look_every: int, progress: Callable[[int], None] | None = None
+        self, until: int, look_every: int, progress: _Progress = None
     ) -> tuple[list[tuple[int, float, float]], BaseException | None]: ...
     def mean(self) -> tuple[_Floats, _Floats]: ...
     def counts(self) -> NDArray[np.uint32]: ...
@@ -349,57 +333,37 @@ def fit_em(
     n_init: int,
     seed: int,
     n_jobs: int,
-    progress: Callable[[int], None] | None = None,
+    progress: _Progress = None,
 ) -> EmResult: ...
 
 @final
 class AllocationEstimate:
-    @property
-    def ln_value(self) -> float: ...
-    @property
-    def std_error(self) -> float: ...
-    @property
-    def n_eff(self) -> float: ...
-    @property
-    def n_replicates(self) -> int: ...
+    ln_value: Final[float]
+    std_error: Final[float]
+    n_eff: Final[float]
+    n_replicates: Final[int]
 
 @final
 class AllocationTempering:
     @property
-    def rounds(
-        self,
-    ) -> list[tuple[int, list[float], tuple[float, float], int, float]]: ...
-    @property
-    def betas(self) -> list[float]: ...
-    @property
-    def rejections(self) -> list[float]: ...
-    @property
-    def converged(self) -> bool: ...
-    @property
-    def n_free(self) -> int: ...
+    def rounds(self) -> list[tuple[int, list[float], tuple[float, float], int, float]]: ...
+    betas: Final[list[float]]
+    rejections: Final[list[float]]
+    converged: Final[bool]
+    n_free: Final[int]
 
 @final
 class AllocationDraws:
-    @property
-    def tempering(self) -> AllocationTempering | None: ...
-    @property
-    def estimate(self) -> AllocationEstimate | None: ...
-    @property
-    def hidden(self) -> list[int]: ...
-    @property
-    def replicates(self) -> NDArray[np.int64]: ...
-    @property
-    def ln_laws(self) -> _Floats: ...
-    @property
-    def starts(self) -> NDArray[np.int64]: ...
-    @property
-    def cells(self) -> NDArray[np.uint32]: ...
-    @property
-    def numbers(self) -> NDArray[np.uint32]: ...
-    @property
-    def values(self) -> NDArray[np.uint32]: ...
-    @property
-    def counts(self) -> list[_Floats]: ...
+    tempering: Final[AllocationTempering | None]
+    estimate: Final[AllocationEstimate | None]
+    hidden: Final[list[int]]
+    replicates: Final[NDArray[np.int64]]
+    ln_laws: Final[_Floats]
+    starts: Final[NDArray[np.int64]]
+    cells: Final[NDArray[np.uint32]]
+    numbers: Final[NDArray[np.uint32]]
+    values: Final[NDArray[np.uint32]]
+    counts: Final[list[_Floats]]
 
 def is_doubtful(std_error: float, n_eff: float, n_replicates: int) -> bool: ...
 
@@ -419,24 +383,14 @@ class Allocation:
         elimination: Sequence[int] | None = None,
         factorised: bool = False,
     ) -> Allocation: ...
-    @property
-    def n_states(self) -> int: ...
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def n_cliques(self) -> int: ...
-    @property
-    def n_cells(self) -> int: ...
-    @property
-    def n_marginals(self) -> int: ...
+    n_states: Final[int]
+    n_tokens: Final[int]
+    n_cliques: Final[int]
+    n_cells: Final[int]
+    n_marginals: Final[int]
     def ln_total(self, rate: float) -> float: ...
     def evidence(
-        self,
-        options: _EvidenceOptions,
-        *,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        self, options: _EvidenceOptions, *, seed: int, n_jobs: int, progress: _Progress = None
     ) -> tuple[_Evidence, BaseException | None]: ...
     def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def draws(
@@ -446,15 +400,10 @@ class Allocation:
         n_draws: int,
         seed: int,
         n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        progress: _Progress = None,
     ) -> tuple[AllocationDraws, BaseException | None]: ...
     def best_particle(
-        self,
-        options: _EvidenceOptions,
-        *,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        self, options: _EvidenceOptions, *, seed: int, n_jobs: int, progress: _Progress = None
     ) -> AllocationDecomposition: ...
     def variational(
         self,
@@ -465,16 +414,10 @@ class Allocation:
         n_restarts: int,
         seed: int,
         n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        progress: _Progress = None,
     ) -> AllocationDecomposition: ...
     def gibbs(
-        self,
-        *,
-        n_sweeps: int,
-        burn_in: int,
-        seed: int,
-        n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        self, *, n_sweeps: int, burn_in: int, seed: int, n_jobs: int, progress: _Progress = None
     ) -> AllocationDecomposition: ...
     def bidirectional_bounds(
         self,
@@ -485,7 +428,7 @@ class Allocation:
         n_replicates: int,
         seed: int,
         n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        progress: _Progress = None,
     ) -> tuple[AllocationEstimate, AllocationEstimate]: ...
 
 @final
@@ -506,16 +449,11 @@ class IncompleteAllocation:
     def __new__(
         cls, allocation: Allocation, missing: NDArray[np.int64], rate: float
     ) -> IncompleteAllocation: ...
-    @property
-    def n_states(self) -> int: ...
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def n_cliques(self) -> int: ...
-    @property
-    def n_marginals(self) -> int: ...
-    @property
-    def n_missing(self) -> int: ...
+    n_states: Final[int]
+    n_tokens: Final[int]
+    n_cliques: Final[int]
+    n_marginals: Final[int]
+    n_missing: Final[int]
     def complete(
         self,
         options: _EvidenceOptions,
@@ -523,7 +461,7 @@ class IncompleteAllocation:
         max_total: int | None,
         seed: int,
         n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        progress: _Progress = None,
     ) -> tuple[str, AllocationCompletion]: ...
     def bound(
         self,
@@ -533,7 +471,7 @@ class IncompleteAllocation:
         n_restarts: int,
         seed: int,
         n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        progress: _Progress = None,
     ) -> AllocationCompletion: ...
     def variational(
         self,
@@ -544,41 +482,26 @@ class IncompleteAllocation:
         n_restarts: int,
         seed: int,
         n_jobs: int,
-        progress: Callable[[int], None] | None = None,
+        progress: _Progress = None,
     ) -> AllocationDecomposition: ...
 
 @final
 class AllocationCompletion:
-    @property
-    def evidence(self) -> AllocationEstimate: ...
-    @property
-    def ln_joint(self) -> _Floats: ...
-    @property
-    def ln_joint_errors(self) -> _Floats: ...
-    @property
-    def posterior(self) -> _Floats: ...
-    @property
-    def posterior_errors(self) -> _Floats: ...
-    @property
-    def expected(self) -> _Floats: ...
-    @property
-    def expected_errors(self) -> _Floats: ...
-    @property
-    def ln_remainder(self) -> float: ...
-    @property
-    def ln_remainder_bound(self) -> float: ...
-    @property
-    def tempering(self) -> AllocationTempering | None: ...
+    evidence: Final[AllocationEstimate]
+    ln_joint: Final[_Floats]
+    ln_joint_errors: Final[_Floats]
+    posterior: Final[_Floats]
+    posterior_errors: Final[_Floats]
+    expected: Final[_Floats]
+    expected_errors: Final[_Floats]
+    ln_remainder: Final[float]
+    ln_remainder_bound: Final[float]
+    tempering: Final[AllocationTempering | None]
 
 @final
 class AllocationDecomposition:
-    @property
-    def counts(self) -> list[_Floats]: ...
-    @property
-    def trace(self) -> _Floats: ...
-    @property
-    def ln_value(self) -> float: ...
-    @property
-    def converged(self) -> bool: ...
-    @property
-    def expected(self) -> _Floats: ...
+    counts: Final[list[_Floats]]
+    trace: Final[_Floats]
+    ln_value: Final[float]
+    converged: Final[bool]
+    expected: Final[_Floats]
