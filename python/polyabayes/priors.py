@@ -1,29 +1,4 @@
 """Priors of unknown sizes: numbers of topics, ranks, clusters."""
 
-from polyabayes.sizes.priors import (
-    Custom,
-    Geometric,
-    Joint,
-    JointTable,
-    NegativeBinomial,
-    Poisson,
-    Product,
-    SizePrior,
-    Table,
-    Uniform,
-    UnivariatePrior,
-)
-
-__all__ = [
-    "Custom",
-    "Geometric",
-    "Joint",
-    "JointTable",
-    "NegativeBinomial",
-    "Poisson",
-    "Product",
-    "SizePrior",
-    "Table",
-    "Uniform",
-    "UnivariatePrior",
-]
+from polyabayes.sizes.priors import *  # noqa: F403
+from polyabayes.sizes.priors import __all__ as __all__

@@ -3,10 +3,8 @@
 import builtins
 import pickle
 import re
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import fields
 from types import SimpleNamespace
 
@@ -55,36 +53,6 @@ def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, stop_at):
     assert resumed.n_iter_ == 40
     assert resumed.trace_.n_iter[0] > stop_at // 10 * 10
     assert_same(resumed, whole)
-
-
-KILLED = """
-import sys, polyabayes as pb
-data = pb.datasets.make_lda_corpus(120, 80, 4, document_length=40, random_state=0)
-model = pb.LatentDirichletAllocation(
-    4, max_iter=100_000, burn_in=10, random_state=1, checkpoint=sys.argv[1], checkpoint_every=3
-)
-model.fit(data.corpus)
-"""
-
-
-def test_a_run_that_was_killed_goes_on(tmp_path, data):
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)])
-    file = tmp_path / "checkpoint.safetensors"
-    deadline = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    settings = {"burn_in": 10, "random_state": 1}
-    state = read_arrays(file)[0]["position"][2]
-    assert state % 3 == 0
-    resumed = pb.LatentDirichletAllocation(
-        4, max_iter=state + 20, checkpoint=tmp_path, checkpoint_every=3, **settings
-    )
-    resumed.fit(data.corpus)
-    whole = pb.LatentDirichletAllocation(4, max_iter=state + 20, **settings).fit(data.corpus)
-    assert_same(resumed, whole)
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,6 @@
 """Searches over trained models, checkpoints, interruptions and folds."""
 
-import builtins
 import math
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +10,6 @@ import pytest
 import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import (
-    CheckpointWarning,
     FileAccessError,
     FileFormatError,
     Interrupted,
@@ -172,31 +164,6 @@ def test_a_search_goes_on_where_it_was(tmp_path: Path, fits: list[Fit]) -> None:
         assert (resumed.model(k).components_ == whole.model(k).components_).all()
 
 
-def test_a_search_goes_on_where_the_disk_is_full(
-    tmp_path: Path, fits: list[Fit], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = nested(max_steps=6).fit(DATA.corpus)
-    open_file = builtins.open
-
-    def full(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
-        # From the model of three topics on; what is small finds its place again.
-        if "x" in mode and (tmp_path / "topics-2.safetensors").exists() and "topics" in str(path):
-            raise OSError(28, "No space left on device")
-        return open_file(path, mode, *rest, **named)
-
-    monkeypatch.setattr(builtins, "open", full)
-    with pytest.warns(CheckpointWarning) as caught:
-        search = nested(max_steps=5, checkpoint=tmp_path).fit(DATA.corpus)
-    (warning,) = caught
-    assert str(warning.message).startswith("the model of size 3 is not in the checkpoint: cannot")
-    assert [search.model(k).components_.shape for k in (1, 5)] == [(1, 12), (5, 12)]
-    monkeypatch.setattr(builtins, "open", open_file)
-    fits.clear()
-    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
-    assert [row[0] for row in fits] == [3, 3, 4, 4, 5, 5, 6, 6]
-    assert_same_tables(whole, resumed)
-
-
 def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
     one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
     two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
@@ -256,52 +223,6 @@ def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
     np.testing.assert_array_equal(whole.bounds_["log_score"], again.bounds_["log_score"])
     np.testing.assert_array_equal(whole.bounds_["upper"], again.bounds_["upper"])
     assert whole.trace_ == again.trace_
-
-
-SLOW = """
-    import sys, time
-    from polyabayes import priors
-    from polyabayes.sizes.witness import WitnessSearch
-
-    def score(a, b):
-        time.sleep(float(sys.argv[2]))
-        return -10 / a - 7 / (b + 0.1 * a)
-
-    search = WitnessSearch(
-        score,
-        priors.Product(priors.Poisson(2.0), priors.Poisson(3.0)),
-        max_steps=25,
-        checkpoint=sys.argv[1],
-        random_state=0,
-    ).fit()
-    for row in range(25):
-        cells = search.bounds_.row(row)
-        print([str(cells[name]) for name in cells if name != "seconds"])
-"""
-
-
-def test_a_killed_search_ends_with_the_same_table(tmp_path: Path) -> None:
-    script = tmp_path / "slow.py"
-    script.write_text(textwrap.dedent(SLOW))
-
-    def command(folder: str, pause: float) -> list[str]:
-        return [sys.executable, str(script), str(tmp_path / folder), str(pause)]
-
-    whole = subprocess.run(command("whole", 0.0), check=True, capture_output=True, text=True)
-
-    def n_records() -> int:
-        return len(list((tmp_path / "killed").glob("score-*.safetensors")))
-
-    process = subprocess.Popen(command("killed", 0.1), stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while n_records() < 5:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert 5 <= n_records() < 25
-    resumed = subprocess.run(command("killed", 0.0), check=True, capture_output=True, text=True)
-    assert resumed.stdout == whole.stdout
 
 
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
