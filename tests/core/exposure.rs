@@ -4,8 +4,8 @@
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::math::{ln_factorial, ln_rising};
 use polyabayes::{
-    Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
-    Settings, Start, TopicModel, bidirectional, completion, score, transform,
+    Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler,
+    Score, Settings, Start, TopicModel, bidirectional, completion, score, transform,
 };
 
 const R: [f64; 3] = [0.7, 1.3, 0.2];
