@@ -91,7 +91,14 @@ html_theme_options: dict[str, Any] = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-_ALONE = ("index", "coming-from", "coming-from-r", "leaderboard", "coverage", "benchmarks")
+_ALONE = (
+    "index",
+    "coming-from",
+    "coming-from-r",
+    "leaderboard",
+    "coverage",
+    "benchmarks",
+)
 html_sidebars: dict[str, list[str]] = {page: [] for page in _ALONE}
 project_copyright = "the polyabayes developers; MIT licence"
 

@@ -19,7 +19,9 @@ _PROGRAM = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTAL
 def pages() -> list[Path]:
     """Pages with programs; notebooks run when they are built."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    kept = [path for path in found if not {"notebooks", "auto_gallery"} & set(path.parts)]
+    kept = [
+        path for path in found if not {"notebooks", "auto_gallery"} & set(path.parts)
+    ]
     return [path for path in kept if "```python\n" in path.read_text()]
 
 
