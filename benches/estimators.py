@@ -101,7 +101,7 @@ def label(method: str, settings: dict[str, Any]) -> str:
 
 def regimes() -> Iterator[Table]:
     """16 replicates each, as users get them."""
-    columns = {"method": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f", "held": ".0%"}
+    columns = {"method": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f", "coverage": ".0%"}
     for regime in REGIMES:
         model, corpus = simulated(regime, 1)
         exact = truth(model, corpus)
@@ -110,7 +110,7 @@ def regimes() -> Iterator[Table]:
             result, ms = timed(model, corpus, method, **settings)
             error = result.values - exact
             rms = np.sqrt((error**2).mean())
-            table.add(label(method, settings), ms, error.mean(), rms, held(result, exact))
+            table.add(label(method, settings), ms, error.mean(), rms, coverage(result, exact))
         yield table
 
 
@@ -123,13 +123,13 @@ def by_auto(table: Table, name: str, model: Any, corpus: pb.Corpus) -> None:
     ms = (time.process_time() - start) / (3 * corpus.n_documents) * 1e3
     errors = np.array([result.values - true.values for result in results])
     stated = np.mean([result.std_errors for result in results])
-    covered = np.mean([held(result, true.values) for result in results])
+    covered = np.mean([coverage(result, true.values) for result in results])
     rms = np.sqrt((errors**2).mean())
     table.add(name, ms, errors.mean(), rms, stated, covered, np.mean(true.std_errors))
 
 
 BY_AUTO = {"documents": "s", "ms": ".3g", "bias": "+.3f", "rms": ".3f"}
-BY_AUTO |= {"stated error": ".3f", "held": ".0%", "error of the truth": ".3f"}
+BY_AUTO |= {"stated error": ".3f", "coverage": ".0%", "error of the truth": ".3f"}
 
 
 def trained() -> Iterator[Table]:
@@ -143,7 +143,7 @@ def trained() -> Iterator[Table]:
     yield table
 
 
-def held(result: Any, exact: NDArray[np.float64]) -> float:
+def coverage(result: Any, exact: NDArray[np.float64]) -> float:
     """Share of the 95 % intervals that hold the truth."""
     lower, upper = result.interval(0.95)
     return float(((lower <= exact) & (exact <= upper)).mean())

@@ -206,7 +206,7 @@ def coverage(n_tables: int = 60) -> None:
             "tokens": ",",
             "tables": "d",
             "intervals of 95 % that hold": ".0%",
-            "settled": ".0%",
+            "converged": ".0%",
             "beyond 4 errors": "d",
             "of them without a warning": "d",
             "rms distance": ".2f",
@@ -233,14 +233,14 @@ def coverage(n_tables: int = 60) -> None:
             rows.setdefault(int(case.counts.sum()), []).append((*row, found.std_error, seconds))
             print(f"{case.name:<38} gap {gap:+6.2f}  {found}  {seconds:.1f} s", flush=True)
     for n_tokens, of_size in rows.items():
-        held, settled, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
+        holds, converged, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
         record.add(
             n_tokens,
-            len(held) // 2,
-            held.mean(),
-            settled.mean(),
+            len(holds) // 2,
+            holds.mean(),
+            converged.mean(),
             int(far.sum()),
-            int((far * settled).sum()),
+            int((far * converged).sum()),
             np.sqrt((gaps**2).mean()),
             errors.mean(),
             seconds.mean(),
