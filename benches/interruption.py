@@ -61,7 +61,7 @@ def evidence() -> dict[str, Callable[[], Any]]:
     return {
         "tempered evidence": lambda: nmf.log_evidence(
             table, "tempered", target_std_error=1e-4, random_state=0
-        ),
+        )
     }
 
 

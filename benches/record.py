@@ -88,10 +88,7 @@ def commit() -> str:
     """The commit that a figure is made with; a plus says that files were changed since."""
     found = [
         subprocess.run(
-            ["git", "-C", str(ROOT), *command.split()],
-            capture_output=True,
-            text=True,
-            check=True,
+            ["git", "-C", str(ROOT), *command.split()], capture_output=True, text=True, check=True
         ).stdout.strip()
         for command in ("rev-parse --short=10 HEAD", "status --porcelain -- src python")
     ]

@@ -103,12 +103,7 @@ TEXTS: dict[str, dict[str, Any]] = {
         "exponents": [-3, -2, -1, 0, 1, 2, 3],
     },
     "witness-fig3-5": {"in": "Figures 3 and 5", "folds": 10},
-    "witness-fig4-5": {
-        "in": "Figures 4 and 5",
-        "folds": 10,
-        "sizes": 150,
-        "means": [5, 10, 40],
-    },
+    "witness-fig4-5": {"in": "Figures 4 and 5", "folds": 10, "sizes": 150, "means": [5, 10, 40]},
 }
 
 FIGURES = [figure for figures in PAPERS.values() for figure in figures]

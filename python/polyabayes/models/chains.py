@@ -18,11 +18,7 @@ from polyabayes._support import checks
 from polyabayes._support.arviz import import_arviz, inference_data
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError
 from polyabayes.models.latent_draws import (
     VARIABLES,
     Variable,
@@ -331,12 +327,7 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
     return _Chain(model, {"log_joint": log_joint, **summaries, **variables})
 
 
-def _run_chains(
-    executor: Executor,
-    plan: _Plan,
-    seeds: list[int],
-    done: dict[int, _Chain],
-) -> None:
+def _run_chains(executor: Executor, plan: _Plan, seeds: list[int], done: dict[int, _Chain]) -> None:
     """Put the chains into `done` as they end on the workers."""
     threads = plan.estimator.n_jobs
     if threads is None:

@@ -23,11 +23,7 @@ from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    NotFittedError,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
 from polyabayes.likelihood.foreign import exposed, read_documents
 from polyabayes.likelihood.result import LogLikelihood, doubts

@@ -14,12 +14,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from

@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 from polyabayes import __version__
 from polyabayes._support.files import checked_path
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.exceptions import (
-    FileFormatError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
 # Parameters that belong to the machine a model was trained on, not to the model.
 OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")

@@ -19,11 +19,7 @@ from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import words_of
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    argument,
-)
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import (

@@ -49,10 +49,7 @@ _SCHEDULE = {
 
 
 def plot_trace(
-    models: Any,
-    what: str | None = None,
-    against: str = "n_iter",
-    ax: Axes | None = None,
+    models: Any, what: str | None = None, against: str = "n_iter", ax: Axes | None = None
 ) -> Axes:
     """Draw the trace of one training, or of several.
 

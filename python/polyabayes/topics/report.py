@@ -220,11 +220,7 @@ def _number(value: float) -> float | None:
 
 
 def _topics(
-    model: TopicModel,
-    corpus: Corpus,
-    n_words: int,
-    n_documents: int,
-    scores: LogLikelihood | None,
+    model: TopicModel, corpus: Corpus, n_words: int, n_documents: int, scores: LogLikelihood | None
 ) -> list[dict[str, Any]]:
     """Everything the page says of each topic, the largest first."""
     figures = diagnostics(model, corpus, n_words=n_words)

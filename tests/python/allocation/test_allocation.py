@@ -10,14 +10,8 @@ from scipy.special import gammaln
 
 import polyabayes as pb
 from networks import cells, problem
-from polyabayes import (
-    AllocationModel,
-    CountTensor,
-    Evidence,
-)
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-)
+from polyabayes import AllocationModel, CountTensor, Evidence
+from polyabayes.exceptions import InvalidArgumentError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]

@@ -10,11 +10,7 @@ from scipy import stats
 
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.allocation.evidence import bounds
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    UnreliableErrorWarning,
-)
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, UnreliableErrorWarning
 
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 METHODS = ("exact", "smc", "smc-lookahead", "tempered", "auto")

@@ -211,8 +211,7 @@ def test_plot_of_a_graph_shades_visible_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    "draw",
-    [plotting.plot_evidence, plotting.plot_posterior, plotting.plot_graph],
+    "draw", [plotting.plot_evidence, plotting.plot_posterior, plotting.plot_graph]
 )
 def test_plots_refuse_other_things(draw: Any) -> None:
     with pytest.raises(InvalidTypeError):

@@ -132,10 +132,7 @@ def test_tables_are_written_one_a_file(
         ([GRAPH, "--size", "topic=0"], "error: --size topic must be"),
         ([GRAPH, "--size", "x=2"], "error: --size names 'x', which is no node"),
         ([GRAPH, "--size", "topic=2", "--size", "word=2"], "size 2 for node 'word'"),
-        (
-            [GRAPH, "--size", "topic=2", "--concentration", "0"],
-            "--concentration must be positive",
-        ),
+        ([GRAPH, "--size", "topic=2", "--concentration", "0"], "--concentration must be positive"),
         ([GRAPH, "--size", "topic=2", "--axes", "doc,w"], "no node for axis 'w' of the data"),
         ([GRAPH, "--size", "topic=2", "--method", "magic"], "error: --method must be one of"),
     ],
@@ -166,10 +163,7 @@ def test_mistakes_are_one_line_and_status_two(
         (["--try", "x=1..2"], "error: --try names 'x', which is no node of the graph"),
         (["--try", "topic=1..1000000000"], "holds more than 10,000 sizes; try fewer, or use"),
         (["--try", "topic=0..2"], "'topic=0..2' begins at 0; the least size is 1"),
-        (
-            ["--sizes", "topic=2"],
-            "arguments: --sizes topic=2; see polyabayes evidence --help",
-        ),
+        (["--sizes", "topic=2"], "arguments: --sizes topic=2; see polyabayes evidence --help"),
         (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
         (
             ["--size", "topic=2", "--method", "exact", "--particles", "3"],

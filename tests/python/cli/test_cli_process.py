@@ -40,10 +40,7 @@ def lda(train: Any) -> pb.LatentDirichletAllocation:
 
 
 def shell(
-    *arguments: object,
-    stdin: bytes = b"",
-    stdout: Any = subprocess.PIPE,
-    cwd: Path | None = None,
+    *arguments: object, stdin: bytes = b"", stdout: Any = subprocess.PIPE, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "polyabayes", *map(str, arguments)],

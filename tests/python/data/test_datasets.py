@@ -9,11 +9,7 @@ import pytest
 from scipy import stats
 
 from polyabayes.datasets import load_python_docs, make_gamma_poisson_corpus, make_lda_corpus
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    MissingDependencyError,
-)
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, MissingDependencyError
 
 MAKERS = [make_lda_corpus, make_gamma_poisson_corpus]
 

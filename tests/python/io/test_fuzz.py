@@ -12,10 +12,7 @@ FUZZ = Path(__file__).parents[3] / "fuzz"
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
-    [
-        ["fuzz.py", "--seconds", "30", "--seed", "1"],
-        ["faults.py", "--rounds", "8", "--seed", "1"],
-    ],
+    [["fuzz.py", "--seconds", "30", "--seed", "1"], ["faults.py", "--rounds", "8", "--seed", "1"]],
 )
 def test_nothing_is_found(command: list[str]) -> None:
     run = subprocess.run(

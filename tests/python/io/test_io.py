@@ -9,11 +9,7 @@ import pytest
 
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-)
+from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
 from polyabayes.io import matrix_market, read_corpus, write_corpus
 from polyabayes.io.ldac import _line_error, _parse
 

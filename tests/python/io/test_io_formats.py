@@ -11,11 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    FileFormatError,
-    InvalidArgumentError,
-    MissingDependencyError,
-)
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
 from polyabayes.io import read_corpus, read_tensor, write_corpus
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])

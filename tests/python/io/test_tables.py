@@ -69,11 +69,7 @@ def test_names_are_no_counts(tmp_path, door, text, words, n_tokens):
 CAT = ["bad", "cat", "dog", "food", "good"]
 TEXTS = {
     "labels after": ("text,stars\ngood cat food,5\nbad dog food,1\n", CAT, 6),
-    "much before": (
-        "year,id,review\n2020,a,good cat food\n2021,b,bad dog food\n",
-        CAT,
-        6,
-    ),
+    "much before": ("year,id,review\n2020,a,good cat food\n2021,b,bad dog food\n", CAT, 6),
     "alone": ("text\ngood cat food\nbad dog food\n", CAT, 6),
     "labels and parts": (
         "text,label,split\ngood cat food,good,train\nbad dog food,bad,test\n",

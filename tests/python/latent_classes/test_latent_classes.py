@@ -61,9 +61,7 @@ def maximum(levels: Any, n_classes: int, seed: int) -> tuple[float, NDArray[np.f
     return value, shares[:, np.argsort(-shares.mean(axis=0))]
 
 
-def test_maxima_of_the_carcinoma_data_are_those_published(
-    shared_data: Path,
-) -> None:
+def test_maxima_of_the_carcinoma_data_are_those_published(shared_data: Path) -> None:
     slides = pd.read_csv(shared_data / "carcinoma.csv")
     published = {2: -317.2568, 3: -293.705, 4: -289.2858}
     for n_classes, value in published.items():

@@ -230,10 +230,7 @@ def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma):
         per_token = 0.05 * rng.standard_normal(n_documents)
         noise = 0.2 * np.sqrt(n_tokens) * rng.standard_normal(n_documents)
         ahead = n_tokens * per_token + noise
-        models = {
-            "a": as_scored(ahead, n_tokens),
-            "b": as_scored(np.zeros(n_documents), n_tokens),
-        }
+        models = {"a": as_scored(ahead, n_tokens), "b": as_scored(np.zeros(n_documents), n_tokens)}
         models = dict(sorted(models.items(), key=lambda pair: -pair[1].total))
         comparison = pb.Comparison(models, "sequence", given_length=True)
         low, high = comparison.interval("a", "b")

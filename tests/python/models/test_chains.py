@@ -11,14 +11,8 @@ from polyabayes import exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
 LEARNED = {
-    "lda with fixed priors": (
-        LDA(3, learn_priors=False, max_iter=36, burn_in=10, thin=4),
-        set(),
-    ),
-    "lda": (
-        LDA(3, max_iter=36, burn_in=10, thin=4),
-        {"doc_topic_prior_sum", "topic_word_prior"},
-    ),
+    "lda with fixed priors": (LDA(3, learn_priors=False, max_iter=36, burn_in=10, thin=4), set()),
+    "lda": (LDA(3, max_iter=36, burn_in=10, thin=4), {"doc_topic_prior_sum", "topic_word_prior"}),
     "gap": (PFA(3, prior="gap", max_iter=36, burn_in=10, thin=4), set()),
     "gamma": (PFA(3, prior="gamma", max_iter=36, burn_in=10, thin=4), {"shape"}),
     "beta-gamma": (PFA(3, prior="beta-gamma", max_iter=36, burn_in=10, thin=4), {"probability"}),

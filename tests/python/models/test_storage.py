@@ -159,11 +159,7 @@ def zipped(name):
             r"a tensor, which polyabayes\.read_tensor reads",
         ),
         ("state.gz", gzip.compress(STATE), r"a state of MALLET, which .*interop\.read_model reads"),
-        (
-            "model.gz",
-            gzip.compress(b"\x80" + bytes(7) + b"{}"),
-            "a model in a gzip file",
-        ),
+        ("model.gz", gzip.compress(b"\x80" + bytes(7) + b"{}"), "a model in a gzip file"),
         ("notes.gz", gzip.compress(b"many words"), "a gzip file: unpack it, and name what it held"),
         ("ap.ldac", b"2 0:1 3:2\n", r"LDA-C: counts .* polyabayes\.read_corpus reads"),
         ("ap.txt", b"many words\n", r"text, whose words polyabayes\.read_corpus counts"),

@@ -15,12 +15,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    Interrupted,
-    InvalidTypeError,
-    WorkerError,
-)
+from polyabayes.exceptions import BudgetExceededError, Interrupted, InvalidTypeError, WorkerError
 from polyabayes.scale.executors import _Missing, sharing
 
 N_WORDS = 40

@@ -33,9 +33,7 @@ SCORES = {
 
 
 def step(
-    sizes: tuple[int, ...],
-    witnesses: list[tuple[int, ...]],
-    pruned: list[tuple[int, ...]],
+    sizes: tuple[int, ...], witnesses: list[tuple[int, ...]], pruned: list[tuple[int, ...]]
 ) -> SearchStep:
     return SearchStep(sizes, None, tuple(witnesses), witnesses[0], tuple(pruned))
 
@@ -225,8 +223,7 @@ def test_holes_of_the_prior_do_not_end_the_search(
 
 def test_even_sizes_only() -> None:
     even = priors.Custom(
-        lambda k: -math.inf if k % 2 else -(k // 2) * math.log(2),
-        lambda k: -(k // 2) * math.log(2),
+        lambda k: -math.inf if k % 2 else -(k // 2) * math.log(2), lambda k: -(k // 2) * math.log(2)
     )
     table = WitnessSearch(lambda k: -3.0 / k, even, max_steps=5).fit().bounds_
     assert table["size"].tolist() == [2, 4, 6, 8, 10]

@@ -136,12 +136,7 @@ def test_a_variational_bound_is_flagged() -> None:
     search = WitnessSearch(
         PACHINKO, CASES[3].values[2], scoring_options=options, random_state=0
     ).fit(WORDS)
-    assert search.holds_ == {
-        "lower": True,
-        "upper": False,
-        "posterior": False,
-        "predictive": False,
-    }
+    assert search.holds_ == {"lower": True, "upper": False, "posterior": False, "predictive": False}
     exact = WitnessSearch(PACHINKO, CASES[3].values[2]).fit(WORDS)
     assert search.bounds_["lower"][-1] < exact.bounds_["upper"][-1]
 

@@ -101,12 +101,7 @@ def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch: pytest.Monk
 
 def test_a_lower_bound_as_score_is_flagged() -> None:
     search = nested().fit(DATA.corpus)
-    assert search.holds_ == {
-        "lower": True,
-        "upper": False,
-        "posterior": False,
-        "predictive": False,
-    }
+    assert search.holds_ == {"lower": True, "upper": False, "posterior": False, "predictive": False}
     likelihood = nested(scoring="likelihood", max_steps=1).fit(DATA.corpus)
     assert all(likelihood.holds_.values())
 

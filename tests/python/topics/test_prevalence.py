@@ -10,11 +10,7 @@ from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes._support.posterior_draws import central_interval
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnreliableErrorWarning,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, UnreliableErrorWarning
 
 
 @pytest.fixture(scope="module")
