@@ -1,120 +1,162 @@
 """Models of tomotopy and topica on one scale: the held-out fifth of political blogs of 2008.
 
-``python benches/other_packages.py [--topics K ...] [--sweeps N] [--documents N]`` trains each model
-on four fifths and scores the same held-out documents by ``log_likelihood``, on one thread; DMR and
-STM know the rating of a blog, conservative or liberal. ``--documents`` scores the first N only, and
-keeps no record.
+``python benches/other_packages.py [--topics K ...] [--sweeps N] [--iterations N] [--documents N]``
+trains each model on four fifths, by Gibbs sampling or by EM, and scores the same held-out documents
+by ``log_likelihood``, on one thread, beside what the package prints itself. DMR and STM know the
+rating of a blog, conservative or liberal. Models are kept one by one in
+``benches/records/runs/other-packages.jsonl``, or in the folder that POLYABAYES_RUNS names: a run
+may end at any time and goes on where it was. ``--documents`` scores the first N only, and keeps
+nothing.
 """
 
 import argparse
-import csv
+import json
+import math
 import os
 import time
 import warnings
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import tomotopy
 import topica
-from record import Table, save
+from record import RUNS, Table, machine, save, told
 
 import polyabayes as pb
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
+KEPT = RUNS / "other-packages.jsonl"
 COMMAND = "python benches/other_packages.py"
 COLUMNS = {
-    "topics": "d", "package": "s", "model": "s", "documents": ",", "training, s": ".1f",
-    "nats per token": ".4f", "±": ".4f", "methods": "s", "scoring, s": ".1f",
+    "topics": "d", "package": "s", "model": "s", "nats per token": ".4f", "±": ".4f",
+    "its own figure": ".4f", "which is": "s", "processor time of scoring": "s",
 }  # fmt: skip
+OF_INFER = "`infer`: tokens given the topics that they were given"
+OF_BOUND = "bound of the training documents"
+OF_HALVES = "`perplexity`: every second token, given the others"
+OF_PARTICLES = "`evaluate`: left to right, 10 particles"
 
-Fitted = tuple[str, str, float, Any, Any]
+# A model as one of ours, covariates of the held-out documents, and the package's own figure.
+Fitted = tuple[Any, Any, float, str]
 
 
-def of_tomotopy(
-    texts: list[list[str]], ratings: list[str], held_out: list[str], n_topics: int, sweeps: int
-) -> Iterator[Fitted]:
-    """Names, training time, model and covariates of the held-out documents."""
+def texts(corpus: pb.Corpus) -> list[list[str]]:
+    """Documents as lists of words."""
+    words = np.asarray(corpus.vocabulary)
+    return [np.repeat(words[row.indices], row.data).tolist() for row in corpus.counts]
+
+
+def of_tomotopy(name: str, train: pb.Corpus, test: pb.Corpus, chosen: Any, n: int) -> Fitted:
+    """A model of `n` topics, whose own figure is the log-likelihood that ``infer`` returns."""
     makers = {"LDA": tomotopy.LDAModel, "CTM": tomotopy.CTModel, "DMR": tomotopy.DMRModel}
-    for name, make in makers.items():
-        theirs = make(k=n_topics, seed=1)
-        own = [{"metadata": rating} if name == "DMR" else {} for rating in ratings]
-        for text, options in zip(texts, own, strict=True):
-            theirs.add_doc(text, **options)
-        start = time.process_time()
-        theirs.train(sweeps, workers=1)
-        seconds = time.process_time() - start
-        options = {"metadata": held_out} if name == "DMR" else {}
-        yield "tomotopy", name, seconds, pb.interop.from_tomotopy(theirs, **options), None
+    theirs, is_dmr = makers[name](k=n, seed=1), name == "DMR"
+
+    def options(corpus: pb.Corpus) -> list[dict[str, str]]:
+        return [{"metadata": rating} if is_dmr else {} for rating in corpus.metadata["rating"]]
+
+    for text, own in zip(texts(train), options(train), strict=True):
+        theirs.add_doc(text, **own)
+    theirs.train(chosen.sweeps, workers=1)
+    held_out = [
+        theirs.make_doc(text, **own) for text, own in zip(texts(test), options(test), strict=True)
+    ]
+    _, values = theirs.infer(held_out, workers=1)
+    n_tokens = sum(len(document.words) for document in held_out)
+    levels = {"metadata": test.metadata["rating"].tolist()} if is_dmr else {}
+    model = pb.interop.from_tomotopy(theirs, **levels)
+    return model, None, float(np.sum(values)) / n_tokens, OF_INFER
 
 
-def of_topica(
-    texts: list[list[str]], ratings: list[str], held_out: list[str], n_topics: int, sweeps: int
-) -> Iterator[Fitted]:
-    """The same; a DMR of topica has one model for each rating, which are made one."""
-    liberal, others = (np.array(r) == "Liberal" for r in (ratings, held_out))
-    features, design = liberal[:, np.newaxis].astype(float), others[:, np.newaxis].astype(float)
-    fits: dict[str, tuple[Any, dict[str, Any]]] = {
-        "LDA": (topica.LDA(n_topics, seed=1), {}),
-        "CTM": (topica.CTM(n_topics, seed=1), {}),
-        "DMR": (topica.DMR(n_topics, seed=1), {"features": features}),
-        "STM": (topica.STM(n_topics, seed=1), {"prevalence": features}),
+def of_topica(name: str, train: pb.Corpus, test: pb.Corpus, chosen: Any, n: int) -> Fitted:
+    """A model of `n` topics; its own figure is what the package has for this kind."""
+    features, rows = (
+        (corpus.metadata["rating"].to_numpy() == "Liberal").astype(float)[:, np.newaxis]
+        for corpus in (train, test)
+    )
+    is_em = name in ("CTM", "STM")
+    given = {"DMR": {"features": features}, "STM": {"prevalence": features}}.get(name, {})
+    theirs = getattr(topica, name)(n, seed=1)
+    theirs.fit(
+        texts(train), iters=chosen.iterations if is_em else chosen.sweeps, num_threads=1, **given
+    )
+    if is_em:
+        model, figure = pb.interop.from_topica(theirs), theirs.bound / train.n_tokens
+        design = np.column_stack([np.ones(len(rows)), rows]) if name == "STM" else None
+        return model, design, figure, OF_BOUND
+    if name == "DMR":
+        figure = -math.log(topica.evaluate.perplexity(theirs, texts(test), seed=1))
+        return pb.interop.from_topica(theirs, covariates=rows), None, figure, OF_HALVES
+    found = theirs.evaluate(texts(test), seed=1)
+    figure = found["log_likelihood"] / found["num_tokens"]
+    return pb.interop.from_topica(theirs), None, figure, OF_PARTICLES
+
+
+MAKERS: dict[str, tuple[Callable[..., Fitted], tuple[str, ...]]] = {
+    "tomotopy": (of_tomotopy, ("LDA", "CTM", "DMR")),
+    "topica": (of_topica, ("LDA", "CTM", "DMR", "STM")),
+}
+
+
+def blogs() -> tuple[pb.Corpus, pb.Corpus]:
+    """The blogs with their ratings: four fifths, and one."""
+    corpus = pb.read_corpus(DATA / "poliblog5k.ldac.gz", vocabulary=DATA / "poliblog5k.vocab")
+    corpus = corpus.with_metadata(pd.read_csv(DATA / "poliblog5k.meta.csv"))
+    return corpus.split(test_size=0.2, random_state=0)
+
+
+def scored(fitted: Fitted, test: pb.Corpus) -> dict[str, Any]:
+    """Columns of the table from the score on."""
+    model, covariates, figure, which = fitted
+    start = time.process_time()
+    found = pb.log_likelihood(
+        model, test, covariates=covariates, unseen="drop", random_state=0, n_jobs=1
+    )
+    return {
+        "nats per token": found.nats_per_token,
+        "±": found.nats_per_token_std_error,
+        "its own figure": figure,
+        "which is": which,
+        "processor time of scoring": f"{time.process_time() - start:.0f} s",
     }
-    for name, (theirs, options) in fits.items():
-        start = time.process_time()
-        theirs.fit(texts, iters=sweeps, num_threads=1, **options)
-        seconds = time.process_time() - start
-        covariates = None
-        if name == "DMR":
-            of_rating = [pb.interop.from_topica(theirs, covariates=[x]) for x in (0.0, 1.0)]
-            priors = np.array([model.doc_topic_prior_ for model in of_rating])
-            model: Any = pb.DocumentModel.dirichlet(
-                of_rating[0].components_,
-                priors[others.astype(int)],
-                vocabulary=of_rating[0].vocabulary_,
-            )
-        else:
-            model = pb.interop.from_topica(theirs)
-        if name == "STM":
-            covariates = np.column_stack([np.ones(len(design)), design])
-        yield "topica", name, seconds, model, covariates
+
+
+def kept() -> list[dict[str, Any]]:
+    """Models that were scored before."""
+    return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topics", type=int, nargs="+", default=[20, 50])
-    parser.add_argument("--sweeps", type=int, default=500, help="or iterations of EM, at most")
+    parser.add_argument("--sweeps", type=int, default=200)
+    parser.add_argument("--iterations", type=int, default=50, help="of EM, at most")
     parser.add_argument("--documents", type=int)
     chosen = parser.parse_args()
-    corpus = pb.read_corpus(DATA / "poliblog5k.ldac.gz", vocabulary=DATA / "poliblog5k.vocab")
-    with (DATA / "poliblog5k.meta.csv").open(encoding="utf-8", newline="") as file:
-        ratings = np.array([row["rating"] for row in csv.DictReader(file)])
-    places = np.random.default_rng(0).permutation(corpus.n_documents)
-    fifth = corpus.n_documents // 5
-    test, train = np.sort(places[:fifth])[: chosen.documents], np.sort(places[fifth:])
-    counts, words = corpus.counts.tocsr(), corpus.vocabulary
-    texts = [
-        np.repeat(words[counts[d].indices], counts[d].data.astype(int)).tolist() for d in train
-    ]
+    (train, test), is_kept = blogs(), chosen.documents is None
+    test = test[: chosen.documents]
+    done = kept() if is_kept else []
+    known = {(run["topics"], run["package"], run["model"]) for run in done}
+    for n in chosen.topics:
+        for package, (fit, names) in MAKERS.items():
+            for name in names:
+                if (n, package, name) in known:
+                    continue
+                run: dict[str, Any] = {"topics": n, "package": package, "model": name}
+                run |= scored(fit(name, train, test, chosen, n), test)
+                done.append(machine() | run)
+                if is_kept:
+                    RUNS.mkdir(parents=True, exist_ok=True)
+                    with KEPT.open("a") as file:
+                        file.write(json.dumps(done[-1]) + "\n")
     table = Table("other-packages", COMMAND, COLUMNS, ["lda, annealed"])
-    for n_topics in chosen.topics:
-        given = texts, ratings[train].tolist(), ratings[test].tolist(), n_topics, chosen.sweeps
-        fits = chain(of_tomotopy(*given), of_topica(*given))
-        for package, name, seconds, model, covariates in fits:
-            start = time.process_time()
-            found = pb.log_likelihood(
-                model, corpus[test], covariates=covariates, unseen="drop", random_state=0, n_jobs=1
-            )
-            methods = ", ".join(sorted(set(found.methods.tolist())))
-            table.add(
-                n_topics, package, name, len(test), seconds, found.nats_per_token,
-                found.nats_per_token_std_error, methods, time.process_time() - start,
-            )  # fmt: skip
-    if chosen.documents is None:
-        save(table)
+    for run in done:
+        table.add(*(run[column] for column in COLUMNS))
+    if is_kept:
+        save(table, note=told(done))
 
 
 if __name__ == "__main__":

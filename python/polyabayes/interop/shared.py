@@ -12,7 +12,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
-from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+from polyabayes.models import DocumentModel, LatentDirichletAllocation, PoissonFactorAnalysis
 
 Matrix = NDArray[np.float64]
 TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
@@ -86,6 +86,19 @@ def attribute(model: object, name: str, package: str) -> Any:
             f"be read: is it a model of a supported version of {package}? "
             "LatentDirichletAllocation.from_parameters takes topics as arrays"
         ) from error
+
+
+def lda_of_priors(
+    topics: Matrix, alpha: Matrix, words: list[str], random_state: Any
+) -> LatentDirichletAllocation | DocumentModel:
+    """An LDA of one prior, or a DocumentModel where `alpha` has a row for each document."""
+    make: Any = (
+        LatentDirichletAllocation.from_parameters if alpha.ndim == 1 else DocumentModel.dirichlet
+    )
+    model: LatentDirichletAllocation | DocumentModel = make(
+        doc_topic_prior=alpha, topic_word=topics, vocabulary=words, random_state=random_state
+    )
+    return model
 
 
 def normalised(weights: Any, origin: str, row: str = "topic", column: str = "word") -> Matrix:

@@ -17,7 +17,7 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     PriorWarning,
 )
-from polyabayes.interop.shared import attribute, normalised, places_of
+from polyabayes.interop.shared import attribute, lda_of_priors, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
@@ -40,7 +40,7 @@ def from_tomotopy(
     *,
     metadata: Any = None,
     multi_metadata: Sequence[str] = (),
-    numeric_metadata: Sequence[float] = (),
+    numeric_metadata: Any = (),
     labels: Sequence[str] | None = None,
     timepoint: int | None = None,
     eta_variance: float | None = None,
@@ -63,12 +63,12 @@ CTModel or DTModel
     metadata : str or sequence of str, optional
         DMRModel and GDMRModel: metadata of the documents that will be scored; with
         `multi_metadata` and `numeric_metadata` as in their ``make_doc``. The prior is
-        alpha = exp(lambda x) + alpha_epsilon. Of a DMRModel, a sequence has one value for each of
-        the documents that will be scored, which makes a DocumentModel with their priors.
+        alpha = exp(lambda x) + alpha_epsilon. A sequence has one value for each of the documents
+        that will be scored, which makes a DocumentModel with their priors.
     multi_metadata : sequence of str, default=()
         Likewise.
-    numeric_metadata : sequence of float, default=()
-        GDMRModel: one number for each entry of its ``degrees``.
+    numeric_metadata : sequence of float or array of shape (n_documents, n_numbers), default=()
+        GDMRModel: one number for each entry of its ``degrees``; or a row of them for each document.
     labels : sequence of str, optional
         LLDAModel and PLDAModel: labels of the documents that will be scored, whose topics (of a
         PLDAModel the latent ones, too) are the only ones of the model. Default: all topics.
@@ -143,27 +143,13 @@ CTModel or DTModel
         )
     if kind in _LOGISTIC_NORMAL:
         return _logistic_normal(model, words, timepoint, eta_variance, random_state)
-    if kind == "DMRModel" and metadata is not None and not isinstance(metadata, str):
-        levels, places = np.unique(np.asarray(metadata, dtype=str), return_inverse=True)
-        priors = [_alpha_of(model, str(level), multi_metadata, ()) for level in levels]
-        return DocumentModel.dirichlet(
-            normalised(_pseudo_counts(model, words), f"the {kind}"),
-            np.array(priors)[places.ravel()],
-            vocabulary=words,
-            random_state=random_state,
-        )
     if kind in _BY_METADATA:
-        alpha = _alpha_of(model, metadata, multi_metadata, numeric_metadata)
+        alpha = _alpha(model, metadata, multi_metadata, numeric_metadata)
     else:
         alpha = np.asarray(model.alpha, dtype=np.float64) * np.ones(model.k)
     topics = normalised(_pseudo_counts(model, words), f"the {kind}")
     kept = np.arange(model.k) if labels is None else _topics_of(model, labels)
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=alpha[kept],
-        topic_word=topics[kept],
-        vocabulary=words,
-        random_state=random_state,
-    )
+    return lda_of_priors(topics[kept], alpha[..., kept], words, random_state)
 
 
 def _cut_off(model: Any) -> Any:
@@ -177,6 +163,26 @@ def _cut_off(model: Any) -> Any:
     return lda
 
 
+def _alpha(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.float64]:
+    """The prior of all documents, or a row for each where metadata are given for each."""
+    is_list = metadata is not None and not isinstance(metadata, str)
+    values = checks.floats("numeric_metadata", numbers)
+    if not is_list and values.ndim < 2:
+        return _alpha_of(model, metadata, several, numbers)
+    n_documents = len(metadata) if is_list else len(values)
+    levels = [str(level) for level in metadata] if is_list else [metadata] * n_documents
+    rows = values if values.ndim == 2 else np.tile(values, (n_documents, 1))
+    if len(rows) != n_documents:
+        raise InvalidArgumentError(
+            f"metadata are for {n_documents} documents, numeric_metadata for {len(rows)}: give as "
+            "many of each"
+        )
+    pairs = list(zip(levels, map(tuple, rows.tolist()), strict=True))
+    # Documents have few different covariates.
+    known = {pair: _alpha_of(model, pair[0], several, pair[1]) for pair in set(pairs)}
+    return np.array([known[pair] for pair in pairs])
+
+
 def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.float64]:
     """The prior of documents with these metadata; tomotopy ends the process for unknown ones."""
     one, values = "" if metadata is None else metadata, checks.floats("numeric_metadata", numbers)
@@ -185,7 +191,7 @@ def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[
         raise InvalidArgumentError(
             f"metadata must be one of {', '.join(map(repr, known[:8]))}"
             f"{' and others' * (len(known) > 8)}, which the model was trained with, got "
-            f"{metadata!r:.100}: make a model for each value, and score the documents that have it"
+            f"{metadata!r:.100}; a list has the value of each document"
         )
     unknown = [name for name in several if name not in known_several]
     if unknown or (not known and one):
@@ -198,7 +204,8 @@ def _alpha_of(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[
         return np.asarray(model.get_topic_prior(one, list(several)), dtype=np.float64)
     if values.shape != (len(model.degrees),) or not np.isfinite(values).all():
         raise InvalidArgumentError(
-            f"numeric_metadata must be {len(model.degrees)} finite numbers, got {numbers!r:.100}"
+            f"numeric_metadata must be {len(model.degrees)} finite numbers, or a row of them for "
+            f"each document, got {numbers!r:.100}"
         )
     ln_alpha = model.tdf(values.tolist(), one, list(several), normalize=False)
     return np.exp(np.asarray(ln_alpha, dtype=np.float64)) + float(model.alpha_epsilon)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
-from polyabayes.interop.shared import attribute, normalised, places_of
+from polyabayes.interop.shared import attribute, lda_of_priors, normalised, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
@@ -52,10 +52,10 @@ def from_topica(
 GSDMM
         Fitted. Of a SupervisedLDA the words alone are scored. An STM with prevalence takes rows of
         its design matrix, with the intercept, as ``covariates=`` of ``log_likelihood``.
-    covariates : array of shape (n_features,), optional
+    covariates : array of shape (n_features,) or (n_documents, n_features), optional
         DMR, and KeyATM with covariates: the covariates of the documents that will be scored,
         without the intercept. The prior is alpha = exp(λ (1, x)), of a DMR with its
-        ``alpha_epsilon`` added, one for each value of the covariates: make a model for each.
+        ``alpha_epsilon`` added. A row for each document makes a DocumentModel with their priors.
     labels : sequence of str, optional
         LabeledLDA: labels of the documents that will be scored, whose topics are the only ones of
         the model. Default: all topics.
@@ -113,11 +113,8 @@ GSDMM
     kept = list(range(len(topics)))
     if labels is not None:
         kept = places_of(labels, [str(label) for label in _fitted(model, "labels")])
-    return LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=_alpha(model, kind, covariates)[kept],
-        topic_word=topics[kept],
-        vocabulary=vocabulary,
-        random_state=random_state,
+    return lda_of_priors(
+        topics[kept], _alpha(model, kind, covariates)[..., kept], vocabulary, random_state
     )
 
 
@@ -203,13 +200,14 @@ def _alpha(model: Any, kind: str, covariates: Any) -> NDArray[np.float64]:
             raise InvalidArgumentError(f"this {kind} of topica was fitted without covariates")
         return np.asarray(_fitted(model, "alpha"), dtype=np.float64)
     n_features = np.shape(effects)[1] - 1
-    row = checks.floats("covariates", () if covariates is None else covariates)
-    if row.shape != (n_features,) or not np.isfinite(row).all():
+    rows = checks.floats("covariates", () if covariates is None else covariates)
+    if rows.ndim not in (1, 2) or rows.shape[-1] != n_features or not np.isfinite(rows).all():
         names = ", ".join(map(str, list(model.feature_names)[1:9]))
         raise InvalidArgumentError(
             f"covariates must be {n_features} finite numbers ({names}), those of the documents "
-            f"that will be scored: make a model for each value; got {covariates!r:.100}"
+            f"that will be scored, or a row of them for each document; got {covariates!r:.100}"
         )
+    intercept, *slopes = np.asarray(effects, dtype=np.float64).T
     epsilon = float(model.settings.get("alpha_epsilon", 0.0))
-    alpha: NDArray[np.float64] = np.exp(np.asarray(effects) @ np.r_[1.0, row]) + epsilon
+    alpha: NDArray[np.float64] = np.exp(intercept + rows @ np.array(slopes)) + epsilon
     return alpha

@@ -252,7 +252,7 @@ def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
     for bad in ({}, {"metadata": "c"}, {"metadata": "a", "multi_metadata": ["d"]}):
         with pytest.raises(InvalidArgumentError, match="metadata"):
             pb.interop.from_tomotopy(model, **bad)
-    with pytest.raises(InvalidArgumentError, match=r"one of 'a', 'b'.*a model for each value"):
+    with pytest.raises(InvalidArgumentError, match=r"one of 'a', 'b'.*the value of each document"):
         pb.log_likelihood(model, [[1] * 8])
 
 
@@ -266,7 +266,12 @@ def test_tomotopy_models_by_numbers_have_the_prior_of_the_legendre_polynomials(t
     ours = pb.interop.from_tomotopy(model, numeric_metadata=[0.25])
     np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-5)
     assert_scores(ours, ours.doc_topic_prior_, topics_by_counts(model), model.used_vocabs)
-    for bad in ((), [0.1, 0.2], [np.nan], "x"):
+    each = pb.interop.from_tomotopy(model, numeric_metadata=[[0.25], [0.75], [0.25]])
+    assert each.prior_.shape == (3, 3)
+    np.testing.assert_allclose(each.prior_[[0, 2]], [ours.doc_topic_prior_] * 2)
+    other = pb.interop.from_tomotopy(model, numeric_metadata=[0.75])
+    np.testing.assert_allclose(each.prior_[1], other.doc_topic_prior_)
+    for bad in ((), [0.1, 0.2], [np.nan], "x", [[0.1, 0.2]], [[0.1], [np.nan]]):
         with pytest.raises((InvalidArgumentError, InvalidTypeError), match="numeric_metadata"):
             pb.interop.from_tomotopy(model, numeric_metadata=bad)
 
@@ -359,10 +364,13 @@ def test_topica_models_with_covariates_have_the_prior_of_each_value(texts):
             alpha = np.exp(effects[:, 0] + value * effects[:, 1]) + epsilon
             ours = pb.interop.from_topica(model, covariates=[value])
             assert_scores(ours, alpha, rows(model.topic_word), model.vocabulary)
-        for bad in (None, [], [1.0, 2.0], [np.nan]):
+        each = pb.interop.from_topica(model, covariates=[[1.0], [0.0]])
+        both = np.exp(effects[:, 0] + [[1.0], [0.0]] * effects[:, 1]) + epsilon
+        np.testing.assert_allclose(each.prior_, both, rtol=1e-12)
+        for bad in (None, [], [1.0, 2.0], [np.nan], [[1.0, 2.0]], [[np.nan]]):
             with pytest.raises(InvalidArgumentError, match="must be 1 finite numbers"):
                 pb.interop.from_topica(model, covariates=bad)
-        with pytest.raises(InvalidArgumentError, match="a model for each value"):
+        with pytest.raises(InvalidArgumentError, match="a row of them for each"):
             pb.log_likelihood(model, [[1] * 8])
 
 
