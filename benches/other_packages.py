@@ -1,7 +1,7 @@
 """Models of tomotopy and topica on one scale: the held-out fifth of political blogs of 2008.
 
-``python benches/other_packages.py [--topics K ...] [--sweeps N] [--iterations N] [--documents N]``
-trains each model on four fifths, by Gibbs sampling or by EM, and scores the same held-out documents
+``python benches/other_packages.py [--topics K ...] [--packages NAME ...] [--sweeps N]
+[--iterations N] [--documents N]`` trains each model on four fifths, by Gibbs sampling or by EM, and scores the same held-out documents
 by ``log_likelihood``, on one thread, beside what the package prints itself. DMR and STM know the
 rating of a blog, conservative or liberal. Models are kept one by one in
 ``benches/records/runs/other-packages.jsonl``, or in the folder that POLYABAYES_RUNS names: a run
@@ -133,8 +133,9 @@ def kept() -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topics", type=int, nargs="+", default=[20, 50])
-    parser.add_argument("--sweeps", type=int, default=200)
-    parser.add_argument("--iterations", type=int, default=50, help="of EM, at most")
+    parser.add_argument("--sweeps", type=int, default=100)
+    parser.add_argument("--iterations", type=int, default=25, help="of EM, at most")
+    parser.add_argument("--packages", nargs="+", default=list(MAKERS), choices=list(MAKERS))
     parser.add_argument("--documents", type=int)
     chosen = parser.parse_args()
     (train, test), is_kept = blogs(), chosen.documents is None
@@ -142,7 +143,8 @@ def main() -> None:
     done = kept() if is_kept else []
     known = {(run["topics"], run["package"], run["model"]) for run in done}
     for n in chosen.topics:
-        for package, (fit, names) in MAKERS.items():
+        for package in chosen.packages:
+            fit, names = MAKERS[package]
             for name in names:
                 if (n, package, name) in known:
                     continue
