@@ -1,12 +1,12 @@
 """Models of tomotopy and topica on one scale: the held-out fifth of political blogs of 2008.
 
 ``python benches/other_packages.py [--topics K ...] [--packages NAME ...] [--sweeps N]
-[--iterations N] [--documents N]`` trains each model on four fifths, by Gibbs sampling or by EM, and scores the same held-out documents
-by ``log_likelihood``, on one thread, beside what the package prints itself. DMR and STM know the
-rating of a blog, conservative or liberal. Models are kept one by one in
-``benches/records/runs/other-packages.jsonl``, or in the folder that POLYABAYES_RUNS names: a run
-may end at any time and goes on where it was. ``--documents`` scores the first N only, and keeps
-nothing.
+[--iterations N] [--documents N]`` trains each model on four fifths, by Gibbs sampling or by EM, and
+scores the same held-out documents by ``log_likelihood``, on one thread, beside what the package
+prints itself. DMR and STM know the rating of a blog, conservative or liberal. Models are kept one
+by one in ``benches/records/runs/other-packages.jsonl``, or in the folder that POLYABAYES_RUNS
+names: a run may end at any time and goes on where it was. ``--documents`` scores the first N only,
+and keeps nothing.
 """
 
 import argparse

@@ -19,6 +19,7 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import REVERSIBLE, check_settings
 from polyabayes.likelihood.result import LogLikelihood
+from polyabayes.likelihood.scoring import log_likelihood
 
 __all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"]
 
@@ -33,10 +34,11 @@ class Simulated(Scorable, Protocol):
         sizes: NDArray[Any] | None,
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> tuple[sparse.csr_matrix, NDArray[Any]]:
+    ) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
         """Counts of documents, and the topics of their tokens or their latent coordinates.
 
-        `sizes` are lengths where the model takes these as given, else exposures, if any.
+        `sizes` are lengths where the model takes these as given, else exposures, if any. None in
+        place of topics says that ln p is exact at the cost of a sum.
         """
 
 
@@ -68,8 +70,8 @@ def bidirectional_bounds(
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or DocumentModel
-        A model that is fitted or made from parameters. Mixtures are refused: their documents are
-        scored exactly.
+        A model that is fitted or made from parameters. Both bounds of documents of mixtures are
+        their exact ln p.
     method : {"auto", "annealed", "smc-lookahead", "smc"}, default="auto"
         The estimator; ``"auto"`` takes what :func:`log_likelihood` would take where it is not
         exact. Logistic normals have ``"annealed"``.
@@ -133,6 +135,10 @@ def bidirectional_bounds(
     nothing = exposed(model, Corpus(np.zeros((n_documents, 1), dtype=int)), exposure)
     priors = model._priors_of(nothing, covariates)
     corpus, draws = _simulate(model, n_documents, document_length, nothing.exposure, priors, rng)
+    if draws is None:
+        exact = log_likelihood(model, corpus.counts, method, n_jobs=n_threads).values
+        none = np.zeros(n_documents)
+        return BidirectionalBounds(exact, none, exact, none, none.astype(np.int64), corpus)
     with progress_bar(progress, n_documents, "document") as update:
         lower, lower_errors, upper, upper_errors, sizes = _core.bidirectional(
             core_model,
@@ -155,7 +161,7 @@ def _simulate(
     exposure: NDArray[np.float64] | None,
     priors: NDArray[np.float64] | None,
     rng: np.random.Generator,
-) -> tuple[Corpus, NDArray[Any]]:
+) -> tuple[Corpus, NDArray[Any] | None]:
     """Documents, and what they were drawn from."""
     if not isinstance(model, Simulated):
         raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")

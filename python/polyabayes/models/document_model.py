@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from polyabayes._support import checks
+from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
@@ -369,20 +370,31 @@ class DocumentModel(SeveralVocabularies):
         sizes: NDArray[np.int64],
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> tuple[sparse.csr_matrix, NDArray[Any]]:
-        if self.prior == "mixture":
-            raise InvalidArgumentError(
-                "documents of a mixture are scored exactly, so that there is nothing to bracket"
-            )
+    ) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
         shared = self.prior_ if priors is None else priors
         parameters = np.broadcast_to(shared, (n_documents, shared.shape[-1]))
         columns = columns_of(self._vocabulary_sizes() or [self.n_features_in_])
+        if self.prior == "mixture":
+            p = self._words_of_components(parameters, columns, rng)
+            return sparse.csr_matrix(np.hstack([rng.multinomial(sizes, own) for own in p])), None
         if self.prior == "dirichlet":
             return documents_of_weights(parameters, sizes, self.components_, rng, columns)
         factor = self._core_model().covariance_factor(parameters.shape[1])
         normals = rng.standard_normal((n_documents, factor.shape[1]))
         p = self._word_probabilities(parameters + normals @ factor.T, columns)
         return sparse.csr_matrix(np.hstack([rng.multinomial(sizes, own) for own in p])), normals
+
+    def _words_of_components(
+        self, weights: NDArray[np.float64], columns: list[slice], rng: np.random.Generator
+    ) -> list[NDArray[np.float64]]:
+        """Probabilities of words of components that are drawn by the weights of each document."""
+        ends = np.cumsum(weights, axis=1)
+        below = rng.random((len(weights), 1)) * ends[:, -1:]
+        drawn = (ends <= below).sum(axis=1)
+        if not hasattr(self, "word_prior_"):
+            return [self.components_[:, own][drawn] for own in columns]
+        with np.errstate(divide="ignore"):
+            return [dirichlet(rng, self.word_prior_[:, own][drawn], axis=1) for own in columns]
 
     def _word_probabilities(
         self, coordinates: NDArray[np.float64], columns: list[slice]

@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.models.covariates import Design
+
 
 def folds_of(
     n_documents: int,
@@ -32,6 +36,29 @@ def folds_of(
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
     return fold_of[groups]
+
+
+def check_covariates(model: Any, corpus: Corpus, folds: NDArray[np.int64]) -> None:
+    """Refuse covariates that documents without one of the folds cannot tell of.
+
+    A rare level may be in one fold alone, a column constant without it, and a spline end before the
+    values of the fold: then no model that is trained without the fold could score it.
+    """
+    metadata = corpus.metadata
+    if getattr(model, "formula", None) is None or metadata is None:
+        return
+    for fold in range(int(folds.max()) + 1):
+        train, held_out = metadata[folds != fold], metadata[folds == fold]
+        # Faults of the covariates themselves are said as such.
+        if fold == 0:
+            Design.learn(metadata, model.formula, len(metadata))
+        try:
+            Design.learn(train, model.formula, len(train))[0].rows(held_out)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                f"documents of fold {fold} cannot be scored by training on the others: {error}; or "
+                "unite rare levels, or give splines extrapolation='clip'"
+            ) from error
 
 
 def with_one_thread(model: Any) -> Any:

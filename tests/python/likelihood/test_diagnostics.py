@@ -430,10 +430,28 @@ def test_bounds_of_dirichlets_of_documents_and_of_several_vocabularies():
         assert (np.abs(bounds.upper - exact) <= 4.5 * bounds.upper_std_errors).all()
 
 
+@pytest.mark.parametrize("is_dirichlet", [False, True])
+def test_bounds_of_mixtures_are_exact_and_their_documents_those_of_the_model(is_dirichlet):
+    """Documents of two tokens: each of them is as frequent as its likelihood says."""
+    words = np.array([[4.0, 1.0, 0.0], [0.5, 0.5, 2.0]])
+    if not is_dirichlet:
+        words /= words.sum(axis=1, keepdims=True)
+    model = pb.DocumentModel.mixture(words, [0.3, 0.7], is_dirichlet=is_dirichlet)
+    bounds = pb.bidirectional_bounds(model, n_documents=20_000, document_length=2, random_state=0)
+    exact = pb.log_likelihood(model, bounds.data.counts, "exact").values
+    np.testing.assert_array_equal(bounds.lower, exact)
+    np.testing.assert_array_equal(bounds.gap, 0.0)
+    np.testing.assert_array_equal(bounds.gap_std_errors, 0.0)
+    kinds, found = np.unique(bounds.data.counts.toarray(), axis=0, return_counts=True)
+    p = np.exp(pb.log_likelihood(model, kinds, event="counts").values)
+    assert p.sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_array_less(np.abs(found - 20_000 * p), 4 * np.sqrt(20_000 * p))
+
+
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (pb.DocumentModel.mixture(TOPICS, [0.2, 0.3, 0.5]), {}, "nothing to bracket"),
+        (pb.DocumentModel.mixture(TOPICS, [0.2, 0.3, 0.5]), {"method": "annealed"}, "exact"),
         (pb.DocumentModel.dirichlet(TOPICS, np.ones((3, 3))), {"n_documents": 2}, r"\(2, 3\)"),
         (pb.DocumentModel.dirichlet(TOPICS, coefficients=np.ones((3, 1))), {}, "covariates"),
         (LDA, {"covariates": np.ones((10, 1))}, "covariates"),

@@ -35,7 +35,7 @@ from polyabayes.sizes.choice.held_out import (
     first_sizes,
 )
 from polyabayes.sizes.choice.result import SizeChoice
-from polyabayes.sizes.folds import folds_of
+from polyabayes.sizes.folds import check_covariates, folds_of
 
 _N_FOLDS, _MAX_FITS = 5, 200
 # Fewer groups than this tell little of the spread between groups.
@@ -192,6 +192,7 @@ def choose_n_components(
     n_folds, labels = _checked_folds(corpus, n_folds, groups)
     seed = draw_seed(random_state)
     folds = folds_of(corpus.n_documents, n_folds, np.random.default_rng(seed), labels)
+    check_covariates(model, corpus, folds)
     plan = Plan(model, corpus, labels, folds, n_folds, seed)
     store = None if checkpoint is None else Store(checkpoint, plan)
     expected = expected_fits(given, n_folds, limits.max_fits)

@@ -19,7 +19,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.scale.executors import Workers, check_executor, sharing
-from polyabayes.sizes.folds import folds_of, with_one_thread
+from polyabayes.sizes.folds import check_covariates, folds_of, with_one_thread
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
@@ -125,6 +125,7 @@ def cross_validate(
     labels = None if groups is None else corpus._labels_of("groups", groups)
     checks.whole_number("n_folds", n_folds, 2, None if labels is None else int(labels.max()) + 1)
     folds = folds_of(corpus.n_documents, n_folds, random_generator(random_state), labels)
+    check_covariates(search.estimator, corpus, folds)
     plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
     rows = _run_all(plan, n_folds, check_executor(executor), n_workers)
     return ResultTable(_Fold._fields, [row for rows_of_fold in rows for row in rows_of_fold])
