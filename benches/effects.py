@@ -97,9 +97,14 @@ def run_survey(max_iter: int) -> None:
     lda = pb.LatentDirichletAllocation(3, formula="~ treatment + party", **options).fit(corpus)
     topics = np.exp(np.asarray(fit["beta"]["logbeta"][0]))
     rows = corpus.metadata[["treatment", "party"]].to_numpy(dtype=np.float64)
-    theirs = composed(fit, np.column_stack([np.ones(len(rows)), rows]))
-    table = Table("effects-survey", f"{COMMAND} survey", COLUMNS, RESTS_ON)
-    fill(table, lda, corpus, topics, {"treatment": 1, "party": 2}, theirs)
+    design = np.column_stack([np.ones(len(rows)), rows])
+    plain = pb.LatentDirichletAllocation(3, **options).fit(corpus)
+    order = paired(topics, plain.components_, corpus.vocabulary)[0]
+    slopes = np.linalg.lstsq(design, plain.transform(corpus)[:, order])[0]
+    columns = COLUMNS | {"topics without covariates": "+.3f"}
+    table = Table("effects-survey", f"{COMMAND} survey", columns, RESTS_ON)
+    places = {"treatment": 1, "party": 2}
+    fill(table, lda, corpus, topics, places, composed(fit, design), slopes)
     save(table)
 
 
@@ -110,10 +115,12 @@ def fill(
     topics: Floats,
     places: dict[str, int],
     theirs: tuple[Floats, Floats],
+    *others: Floats,
 ) -> None:
     """Effects of covariates from 0 to 1 on the topics of stm, and on those of ours most like them.
 
-    `places` has the row of each covariate in the coefficients of stm and in their errors.
+    `places` has the row of each covariate in the coefficients of stm, in their errors, and in those
+    of others.
     """
     order, names, likeness = paired(topics, lda.components_, corpus.vocabulary)
     for covariate, place in places.items():
@@ -121,7 +128,8 @@ def fill(
         ours = np.vstack([effect.mean, effect.interval()[:, 0]])[:, order]
         for k, name in enumerate(names):
             figures = (part[place, k] for part in theirs)
-            table.add(covariate, name, likeness[k], *figures, *ours[:, k])
+            more = (part[place, k] for part in others)
+            table.add(covariate, name, likeness[k], *figures, *ours[:, k], *more)
 
 
 def run_blogs(max_iter: int, n_topics: int) -> None:
