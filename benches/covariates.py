@@ -34,7 +34,7 @@ RESTS_ON = ["lda, Gibbs"]
 N_TOPICS, N_DOCUMENTS, N_TOKENS, N_WORDS = 10, 1_000, 100, 500
 NAMES = ["group", "score", "nothing"]
 N_CORPORA, SWEEPS = 40, 600
-N_REPEATS = 5
+N_REPEATS = 3
 
 Floats = np.ndarray[Any, Any]
 
@@ -289,4 +289,4 @@ if __name__ == "__main__":
     elif chosen.what == "poliblog":
         run_poliblog(chosen.topics, chosen.max_iter)
     else:
-        run_cost(25)
+        run_cost(15)

@@ -31,6 +31,7 @@ _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 KEPT = RUNS / "other-packages.jsonl"
 COMMAND = "python benches/other_packages.py"
+STD_ERROR = 0.001
 RESTS_ON = ["lda, annealed", "logistic normal, annealed"]
 COLUMNS = {
     "topics": "d", "package": "s", "model": "s", "nats per token": ".4f", "±": ".4f",
@@ -113,8 +114,9 @@ def scored(fitted: Fitted, test: pb.Corpus) -> dict[str, Any]:
     """Columns of the table from the score on."""
     model, covariates, figure, which = fitted
     start = time.process_time()
+    options: dict[str, Any] = {"unseen": "drop", "random_state": 0, "n_jobs": 1}
     found = pb.log_likelihood(
-        model, test, covariates=covariates, unseen="drop", random_state=0, n_jobs=1
+        model, test, covariates=covariates, nats_per_token_std_error=STD_ERROR, **options
     )
     return {
         "nats per token": found.nats_per_token,
