@@ -39,22 +39,32 @@ def survey():
 PUBLISHED, STD_ERROR = np.array([-0.161, 0.243, -0.083]), 0.030
 
 if not (folder / "gadarianFit.RData").exists():
-    print(f"skipped: {folder} holds no gadarianFit.RData; POLYABAYES_STM names another folder")
+    print(
+        f"skipped: {folder} holds no gadarianFit.RData; POLYABAYES_STM names another folder"
+    )
 else:
     corpus, topics = survey()
     lda = pb.LatentDirichletAllocation(
         3, formula="~ treatment + pid_rep", max_iter=5000, random_state=0
     ).fit(corpus)
-    effect = pb.topics.contrast(lda, {"treatment": 1.0}, {"treatment": 0.0}, documents=corpus)
+    effect = pb.topics.contrast(
+        lda, {"treatment": 1.0}, {"treatment": 0.0}, documents=corpus
+    )
     # The topic of ours that is most like each of stm's.
     alike = (np.sqrt(topics) @ np.sqrt(lda.components_).T).argmax(axis=1)
     means, ends = effect.mean[0, alike], effect.interval()[:, 0, alike]
     fig, axes = plt.subplots(figsize=(7, 3), layout="constrained")
     places = np.arange(3)
     axes.errorbar(
-        PUBLISHED, places + 0.1, xerr=1.96 * STD_ERROR, fmt="s", label="stm, as published"
+        PUBLISHED,
+        places + 0.1,
+        xerr=1.96 * STD_ERROR,
+        fmt="s",
+        label="stm, as published",
     )
-    axes.errorbar(means, places - 0.1, xerr=abs(ends - means), fmt="o", label="polyabayes")
+    axes.errorbar(
+        means, places - 0.1, xerr=abs(ends - means), fmt="o", label="polyabayes"
+    )
     words = [" ".join(corpus.vocabulary[np.argsort(-topic)[:5]]) for topic in topics]
     axes.set_yticks(places, words)
     axes.axvline(0, color="grey", linewidth=0.8)
