@@ -59,8 +59,8 @@ def estimate(
     name, size, options = (METHODS | OURS)[method]
     if name == "mean-field":
         options = {**options, "n_iterations": settings.cycles}
-    how = {size: samples // 2, "options": options, "n_replicates": 2, "random_state": seed}
-    return float(pb.log_likelihood(model, document, name, **how).total)
+    how = {size: samples // settings.runs, "options": options, "n_replicates": settings.runs}
+    return float(pb.log_likelihood(model, document, name, random_state=seed, **how).total)
 
 
 def table1(settings: Settings) -> Iterator[Row]:
@@ -156,18 +156,21 @@ def times(settings: Settings) -> Iterator[Row]:
 def scores(lda: Any, held_out: Any, settings: Settings) -> Iterator[Row]:
     """Nats per token and processor seconds: MFI, LR and LRS with their samples, and ours."""
     n_mfi, n_lr = settings.samples
-    for method, name, sizes in (
-        ("MFI", "mean-field", {"n_samples": n_mfi // 2}),
-        ("LR", "left-to-right-particle", {"n_particles": n_lr // 2}),
-        ("LRS", "left-to-right-sequential", {"n_particles": n_lr // 2}),
-        ("smc-lookahead", "smc-lookahead", {"n_particles": n_lr // 2}),
+    for method, name, size, n_samples in (
+        ("MFI", "mean-field", "n_samples", n_mfi),
+        ("LR", "left-to-right-particle", "n_particles", n_lr),
+        ("LRS", "left-to-right-sequential", "n_particles", n_lr),
+        ("LRS", "left-to-right-sequential", "n_particles", settings.get("LRS also", 0)),
+        ("smc-lookahead", "smc-lookahead", "n_particles", n_lr),
     ):
+        if not n_samples:
+            continue
         start = time.process_time()
-        found = pb.log_likelihood(
-            lda, held_out, name, random_state=0, n_jobs=1, n_replicates=2, **sizes
-        )
+        how = {size: n_samples // 2, "n_replicates": 2, "random_state": 0, "n_jobs": 1}
+        found = pb.log_likelihood(lda, held_out, name, **how)
         yield {
             "method": method,
+            "samples": n_samples,
             "nats per token": found.nats_per_token,
             "error": found.nats_per_token_std_error,
             "seconds": time.process_time() - start,
@@ -175,6 +178,8 @@ def scores(lda: Any, held_out: Any, settings: Settings) -> Iterator[Row]:
 
 
 EXACT = {"words": 1_000, "alpha": 0.1, "cycles": 10}
+# Every estimate is the mean of two, of half the samples each.
+HALVES = {"runs": 2}
 FIGURES = [
     Figure(
         "eltm",
@@ -189,7 +194,9 @@ FIGURES = [
             "gamma": [0.2, 0.5, 1.0, 3.0],
             "pairs": 100,
             "samples": 200,
+            "runs": 1,
         },
+        ours=HALVES,
         small={"pairs": 20},
     ),
     Figure(
@@ -204,7 +211,9 @@ FIGURES = [
             "topics": 5,
             "gamma": 0.5,
             "samples": [200, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000],
+            "runs": 1,
         },
+        ours=HALVES,
         small={"samples": [200, 2_000]},
         x="samples",
         y="bits per token",
@@ -256,9 +265,10 @@ FIGURES = [
             "words": 28_251,
             "tokens": 151,
             "held_out": 10_000,
-            "samples": [100, 100],
+            "samples": [200, 100],
+            "LRS also": 2_000,
         },
-        small={"held_out": 30},
-        middle={"held_out": 200},
+        small={"held_out": 10},
+        middle={"held_out": 100},
     ),
 ]

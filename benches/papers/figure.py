@@ -48,8 +48,10 @@ class Figure:
     published : dict
         Settings of the paper, with the place in its text under ``"in"``; of a run that the paper
         has not, ``"in"`` is empty.
+    ours : dict
+        Settings that all forms have instead of the paper's.
     small, middle : dict
-        What the small form and the form of the pages have instead.
+        Those that the small form and the form of the pages have instead.
     x, y : str or None
         Columns drawn; None for a table, which has no picture.
     series, panel : str or None
@@ -65,6 +67,7 @@ class Figure:
     title: str
     compute: Callable[[Settings], Iterable[Row]]
     published: dict[str, Any]
+    ours: dict[str, Any] = field(default_factory=dict)
     small: dict[str, Any] = field(default_factory=dict)
     middle: dict[str, Any] = field(default_factory=dict)
     x: str | None = None
@@ -76,7 +79,7 @@ class Figure:
 
     def settings(self, size: str) -> Settings:
         """Settings of the small form, of that of the pages, or of the paper."""
-        instead = {"small": self.small, "middle": self.middle, "published": {}}[size]
+        instead = self.ours | {"small": self.small, "middle": self.middle, "published": {}}[size]
         if unknown := instead.keys() - self.published.keys():
             raise ValueError(f"{self.name}: the paper has no setting {unknown}")
         return Settings(self.published | instead)
@@ -172,6 +175,10 @@ def once(path: Path | None, compute: Callable[[], T]) -> T:
 def _told(value: Any) -> str:
     """A setting as a page has it."""
     if isinstance(value, (list, tuple)):
+        first = value[0] if value else None
+        is_long = isinstance(first, int) and len(value) > 4
+        if is_long and value == list(range(first, first + len(value))):
+            return f"{value[0]} to {value[-1]}"
         return ", ".join(map(_told, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 

@@ -364,7 +364,6 @@ def authors(_: Settings) -> Iterator[Row]:
         }
 
 
-KL: dict[str, Any] = {"x": "samples", "y": "KL", "series": "method", "error": "error", "log": "xy"}
 CUT = {"collections": list(PUBLISHED), "words": 100, "topics": 5, "sweeps": N_SWEEPS}
 SMALL = {"collections": ["l2r_twitter100"], "sweeps": 50}
 FIGURES = [
@@ -383,8 +382,12 @@ FIGURES = [
         },
         small={**SMALL, "documents": 60, "samples": [10, 100], "repeats": 3},
         middle={"documents": 200},
+        x="samples",
+        y="KL",
+        series="method",
         panel="corpus",
-        **KL,
+        error="error",
+        log="xy",
     ),
     Figure(
         "l2r",
@@ -394,8 +397,6 @@ FIGURES = [
         {"in": "", **CUT, "documents": 1_000, "samples": [10, 100, 1_000], "repeats": 10},
         small={**SMALL, "documents": 40, "samples": [10, 100], "repeats": 3},
         middle={"documents": 60, "repeats": 3},
-        panel="corpus",
-        **KL,
     ),
     Figure(
         "l2r",

@@ -51,9 +51,10 @@ def runs(paper: str) -> str:
     return table(["command", "in the paper", "settings", "processor time", "made"], lines)
 
 
-def columns(name: str, wanted: dict[str, str], **only: Any) -> str:
-    """Some columns of a record, in their formats, of the rows that have these values."""
+def columns(name: str, wanted: dict[str, str] | None = None, **only: Any) -> str:
+    """Columns of a record, in their formats or all as they are, of the rows with these values."""
     rows = [row for row in kept(name)["rows"] if all(row[key] == only[key] for key in only)]
+    wanted = dict.fromkeys(rows[0], "") if wanted is None else wanted
     return table(
         list(wanted), [[cell(row[key], form) for key, form in wanted.items()] for row in rows]
     )
@@ -126,7 +127,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "eltm-times": partial(
         columns,
         "eltm-times",
-        {"method": "", "nats per token": ".4f", "error": ".5f"},
+        {
+            "method": "",
+            "samples": ",",
+            "nats per token": ".4f",
+            "error": ".5f",
+            "seconds": ".1f",
+        },
     ),
     "eltm-fig3-5": numbers_named,
     "pfa-perplexity": partial(pivot, "pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
@@ -156,6 +163,18 @@ TABLES: dict[str, Callable[[], str]] = {
     "bam-fig16-sparsity": partial(pivot, "bam-fig16", "method", "a", "sparsity", ".2f"),
     "bam-fig16-loss": partial(pivot, "bam-fig16", "method", "a", "loss", ".0f"),
     "bam-fig16-KL": partial(pivot, "bam-fig16", "method", "a", "KL", ",.0f"),
+    "witness-fig2": partial(columns, "witness-fig2"),
+    "witness-two-modes": partial(
+        pivot,
+        *("witness-two-modes", "groups of women", "kinds of event", "posterior", ""),
+        **{"lambda": None},
+    ),
+    "witness-two-modes-lambda": partial(
+        columns,
+        "witness-two-modes",
+        {"lambda": "", "ln evidence": ",.2f", "posterior": ""},
+        **{"groups of women": None},
+    ),
     "witness-fig3-5": partial(
         pivot, "witness-fig3-5", "quantity", "steps", "nats per token", PLAIN, **{"lambda": 10}
     ),

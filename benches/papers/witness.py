@@ -1,46 +1,51 @@
 """Chiang & Poole, a search algorithm for latent variable models with unbounded domains."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from benches.papers.figure import DATA, PARTS, Figure, Row, Settings, mean_and_error, once
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
+from scipy.stats import poisson
 
 import polyabayes as pb
 
-
-def one_dimension(settings: Settings) -> Iterator[Row]:
-    """Figure 1: bounds of ln p(y) against steps, one size; log-scores rise to a plateau."""
-    search = pb.WitnessSearch(
-        lambda size: -2.0 - 8.0 / size, pb.priors.Geometric(0.2), max_steps=settings.steps
-    ).fit()
-    for step in range(search.n_steps_):
-        row = search.bounds_.row(step)
-        for side in ("lower", "upper"):
-            yield {"step": step + 1, "ln p(y)": row[side], "bound": side, "size": row["size"]}
+# The printed trace of Figure 2: what is expanded, the witness set after it, and the min-witness.
+TRACE = [
+    ((1, 1), {(1, 1)}, (1, 1)),
+    ((2, 1), {(1, 1), (2, 1)}, (1, 1)),
+    ((1, 2), {(1, 2), (2, 1)}, (2, 1)),
+    ((3, 1), {(1, 2), (3, 1)}, (1, 2)),
+    ((2, 2), {(1, 2), (3, 1)}, (1, 2)),
+]
 
 
-def two_dimensions(settings: Settings) -> Iterator[Row]:
-    """Figure 2: the same over two sizes: the configurations tried, and the witnesses."""
-    prior = pb.priors.Product(pb.priors.Geometric(0.3), pb.priors.Geometric(0.3))
-    search = pb.WitnessSearch(
-        lambda first, second: -2.0 - 4.0 / first - 6.0 / second,
-        prior,
-        max_steps=settings.steps,
-    ).fit()
-    for step, trace in enumerate(search.trace_):
-        row = search.bounds_.row(step)
+def two_dimensions(_: Settings) -> Iterator[Row]:
+    """Figure 2: the printed trace beside ours, with scores that rise in its order.
+
+    Of two successors that with more prior mass comes first, here that of the first size.
+    """
+    scores = {sizes: -9.0 + step for step, (sizes, *_) in enumerate(TRACE)}
+    prior = pb.priors.Product(pb.priors.Geometric(0.3), pb.priors.Geometric(0.31))
+    search = pb.WitnessSearch(lambda *sizes: scores[sizes], prior, max_steps=len(TRACE)).fit()
+    for (expanded, witnesses, least), step in zip(TRACE, search.trace_, strict=True):
         yield {
-            "step": step + 1,
-            "sizes": " x ".join(map(str, trace.sizes)),
-            "witnesses": "; ".join(" x ".join(map(str, w)) for w in trace.witnesses),
-            "lower": row["lower"],
-            "upper": row["upper"],
+            "published": told([expanded]),
+            "ours": told([step.sizes]),
+            "published witnesses": told(witnesses),
+            "our witnesses": told(step.witnesses),
+            "published min-witness": told([least]),
+            "our min-witness": told([step.min_witness or ()]),
         }
+
+
+def told(configurations: Iterable[tuple[int, ...]]) -> str:
+    """Configurations of sizes in their order."""
+    return "; ".join(" x ".join(map(str, sizes)) for sizes in sorted(configurations))
 
 
 def folds(settings: Settings) -> Iterator[tuple[int, csr_matrix, csr_matrix]]:
@@ -154,19 +159,52 @@ def bounds_of_fold(
     return found
 
 
+def women_and_events(settings: Settings) -> Iterator[Row]:
+    """Two sizes, and a prior mean of both that is not certain: who came to which event.
+
+    A tensor of women, events, and whether she came (Davis, Gardner & Gardner 1941, from NetworkX).
+    """
+    graph = nx.davis_southern_women_graph()
+    women, events = graph.graph["top"], graph.graph["bottom"]
+    came = nx.bipartite.biadjacency_matrix(graph, women, events).toarray().astype(int)
+    sizes = np.arange(1, settings.most + 1)
+    axes = [poisson.pmf(sizes - 1, mean) for mean in settings.means]
+    tables = [pb.priors.Table(masses / masses.sum()) for masses in axes]
+    search = pb.WitnessSearch(
+        pb.AllocationModel.blockmodel(None, None, ["woman", "event", "came"]),
+        pb.priors.Mixture([pb.priors.Product(table, table) for table in tables]),
+        scoring_options={
+            "method": "tempered",
+            "n_replicates": settings.replicates,
+            "given_total": True,
+        },
+        random_state=0,
+    ).fit(np.stack([1 - came, came], axis=2))
+    scores = search.bounds_.to_frame()[["g", "h", "log_score", "std_error"]]
+    for row in scores.merge(search.posterior_bounds_.to_frame()).itertuples():
+        yield {
+            "groups of women": row.g,
+            "kinds of event": row.h,
+            "lambda": None,
+            "ln evidence": row.log_score,
+            "error": row.std_error,
+            "posterior": f"{row.lower:.2f} to {row.upper:.2f}",
+        }
+    under = search.posterior_of_priors().to_frame()
+    for mean, row in zip(settings.means, under.itertuples(), strict=True):
+        yield {
+            "groups of women": None,
+            "kinds of event": None,
+            "lambda": mean,
+            "ln evidence": (row.log_evidence_lower + row.log_evidence_upper) / 2,
+            "error": None,
+            "posterior": f"{row.lower:.2f} to {row.upper:.2f}",
+        }
+
+
 FOLDS = {"documents": 2_410, "folds": 10}
 FIGURES = [
-    Figure(
-        "witness",
-        "fig1",
-        "Bounds on ln p(y), one size",
-        one_dimension,
-        {"in": "", "steps": 30},
-        x="step",
-        y="ln p(y)",
-        series="bound",
-    ),
-    Figure("witness", "fig2", "Search over two sizes", two_dimensions, {"in": "", "steps": 60}),
+    Figure("witness", "fig2", "Trace over two sizes", two_dimensions, {"in": "Figure 2"}),
     Figure(
         "witness",
         "fig3-5",
@@ -192,5 +230,13 @@ FIGURES = [
         {"in": "Figures 4 and 5", **FOLDS, "sizes": 150, "means": [5, 10, 40]},
         small={"documents": 100, "folds": 2, "sizes": 6},
         middle={"folds": 2, "sizes": 40},
+    ),
+    Figure(
+        "witness",
+        "two-modes",
+        "Groups of women and kinds of event",
+        women_and_events,
+        {"in": "", "most": 4, "means": [1.0, 2.0, 4.0], "replicates": 8},
+        small={"most": 2, "replicates": 4},
     ),
 ]

@@ -34,7 +34,9 @@ TEXTS: dict[str, dict[str, Any]] = {
         "gamma": [0.2, 0.5, 1.0, 3.0],
         "pairs": 100,
         "samples": 200,
+        "runs": 1,
     },
+    "witness-fig2": {"in": "Figure 2"},
     "eltm-fig1": {
         "in": "4.1, Figures 1 and 2",
         "words": 1000,
@@ -57,7 +59,14 @@ TEXTS: dict[str, dict[str, Any]] = {
         "tokens": 151,
         "samples": [200, 100],
     },
-    "eltm-times": {"in": "4.2", "words": 28251, "tokens": 151, "held_out": 10000},
+    "eltm-times": {
+        "in": "4.2",
+        "words": 28251,
+        "tokens": 151,
+        "held_out": 10000,
+        "samples": [200, 100],
+        "LRS also": 2000,
+    },
     "bam-example32": {"in": "3.1, Example 3.2", "a": 1.0, "b": 1.0},
     "bam-example34": {"in": "authors' files of Example 3.4", "a": 4.0, "b": 0.01},
     "bam-fig5-6": {"in": "authors' files of Figures 5 and 6", "rank": 3},
@@ -88,19 +97,29 @@ TEXTS: dict[str, dict[str, Any]] = {
         "ranks": list(range(1, 31)),
         "methods": ["smc", "vb"],
     },
-    "bam-fig13": {"in": "5.2, Figure 13", "levels": 5, "a": 1.0, "rank": 3, "methods": ["smc"]},
+    "bam-fig13": {
+        "in": "5.2, Figure 13",
+        "levels": 5,
+        "a": 1.0,
+        "rank": 3,
+        "methods": ["smc"],
+        "levels by": "the most probable particle",
+    },
     "bam-fig15": {
         "in": "5.3, Figure 15",
         "tokens": 2000,
         "a": [1.0, 0.001],
         "ranks": list(range(1, 51)),
         "methods": ["smc", "vb"],
+        "letters": "drawn",
     },
     "bam-fig16": {
         "in": "5.4, Figure 16",
         "tokens": 2000,
         "rank": 3,
         "exponents": [-3, -2, -1, 0, 1, 2, 3],
+        "letters": "drawn",
+        "least squares": "ALS-PGD",
     },
     "witness-fig3-5": {"in": "Figures 3 and 5", "folds": 10},
     "witness-fig4-5": {"in": "Figures 4 and 5", "folds": 10, "sizes": 150, "means": [5, 10, 40]},
@@ -125,7 +144,9 @@ def test_a_record_names_its_settings_and_commit(figure: Figure) -> None:
     kept = pages.kept(name_of(figure))
     assert kept["settings"].keys() == figure.published.keys()
     assert kept["commit"]
+    pictures = [page for page in PAGES if f"({name_of(figure)}.png)" in page.read_text("utf-8")]
     assert (pages.PAGES / f"{name_of(figure)}.png").exists() == (figure.x is not None)
+    assert len(pictures) == (figure.x is not None)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=name_of)

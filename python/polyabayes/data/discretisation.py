@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polyabayes._support.checks import whole_number
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.counts import checked_labels
-from polyabayes.data.factors import checked_frame, complete_column, row_place
+from polyabayes.data.factors import checked_frame, one_column, row_place
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -36,7 +36,7 @@ def discretise(
     Parameters
     ----------
     frame : DataFrame
-        A row an observation.
+        A row an observation; one with missing values does not show those axes.
     columns : sequence of str
         The columns of numbers to cut.
     n_levels : int or mapping of str to int
@@ -55,7 +55,7 @@ def discretise(
     Raises
     ------
     InvalidArgumentError
-        If there is no such column, if a value is missing or infinite, or if a column has fewer
+        If there is no such column, if a value is infinite, or if a column has fewer
         distinct values than levels.
     InvalidTypeError
         If `frame` is not a DataFrame, or if a column of `columns` does not hold numbers.
@@ -76,7 +76,7 @@ def discretise(
     names = list(checked_labels(columns, "columns"))
     others = list(checked_labels(factors, "factors"))
     rng = random_generator(random_state)
-    axes: dict[str, Any] = {name: complete_column(table, name) for name in others}
+    axes: dict[str, Any] = {name: one_column(table, name) for name in others}
     numbers = {name: _numbers(table, name) for name in names}
     sizes = {name: _size(n_levels, name, numbers[name]) for name in names}
     for name in names:
@@ -86,13 +86,13 @@ def discretise(
 
 
 def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    column = complete_column(frame, name)
+    column = one_column(frame, name)
     if getattr(column.dtype, "kind", "O") not in "iuf":
         raise InvalidTypeError(
             f"column {name!r} holds {column.dtype}, not numbers; name it in factors if its values "
             "are levels already"
         )
-    values = column.to_numpy(dtype=np.float64)
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     is_infinite = np.isinf(values)
     if is_infinite.any():
         raise InvalidArgumentError(
@@ -108,7 +108,7 @@ def _size(n_levels: Any, name: str, values: NDArray[np.float64]) -> int:
             raise InvalidArgumentError(f"n_levels has no entry for column {name!r}")
         n_levels = n_levels[name]
     size = whole_number("n_levels", n_levels, least=2)
-    n_distinct = len(np.unique(values))
+    n_distinct = len(np.unique(values[~np.isnan(values)]))
     if n_distinct < size:
         raise InvalidArgumentError(
             f"column {name!r} has {n_distinct} distinct values, fewer than n_levels={size}; ask "
@@ -118,14 +118,15 @@ def _size(n_levels: Any, name: str, values: NDArray[np.float64]) -> int:
 
 
 def _cut(values: NDArray[np.float64], size: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Level of each value and the interval of each level."""
+    """Level of each value, -1 where it is missing, and the interval of each level."""
     # Imported where it is needed: it takes longer than all of polyabayes.
     from sklearn.cluster import KMeans
 
-    means = KMeans(size, n_init=_N_STARTS, random_state=seed).fit(values[:, np.newaxis])
+    known = values[~np.isnan(values)]
+    means = KMeans(size, n_init=_N_STARTS, random_state=seed).fit(known[:, np.newaxis])
     centres = np.sort(means.cluster_centers_.ravel())
     inner = (centres[1:] + centres[:-1]) / 2
-    bounds = [values.min(), *inner, values.max()]
+    bounds = [known.min(), *inner, known.max()]
     # The fewest digits that still tell the bounds apart.
     for digits in range(4, _ENOUGH_DIGITS + 1):
         texts = [f"{bound:.{digits}g}" for bound in bounds]
@@ -133,4 +134,5 @@ def _cut(values: NDArray[np.float64], size: int, seed: int) -> tuple[NDArray[np.
             break
     intervals = [f"[{low}, {high})" for low, high in pairwise(texts)]
     intervals[-1] = intervals[-1][:-1] + "]"
-    return np.searchsorted(inner, values, side="right"), intervals
+    levels = np.searchsorted(inner, values, side="right")
+    return np.where(np.isnan(values), -1, levels), intervals

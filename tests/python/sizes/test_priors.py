@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -24,6 +24,8 @@ LAWS = [
     priors.Table({2: 0.25, 5: 0.75}),
     priors.Table([0.5, 0.0, 0.125, 0.375]),
 ]
+
+HYPER = priors.Mixture([priors.Geometric(0.3), priors.Table([0.5, 0.5])], [0.9, 0.1])
 
 
 def geometric(size: int) -> float:
@@ -146,6 +148,13 @@ def test_a_table_in_any_form() -> None:
         ),
         priors.JointTable({(1, 2): 0.25, (3, 1): 0.25, (3, 4): 0.5}),
         priors.Joint(independent_geometric, 2),
+        priors.Mixture([priors.Geometric(0.5), priors.Poisson(4.0)], [1.0, 3.0]),
+        priors.Mixture(
+            [
+                priors.Product(priors.Uniform(1, 4), priors.Poisson(1.0)),
+                priors.JointTable({(1, 2): 0.5, (3, 1): 0.5}),
+            ]
+        ),
     ],
     ids=repr,
 )
@@ -162,6 +171,15 @@ def test_a_joint_prior_equals_its_product() -> None:
     joint = priors.Joint(independent_geometric, 2)
     product = priors.Product(priors.Geometric(0.6), priors.Geometric(0.6))
     np.testing.assert_allclose(joint.log_masses((4, 3)), product.log_masses((4, 3)), rtol=1e-13)
+
+
+def test_a_poisson_mean_with_a_gamma_prior_is_negative_binomial() -> None:
+    """Gauss-Laguerre nodes of the mean, shape 3 and mean 4.5, against the closed form."""
+    nodes, weights = special.roots_genlaguerre(40, 2.0)
+    means = [priors.Poisson(1.5 * node) for node in nodes]
+    mixture, closed = priors.Mixture(means, weights), priors.NegativeBinomial(4.5, 3.0)
+    np.testing.assert_allclose(mixture.log_masses((30,)), closed.log_masses((30,)), rtol=1e-10)
+    assert mixture.next_size(0, 7) == 8
 
 
 def test_custom_laws_are_asked_once() -> None:
@@ -181,7 +199,12 @@ def test_custom_laws_are_asked_once() -> None:
 
 @pytest.mark.parametrize(
     "prior",
-    [*LAWS, priors.Custom(geometric, geometric_tail), priors.Joint(independent_geometric, 2)],
+    [
+        *LAWS,
+        priors.Custom(geometric, geometric_tail),
+        priors.Joint(independent_geometric, 2),
+        HYPER,
+    ],
     ids=repr,
 )
 def test_priors_pickle(prior: priors.SizePrior) -> None:
@@ -227,6 +250,14 @@ def test_priors_pickle(prior: priors.SizePrior) -> None:
             lambda: priors.Custom(lambda k: geometric(k + 1), lambda k: geometric_tail(k + 1)),
             InvalidArgumentError,
             "do not fit at size 1",
+        ),
+        (lambda: priors.Mixture([]), InvalidArgumentError, "one or more .* got none"),
+        (lambda: priors.Mixture([HYPER, 2]), InvalidTypeError, "priors: 1 must be a prior"),
+        (lambda: priors.Mixture([HYPER], [0.0]), InvalidArgumentError, "weights must be positive"),
+        (
+            lambda: priors.Mixture([HYPER, priors.Uniform(2, 3)]),
+            InvalidArgumentError,
+            r"begin at the same sizes, got \(1,\), \(2,\)",
         ),
         (lambda: priors.Product(), InvalidArgumentError, "at least one prior"),
         (lambda: priors.Product(3), InvalidTypeError, "prior 0 must be of one size"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special, stats
 
@@ -102,6 +103,17 @@ def test_the_ceiling_is_the_probability_by_the_frequencies_themselves() -> None:
     assert search.log_ceiling_ >= ceiling
     search.set_params(upper="vacuous").fit(LINKS)
     assert search.log_ceiling_ == 0.0
+
+
+def test_the_ceiling_is_that_of_each_set_of_axes_that_tokens_show() -> None:
+    """Where axes have one level, counts within each set of axes are certain."""
+    frame = pd.DataFrame({"a": [0, 0], "b": [0, None]}).astype(pd.CategoricalDtype([0]))
+    answers = pb.CountTensor.from_frame(frame)
+    model = pb.AllocationModel.cp(["a", "b"], None)
+    options = {"given_total": True}
+    search = WitnessSearch(model, priors.Uniform(1, 2), scoring_options=options).fit(answers)
+    assert search.log_ceiling_ == 0.0
+    np.testing.assert_allclose(search.bounds_["log_score"], 0.0, atol=1e-12)
 
 
 def test_errors_of_the_evidence_are_carried_into_the_bounds() -> None:

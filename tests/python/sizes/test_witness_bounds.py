@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from polyabayes import priors
-from polyabayes.exceptions import ScoreError
+from polyabayes.exceptions import InvalidArgumentError, ScoreError
 from polyabayes.sizes.scores import Intervals, Record
 from polyabayes.sizes.witness import Score, WitnessSearch
 from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
@@ -167,6 +168,35 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed: int) -> None:
             max_steps=min(most),
         ).fit()
         assert_all_contained(search, truth, None)
+
+
+@pytest.mark.parametrize("kind", ["nested", "evidence"])
+def test_bounds_under_an_uncertain_mean_contain_the_sum(kind: str) -> None:
+    """Two sizes that share a Poisson mean, itself one of three; sums over 80 x 80 sizes."""
+    means, weights = np.array([0.3, 1.0, 2.5]), np.array([0.5, 0.3, 0.2])
+    prior = priors.Mixture([priors.Product(*[priors.Poisson(m)] * 2) for m in means], weights)
+    sizes = np.arange(1, 81)
+
+    def score(first: Any, second: Any) -> Any:
+        return -3.0 - 9.0 / first - 5.0 / second
+
+    values = np.exp(score(*np.ix_(sizes, sizes)))
+    masses = stats.poisson.pmf(sizes - 1, means[:, None])
+    evidence = np.einsum("ci,cj,ij->c", masses, masses, values)
+    truth, share = math.log(weights @ evidence), weights * evidence / (weights @ evidence)
+    for n_steps in (1, 5, 30, 150):
+        search = WitnessSearch(score, prior, kind=kind, strategy="widest", max_steps=n_steps).fit()
+        assert search.bounds_["lower"][-1] <= truth <= search.bounds_["upper"][-1]
+        found = search.posterior_of_priors()
+        assert (found["lower"] <= share).all()
+        assert (share <= found["upper"]).all()
+        assert (found["log_evidence_lower"] <= np.log(evidence)).all()
+        assert (np.log(evidence) <= found["log_evidence_upper"]).all()
+    assert search.bounds_["upper"][-1] - search.bounds_["lower"][-1] < 0.02
+    np.testing.assert_allclose(found["upper"], found["lower"], atol=0.02)
+    assert found["prior"].tolist() == list(map(repr, prior.priors))
+    with pytest.raises(InvalidArgumentError, match="no components to compare"):
+        search.under(priors.Product(HALF, HALF)).posterior_of_priors()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -7,6 +7,7 @@ are right to the last digits whether they are near 0 or near 1: no tail is 1 min
 from polyabayes.sizes.priors.base import Product, SizePrior, UnivariatePrior
 from polyabayes.sizes.priors.custom import Custom, Joint
 from polyabayes.sizes.priors.distributions import Geometric, NegativeBinomial, Poisson, Uniform
+from polyabayes.sizes.priors.mixture import Mixture
 from polyabayes.sizes.priors.tables import JointTable, Table
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Geometric",
     "Joint",
     "JointTable",
+    "Mixture",
     "NegativeBinomial",
     "Poisson",
     "Product",

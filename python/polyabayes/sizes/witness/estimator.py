@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, Self
@@ -10,6 +11,7 @@ from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
+from polyabayes._support.results import ResultTable
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -20,10 +22,11 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import check_executor, n_workers
-from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.priors import Mixture, SizePrior
 from polyabayes.sizes.scores import named
 from polyabayes.sizes.witness.adapters import Scorer
 from polyabayes.sizes.witness.found import SearchResults
+from polyabayes.sizes.witness.results import component_bounds
 from polyabayes.sizes.witness.runner import Runner, StopRules
 from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search
 from polyabayes.sizes.witness.sources import (
@@ -60,7 +63,8 @@ class WitnessSearch(SearchResults):
         An :class:`AllocationModel` is scored by its integrated evidence, with its error; its sizes
         that are None are the variables, as in ``AllocationModel.blockmodel(None, None)``.
     prior : priors.SizePrior
-        Prior of the size, or the joint prior of several.
+        Prior of the size, or the joint prior of several; ``priors.Mixture`` where it is not
+        certain itself.
     kind : {"nested", "evidence"}, optional
         ``"nested"`` promises that the score never falls as sizes grow (point parameters, each
         size trained from smaller ones): a fall beyond the errors is refused. ``"evidence"``
@@ -302,6 +306,49 @@ class WitnessSearch(SearchResults):
         for record in done.records:
             other._search.add(record)
         return other
+
+    def posterior_of_priors(self) -> ResultTable:
+        """Bounds on the posterior probability of each component of a mixture of priors.
+
+        Component c has the posterior probability sum over sizes of p(s | y) w_c p(s | c) / p(s),
+        which is bounded over all that the scores may be, the same for every component.
+
+        Returns
+        -------
+        ResultTable
+            One row a component: ``prior``, ``log_weight``, ``log_evidence_lower`` and
+            ``log_evidence_upper`` (bounds on ln p(y | component)), ``lower`` and ``upper`` (bounds
+            on its posterior probability), and their logs.
+
+        Raises
+        ------
+        InvalidArgumentError, NotFittedError, ScoreError
+            If the prior is no :class:`~polyabayes.priors.Mixture`, the search is not fitted, or
+            nothing is scored.
+
+        Examples
+        --------
+        >>> prior = pb.priors.Mixture([pb.priors.Poisson(1), pb.priors.Poisson(9)])
+        >>> search = pb.WitnessSearch(lambda k: -8.0 / k, prior).fit()
+        >>> search.posterior_of_priors().to_frame()[["lower", "upper"]].round(3).to_numpy().tolist()
+        [[0.069, 0.069], [0.931, 0.931]]
+        """
+        done = self._fitted()
+        if not isinstance(self.prior, Mixture):
+            raise InvalidArgumentError(
+                f"the prior is {self.prior!r}, with no components to compare: fit with "
+                "priors.Mixture, or take under(priors.Mixture([...]))"
+            )
+        shares = component_bounds(done, self.prior)
+        names = ("prior", "log_weight", "log_evidence_lower", "log_evidence_upper")
+        rows = []
+        for prior, log_weight, log_share in zip(
+            self.prior.priors, self.prior.log_weights.tolist(), shares, strict=True
+        ):
+            bounds = self.under(prior)._fitted().bounds[-1]
+            evidence = bounds.lower, bounds.upper
+            rows.append([repr(prior), log_weight, *evidence, *map(math.exp, log_share), *log_share])
+        return ResultTable([*names, "lower", "upper", "log_lower", "log_upper"], rows)
 
     def _check_prior(self) -> None:
         if not isinstance(self.prior, SizePrior):

@@ -83,13 +83,16 @@ class EvidenceScorer(FunctionScorer):
     def log_ceiling(self) -> float:
         """Ln of the probability of the tensor, given its total, by its own frequencies.
 
-        Given the total, the evidence of every network is an average of multinomial distributions.
+        Given the total, and which axes each token shows, the evidence of every network is an
+        average of products of multinomial distributions, one of each set of axes shown.
         """
-        counts = self._evidence.tensor.counts.astype(np.float64)
-        total = float(counts.sum())
-        ways = special.gammaln(total + 1.0) - special.gammaln(counts + 1.0).sum()
-        shares = float((counts * np.log(counts / max(total, 1.0))).sum())
-        room = ROUNDING * (abs(shares) + 2.0 * float(special.gammaln(total + 1.0)))
+        tensor = self._evidence.tensor
+        _, patterns = np.unique(tensor.coordinates < 0, axis=0, return_inverse=True)
+        counts = tensor.counts.astype(np.float64)
+        totals = np.bincount(patterns.ravel(), counts)
+        ways = special.gammaln(totals + 1.0).sum() - special.gammaln(counts + 1.0).sum()
+        shares = float((counts * np.log(counts / totals[patterns.ravel()])).sum())
+        room = ROUNDING * (abs(shares) + 2.0 * float(special.gammaln(totals + 1.0).sum()))
         return min(float(ways) + shares + room, 0.0)
 
     def identity(self) -> dict[str, Any]:

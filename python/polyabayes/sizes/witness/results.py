@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from polyabayes._support.log_space import log_sum
 from polyabayes._support.results import Record, ResultTable
 from polyabayes.exceptions import ScoreError
+from polyabayes.sizes.priors import Mixture
 from polyabayes.sizes.scores import Score, Sizes, interval, named, plain
 from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
-from polyabayes.sizes.witness.search import Search, Survey, rest_bounds
+from polyabayes.sizes.witness.search import Search, Survey, points, rest_bounds, rest_weights
 
 Vector = NDArray[np.float64]
 
@@ -160,6 +161,28 @@ def predictive_bounds(
     best = predictions[best_sizes(search)]
     average = _average(search, predictions)
     return PredictiveBounds(*bounds, average, best.value, best.std_error)
+
+
+def component_bounds(search: Search, prior: Mixture) -> list[tuple[float, float]]:
+    """Bounds on ln of the posterior probability of each component of the prior.
+
+    That is the mean of p(component | sizes) under the posterior of the sizes. Where a cell has many
+    sizes, the mean over it is only known to be a probability.
+    """
+    best_sizes(search)  # raises where nothing is scored
+    survey = search.survey
+    lower, upper = (survey.log_mass + side for side in (survey.lower, survey.upper))
+    lower[survey.open], upper[survey.open] = rest_weights(survey, search.rules)
+    is_point = np.zeros(lower.shape, dtype=bool)
+    is_point[points(lower.ndim)] = True
+    cells = survey.log_mass > -np.inf
+    tops = tuple(low + n - 2 for low, n in zip(survey.first, lower.shape, strict=True))
+    found = []
+    for log_weight, component in zip(prior.log_weights, prior.priors, strict=True):
+        share = log_weight + component.log_masses(tops)[cells] - survey.log_mass[cells]
+        low, high = (np.where(is_point[cells], share, end) for end in (-np.inf, 0.0))
+        found.append(mean_bounds(low, high, lower[cells], upper[cells]))
+    return found
 
 
 def _average(search: Search, predictions: dict[Sizes, Score]) -> float:

@@ -175,7 +175,7 @@ def _grid(
         for record in records:
             tried[_cell(prior.first, record.sizes)] = True
         left = (log_mass > -np.inf) & ~tried
-        if left[_points(left.ndim)].any() or not left.any() or tops == before:
+        if left[points(left.ndim)].any() or not left.any() or tops == before:
             return log_mass, tried
 
 
@@ -193,7 +193,7 @@ def _cell(first: Sizes, sizes: Sizes) -> Sizes:
     return tuple(size - low for size, low in zip(sizes, first, strict=True))
 
 
-def _points(n_variables: int) -> tuple[slice, ...]:
+def points(n_variables: int) -> tuple[slice, ...]:
     """The cells that are single configurations."""
     return (slice(0, -1),) * n_variables
 
@@ -240,9 +240,9 @@ class Search:
 
     def choose(self) -> tuple[Sizes, Sizes | None] | None:
         """The next configuration and its best witness; None where nothing is left to try."""
-        survey, points = self.survey, _points(self.prior.n_variables)
+        survey, single = self.survey, points(self.prior.n_variables)
         candidates = np.zeros(survey.tried.shape, dtype=bool)
-        candidates[points] = (survey.open & ~survey.tried)[points]
+        candidates[single] = (survey.open & ~survey.tried)[single]
         if self.rules.strategy == "successor":
             least = -1 if self._least is None else self._least
             mine = candidates & (survey.witness == least)
@@ -323,15 +323,18 @@ class Search:
                     )
 
 
+def rest_weights(survey: Survey, rules: Rules) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ln of the least and the most that each open cell can add to p(y)."""
+    log_mass, lower, upper = (x[survey.open] for x in (survey.log_mass, survey.lower, survey.upper))
+    if rules.bound == "witness":
+        return log_mass + lower, log_mass + upper
+    return log_mass + lower.min(initial=np.inf), log_mass + rules.log_ceiling
+
+
 def rest_bounds(survey: Survey, rules: Rules) -> tuple[float, float]:
     """Ln of the least and the most that unexplored configurations can add to p(y)."""
-    rest = survey.open
-    log_mass, lower, upper = survey.log_mass[rest], survey.lower[rest], survey.upper[rest]
-    if rules.bound == "witness":
-        return log_sum(log_mass + lower), log_sum(log_mass + upper)
-    log_h = log_sum(log_mass)
-    least = float(lower.min()) if len(lower) else -np.inf
-    return log_h + least, log_h + rules.log_ceiling
+    least, most = rest_weights(survey, rules)
+    return log_sum(least), log_sum(most)
 
 
 def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
