@@ -27,6 +27,7 @@ pub(crate) struct FitSchedule {
     warm_up: u64,
     thin: u64,
     start_sweeps: u64,
+    n_first: Option<usize>,
     n_init: u64,
     seed: u64,
     n_jobs: usize,
@@ -274,7 +275,7 @@ impl Training {
         let &FitSchedule { max_iter, burn_in, warm_up, thin, seed, n_jobs, .. } = schedule;
         let start = start.map(|(alpha, beta)| {
             let (n_sweeps, n_starts) = (schedule.start_sweeps, schedule.n_init);
-            TopicStart { n_words, alpha, beta, n_sweeps, n_starts }
+            TopicStart { n_words, alpha, beta, n_sweeps, n_starts, n_first: schedule.n_first }
         });
         let schedule = Schedule { max_iter, burn_in, warm_up, thin, seed };
         let before = state.as_ref().map(RunState::to_core).transpose()?;
@@ -288,7 +289,9 @@ impl Training {
                     let mut tokens = MemoryTokens::new(counts)?;
                     let globals = globals(tokens.exposures())?;
                     if let Some(topics) = assignments {
-                        tokens.set_topics(topics, globals.pseudo_counts().n_topics())?;
+                        let n_topics = globals.pseudo_counts().n_topics();
+                        let n_first = begin.start.as_ref().and_then(|start| start.n_first);
+                        tokens.set_topics(topics, n_first.unwrap_or(n_topics))?;
                     }
                     begin.chain(globals, tokens, watch)
                 };

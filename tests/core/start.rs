@@ -60,7 +60,14 @@ fn prior() -> LdaPrior {
 }
 
 fn start(n_sweeps: u64, n_starts: u64) -> TopicStart {
-    TopicStart { n_words: N_WORDS, alpha: prior().alpha, beta: 0.1, n_sweeps, n_starts }
+    TopicStart {
+        n_words: N_WORDS,
+        alpha: prior().alpha,
+        beta: 0.1,
+        n_sweeps,
+        n_starts,
+        n_first: None,
+    }
 }
 
 /// Topics of all tokens that a start finds.

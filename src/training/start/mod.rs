@@ -15,6 +15,7 @@ use super::pseudo_counts::PseudoCounts;
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
+use crate::training::limits::check_n_topics;
 
 use wide::{Priors, WideStart, ln_words, numbers_by_size};
 
@@ -32,6 +33,9 @@ pub struct TopicStart {
     pub n_sweeps: u64,
     /// Starts, of which the one with the largest joint density is taken.
     pub n_starts: u64,
+    /// Topics of every start before the mergers, where tokens have the topics of another chain; by
+    /// default 1.5 for each topic asked for.
+    pub n_first: Option<usize>,
 }
 
 /// The best of the starts so far.
@@ -60,6 +64,8 @@ pub fn find_topics(
 ) -> Result<Vec<u32>> {
     let (n_words, n_topics, n_sweeps) = (start.n_words, start.alpha.len(), start.n_sweeps);
     let priors = Priors::of(&start.alpha, start.beta)?;
+    let n_first = start.n_first.unwrap_or_else(|| wide::n_first(n_topics, n_sweeps));
+    check_n_topics(n_first)?;
     if start.n_starts == 0 {
         return Err(Error::Empty { name: "n_init" });
     }
@@ -73,7 +79,7 @@ pub fn find_topics(
         _ => (0, None),
     };
     for run in first..start.n_starts {
-        let mut wide = WideStart::new(n_words, n_topics, priors, n_sweeps, seed, run)?;
+        let mut wide = WideStart::new(n_words, (n_first, n_topics), priors, seed, run)?;
         let counts =
             swept(tokens, &mut wide, (seed, run, n_sweeps), done.take(), best.as_ref(), observer)?;
         let numbers = wide.merge(&counts, observer)?;

@@ -25,6 +25,12 @@ const MERGERS_SHARE: usize = 4;
 const LEAST_PRIOR: f64 = 0.01;
 const MOST_PRIOR_SUM: f64 = 5.0;
 
+/// Topics at first of a start of so many sweeps.
+pub(super) fn n_first(n_topics: usize, n_sweeps: u64) -> usize {
+    let wide = ((WIDTH * n_topics as f64).ceil() as usize).min(MOST_TOPICS.min(MAX_TOPICS));
+    if n_topics > 1 && n_sweeps > 0 { wide.max(n_topics) } else { n_topics }
+}
+
 /// Dirichlet parameters of a start, the same for all topics and words.
 #[derive(Clone, Copy)]
 pub(super) struct Priors {
@@ -55,20 +61,17 @@ pub(super) struct WideStart {
 }
 
 impl WideStart {
-    /// The start of number `run`, of so many sweeps, for a model of `n_topics`.
+    /// The start of number `run` of `n_first` topics, for a model of `n_topics`.
     pub(super) fn new(
         n_words: usize,
-        n_topics: usize,
+        (n_first, n_topics): (usize, usize),
         priors: Priors,
-        n_sweeps: u64,
         seed: u64,
         run: u64,
     ) -> Result<Self> {
-        let wide = ((WIDTH * n_topics as f64).ceil() as usize).min(MOST_TOPICS.min(MAX_TOPICS));
-        let n_wide = if n_topics > 1 && n_sweeps > 0 { wide.max(n_topics) } else { n_topics };
-        let topics = Topics::new(n_words, n_wide, priors.beta)?;
+        let topics = Topics::new(n_words, n_first, priors.beta)?;
         let key = Position::Merged { run }.key(seed);
-        Ok(WideStart { n_topics, priors, key, topics, a: vec![priors.a; n_wide] })
+        Ok(WideStart { n_topics, priors, key, topics, a: vec![priors.a; n_first] })
     }
 
     /// Topics at first.

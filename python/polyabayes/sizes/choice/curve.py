@@ -71,6 +71,15 @@ class Curve(NamedTuple):
             return True
         return self.behind[halves[-1]].mean - self.behind[largest].mean > self.tolerance / 2
 
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the next smaller size loses more than the tolerance against that recommended."""
+        smaller = [size for size in self.behind if size < self.recommended]
+        if not smaller:
+            return False
+        lost = self.behind[smaller[-1]].mean - self.behind[self.recommended].mean
+        return lost > self.tolerance
+
 
 def within(behind: dict[int, Difference], tolerance: float) -> int:
     """The smallest size that loses no more than the tolerance."""

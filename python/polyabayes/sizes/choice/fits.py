@@ -13,6 +13,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import comparable
+from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import probabilities
 
@@ -32,13 +33,18 @@ _FEW_REPLICATES, _REPEATS, _FEW_TOPICS = 4, 8, 16
 _SCORED_TOKENS, _SCORED_DOCUMENTS = 20_000, 100
 
 
+# Topics from which on fits take the time of a choice: larger ones grow from smaller ones.
+SHARED_SIZE = 32
+
+
 class FoldFit(NamedTuple):
     """Result of one fit on one fold.
 
     `values` are ln p of the scored documents in nats, -inf where the model cannot produce one;
     `figures` are coherence (NPMI over the training documents) and exclusivity; `topics` are
-    probabilities of the most frequent words, for the stability over folds; `seconds` is the time of
-    fit and scores.
+    probabilities of the most frequent words, for the stability over folds; `assignments` are topics
+    of all tokens of the training documents, from which larger fits grow, or none; `seconds` is the
+    time of fit and scores.
     """
 
     size: int
@@ -47,11 +53,12 @@ class FoldFit(NamedTuple):
     std_errors: NDArray[np.float64]
     figures: NDArray[np.float64]
     topics: NDArray[np.float32]
+    assignments: NDArray[np.uint16]
     seconds: float
 
 
 FIGURES = ("coherence", "exclusivity")
-ARRAYS = ("values", "std_errors", "figures", "topics")
+ARRAYS = ("values", "std_errors", "figures", "topics", "assignments")
 
 
 def frequent_words(corpus: Corpus) -> NDArray[np.int64]:
@@ -68,16 +75,24 @@ def fit_and_score(
     size: int,
     fold: int,
     seed: int,
+    smaller: NDArray[np.uint16] | None,
 ) -> FoldFit:
     """Train a clone of `model` with `size` topics on some documents and score others.
 
-    `words` are columns of the topics to keep. The seed is keyed by the size and the fold, so that
-    the order in which sizes are tried does not matter.
+    `words` are columns of the topics to keep. The seed is keyed by the size and the fold;
+    `smaller` are topics of all tokens in a smaller fit, from which this one grows.
     """
     began = time.perf_counter()
-    fitted = comparable(model, size, seed)
+    grown_from = None if smaller is None else TokenTopics(train, smaller)
+    fitted = comparable(model, size, seed, grown_from)
+    kept: list[NDArray[np.uint16]] = [np.empty(0, np.uint16)]
+
+    def keep(state: Any) -> None:
+        kept.append(state.posterior_draw("z")["z"])
+
+    looks = {"callback": keep, "eval_every": fitted.max_iter} if is_shared(fitted, size) else {}
     with quiet():
-        fitted.fit(train)
+        fitted.fit(train, **looks)
         scores = score(fitted, scored, seed)
         figures = _figures(fitted, train)
     return FoldFit(
@@ -88,8 +103,14 @@ def fit_and_score(
         figures,
         # In the order of storage: sums over a fit that was read again have the same bits.
         np.ascontiguousarray(probabilities(fitted)[:, words], dtype=np.float32),
+        kept[-1],
         time.perf_counter() - began,
     )
+
+
+def is_shared(model: Any, size: int) -> bool:
+    """Whether larger fits grow from a fit of this size."""
+    return size >= SHARED_SIZE and model._samples()
 
 
 def n_scored(documents: Corpus) -> int:
@@ -128,7 +149,10 @@ def _figures(fitted: Any, train: Corpus) -> NDArray[np.float64]:
 
 def is_fit(arrays: dict[str, NDArray[Any]], size: int, n_scored: int) -> bool:
     """Whether the arrays of a stored fit are what :func:`fit_and_score` gives."""
-    if arrays.keys() != set(ARRAYS) or any(a.dtype.kind != "f" for a in arrays.values()):
+    if arrays.keys() != set(ARRAYS):
+        return False
+    kinds = "".join(arrays[name].dtype.kind for name in ARRAYS)
+    if kinds != "ffffu" or (arrays["assignments"] >= size).any():
         return False
     shapes = [arrays[name].shape for name in ARRAYS[:3]]
     if shapes != [(n_scored,), (n_scored,), (len(FIGURES),)] or len(arrays["topics"]) != size:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import (
     ARRAYS,
+    SHARED_SIZE,
     FoldFit,
     fit_and_score,
     frequent_words,
@@ -88,13 +89,13 @@ class Plan(NamedTuple):
             scored[mine[: n_scored(self.corpus[mine])]] = fold
         return scored
 
-    def fit(self, size: int, fold: int) -> FoldFit:
-        """The fit of a size without a fold."""
+    def fit(self, size: int, fold: int, smaller: NDArray[np.uint16] | None) -> FoldFit:
+        """The fit of a size without a fold, grown from the topics of tokens in a smaller one."""
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
         train, scored = self.corpus[self.folds != fold], self.corpus[self.scored() == fold]
         words = frequent_words(self.corpus)
-        return fit_and_score(self.model, train, scored, words, size, fold, seed)
+        return fit_and_score(self.model, train, scored, words, size, fold, seed, smaller)
 
     def identity(self) -> dict[str, Any]:
         """Properties that two choices must share for one to go on from the other."""
@@ -111,8 +112,8 @@ class Plan(NamedTuple):
         }
 
 
-def _fit(plan: Plan, size: int, fold: int) -> FoldFit:
-    return plan.fit(size, fold)
+def _fit(plan: Plan, size: int, fold: int, smaller: NDArray[np.uint16] | None) -> FoldFit:
+    return plan.fit(size, fold, smaller)
 
 
 class Store:
@@ -180,8 +181,12 @@ class Chooser:
         wanted = self._given or first_sizes(self._plan.corpus, self._limits)
         try:
             while wanted:
-                self._stage(wanted)
-                wanted = [] if self._given else self._further()
+                self._fit_all(wanted, [0])
+                self._drop()
+                wanted = [] if self._given else self._wider()
+                if not wanted:
+                    self._finish()
+                    wanted = [] if self._given else self._further()
         except KeyboardInterrupt:
             partial = self._result(ended=False) if self.race.fits else None
             raise Interrupted(f"{self._n_fits} fits are done", partial) from None
@@ -191,27 +196,40 @@ class Chooser:
         warn_at_edge(result)
         return result
 
-    def _stage(self, sizes: list[int]) -> None:
-        """All folds of new sizes, without those that fall behind."""
-        for fold in range(self._plan.n_folds):
-            running = [size for size in sizes if size not in self.dropped]
-            self._fit_all([(size, fold) for size in running])
-            kept = self._kept()
-            leader, curve = self.race.best(kept), self._curve()
-            near = {curve.recommended, leader}
-            for size in running:
-                patient = _is_near(size, near, kept) and fold + 1 < _FOLDS_OF_NEIGHBOURS
-                # A smaller size within the tolerance may be the answer.
-                margin = curve.tolerance if size < leader else 0.0
-                if not patient and self.race.behind(size, leader, margin) < _HOPELESS:
-                    self.dropped[size] = fold + 1
+    def _finish(self) -> None:
+        """The other folds, two by two, of sizes that do not fall behind."""
+        others = range(1, self._plan.n_folds)
+        for first in others[::2]:
+            folds = others[first - 1 : first + 1]
+            running = [size for size in self._kept() if folds[0] not in self.race.fits[size]]
+            self._fit_all(running, folds)
+            self._drop()
 
-    def _fit_all(self, jobs: list[tuple[int, int]]) -> None:
+    def _drop(self) -> None:
+        """Drop the sizes that are clearly behind."""
+        kept = self._kept()
+        leader, curve = self.race.best(kept), self._curve()
+        near = {curve.recommended, leader}
+        for size in kept:
+            n_folds = self.race.n_folds(size)
+            patient = _is_near(size, near, kept) and n_folds < _FOLDS_OF_NEIGHBOURS
+            # A smaller size within the tolerance may be the answer.
+            margin = curve.tolerance if size < leader else 0.0
+            if not patient and self.race.behind(size, leader, margin) < _HOPELESS:
+                self.dropped[size] = n_folds
+
+    def _fit_all(self, sizes: Collection[int], folds: Collection[int]) -> None:
+        """Sizes from which no other grows together, then one after the other."""
+        small = [size for size in sizes if size <= SHARED_SIZE]
+        for together in [small, *([size] for size in sizes if size > SHARED_SIZE)]:
+            self._fit_together([(size, fold) for size in together for fold in folds])
+
+    def _fit_together(self, jobs: Sequence[tuple[int, int]]) -> None:
         missing = []
         for job in jobs:
             fit = None if self._store is None else self._store.read(*job)
             if fit is None:
-                missing.append(job)
+                missing.append((*job, self._smaller(*job)))
             else:
                 self._take(fit)
         if self._n_fits + len(missing) > self._limits.max_fits:
@@ -223,14 +241,20 @@ class Chooser:
             if time.monotonic() >= self._end:
                 raise _Spent
 
-    def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
+    def _smaller(self, size: int, fold: int) -> NDArray[np.uint16] | None:
+        """Topics of tokens in the largest smaller fit of the fold that a size grows from."""
+        fits = [self.race.fits[other].get(fold) for other in sorted(self.race.fits) if other < size]
+        known = [fit.assignments for fit in fits if fit is not None and len(fit.assignments)]
+        return known[-1] if known and size > SHARED_SIZE else None
+
+    def _made(self, jobs: list[tuple[int, int, Any]]) -> Iterator[FoldFit]:
         """Fits as they are made, here or by the workers."""
         if self._workers is None:
             yield from (_fit(self._plan, *job) for job in jobs)
             return
 
         def describe(number: int) -> str:
-            return "the fit of {} topics without fold {}".format(*jobs[number])
+            return "the fit of {} topics without fold {}".format(*jobs[number][:2])
 
         yield from (fit for _, fit in self._workers.run(_fit, jobs, describe))
 
@@ -241,20 +265,30 @@ class Chooser:
         if self._update is not None:
             self._update(self._n_fits, f"best so far: {self.race.best(self._kept())}")
 
-    def _further(self) -> list[int]:
-        """Sizes that may be better than those so far."""
-        tried, kept, curve = sorted(self.race.fits), self._kept(), self._curve()
-        best = self.race.best(kept)
-        chances = {size: self.race.behind(size, best) for size in kept}
-        close = [size for size, chance in chances.items() if chance > _CLOSE]
+    def _wider(self) -> list[int]:
+        """Sizes beyond the ends of those so far that may be better."""
+        curve, tried = self._curve(), sorted(self.race.fits)
+        close = [size for size, chance in self._chances().items() if chance > _CLOSE]
         edges = close if curve.rises else [size for size in close if size < tried[-1]]
-        found = grid.wider(tried, edges, 1, _most_size(self._plan.corpus, self._limits))
+        return grid.wider(tried, edges, 1, _most_size(self._plan.corpus, self._limits))
+
+    def _further(self) -> list[int]:
+        """Sizes that may be better than those so far, beyond and between them."""
+        tried, curve = sorted(self.race.fits), self._curve()
+        found = self._wider()
         if curve.rule == "equally good":
-            possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
-            found += _finer(tried, close, possible, best)
-        else:
-            found += _finer(tried, [], [], curve.recommended)
+            found += _finer(tried, self._chances(), curve.best)
+        elif curve.rule == "elbow":
+            found += _finer(tried, {}, curve.recommended)
+        elif curve.is_coarse:
+            found += grid.finer(tried, [curve.recommended], 0, _FINE_RATIO)
         return sorted(set(found) - set(tried))
+
+    def _chances(self) -> dict[int, float]:
+        """Probability of each kept size to be as good as the best of them."""
+        kept = self._kept()
+        best = self.race.best(kept)
+        return {size: self.race.behind(size, best) for size in kept}
 
     def _kept(self) -> list[int]:
         """Sizes that are not dropped."""
@@ -270,11 +304,11 @@ class Chooser:
         return choice_by_fits(self.race, self._curve(), self.dropped, folds, given, ended, rng)
 
 
-def _finer(
-    tried: list[int], close: Collection[int], possible: Collection[int], best: int
-) -> list[int]:
+def _finer(tried: list[int], chances: dict[int, float], best: int) -> list[int]:
     """Sizes between those tried: first everywhere, then beside those that may be chosen."""
+    close = [size for size, chance in chances.items() if chance > _CLOSE]
     found = grid.finer(tried, close, best, _RATIO)
+    possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
     chosen = {best, min(possible, default=best)}
     return found or grid.finer(tried, chosen, best, _FINE_RATIO)
 
