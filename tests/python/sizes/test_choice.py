@@ -15,6 +15,7 @@ import polyabayes.exceptions as errors
 from polyabayes._support.jackknife import Difference
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.models.fitting import comparable
+from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.sizes.choice import cost, criteria, fits, grid, held_out
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, frequent_words
@@ -213,7 +214,8 @@ def race_of(differences, lengths, n_folds, noise, rng, groups=None):
         shift = rng.normal() * noise * lengths[own]
         for size, values in ((1, base), (2, base + differences[own] + shift)):
             none = np.zeros(0)
-            race.add(FoldFit(size, fold, values, 0 * values, none, np.zeros((size, 1), "f4"), 0.0))
+            topics, tokens = np.zeros((size, 1), "f4"), np.zeros(0, np.uint16)
+            race.add(FoldFit(size, fold, values, 0 * values, none, topics, tokens, 0.0))
     return race
 
 
@@ -359,7 +361,10 @@ def test_the_grid_widens_and_refines():
 
 
 def test_the_grid_is_finest_beside_what_may_be_chosen():
-    finer = held_out._finer
+    def finer(tried, close, possible, best):
+        chances = dict.fromkeys(possible, 0.1) | dict.fromkeys(close, 0.5)
+        return held_out._finer(tried, chances, best)
+
     assert finer([16, 19, 23, 32], [23], [23], 23) == [21, 27]
     assert finer([16, 19, 21, 23, 27, 32], [21, 23], [21, 23], 21) == [20]
     assert finer([19, 20, 21, 23, 27, 32], [21, 23], [21, 23], 21) == []
@@ -416,6 +421,43 @@ def test_fits_begin_with_long_starts():
     assert (model._schedule().start_sweeps, model.n_init) == (40, 1)
 
 
+def test_larger_fits_grow_from_smaller_ones():
+    """Tokens of a topic in one document stay together; half of the burn-in is left out."""
+    corpus = pb.Corpus([[2, 2, 0], [0, 3, 1], [4, 0, 0]])
+    topics = np.array([0, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1], dtype=np.uint16)
+    smaller = TokenTopics(corpus, topics)
+    grown = comparable(pb.LatentDirichletAllocation(n_jobs=1), 3, 1, smaller)
+    schedule = grown._schedule()
+    assert (schedule.start_sweeps, schedule.n_first, schedule.n_init) == (60, 6, 1)
+    assert (schedule.burn_in, schedule.max_iter) == (50, 150)
+    split = smaller.split(5, np.random.default_rng(0))
+    # The larger topic, 1, has three parts.
+    assert np.array_equal(split >= 2, topics == 1)
+    assert split.max() < 5
+    documents = np.repeat([0, 1, 2], [4, 4, 4])
+    for document in range(3):
+        for topic in range(2):
+            own = split[(documents == document) & (topics == topic)]
+            assert len(set(own)) <= 1
+    assert grown.fit(corpus).components_.shape == (3, 3)
+
+
+def test_rare_topics_are_scored_fast_and_nearly_as_they_are():
+    drawn = pb.datasets.make_lda_corpus(20, 60, 4, random_state=0)
+    prior = np.array([0.5, 0.5, 0.5, 0.0005])
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=prior, topic_word=drawn.topic_word
+    )
+    model.n_jobs = 1
+    found = fits.score(model, drawn.corpus[:5], 0)
+    assert model.doc_topic_prior_[3] == 0.0005
+    raised = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=np.maximum(prior, 0.0011), topic_word=drawn.topic_word
+    )
+    exact = pb.log_likelihood(raised, drawn.corpus[:5], event="sequence", given_length=True)
+    assert np.allclose(found.values, exact.values, atol=1.0)
+
+
 def test_fits_hold_more_of_many_topics_than_usual_ones():
     """50 topics, two of which share one with another after usual starts of fixed priors."""
     drawn = pb.datasets.make_lda_corpus(
@@ -424,7 +466,9 @@ def test_fits_hold_more_of_many_topics_than_usual_ones():
     model = pb.LatentDirichletAllocation(50, learn_priors=False, n_jobs=1, random_state=0)
     scored, train = drawn.corpus[:20], drawn.corpus[20:]
     columns = frequent_words(drawn.corpus)
-    found = fit_and_score(model, train, scored, columns, 50, 0, 0).topics
+    found = fit_and_score(model, train, scored, columns, 50, 0, 0, None).topics
+    smaller = fit_and_score(model, train, scored, columns, 33, 0, 0, None).assignments
+    grown = fit_and_score(model, train, scored, columns, 50, 0, 0, smaller).topics
     true = drawn.topic_word[:, columns]
 
     def n_held(topics):
@@ -433,7 +477,7 @@ def test_fits_hold_more_of_many_topics_than_usual_ones():
         return (cosines[linear_sum_assignment(-cosines)] > 0.8).sum()
 
     usual = model.fit(train).components_[:, columns]
-    assert n_held(found) >= 49 > n_held(usual)
+    assert min(n_held(found), n_held(grown)) >= 49 > n_held(usual)
 
 
 def test_other_criteria_are_those_of_their_definitions():
