@@ -126,7 +126,7 @@ COLUMNS = {
     "best": ("best", "d"),
     "error": ("largest error of a difference within 0.05", ".4f"),
     "fits": ("fits", "d"),
-    "seconds": ("processor seconds", ",.0f"),
+    "seconds": ("processor time [s]", ",.0f"),
 }
 
 

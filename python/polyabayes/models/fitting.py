@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -24,7 +22,6 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder, fingerprint_of
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
-from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.traces import TrainingTrace
 from polyabayes.scale.run_state import RunState, read_state, write_state
 from polyabayes.scale.shard_tokens import ShardTokens, state_folder
@@ -96,41 +93,6 @@ LEARNED_START = StartLength(40, 0.4)
 # On corpora made of 50 topics, training 50 merges two to seven of them after the usual start, and
 # none or two after this one; training 54 after this one keeps all 50 apart.
 LONG_START = StartLength(60, 0.6)
-
-
-# Growing from fewer topics: the start, and topics at first for each that is asked for and at most.
-# Of 50 topics all but 0.1 are then kept apart; 30 sweeps, or 1.5 times as many, merge one or two.
-GROWN_START, _GROWN_WIDTH, _MOST_FIRST = StartLength(60, 0.6), 2.0, 2048
-# Starts of a fit that is compared with fits of other sizes; the best of them goes on.
-_STARTS = 2
-
-
-def comparable(model: Any, size: int, seed: int, smaller: TokenTopics | None = None) -> Any:
-    """A clone of so many topics that begins with long starts, or grows from fewer topics.
-
-    A fit that merges two topics scores below as many topics well found, so that larger sizes win.
-    Growing from the topics of all tokens in a smaller fit finds topics as well (each is split, and
-    the surplus is merged as in any start), and takes two thirds of the time.
-    """
-    made = clone(model).set_params(n_components=size, random_state=seed)
-    if smaller is None:
-        made.set_params(n_init=max(made.n_init, _STARTS))
-        made._start = LONG_START
-        return made
-    n_first = min(math.ceil(_GROWN_WIDTH * size), max(size, _MOST_FIRST))
-    topics = smaller.split(n_first, np.random.default_rng([seed, n_first]))
-    burn_in = made.max_iter // 2 if made.burn_in is None else made.burn_in
-    saved = burn_in - burn_in // 2
-    made.set_params(n_init=1, burn_in=burn_in - saved, max_iter=made.max_iter - saved)
-    made._start = OtherStart(n_first, topics, GROWN_START.n_sweeps(burn_in))
-    return made
-
-
-def comparable_sweeps(model: Any) -> int:
-    """Sweeps of a fit by :func:`comparable`, those of its starts included."""
-    burn_in = model.max_iter // 2 if model.burn_in is None else model.burn_in
-    n_sweeps: int = model.max_iter + max(model.n_init, _STARTS) * LONG_START.n_sweeps(burn_in)
-    return n_sweeps
 
 
 class Checkpoint:

@@ -14,9 +14,9 @@ import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.jackknife import Difference
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.models.fitting import comparable
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.sizes.choice import cost, criteria, fits, grid, held_out
+from polyabayes.sizes.choice.comparable import comparable
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, frequent_words
 from polyabayes.sizes.choice.race import Race

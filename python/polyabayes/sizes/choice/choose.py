@@ -70,8 +70,8 @@ def choose_n_components(
     behind is dropped after the folds that show it. Without `sizes` they come from a geometric grid,
     which is widened while the last doubling gains what matters, and refined around the size that
     is recommended, to neighbours that differ by a tenth. Fits begin with longer starts than those
-    of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics; with more
-    than 32 topics they grow from the topics of a smaller fit where there is one.
+    of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics;
+    with more than 32 topics they grow from the topics of a smaller fit where there is one.
 
     By evidence: allocation models whose parameters are integrated out, compared by their
     posterior probabilities. These answer for the prior as it is given: where you do not know the

@@ -9,7 +9,7 @@ import numpy as np
 
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
-from polyabayes.models.fitting import comparable, comparable_sweeps
+from polyabayes.sizes.choice.comparable import comparable, comparable_sweeps
 from polyabayes.sizes.choice.fits import n_scored, score
 
 # Sweeps of the two fits whose times tell a start from a sweep.

@@ -13,8 +13,8 @@ from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.fitting import comparable
 from polyabayes.models.latent_draws import TokenTopics
+from polyabayes.sizes.choice.comparable import comparable
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import probabilities
 
