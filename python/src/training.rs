@@ -18,6 +18,7 @@ use crate::errors::to_python;
 use crate::parts::{PositionTuple, ShardTokens, position};
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
+type Words<'py> = Bound<'py, PyArray2<f64>>;
 
 /// How long to sample, and what to keep: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -220,15 +221,17 @@ impl Training {
         chain!(&self.chain, chain => chain.n_sweeps())
     }
 
-    /// Posterior means: φ (V, K), and the other parameters, flat: α and β, or r and p; then λ and σ² of
-    /// covariates.
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray2<f64>>, Floats<'py>)> {
+    /// Posterior means: φ (V, K); the other parameters, flat: α and β, or r and p, then λ and σ² of
+    /// covariates; φ² (V, K).
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<(Words<'py>, Floats<'py>, Words<'py>)> {
         let mean = |_: &detach::Watch| chain!(&self.chain, chain => chain.mean());
         let (mut phi, _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
         let (n_cells, n_topics) =
             chain!(&self.chain, chain => (chain.counts().len(), chain.n_topics()));
-        let others = PyArray1::from_vec(py, phi.split_off(n_cells));
-        Ok((PyArray1::from_vec(py, phi).reshape([n_cells / n_topics, n_topics])?, others))
+        let mut others = phi.split_off(n_cells);
+        let squares = others.split_off(others.len() - n_cells);
+        let table = |x| PyArray1::from_vec(py, x).reshape([n_cells / n_topics, n_topics]);
+        Ok((table(phi)?, PyArray1::from_vec(py, others), table(squares)?))
     }
 
     /// Tokens of every word in each topic, (V, K).

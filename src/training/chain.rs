@@ -91,7 +91,7 @@ pub struct Chain<T> {
     /// Tokens of every word in each topic, words x topics.
     counts: Vec<u32>,
     n_kept: u64,
-    /// Sum of φ and the other parameters over the kept sweeps, one array after the other.
+    /// Sums of φ, the other parameters and φ² over the kept sweeps, one array after the other.
     kept_sum: Option<Vec<f64>>,
     /// Coefficients of covariates of every sweep after the burn-in, one after the other: intervals need
     /// more draws than means of topics, and these are small.
@@ -190,9 +190,9 @@ impl<T: Tokens> Chain<T> {
         self.globals.pseudo_counts().n_topics()
     }
 
-    /// φ and the other parameters in a flat array.
+    /// φ, the other parameters and the squares of φ in a flat array.
     fn n_parameters(&self) -> usize {
-        self.counts.len() + self.globals.expected().len()
+        2 * self.counts.len() + self.globals.expected().len()
     }
 
     /// The topics of all tokens.
@@ -225,7 +225,7 @@ impl<T: Tokens> Chain<T> {
         }
     }
 
-    /// Sum of φ and the other parameters over the kept sweeps.
+    /// Sums of φ, the other parameters and φ² over the kept sweeps.
     pub fn kept_sum(&self) -> Option<&[f64]> {
         self.kept_sum.as_deref()
     }
@@ -304,8 +304,8 @@ impl<T: Tokens> Chain<T> {
         self.tokens.commit(&state, kept_sum)
     }
 
-    /// Posterior means of φ and of the other parameters over the kept sweeps, one array after the other;
-    /// of the last state where none was kept.
+    /// Posterior means of φ, the other parameters and φ² over the kept sweeps, one array after the
+    /// other; of the last state where none was kept.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no room for them.
@@ -344,7 +344,8 @@ impl<T: Tokens> Chain<T> {
             None => array_of("posterior means", self.n_parameters(), 0.0)?,
         };
         let (phi, others) = sum.split_at_mut(self.counts.len());
-        self.globals.topics().add_expected(&self.counts, phi);
+        let (others, squares) = others.split_at_mut(others.len() - self.counts.len());
+        self.globals.topics().add_expected(&self.counts, phi, squares);
         others.iter_mut().zip(self.globals.expected()).for_each(|(sum, x)| *sum += x);
         Ok(sum)
     }

@@ -56,17 +56,17 @@ def convert(
         found = found.filter(**filtering)
     by = drop_duplicates or "words"
     if drop_duplicates is not None:
-        found = _without(found, found.duplicated(by), "equal an earlier one")
+        found = _without(found, found.duplicated(by), "equal to an earlier one")
     if not_in is not None:
         others = pb.read_corpus(not_in)
-        found = _without(found, found.duplicated(by, others), f"are in {not_in}, too")
+        found = _without(found, found.duplicated(by, others), f"also in {not_in}")
     pb.write_corpus(found, path)
     say(f"wrote {size(found)} to {path}")
     return 0
 
 
 def _without(corpus: pb.Corpus, is_left_out: Any, why: str) -> pb.Corpus:
-    say(f"left out {counted(int(is_left_out.sum()), 'document')} that {why}")
+    say(f"left out {counted(int(is_left_out.sum()), 'document')} {why}")
     return corpus[~is_left_out] if is_left_out.any() else corpus
 
 

@@ -303,8 +303,9 @@ def _summary(result: pb.LogLikelihood) -> str:
         f"event           {result.event}{', given the length' if result.given_length else ''}",
         f"total           {result.total:,.2f} +- {result.total_std_error:.2g} nats",
         f"nats per token  {result.nats_per_token:.6f} +- {result.nats_per_token_std_error:.2g}",
-        f"perplexity      {result.perplexity:,.2f}",
     ]
+    if result.event != "counts":
+        lines.append(f"perplexity      {result.perplexity:,.2f}")
     if result.n_unseen_tokens:
         lines.append(f"unseen words    {result.n_unseen_tokens:,} tokens left out")
     return "\n".join(lines)

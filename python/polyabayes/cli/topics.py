@@ -148,12 +148,11 @@ def _write_groups(model: Any, documents: pb.Corpus, by: str, output: str | None)
         write_table(found._columns(), output)
         say(f"wrote {output}")
         return 0
+    lower, upper = found.interval()
     for row, (group, n) in enumerate(zip(found.groups, found.n_documents, strict=True)):
         print(f"{by}={group}  {counted(n, 'document')}")
-        for topic, (mean, error) in enumerate(
-            zip(found.means[row], found.std_errors[row], strict=True)
-        ):
-            print(f"{topic:>5}  {mean:9.4f} +- {error:.4f}")
+        for topic, mean in enumerate(found.means[row]):
+            print(f"{topic:>5}  {mean:9.4f}  ({lower[row, topic]:.4f} to {upper[row, topic]:.4f})")
     return 0
 
 
@@ -171,9 +170,9 @@ def plot(
 
     Parameters
     ----------
-    what : {"topics", "similarity", "weights", "groups"}
-        Most probable words, likeness of topics, shares of the tokens of --on CORPUS, or mean
-        weights in groups of its documents, --by a column of their metadata.
+    what : {"topics", "signatures", "similarity", "weights", "groups"}
+        Most probable words, or 96 channels of mutations, likeness of topics, shares of the tokens
+        of --on CORPUS, or mean weights in groups of its documents, --by a column of their metadata.
     model : MODEL
     output : FILE.png|.pdf|.svg
         The picture.
@@ -204,6 +203,8 @@ def plot(
             ax = pb.plotting.plot_topic_weights(fitted, documents=documents)
     elif what == "similarity":
         ax = pb.plotting.plot_topic_similarity(fitted)
+    elif what == "signatures":
+        ax = pb.plotting.plot_signatures(fitted)
     else:
         words = resolve_vocabulary(given.of("read_corpus").get("vocabulary"))
         ax = pb.plotting.plot_topics(fitted, vocabulary=words, **given.of("plotting.plot_topics"))

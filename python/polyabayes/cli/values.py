@@ -160,6 +160,7 @@ _READERS: tuple[tuple[str, Callable[[str], Any] | None, str], ...] = (
     (r"^Mapping\[str, int", named_size, "NODE=N"),
     (r"^Mapping\b", named_value, "NAME=VALUE"),
     (r"^(?:Sequence\[)+str\]", names, "A,B,..."),
+    (r"^Sequence\[int\]", whole_numbers, "N,N"),
     (r": iterable of int", whole_numbers, "N,N,..."),
     (r"path|^str\b|: str\b", str, "TEXT"),
     (r": array of shape \(n_documents|or array of shape \(n_documents", None, ""),

@@ -14,7 +14,7 @@ from polyabayes import _core
 from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import frames, sources
 from polyabayes.data.counts import CountMatrix, checked_exposure, checked_labels, checked_words
-from polyabayes.data.documents import source_of, source_of_table
+from polyabayes.data.documents import source_of, source_of_lists, source_of_table
 from polyabayes.data.metadata import checked_metadata, joined_metadata
 from polyabayes.data.selection import Selectable
 from polyabayes.data.sources import Source
@@ -132,20 +132,29 @@ class Corpus(Selectable):
     @classmethod
     def from_documents(
         cls,
-        documents: Iterable[Iterable[str]],
+        documents: Iterable[str] | Iterable[Iterable[str]],
         vocabulary: Sequence[str] | NDArray[Any] | None = None,
         ids: Sequence[str] | NDArray[Any] | None = None,
+        *,
+        on_empty: str | None = None,
+        **options: Any,
     ) -> Corpus:
-        """Count the tokens of documents.
+        """Count the words of documents: texts, or lists of tokens.
 
         Parameters
         ----------
-        documents : iterable of iterables of str
-            The tokens of every document, words in any order; read once.
+        documents : iterable of str or of iterables of str
+            Texts, or the tokens of every document in any order; read once.
         vocabulary : sequence of str, optional
-            The words of the columns; by default all words, sorted. Others are refused.
+            The words of the columns; by default all words, sorted. Others are left out of texts,
+            and refused among tokens.
         ids : sequence of str of length n_documents, optional
             The name of each document.
+        on_empty : {"raise", "drop", "keep"}, default="keep"
+            What to do about documents without words.
+        **options
+            ``stem`` and those of scikit-learn's ``CountVectorizer``, as ``stop_words``, ``min_df``
+            and ``ngram_range``, for texts and for tokens.
 
         Returns
         -------
@@ -154,17 +163,20 @@ class Corpus(Selectable):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If a document is a text instead of tokens, or holds a word that is not in
-            `vocabulary`.
+            If there are texts and lists of tokens, or a token is not in `vocabulary`, or an option
+            is unknown.
 
         Examples
         --------
         >>> Corpus.from_documents([["urn", "ball", "urn"], ["ball"]]).counts.toarray()
         array([[1, 2],
                [1, 0]])
+        >>> Corpus.from_documents(["The urns", "an urn"], stem="english", stop_words="english")
+        <Corpus: 2 documents, 1 word, 2 tokens>
         """
-        found = sources.tokens(documents, vocabulary)
-        return cls(found.counts, found.vocabulary, ids)
+        return cls(
+            *source_of_lists(documents, vocabulary, ids, options, checked_on_empty(on_empty)).parts
+        )
 
     @classmethod
     def from_gensim(cls, corpus: Iterable[Any], dictionary: Any = None) -> Corpus:
@@ -316,9 +328,11 @@ class Corpus(Selectable):
 
         Parameters
         ----------
-        exposure : float, array of shape (n_documents,), or None
+        exposure : float, array of shape (n_documents,), str, or None
             Positive and finite, in any unit: the topic weights of gamma-Poisson models, and the
-            prior of their scale, are then by this unit. None takes away those that there are.
+            prior of their scale, are then by this unit. A name is a column of the metadata, or
+            ``"total"``: the total count of each document over the mean of all. None takes away
+            those that there are.
 
         Returns
         -------
@@ -327,7 +341,8 @@ class Corpus(Selectable):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If there is not one positive, finite number for each document.
+            If there is not one positive, finite number for each document, or no such column, or
+            ``"total"`` meets empty documents.
 
         Examples
         --------
@@ -335,8 +350,27 @@ class Corpus(Selectable):
         >>> corpus[1:].exposure.tolist()
         [2.5]
         """
-        checked = None if exposure is None else checked_exposure(exposure, self.n_documents)
+        sizes = self._sizes(exposure) if isinstance(exposure, str) else exposure
+        checked = None if sizes is None else checked_exposure(sizes, self.n_documents)
         return self._replaced(exposure=checked)
+
+    def _sizes(self, name: str) -> Any:
+        """Exposures that are called by a name: a column, or totals over their mean."""
+        if self.metadata is not None and name in self.metadata:
+            return self.metadata[name].to_numpy()
+        if name != "total":
+            raise InvalidArgumentError(
+                f"{argument('exposure')} is {name!r}: the documents have no such column of "
+                f"metadata; {argument('exposure', 'total')} takes the total count of each"
+            )
+        totals = np.asarray(self.counts.sum(axis=1), dtype=np.float64).ravel()
+        empty = np.flatnonzero(totals == 0)
+        if len(empty):
+            raise InvalidArgumentError(
+                f"{argument('exposure', 'total')} needs counts in each document, and document "
+                f"{empty[0]} has none; leave out the {len(empty):,} that are empty"
+            )
+        return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Corpus:
         """Give the same documents other metadata.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,8 @@ def source_of(documents: Any, name: str) -> Source:
 
 def _of_lists(documents: Any) -> Source | None:
     """Counts of lists of pairs or of tokens, or of texts; None for anything else."""
+    if getattr(documents, "ndim", 0) == 1 and documents.dtype.kind not in "biufc":
+        documents = documents.tolist()
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
     if any(isinstance(document, str) for document in documents):
@@ -108,17 +111,40 @@ def _from_texts(
     column = roles.columns[0]
     refuse_other_kinds(table, column)
     texts = without_missing(table.values(column), column, on_empty, table.place)
-    if table.kind(column) == "tokens":
-        if options:
-            raise InvalidArgumentError(
-                f"{', '.join(options)}: options of texts, but column {column!r} holds lists of "
-                "tokens"
-            )
-        counts, words = sources.tokens(texts, vocabulary)[:2]
-    else:
-        counts, words = count_texts(texts, vocabulary, options)
+    are_tokens = table.kind(column) == "tokens"
+    counts, words = _counted(texts, vocabulary, options, are_tokens=are_tokens)
     found = Source(counts, words, _ids(table, roles), *_beside(table, roles, exposure))
     return without_empty(found, on_empty, table.place)
+
+
+def _counted(
+    documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
+) -> tuple[Any, Any]:
+    """Counts and words of texts, or of lists of tokens."""
+    if are_tokens and not options:
+        return sources.tokens(documents, vocabulary)[:2]
+    return count_texts(documents, vocabulary, options, are_tokens=are_tokens)
+
+
+def source_of_lists(
+    documents: Iterable[Any],
+    vocabulary: Any,
+    ids: Any,
+    options: Mapping[str, Any],
+    on_empty: str | None,
+) -> Source:
+    """Count texts, or lists of tokens; the first document tells which they are."""
+    stream = iter(sources.checked_lists(documents))
+    start = list(islice(stream, 1))
+    are_tokens = not (start and isinstance(start[0], str))
+    found: Iterable[Any] = chain(start, stream)
+    if are_tokens and not options:
+        source = sources.tokens(found, vocabulary)._replace(ids=ids)
+    else:
+        if are_tokens:
+            found = map(sources.checked_tokens, count(), found)
+        source = Source(*_counted(found, vocabulary, options, are_tokens=are_tokens), ids)
+    return without_empty(source, on_empty, "document {}".format)
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polyabayes._support.checks import whole_number
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
+from polyabayes.data.texts import stop_words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Selectable:
         *,
         min_df: float = 1,
         max_df: float = 1.0,
-        stop_words: Sequence[str] = (),
+        stop_words: str | Sequence[str] = (),
         min_tokens: int = 0,
     ) -> _Self:
         """Leave out words, and then documents that are too short.
@@ -213,8 +214,8 @@ class Selectable:
             The least number of documents with a word; floats are shares of the documents.
         max_df : int or float, default=1.0
             The largest number of them, likewise.
-        stop_words : sequence of str, optional
-            Words to leave out.
+        stop_words : str or sequence of str, optional
+            Words to leave out, or the language of a list, as ``"english"``.
         min_tokens : int, default=0
             Documents with fewer tokens, after the words are left out, are left out.
 
@@ -244,6 +245,8 @@ class Selectable:
                 raise InvalidArgumentError(
                     f"{argument('stop_words')}: the corpus has no vocabulary to find them in"
                 )
+            if isinstance(stop_words, str):
+                stop_words = stop_words_of(stop_words)
             left_out = set(checked_labels(stop_words, "stop_words"))
             is_kept &= np.array([word not in left_out for word in self.vocabulary])
         if not is_kept.any():

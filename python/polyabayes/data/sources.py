@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes.data.counts import Words, checked_counts, checked_words
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 # Rows that a backed file is read by.
 _BLOCK_ROWS = 1_000
@@ -67,15 +67,8 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
     fixed = None if vocabulary is None else checked_words(vocabulary)
     column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
     rows = _Rows()
-    for number, document in enumerate(_iterated(documents, "documents", "lists of tokens")):
-        if isinstance(document, (str, bytes)):
-            raise InvalidTypeError(
-                f"document {number} is a text, not a list of tokens: split it first, or count raw "
-                "texts by scikit-learn's CountVectorizer"
-            )
-        for token in _iterated(document, f"document {number}", "tokens"):
-            if not isinstance(token, str):
-                raise InvalidTypeError(f"document {number} holds the token {token!r}, not a str")
+    for number, document in enumerate(checked_lists(documents)):
+        for token in checked_tokens(number, document):
             if fixed is not None and token not in column_of:
                 raise InvalidArgumentError(
                     f"document {number} holds {token!r}, which is not in the vocabulary; leave the "
@@ -91,6 +84,24 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
         return Source(rows.matrix(1), has_open_width=True)
     words = sorted(column_of)
     return Source(counts[:, [column_of[word] for word in words]], words)
+
+
+def checked_lists(documents: Any) -> Iterable[Any]:
+    """Documents one after the other, whatever each is."""
+    return _iterated(documents, "documents", "texts or lists of tokens")
+
+
+def checked_tokens(number: int, document: Any) -> list[str]:
+    """The tokens of a document."""
+    if isinstance(document, (str, bytes)):
+        raise InvalidTypeError(
+            f"document {number} is a text, and those before are lists of tokens: give either"
+        )
+    tokens = list(_iterated(document, f"document {number}", "tokens"))
+    for token in tokens:
+        if not isinstance(token, str):
+            raise InvalidTypeError(f"document {number} holds the token {token!r}, not a str")
+    return tokens
 
 
 def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
@@ -201,8 +212,8 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         others = [repr(other) for other in data.layers if f"layers[{other!r}]" != name]
         where = (
-            f"another of its layers ({', '.join(others)}) may hold them; name the layer by "
-            "Corpus.from_anndata(adata, layer=...)"
+            f"another of its layers ({', '.join(others)}) may hold them: Corpus.from_anndata and "
+            f"read_corpus take it by {argument('layer', others[0].strip(chr(39)))}"
             if others
             else "it has no other layers; bring the raw counts, which adata.raw may hold"
         )

@@ -184,7 +184,8 @@ def _shown(names: Sequence[str]) -> str:
 def _texts_roles(table: Table, named: NamedColumns, names: list[str], text: str) -> Roles:
     others = [name for name in names if name != text]
     ids = named.ids or next((name for name in others if _is_of_names(table, name)), None)
-    return Roles("texts", ids, [text], [name for name in others if name != ids])
+    kept = [name for name in names if name not in (ids, text) or name in named.metadata]
+    return Roles("texts", ids, [text], kept)
 
 
 def _long_columns(

@@ -26,6 +26,19 @@ _OWN_LIST = "english"
 _ALL_WORDS: dict[str, Any] = {"stop_words": None, "ngram_range": (1, 1)}
 
 
+def _own_tokens(document: Any) -> list[str]:
+    """Tokens as they are; a single word, such as a stop word, is one."""
+    return [document] if isinstance(document, str) else list(document)
+
+
+_OF_TOKENS: dict[str, Any] = {
+    "tokenizer": _own_tokens,
+    "preprocessor": lambda document: document,
+    "lowercase": False,
+    "token_pattern": None,
+}
+
+
 def checked_on_empty(on_empty: Any) -> str | None:
     """What to do about documents without words: one of three, or None where nothing was said."""
     if on_empty is not None and on_empty not in ON_EMPTY:
@@ -54,22 +67,27 @@ def without_missing(texts: Sequence[Any], column: str, on_empty: str | None, pla
     return ["" if text is None else text for text in texts] if missing else texts
 
 
-def vectoriser_of(vocabulary: Any, options: Mapping[str, Any]) -> Any:
-    """A CountVectorizer by its own options and `stem`, with stop words of many languages."""
+def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool = False) -> Any:
+    """A CountVectorizer by its own options and `stem`, with stop words of many languages.
+
+    It reads texts, or lists of tokens, which it leaves as they are.
+    """
     from sklearn.feature_extraction.text import CountVectorizer
 
-    own = dict(options)
+    own = {**options, **(_OF_TOKENS if are_tokens else {})}
     stem = own.pop("stem", None)
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
-            own["stop_words"] = _stop_words(stop_words, CountVectorizer(**{**own, **_ALL_WORDS}))
+            analyze = CountVectorizer(**{**own, **_ALL_WORDS}).build_analyzer()
+            own["stop_words"] = stop_words_of(stop_words, analyze)
         vectoriser = CountVectorizer(vocabulary=vocabulary, **own)
     except TypeError as error:
         raise InvalidArgumentError(f"unknown text option: {error}") from error
     if stem is not None:
         analyzer = _stemming_analyzer(stem, own)
-        vectoriser.set_params(analyzer=analyzer, token_pattern=None, **_ALL_WORDS)
+        idle = dict.fromkeys(("token_pattern", "preprocessor", "tokenizer"))
+        vectoriser.set_params(analyzer=analyzer, **idle, **_ALL_WORDS)
     return vectoriser
 
 
@@ -88,17 +106,21 @@ def check_text_options(options: Mapping[str, Any]) -> None:
 
 
 def count_texts(
-    texts: Iterable[Any], vocabulary: Any = None, options: Mapping[str, Any] | None = None
+    texts: Iterable[Any],
+    vocabulary: Any = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    are_tokens: bool = False,
 ) -> tuple[CountMatrix, Words]:
-    """Count the words of texts.
+    """Count the words of texts, or of lists of tokens.
 
     Words beside a given vocabulary are left out; the options are those of CountVectorizer, and
     ``stem``.
     """
     words = None if vocabulary is None else checked_words(vocabulary).tolist()
-    vectoriser = vectoriser_of(words, options or {})
+    vectoriser = vectoriser_of(words, options or {}, are_tokens=are_tokens)
     try:
-        counts = vectoriser.fit_transform(checked_texts(texts))
+        counts = vectoriser.fit_transform(texts if are_tokens else checked_texts(texts))
     except InvalidTypeError:
         raise
     except (TypeError, ValueError) as error:
@@ -119,8 +141,12 @@ def checked_texts(texts: Iterable[Any], name: str = "document") -> list[str]:
     return checked
 
 
-def _stop_words(language: str, vectoriser: Any) -> list[str]:
-    """The stop words of a language, as the vectoriser divides them into tokens."""
+def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
+    """The stop words of a language, and the tokens that an analyzer divides them into."""
+    if language == _OWN_LIST:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return sorted(ENGLISH_STOP_WORDS)
     try:
         import stop_words
     except ImportError as error:
@@ -134,7 +160,6 @@ def _stop_words(language: str, vectoriser: Any) -> list[str]:
             f"{argument('stop_words', language)} is no language with a list; there are "
             f"{', '.join(known)}: or give the words themselves"
         )
-    analyze: Analyzer = vectoriser.build_analyzer()
     found = stop_words.get_stop_words(language)
     return sorted({token for word in found for token in (word, *analyze(word))})
 

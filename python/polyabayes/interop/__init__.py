@@ -1,7 +1,7 @@
 """Models and corpora for other packages, and from them; none is imported before it is used."""
 
 from polyabayes.interop import refused as _refused  # noqa: F401
-from polyabayes.interop.anndata import to_anndata
+from polyabayes.interop.anndata import from_mudata, to_anndata
 from polyabayes.interop.fasttopics import from_fasttopics
 from polyabayes.interop.gensim import from_gensim, to_gensim
 from polyabayes.interop.mallet import from_mallet
@@ -20,6 +20,7 @@ __all__ = [
     "from_fasttopics",
     "from_gensim",
     "from_mallet",
+    "from_mudata",
     "from_pycistopic",
     "from_schpf",
     "from_sklearn",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidTypeError
+from polyabayes.data.sources import is_mudata
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
@@ -30,8 +33,10 @@ def to_anndata(
         Fitted. Its words are matched with ``var_names``, where it has a vocabulary.
     key : str, default="polyabayes"
         ``obsm["X_" + key]`` becomes the posterior mean topic weights, shape
-        (n_obs, n_components); ``varm[key]`` the topics, shape (n_vars, n_components), NaN for
-        variables that the model does not know; ``uns[key]`` the class and the prior parameters.
+        (n_obs, n_components), and ``obsm["X_" + key + "_std"]`` their standard deviations;
+        ``varm[key]`` the topics, shape (n_vars, n_components), NaN for variables that the model
+        does not know, and ``varm[key + "_std"]`` their ``components_std_``, if there are some;
+        ``uns[key]`` the class and the prior parameters.
     layer : str, optional
         Layer that holds the counts; by default ``X``.
     unseen : {"raise", "drop"}, default="raise"
@@ -62,17 +67,92 @@ def to_anndata(
     if fitted.vocabulary_ is None:
         cells = Corpus(cells.counts)
     aligned, _ = fitted._aligned(cells, "adata", unseen)
-    weights = np.asarray(fitted.transform(aligned))
-    topics = np.full((adata.n_vars, len(fitted.components_)), np.nan)
-    if fitted.vocabulary_ is None:
-        topics[:] = fitted.components_.T
-    else:
+    columns = np.arange(adata.n_vars)
+    if fitted.vocabulary_ is not None:
         column_of = {word: column for column, word in enumerate(fitted.vocabulary_)}
         columns = np.array([column_of.get(str(name), -1) for name in adata.var_names])
-        topics[columns >= 0] = fitted.components_.T[columns[columns >= 0]]
-    adata.obsm[f"X_{key}"] = weights
-    adata.varm[key] = topics
+    if fitted._has_likelihood():
+        adata.obsm[f"X_{key}"], adata.obsm[f"X_{key}_std"] = fitted.topic_weights(aligned)
+    else:
+        adata.obsm[f"X_{key}"] = np.asarray(fitted.transform(aligned))
+    for end, table in (
+        ("", fitted.components_),
+        ("_std", getattr(fitted, "components_std_", None)),
+    ):
+        if table is not None:
+            adata.varm[key + end] = np.where(columns < 0, np.nan, table[:, columns]).T
     adata.uns[key] = {
         "model": type(fitted).__name__,
         **{name.rstrip("_"): getattr(fitted, name) for name in fitted._arrays[1:]},
+    }
+
+
+def from_mudata(
+    mdata: Any, modalities: Sequence[str] | None = None, *, layer: Any = None
+) -> dict[str, Corpus]:
+    """Count the modalities of a MuData object: a corpus of each, of the same cells in one order.
+
+    A :class:`~polyabayes.DocumentModel` of several vocabularies takes them together; any other
+    model takes one of them.
+
+    Parameters
+    ----------
+    mdata : MuData
+        In memory.
+    modalities : sequence of str, optional
+        Names of the modalities wanted; by default all.
+    layer : str or mapping of str to str, optional
+        Layer that holds the counts, of all modalities or of each; by default ``X``.
+
+    Returns
+    -------
+    dict of str to Corpus
+        By modality; cells are documents, in the order of the first modality.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidCountsError
+        If there is no such modality or layer, if it does not hold counts, or if the modalities have
+        no cell in common.
+    InvalidTypeError
+        If `mdata` is no MuData.
+
+    Warns
+    -----
+    DataWarning
+        If cells are left out because a modality lacks them.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mudata
+    >>> parts = {}
+    >>> for name, counts in (("rna", [[3, 0], [1, 2]]), ("atac", [[1, 1], [0, 4]])):
+    ...     parts[name] = anndata.AnnData(np.array(counts, dtype=float))
+    ...     parts[name].var_names = [f"{name} {place}" for place in range(2)]
+    >>> with mudata.set_options(pull_on_update=False):
+    ...     cells = mudata.MuData(parts)
+    >>> corpora = pb.interop.from_mudata(cells)
+    >>> {name: corpus.n_tokens for name, corpus in corpora.items()}
+    {'rna': 6, 'atac': 6}
+    """
+    if not is_mudata(mdata):
+        raise InvalidTypeError(f"mdata must be a MuData, got {type(mdata).__name__}")
+    names = list(mdata.mod) if modalities is None else list(modalities)
+    for name in names:
+        if name not in mdata.mod:
+            known = ", ".join(map(repr, mdata.mod))
+            raise InvalidArgumentError(f"the MuData has no modality {name!r}; it has {known}")
+    layers = layer if isinstance(layer, Mapping) else dict.fromkeys(names, layer)
+    parts = {name: mdata.mod[name] for name in names}
+    every = [set(part.obs_names) for part in parts.values()]
+    shared = set.intersection(*every)
+    n_left_out = len(set.union(*every)) - len(shared)
+    if not shared:
+        raise InvalidArgumentError("the modalities have no cell in common")
+    if n_left_out:
+        warn(f"{n_left_out:,} cells that some modality lacks are left out", DataWarning)
+    cells = [cell for cell in parts[names[0]].obs_names if cell in shared]
+    return {
+        name: Corpus.from_anndata(part[cells], layers.get(name)) for name, part in parts.items()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,10 @@ def from_schpf(
 
     Parameters
     ----------
-    model : scHPF
-        Trained. Its joblib files are never read: they run code.
+    model : scHPF, or mapping of str to number or array
+        Trained; or its numbers ``"a"``, ``"ap"`` and ``"bp"``, and the posterior means ``"beta"``,
+        shape (n_genes, n_components), and ``"xi"``, shape (n_cells,), which only
+        :func:`schpf_exposure` needs: its joblib files are never read, since they run code.
     vocabulary : sequence of str of length n_genes, optional
         The genes; scHPF does not keep their names.
     random_state : None, int, RandomState, Generator or SeedSequence
@@ -65,6 +68,9 @@ def from_schpf(
     >>> cells = pb.Corpus([[4, 0, 1], [0, 1, 0]], exposure=pb.interop.schpf_exposure(trained))
     >>> pb.interop.from_schpf(trained).score_samples(cells).round(4).tolist()
     [-5.5095, -3.0965]
+    >>> arrays = {"a": 0.3, "ap": 1.0, "bp": 0.5, "beta": [[2.0, 0.1], [0.1, 1.0], [0.5, 0.5]]}
+    >>> pb.interop.from_schpf(arrays).score_samples(cells).round(4).tolist()
+    [-5.5095, -3.0965]
     """
     weights = checks.matrix("beta.e_x", _mean(model, "beta").T)
     shape = checks.positive_number("a", _scalar(model, "a"))
@@ -85,8 +91,9 @@ def schpf_exposure(model: Any) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    model : scHPF
-        Trained, or what its ``project`` returns for new cells.
+    model : scHPF, or mapping of str to number or array
+        Trained, or what its ``project`` returns for new cells; or arrays, as for
+        :func:`from_schpf`.
 
     Returns
     -------
@@ -117,10 +124,19 @@ def _typical_capacity(model: Any) -> float:
     return ap / bp
 
 
-def _scalar(model: Any, name: str) -> float:
-    value = attribute(model, name, _PACKAGE)
+def _value(model: Any, name: str) -> Any:
+    """An attribute of a trained model, or the value of this name."""
+    is_arrays = isinstance(model, Mapping)
+    value = model.get(name) if is_arrays else attribute(model, name, _PACKAGE)
     if value is None:
-        raise InvalidArgumentError(f"this {type(model).__name__} has no {name}: it is not trained")
+        what = "the mapping" if is_arrays else f"this {type(model).__name__}"
+        why = "" if is_arrays else ": it is not trained"
+        raise InvalidArgumentError(f"{what} has no {name}{why}")
+    return value
+
+
+def _scalar(model: Any, name: str) -> float:
+    value = _value(model, name)
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -129,8 +145,7 @@ def _scalar(model: Any, name: str) -> float:
 
 def _mean(model: Any, name: str) -> NDArray[np.float64]:
     """Posterior mean of a variational law, published as ``e_x``."""
-    law = attribute(model, name, _PACKAGE)
-    if law is None:
-        raise InvalidArgumentError(f"this {type(model).__name__} has no {name}: it is not trained")
+    law = _value(model, name)
+    means = law if isinstance(model, Mapping) else attribute(law, "e_x", _PACKAGE)
     # It may be in single precision.
-    return np.asarray(attribute(law, "e_x", _PACKAGE), dtype=np.float64)
+    return np.asarray(means, dtype=np.float64)

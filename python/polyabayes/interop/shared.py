@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood.foreign import as_scorable
+from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.models import DocumentModel, LatentDirichletAllocation, PoissonFactorAnalysis
+from polyabayes.models.fitting import fingerprint
 
 Matrix = NDArray[np.float64]
 TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
@@ -48,6 +49,19 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     # Only rounding is left to mend, where there is a prior.
     tokens *= lengths / np.maximum(tokens.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     return np.asarray(tokens)
+
+
+def topic_tokens(model: TopicModel, corpus: Corpus, expected: Matrix | None = None) -> NDArray[Any]:
+    """Tokens of each topic, shape (n_components,): of the training documents those in training.
+
+    So a topic has one share wherever it is told. Of other documents they are the expected ones, in
+    place of which the sums of :func:`expected_tokens` may be given.
+    """
+    trained_on = getattr(model, "_trained_on", None)
+    if trained_on and trained_on == fingerprint(exposed(model, corpus, None)):
+        return model.topic_counts_
+    found = expected_tokens(model, corpus) if expected is None else expected
+    return np.asarray(found.sum(axis=0))
 
 
 def principal_coordinates(squares: Matrix) -> Matrix:

@@ -116,6 +116,7 @@ def read_corpus(
     stop_words: str | Sequence[str] | None = None,
     min_df: float | None = None,
     max_df: float | None = None,
+    ngram_range: Sequence[int] | None = None,
     stem: str | None = None,
     on_empty: str | None = None,
     **options: Any,
@@ -152,9 +153,9 @@ def read_corpus(
         The words, as a file with one word a line or as a sequence. For formats that hold the
         words themselves, it is the order of columns wanted.
     exposure : str, path, float or array of shape (n_documents,), optional
-        Known sizes of the documents, which multiply their Poisson rates: a column of a table, or
-        else a text file with one number a line, or the numbers. In place of those that a ``.npz``
-        file may hold.
+        Known sizes of the documents, which multiply their Poisson rates: a column of a table or of
+        ``obs``, ``"total"`` for the total count of each over their mean, or else a text file with
+        one number a line, or the numbers. In place of those that a ``.npz`` file may hold.
     format : str, optional
         The format, where the name does not tell: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
         ``"docword"``, ``"tns"``, ``"csv"``, ``"parquet"``, ``"jsonl"``, ``"h5ad"``, ``"text"``,
@@ -173,7 +174,8 @@ def read_corpus(
         not called so. Without a column of counts each row counts once. For 10x Genomics `word` is
         ``"id"`` or ``"name"`` of the features.
     metadata : sequence of str, optional
-        Tables of counts: the columns that are no words, but properties of the documents.
+        Tables of counts: the columns that are no words, but properties of the documents. Of texts
+        all other columns are, and the texts themselves if they are named here.
     sep : str, optional
         Delimited files: the character between two fields; by default the one of ``, ; |`` and
         tab that the header has most of.
@@ -190,6 +192,8 @@ def read_corpus(
         Texts: words to leave out, or the language of a list, as ``"english"``.
     min_df, max_df : int or float, optional
         Texts: the least and the largest number of documents with a word; floats are shares.
+    ngram_range : sequence of int, optional
+        Texts: the shortest and the longest run of words that is counted, as ``(1, 2)``.
     stem : str, optional
         Texts: language of the Snowball stemmer, as ``"english"``; it needs the extra ``stem``.
     on_empty : {"raise", "drop", "keep"}, optional
@@ -198,7 +202,7 @@ def read_corpus(
     **options
         Options of the format: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
         ``quotechar`` and ``skiprows`` (csv), and those of scikit-learn's ``CountVectorizer``, as
-        ``ngram_range`` (texts).
+        ``token_pattern`` (texts).
 
     Returns
     -------
@@ -246,6 +250,7 @@ def read_corpus(
         "stop_words": stop_words,
         "min_df": min_df,
         "max_df": max_df,
+        "ngram_range": None if ngram_range is None else tuple(ngram_range),
         "stem": stem,
         "on_empty": on_empty,
     }
@@ -256,10 +261,13 @@ def read_corpus(
     if encoding is not None and "encoding" in inspect.signature(reader).parameters:
         options["encoding"] = encoding
     words = resolve_vocabulary(vocabulary, encoding or "utf-8")
+    is_name = isinstance(exposure, str) and not Path(exposure).is_file()
     is_table = reader in (read_csv, read_parquet, read_json_lines)
-    if is_table and isinstance(exposure, str) and not Path(exposure).is_file():
+    if is_table and is_name and exposure != "total":
         return reader(path, words, exposure=exposure, **options)
     corpus = reader(path, words, **options)
+    if is_name and (exposure == "total" or reader is read_h5ad):
+        return corpus.with_exposure(exposure)
     return corpus if exposure is None else corpus.with_exposure(resolve_exposure(exposure))
 
 

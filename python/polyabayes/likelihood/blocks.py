@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
+from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
@@ -23,6 +25,13 @@ _TOKENS = (2**12, 2**16)
 
 # Methods whose cost grows with the square of the length.
 _QUADRATIC = ("left-to-right", "left-to-right-particle", "left-to-right-sequential", "l2r")
+
+# The share of log-normal replicates that is effective when their logs deviate by 1.
+_RELIABLE_SHARE = 0.37
+# Variance of ln p in a replicate that samples are made for.
+_ENOUGH_VARIANCE = 0.16
+# Rounds in which documents of doubtful errors are done again: each has up to 32 times the samples.
+MOST_ROUNDS = 2
 
 # A trace's numbers of samples, values and standard errors.
 _N_TRACED = 3
@@ -104,6 +113,23 @@ class BlockScores(NamedTuple):
         ]
 
 
+def unreliable(scores: Any, n_replicates: int) -> NDArray[np.int64]:
+    """Places of documents whose standard errors rest on a few of their replicates."""
+    # np.isin goes through an array of strings one by one, and numpy drops a Ctrl-C there.
+    methods = np.array(scores.methods)
+    without_error = (methods == "exact") | (methods == "recursive") | (methods == "")
+    return np.flatnonzero(~(scores.n_effs >= _RELIABLE_SHARE * n_replicates) & ~without_error)
+
+
+def size_wanted(size: Any, n_eff: Any, n_replicates: int) -> Any:
+    """Samples at which replicates would agree, where so many of them have been effective.
+
+    The log-variance of a replicate falls as its sample grows.
+    """
+    effective = np.maximum(np.nan_to_num(n_eff), 1.0)
+    return size * np.log(n_replicates / effective) / _ENOUGH_VARIANCE
+
+
 class ScoringPlan:
     """What all blocks need: the model as arrays, the settings, the seed.
 
@@ -150,6 +176,28 @@ class ScoringPlan:
             **effort,
         )
         return scores
+
+    def again(
+        self, scores: _core.Scores | BlockScores
+    ) -> Iterator[tuple[ScoringPlan, NDArray[np.int64]]]:
+        """Plans with more samples for documents of doubtful errors, where the sizes are ours.
+
+        Sizes are powers of 2 by the scores of the document alone, so that blocks change nothing.
+        """
+        settings = self._settings
+        given = (settings.n_samples, settings.n_particles, settings.target_std_error)
+        if settings.method != "auto" or settings.trace or any(x is not None for x in given):
+            return
+        rows = unreliable(scores, settings.n_replicates)
+        rows = rows[[scores.methods[row] == "annealed" for row in rows.tolist()]]
+        wanted = size_wanted(scores.sizes[rows], scores.n_effs[rows], settings.n_replicates)
+        sizes = 2 ** np.ceil(np.log2(np.maximum(wanted, 1))).astype(np.int64)
+        for size in np.unique(sizes).tolist():
+            plan = copy(self)
+            plan._settings = settings._replace(method="annealed", n_samples=size)
+            # Draws of their own.
+            plan._seed = draw_seed(np.random.SeedSequence([self._seed, size]))
+            yield plan, rows[sizes == size]
 
     def costs(self, n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cost of documents of these lengths, in tokens of a document of usual length."""

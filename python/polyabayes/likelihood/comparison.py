@@ -270,8 +270,19 @@ class Comparison(Result):
         return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _repr_html_(self) -> str:
-        notes = [*_NOTES, *(f"{name}: {why}" for name, why in self.refused.items())]
-        return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in notes)
+        return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+
+    def _notes(self) -> list[str]:
+        """What is to be said below the table."""
+        best = self.results[self.best]
+        left_out, notes = best.n_unseen_tokens, list(_NOTES)
+        if left_out:
+            share = left_out / (left_out + best.n_tokens.sum())
+            notes.append(
+                f"left out: {left_out:,} tokens ({share:.1%}) of words that some model does not "
+                "know; every model is restricted to the words that all know"
+            )
+        return [*notes, *(f"{name}: {why}" for name, why in self.refused.items())]
 
     def __str__(self) -> str:
         found = self._columns()
@@ -284,19 +295,23 @@ class Comparison(Result):
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
                 Column("+- estimate", [_shown(x) for x in found["std_error"]]),
-                Column("perplexity", [f"{x:,.1f}" for x in found["perplexity"]]),
+                Column("perplexity", [_finite(x) for x in found["perplexity"]]),
                 Column("behind best", ["best", *behind]),
                 Column("+- new docs", ["", *errors]),
                 Column("P(better)", ["", *better]),
                 Column("p(as good)", [_probability(x) for x in found["p_as_good"]]),
             ]
         )
-        refused = (f"{name}: {why}" for name, why in self.refused.items())
-        return "\n".join([table, *_NOTES, *refused])
+        return "\n".join([table, *self._notes()])
 
     def __repr__(self) -> str:
         given = ", given the length" if self.given_length else ""
         return f"<Comparison of {len(self.results)} models on {self.event}{given}>\n{self}"
+
+
+def _finite(perplexity: float) -> str:
+    """A perplexity; nothing for counts, which have none."""
+    return "" if np.isnan(perplexity) else f"{perplexity:,.1f}"
 
 
 def _shown(std_error: float) -> str:
@@ -376,7 +391,10 @@ def compare(
         share of its standard error for new documents, say 0.2: which is all that more effort
         could take from the latter. The values then serve for sums, as with `total_std_error`.
     **scoring
-        Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others.
+        Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others. With
+        ``unseen="drop"`` all models score the tokens of the words that all of them know, each
+        restricted to these: word probabilities of topics are divided by their sums, where the
+        lengths are given. The table tells the share of the tokens that is left out.
 
     Returns
     -------
@@ -423,8 +441,12 @@ def compare(
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
     corpus = read_documents(known.values(), documents)
     known = {name: _named_by(corpus, model) for name, model in known.items()}
-    documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
-    if exposure is not None:
+    known, documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
+    if exposure is None:
+        for model in known.values():
+            # It warns where one needs exposures.
+            exposed(model, documents, None)
+    else:
         # A comparison of LDA alone is told that it takes none.
         last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
         for model in last:
@@ -552,12 +574,29 @@ def _named_by(corpus: Corpus, model: Scorable) -> Scorable:
 
 
 def _known_to_all(
-    models: Mapping[str, Scorable], corpus: Corpus, unseen: str
-) -> tuple[Corpus, int]:
-    """Documents without the words that some model lacks: every model must score the same tokens."""
-    vocabularies = [getattr(model, "vocabulary_", None) for model in models.values()]
+    known: Mapping[str, Scorable], corpus: Corpus, unseen: str
+) -> tuple[dict[str, Scorable], Corpus, int]:
+    """Models and documents of the words that all models know: all must score the same tokens.
+
+    A model of more words would share its probability with what it is never asked for, and one of
+    three words would win; so each is the model of the common words that it makes.
+    """
+    vocabularies = [getattr(model, "vocabulary_", None) for model in known.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
     if unseen != "drop" or not words or corpus.vocabulary is None:
-        return corpus, 0
+        return dict(known), corpus, 0
     common = reduce(set.__and__, words)
-    return corpus.aligned_to([word for word in corpus.vocabulary if word in common], unseen)
+    if not common:
+        raise InvalidArgumentError("the models have no word in common")
+    models = {name: _over_words(model, common) for name, model in known.items()}
+    kept = [word for word in corpus.vocabulary if word in common]
+    return models, *corpus.aligned_to(kept, unseen)
+
+
+def _over_words(model: Scorable, words: set[str]) -> Scorable:
+    """The model of these of its words."""
+    vocabulary, restricted = (getattr(model, x, None) for x in ("vocabulary_", "_of_words"))
+    if vocabulary is None or restricted is None or len(vocabulary) == len(words):
+        return model
+    found: Scorable = restricted(np.array([word in words for word in vocabulary]))
+    return found

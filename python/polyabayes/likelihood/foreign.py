@@ -5,15 +5,16 @@ Nothing here knows a package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
+from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.scale.shards import Shards
 
@@ -84,21 +85,35 @@ def as_scorable(name: str, model: Any) -> Scorable:
 
 
 def read_documents(models: Iterable[Scorable], documents: Any, name: str = "documents") -> Corpus:
-    """Documents as counts, through the first model that reads raw ones (the end of a Pipeline)."""
-    for model in models:
-        vectorise = getattr(model, "_vectorise", None)
-        if vectorise is not None:
-            return as_corpus(vectorise(documents, name), name)
-    return as_corpus(documents, name)
+    """Documents as counts; raw ones through a model that reads them (the end of a Pipeline).
+
+    Of several such models it is the one that finds the most tokens: what others know no words of is
+    then seen to be missing there.
+    """
+    readers = [model._vectorise for model in models if getattr(model, "_vectorise", None)]  # type: ignore[attr-defined]
+    if not readers:
+        return as_corpus(documents, name)
+    if len(readers) > 1 and isinstance(documents, Iterator):
+        documents = list(documents)
+    found = [as_corpus(read(documents, name), name) for read in readers]
+    return max(found, key=lambda corpus: corpus.n_tokens)
 
 
 def exposed(model: Any, corpus: _Exposed, exposure: Any) -> _Exposed:
     """The documents with the exposure that the model takes into account.
 
-    The model need not be fitted. `exposure` takes the place of the corpus's own; LDA refuses it.
+    The model need not be fitted. `exposure` takes the place of the corpus's own; LDA refuses it. A
+    warning says where a model that was trained with exposures meets documents without.
     """
     if not model._conditions_on_length:
-        return corpus if exposure is None else corpus.with_exposure(exposure)
+        sized = corpus if exposure is None else corpus.with_exposure(exposure)
+        if sized.exposure is None and getattr(model, "_has_exposure", False):
+            warn(
+                "the model was trained on documents with exposures, and these have none: each is "
+                f"taken to have exposure 1; give theirs by {argument('exposure')}",
+                DataWarning,
+            )
+        return sized
     if exposure is not None:
         raise InvalidArgumentError(
             f"{argument('exposure')}: LDA takes the lengths of the documents as given, so that "

@@ -22,16 +22,11 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.likelihood.blocks import BlockScores
+from polyabayes.likelihood.blocks import BlockScores, size_wanted, unreliable
 from polyabayes.likelihood.methods import METHODS, Method, Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# The share of log-normal replicates that is effective when their logs deviate by 1.
-_RELIABLE_SHARE = 0.37
-# Variance of ln p in a replicate that samples are made for where a size is advised.
-_ENOUGH_VARIANCE = 0.16
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -207,7 +202,13 @@ class LogLikelihood(Result):
 
     @property
     def perplexity(self) -> float:
-        """``exp(-nats_per_token)``; infinite where that overflows."""
+        """``exp(-nats_per_token)``; infinite where that overflows, NaN for counts.
+
+        It is the number of equally probable words among which each token is chosen: the probability
+        of a bag of words, which counts all its orders, has no such meaning.
+        """
+        if self.event == "counts":
+            return float("nan")
         with np.errstate(over="ignore"):
             return float(np.exp(-self.nats_per_token))
 
@@ -322,7 +323,8 @@ class LogLikelihood(Result):
     def _per_token(self) -> str:
         if not self.n_tokens.any():
             return "no tokens"
-        return f"{self.nats_per_token:z.4f} per token, perplexity {self.perplexity:,.1f}"
+        told = f"{self.nats_per_token:z.4f} per token"
+        return told if self.event == "counts" else f"{told}, perplexity {self.perplexity:,.1f}"
 
 
 def collect(
@@ -452,11 +454,7 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
                 "they hold a word that no topic can produce",
             )
         )
-    enough = _RELIABLE_SHARE * result.n_replicates
-    # np.isin goes through an array of strings one by one, and numpy drops a Ctrl-C there.
-    methods = result.methods
-    without_error = (methods == "exact") | (methods == "recursive") | (methods == "")
-    shaky = np.flatnonzero(~(result.n_effs >= enough) & ~without_error)
+    shaky = unreliable(result, result.n_replicates)
     if len(shaky):
         found.append(
             Doubt(
@@ -476,9 +474,7 @@ def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[
     method, size = METHODS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:
         return f"score them by {call.format(argument('method', 'auto'))}", "method", 0
-    # The log-variance of a replicate falls as its sample grows.
-    effective = max(float(np.nan_to_num(result.n_effs[worst])), 1.0)
-    wanted = size * np.log(result.n_replicates / effective) / _ENOUGH_VARIANCE
+    wanted = size_wanted(size, result.n_effs[worst], result.n_replicates)
     power = 10 ** int(np.log10(wanted))
     rounded = power * int(np.ceil(wanted / power))
     remedy = f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"

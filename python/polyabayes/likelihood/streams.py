@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
+from polyabayes.likelihood.blocks import MOST_ROUNDS, BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
@@ -63,14 +63,10 @@ class Documents:
         try:
             for block in self._chosen(rows):
                 told = None if progress is None else _after(progress, done)
-                documents = block._core_documents()
-                if executor is None:
-                    found.append(plan.score(documents, progress=told, **effort))
-                else:
-                    plan.check(documents)
-                    groups = documents.groups()
-                    found.append(score_in_blocks(executor, plan, [block], groups, told, **effort))
+                found.append(_score(block, plan, executor, told, **effort))
                 done += block.n_documents
+                if not effort and found[-1].interruption is None:
+                    found[-1] = _done_again(block, plan, executor, found[-1])
                 interruption = found[-1].interruption
                 if interruption is not None:
                     break
@@ -189,6 +185,39 @@ class Streamed(Documents):
         self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
         self.ids = None if any(names is None for names in ids) else np.concatenate(ids)
         return scores
+
+
+def _score(
+    block: Corpus,
+    plan: ScoringPlan,
+    executor: Executor | None,
+    progress: Callable[[int], None] | None,
+    **effort: Any,
+) -> _core.Scores | BlockScores:
+    documents = block._core_documents()
+    if executor is None:
+        return plan.score(documents, progress=progress, **effort)
+    plan.check(documents)
+    groups = documents.groups()
+    return score_in_blocks(executor, plan, [block], groups, progress, **effort)
+
+
+def _done_again(
+    block: Corpus,
+    plan: ScoringPlan,
+    executor: Executor | None,
+    scores: _core.Scores | BlockScores,
+) -> _core.Scores | BlockScores:
+    """The scores, those of documents with doubtful errors from longer runs in their place."""
+    for _ in range(MOST_ROUNDS):
+        plans = list(plan.again(scores))
+        for longer, rows in plans:
+            found = BlockScores.of(_score(block[rows], longer, executor, None))
+            scores = BlockScores.of(scores)
+            if found.interruption is not None:
+                return scores._replace(interruption=found.interruption)
+            scores = scores.put(rows, found)
+    return scores
 
 
 def documents_of(

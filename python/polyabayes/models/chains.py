@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.arviz import import_arviz, inference_data
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models.latent_draws import (
     VARIABLES,
     Variable,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 # Each half of a chain needs two draws for a variance.
 _FEWEST_DRAWS = 4
 
+# Rounds in which topics of draws are matched with their mean; two or three are enough.
+_MOST_ALIGNMENTS = 20
+
 # Dimensions of the latent variables after chain and draw.
 _DIMS = {"phi": ["topic", "word"], "theta": ["document", "topic"], "z": ["token"]}
 
@@ -46,7 +50,7 @@ class Chains:
     Topics have other numbers in every chain, and may change them within one. So only quantities
     that do not depend on the numbering are compared: what is sorted is sorted in every draw by
     itself. That they agree does not prove that the topics do. The variables ``phi``, ``theta`` and
-    ``z``, kept on request, have the numbers of their chain: they are not aligned between chains.
+    ``z``, kept on request, have the numbers of their chain; :meth:`aligned` matches them.
 
     Attributes
     ----------
@@ -65,6 +69,8 @@ class Chains:
         :meth:`LatentDirichletAllocation.posterior_draw` gives them.
     corpus : Corpus or None
         The documents, where variables were asked for.
+    topics : ndarray of int, shape (n_chains, n_draws, n_components), or None
+        Of aligned chains: the number in its chain of the topic at each place of a draw.
 
     Examples
     --------
@@ -79,6 +85,7 @@ class Chains:
     n_iter: NDArray[np.int64]
     draws: dict[str, NDArray[Any]]
     corpus: Corpus | None = None
+    topics: NDArray[np.intp] | None = None
 
     def __repr__(self) -> str:
         return f"<Chains: {len(self.models)} chains, {len(self.n_iter):,} draws each>"
@@ -91,6 +98,62 @@ class Chains:
         one model is wanted.
         """
         return self.models[int(np.argmax(self.draws["log_joint"].mean(axis=1)))]
+
+    def aligned(self) -> Chains:
+        """The same draws with topics renumbered, so that topic k is the same one in all of them.
+
+        The topics of each draw are matched one to one with the mean of all draws, so that the
+        cosines have the largest sum, and the mean is taken anew, until no number changes; first the
+        mean is that of :attr:`best`. ``phi``, ``theta`` and ``z`` are renumbered: their means and
+        standard deviations over chains and draws are then those of one topic. The models keep their
+        own numbers.
+
+        Returns
+        -------
+        Chains
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``phi`` is not among the variables.
+
+        References
+        ----------
+        M. Stephens (2000). Dealing with label switching in mixture models. JRSS B 62.
+
+        Examples
+        --------
+        >>> corpus = pb.datasets.make_lda_corpus(40, 30, 2, random_state=0).corpus
+        >>> lda = pb.LatentDirichletAllocation(2, max_iter=40, thin=1, random_state=0)
+        >>> chains = pb.sample_chains(lda, corpus, n_chains=2, variables="phi").aligned()
+        >>> phi = chains.draws["phi"]
+        >>> phi.mean(axis=(0, 1)).shape, bool(phi.std(axis=(0, 1)).max() < 0.2)
+        ((2, 30), True)
+        """
+        if "phi" not in self.draws:
+            raise InvalidArgumentError(
+                "topics are matched by their words: sample_chains keeps these with "
+                f"{argument('variables', 'phi')}"
+            )
+        phi = self.draws["phi"]
+        shape, rows = phi.shape[:2], phi.reshape(-1, *phi.shape[2:])
+        rows = rows / np.linalg.norm(rows, axis=2, keepdims=True)
+        reference, order = self.best.components_, np.zeros(0, np.intp)
+        for _ in range(_MOST_ALIGNMENTS):
+            unit = reference / np.linalg.norm(reference, axis=1, keepdims=True)
+            before = order
+            order = np.array([linear_sum_assignment(-unit @ row.T)[1] for row in rows])
+            if np.array_equal(order, before):
+                break
+            reference = np.take_along_axis(rows, order[:, :, np.newaxis], axis=1).mean(axis=0)
+        topics = order.reshape(*shape, -1)
+        draws = dict(self.draws, phi=np.take_along_axis(phi, topics[..., np.newaxis], axis=2))
+        if "theta" in draws:
+            draws["theta"] = np.take_along_axis(draws["theta"], topics[:, :, np.newaxis], axis=3)
+        if "z" in draws:
+            places = np.argsort(topics, axis=2).astype(draws["z"].dtype)
+            draws["z"] = np.take_along_axis(places, draws["z"].astype(np.intp), axis=2)
+        return replace(self, draws=draws, topics=topics)
 
     def summary(self) -> pd.DataFrame:
         """Posterior summary and convergence of every quantity but the variables, by ArviZ.
@@ -138,7 +201,7 @@ class Chains:
             ``sample_stats``. ``phi`` has dimensions ``topic`` and ``word``, ``theta`` ``document``
             and ``topic``, ``z`` ``token``, whose document and word are in ``constant_data``; words
             and documents have their names as coordinates. R-hat of these variables compares topics
-            by number, and says nothing where chains number them differently. Models with covariates
+            by number: that of :meth:`aligned` chains tells of topics. Models with covariates
             add ``coefficients`` of dimensions ``topic`` and ``covariate``.
 
         Raises
@@ -169,6 +232,9 @@ class Chains:
             places = self.n_iter - self.models[0]._schedule().burn_in - 1
             drawn = [model.coefficient_draws_[places] for model in self.models]
             posterior["coefficients"] = np.stack(drawn)
+            if self.topics is not None:
+                own = self.topics[..., np.newaxis]
+                posterior["coefficients"] = np.take_along_axis(posterior["coefficients"], own, 2)
             dims["coefficients"] = ["topic", "covariate"]
             coords["covariate"] = self.models[0].covariate_names_
         if self.corpus is not None and "z" in kept:

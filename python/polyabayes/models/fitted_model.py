@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,10 @@ _SCORE_STD_ERROR = 0.001
 
 
 # Fitted attributes that a file holds where the model has them.
-_SCALARS = ("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of")
+_SCALARS = (
+    *("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of"),
+    *("_trained_on", "_has_exposure"),
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -98,6 +102,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
     seed_: int
+    # Hash of the documents that topic_counts_ are tokens of, and whether those had exposures.
+    _trained_on: str
+    _has_exposure: bool = False
     # Version of the package, date and notes, of a model from a file.
     provenance_: Mapping[str, Any]
 
@@ -107,6 +114,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # Arrays that a file of the model holds: always, and where the model has them.
     _arrays: ClassVar[tuple[str, ...]]
     _optional_arrays: ClassVar[tuple[str, ...]] = ("topic_counts_",)
+    # Fitted attributes whose last axis are the words.
+    _of_each_word: ClassVar = ("components_", "vocabulary_", "word_prior_", "bias_")
     # Every subclass by its name, for the files of models.
     classes: ClassVar[dict[str, type[FittedModel]]] = {}
     # Makes counts of raw documents, where the model came from a pipeline that does.
@@ -276,7 +285,10 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._total(X, exposure, covariates).nats_per_token
 
     def perplexity(self, X: Any, *, exposure: Any = None, covariates: Any = None) -> float:
-        """``exp(-score(X))``; lower is better, and comparable within one class of models only.
+        """``exp`` of minus the mean log probability of a token, given the lengths; lower is better.
+
+        The words are taken in order, whatever event ``score`` is of: the probability of a bag of
+        words has no perplexity.
 
         Parameters
         ----------
@@ -304,7 +316,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(model.perplexity([[1, 1, 1, 0]]), 4)
         4.4431
         """
-        return self._total(X, exposure, covariates).perplexity
+        event = {"event": "sequence", "given_length": True}
+        return self._total(X, exposure, covariates, **event).perplexity
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
@@ -411,25 +424,24 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 progress=update,
             )
 
-    def _total(self, X: Any, exposure: Any, covariates: Any) -> LogLikelihood:
+    def _total(self, X: Any, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
         """Scores whose mean over tokens is known well enough, and no better."""
         corpus, target = self._with_tokens(X), {"nats_per_token_std_error": _SCORE_STD_ERROR}
-        return self._log_likelihood(corpus, exposure, covariates, **target)
+        return self._log_likelihood(corpus, exposure, covariates, **target, **event)
 
     def _log_likelihood(
-        self, X: Any, exposure: Any, covariates: Any, **target: Any
+        self, X: Any, exposure: Any, covariates: Any, **options: Any
     ) -> LogLikelihood:
         """Scores of documents; warnings name the function that takes what would help."""
-        corpus = self._checked(X)
+        corpus = exposed(self, self._checked(X), exposure)
         with quiet():
             result = log_likelihood(
                 self,
                 corpus,
-                exposure=exposure,
                 covariates=covariates,
                 random_state=self.seed_,
                 n_jobs=self.n_jobs,
-                **target,
+                **options,
             )
         for category, message in doubts(result, "polyabayes.log_likelihood(model, X, {})"):
             warn(message, category)
@@ -459,9 +471,10 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._aligned(X, "X", unseen)[0]
 
     def _remember_features(self, X: Any, documents: Corpus | Shards) -> None:
-        """Number of words, and their names if X is a table with a column for each."""
+        """Number of words, their names if X is a table with a column for each, and exposures."""
         self.n_features_in_ = documents.n_words
-        for name in ("feature_names_in_", "provenance_"):
+        self._has_exposure = documents.exposure is not None
+        for name in ("feature_names_in_", "provenance_", "components_std_"):
             self.__dict__.pop(name, None)
         words = None if documents.vocabulary is None else list(documents.vocabulary)
         if hasattr(X, "columns") and list(X.columns) == words:
@@ -520,6 +533,24 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "those of the model"
             )
         return corpus, 0
+
+    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+        """The model of some of its words: rates stay, probabilities are divided by their sums."""
+        made = copy(self)
+        for name in self._of_each_word:
+            if hasattr(self, name):
+                setattr(made, name, np.ascontiguousarray(getattr(self, name)[..., are_kept]))
+        if self._conditions_on_length and getattr(self, "decoder", "") != "softmax":
+            sums = made.components_.sum(axis=1, keepdims=True)
+            if not sums.all():
+                raise InvalidArgumentError(
+                    f"topic {int(np.argmin(sums))} holds none of the {int(are_kept.sum()):,} words "
+                    "that all models know: compare models of the same words"
+                )
+            made.components_ /= sums
+        made.n_features_in_ = made.components_.shape[1]
+        made._seal()
+        return made
 
     def _n_prior_parameters(self) -> int:
         return len(self.components_)

@@ -159,6 +159,9 @@ class LatentDirichletAllocation(TopicModel):
     ----------
     components_ : ndarray of shape (n_components, n_words)
         phi: posterior mean word probabilities of each topic; rows sum to 1.
+    components_std_ : ndarray of shape (n_components, n_words)
+        Posterior standard deviation of each entry of phi, over the draws of this chain; after
+        training by Gibbs sampling only, and in no file.
     doc_topic_prior_ : ndarray of shape (n_components,)
         The prior used, or where it is learned its posterior mean (of EM, its value).
     topic_word_prior_ : float
@@ -313,6 +316,7 @@ class LatentDirichletAllocation(TopicModel):
         start = start_from(init, LatentDirichletAllocation, corpus, n_components, known)
         alpha = first_prior(self.doc_topic_prior, n_components, start)
         self._remember_features(X, corpus)
+        self._trained_on = identity
         fitted = fit_em(
             corpus,
             alpha,
@@ -465,6 +469,7 @@ class LatentDirichletAllocation(TopicModel):
         batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])
         schedule = self._schedule()._replace(seed=draw_seed(batch))
         before = self._before()
+        self._trained_on = ""
         training = _core.Training.lda(
             corpus._core_documents(),
             corpus.n_words,

@@ -90,6 +90,9 @@ def _made(stored: StoredModel) -> FittedModel:
     if "bound_" in scalars:
         model.__dict__["bound_"] = float(scalars["bound_"])
         model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
+    for name, kind in (("_trained_on", str), ("_has_exposure", bool)):
+        if name in scalars:
+            setattr(model, name, kind(scalars[name]))
     if "design" in scalars:
         _take_design(model, scalars["design"])
     # The core has a copy of its own, and ends the process where there is no memory for it.

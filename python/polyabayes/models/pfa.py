@@ -19,7 +19,7 @@ from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import ImpossibleDocumentWarning, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.fitting import EvaluationSchedule
+from polyabayes.models.fitting import EvaluationSchedule, fingerprint
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.nmf import Factors, factorise, weights_of
 from polyabayes.models.topic_model import TopicModel
@@ -154,6 +154,9 @@ class PoissonFactorAnalysis(TopicModel):
     components_ : ndarray of shape (n_components, n_words)
         phi: posterior mean word probabilities of each topic, or those of NMF; rows sum to 1 after
         ``fit``.
+    components_std_ : ndarray of shape (n_components, n_words)
+        Posterior standard deviation of each entry of phi, over the draws of this chain; after
+        training by Gibbs sampling only, and in no file.
     shape_ : ndarray of shape (n_components,)
         r: posterior mean; absent after NMF.
     probability_ : ndarray of shape (n_components,)
@@ -478,10 +481,12 @@ class PoissonFactorAnalysis(TopicModel):
                     f"prior='nmf' is fitted in memory and in one go: give {argument(name)} "
                     "to another prior"
                 )
+        self._has_exposure = False
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         schedule = self._schedule()
         self._check_tokens(corpus)
         self._remember_features(X, corpus)
+        self._trained_on = fingerprint(corpus)
         self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
         return self._factorise(corpus, looks)
 

@@ -202,6 +202,7 @@ class TopicModel(LatentDraws):
         executor: Executor | None,
     ) -> Self:
         documents: Corpus | Shards
+        self._has_exposure = False
         if isinstance(X, Shards):
             documents = exposed(self, X, exposure)
         else:
@@ -231,6 +232,7 @@ class TopicModel(LatentDraws):
             self._take_design(design)
             self._rows = rows
             self._remember_features(X, documents)
+            self._trained_on = hashed
             take = partial(self._take, corpus, None, training)
             return self._sample(training, schedule, looks, take, checkpoint, period)
 
@@ -336,8 +338,9 @@ class TopicModel(LatentDraws):
         self, corpus: Corpus | None, before: PreviousState | None, training: _core.Training
     ) -> None:
         """Store what a run has come to; `before` is what it started from, if there was anything."""
-        phi, others = training.mean()
+        phi, others, squares = training.mean()
         parameters = training.parameters()
+        self.components_std_ = np.sqrt(np.maximum(squares - phi**2, 0.0)).T
         self.components_ = row_normalised(phi)
         self._seal()
         n_own = self._take_parameters(others)

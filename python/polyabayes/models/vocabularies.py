@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,9 @@ class SeveralVocabularies(FittedModel):
         elif is_dirichlet:
             self.word_prior_ = words.copy()
         self._seal()
+
+    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+        return self if self._vocabulary_sizes() else super()._of_words(are_kept)
 
     def _vocabulary_sizes(self) -> list[int]:
         """Sizes of vocabularies, where there are several."""

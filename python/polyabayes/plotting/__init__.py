@@ -13,6 +13,7 @@ from polyabayes.plotting.comparison import plot_comparison
 from polyabayes.plotting.convergence import plot_convergence
 from polyabayes.plotting.latent_classes import plot_item_probabilities
 from polyabayes.plotting.prevalence import plot_prevalence
+from polyabayes.plotting.signatures import plot_signatures
 from polyabayes.plotting.topics import plot_topics
 from polyabayes.plotting.training import plot_topic_similarity, plot_topic_weights, plot_trace
 from polyabayes.plotting.witness import (
@@ -34,6 +35,7 @@ __all__ = [
     "plot_predictive_bounds",
     "plot_prevalence",
     "plot_search_map",
+    "plot_signatures",
     "plot_size_bounds",
     "plot_size_posterior",
     "plot_table",

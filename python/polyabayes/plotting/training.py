@@ -12,7 +12,7 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.plotting.axes import axes_or_new, new_figure
-from polyabayes.topics.fitted import TopicModel, aligned, expected_tokens, fitted_model
+from polyabayes.topics.fitted import TopicModel, aligned, fitted_model, topic_tokens
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,7 +199,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
     """
     fitted = fitted_model(model)
     if documents is not None:
-        tokens = expected_tokens(fitted, aligned(fitted, documents)).sum(axis=0)
+        tokens = topic_tokens(fitted, aligned(fitted, documents))
     elif hasattr(fitted, "topic_counts_"):
         tokens = fitted.topic_counts_
     else:

@@ -22,6 +22,7 @@ from polyabayes.topics.fitted import (
     names,
     probabilities,
     top_words,
+    topic_tokens,
 )
 
 # Share of a document's tokens from which a topic counts as its main one, as in MALLET.
@@ -35,7 +36,8 @@ class TopicDiagnostics(Result):
     Attributes
     ----------
     tokens : ndarray
-        Posterior mean number of tokens of the topic in the documents.
+        Posterior mean number of tokens of the topic in the documents; of those of the training, the
+        tokens in its last state, as ``topic_table`` counts them.
     document_entropy : ndarray
         Entropy of the topic's tokens over documents, in nats: low where few documents hold it.
     word_length : ndarray
@@ -185,7 +187,7 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     is_largest = of_document == of_document.max(axis=1, keepdims=True)
     exclusive = topics / np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
     return TopicDiagnostics(
-        tokens=totals,
+        tokens=topic_tokens(fitted, corpus, tokens),
         document_entropy=-xlogy(over_documents, over_documents).sum(axis=0),
         word_length=_word_length(fitted, top.columns),
         coherence=coherence(fitted, corpus, "umass", n_words=max(n_words, 2)),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
-from polyabayes.interop.shared import TopicModel, expected_tokens, fitted_model
+from polyabayes.interop.shared import TopicModel, expected_tokens, fitted_model, topic_tokens
 
 __all__ = [
     "TopWords",
@@ -22,6 +22,7 @@ __all__ = [
     "names",
     "probabilities",
     "top_words",
+    "topic_tokens",
 ]
 
 

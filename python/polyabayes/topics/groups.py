@@ -26,8 +26,12 @@ class TopicsByGroup(Result):
     n_documents : ndarray of int, shape (n_groups,)
         Documents of each group.
     means, std_errors : ndarray of shape (n_groups, n_components)
-        Mean weight of every topic and its standard error for the source of the group's documents;
-        NaN for the error of a single document.
+        Mean weight of every topic and its standard error for the source of the group's documents. A
+        group of one document is taken to vary as the others do within; NaN where all are of one.
+    n_freedom : ndarray of int, shape (n_groups,)
+        Degrees of freedom of the standard errors.
+    largest : float
+        What no weight exceeds: 1 for shares, infinite for rates.
 
     Examples
     --------
@@ -43,9 +47,11 @@ class TopicsByGroup(Result):
     n_documents: NDArray[np.int64]
     means: NDArray[np.float64]
     std_errors: NDArray[np.float64]
+    n_freedom: NDArray[np.int64]
+    largest: float
 
     def interval(self, level: float = 0.95) -> NDArray[np.float64]:
-        """Intervals of the means by Student's t.
+        """Intervals of the means by Student's t, within what weights can be.
 
         Parameters
         ----------
@@ -72,9 +78,9 @@ class TopicsByGroup(Result):
         >>> bool((low < found.means).all() and (found.means < high).all())
         True
         """
-        freedom = np.maximum(self.n_documents - 1, 1)[:, None]
+        freedom = np.maximum(self.n_freedom, 1)[:, None]
         reach = stats.t.ppf(0.5 + checks.share("level", level) / 2, freedom) * self.std_errors
-        return np.stack([self.means - reach, self.means + reach])
+        return np.clip([self.means - reach, self.means + reach], 0.0, self.largest)
 
     def _columns(self) -> dict[str, Any]:
         n_topics = self.means.shape[1]
@@ -99,7 +105,8 @@ def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
     The errors are those of the method of composition in closed form. With E_d and V_d the posterior
     mean and variance of a document's weight, a group of n documents has the variance
     (var(E_d) + mean(V_d)) / n of a regression on the group for one draw of all weights, and
-    mean(V_d) / n between draws; they add up. The model itself is taken as known.
+    mean(V_d) / n between draws; they add up. var(E_d) of a group of one document is that within the
+    other groups. The model itself is taken as known.
 
     Parameters
     ----------
@@ -147,10 +154,14 @@ def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
         np.add.at(total[place], rows, values)
     means = total[0] / n[:, None]
     np.add.at(total[2], rows, (weights.mean - means[rows]) ** 2)
+    is_alone, pooled = n == 1, int((n - 1).sum())
+    freedom = np.where(is_alone, pooled, n - 1)
+    total[2, is_alone] = total[2].sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        between = total[2] / (n - 1)[:, None]
+        between = total[2] / freedom[:, None]
     variance = (between + 2 * total[1] / n[:, None]) / n[:, None]
-    return TopicsByGroup(groups, n, means, np.sqrt(variance))
+    largest = 1.0 if fitted._conditions_on_length else np.inf
+    return TopicsByGroup(groups, n, means, np.sqrt(variance), freedom, largest)
 
 
 def _grouped(corpus: Any, by: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -92,7 +92,7 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
     [0, 1]
     """
     checks.choice("metric", metric, _METRICS)
-    similarity = _similarity(_topics(first, "first"), _topics(second, "second"), metric)
+    similarity = _similarity(topics_of(first, "first"), topics_of(second, "second"), metric)
     rows, columns = linear_sum_assignment(-similarity)
     found = similarity[rows, columns]
     order = np.argsort(-found, kind="stable")
@@ -136,7 +136,7 @@ def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float
         raise InvalidTypeError(f"models must be a sequence of models, got {models!r:.100}")
     if len(models) < 2:
         raise InvalidArgumentError(f"stability compares at least two models, got {len(models)}")
-    total = np.zeros(len(_topics(models[0], "models[0]").rows))
+    total = np.zeros(len(topics_of(models[0], "models[0]").rows))
     for other in models[1:]:
         match = match_topics(models[0], other, metric)
         total[match.first] += match.similarities
@@ -150,7 +150,7 @@ class _Topics(NamedTuple):
     vocabulary: NDArray[np.object_] | None
 
 
-def _topics(value: Any, name: str) -> _Topics:
+def topics_of(value: Any, name: str) -> _Topics:
     """Topics of a model, or as they are given."""
     if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "columns"):
         rows = normalised(checks.matrix(name, value), name)

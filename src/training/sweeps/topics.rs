@@ -226,28 +226,34 @@ impl Topics {
         totals
     }
 
-    /// Adds E[φ | topics of all tokens] = (β_kw + n_kw) / (Σ_w β_kw + n_k), word-major, to `sum`.
-    pub(in crate::training) fn add_expected(&self, counts: &[u32], sum: &mut [f64]) {
+    /// Adds E[φ | topics of all tokens] = a / A, with a = β_kw + n_kw and A = Σ_w a, to `sum`, and
+    /// E[φ² | ..] = a (a + 1) / (A (A + 1)) to `squares`; both word-major.
+    pub(in crate::training) fn add_expected(
+        &self,
+        counts: &[u32],
+        sum: &mut [f64],
+        squares: &mut [f64],
+    ) {
         let n_topics = self.n_tokens.len();
-        let parts = self.prior_totals().into_iter().zip(&self.n_tokens);
-        let scale: Vec<f64> = parts.map(|(total, &n)| (total + n as f64).recip()).collect();
+        let totals = self.prior_totals().into_iter().zip(&self.n_tokens);
+        let scales: Vec<[f64; 2]> = totals
+            .map(|(prior, &n)| prior + n as f64)
+            .map(|total| [total.recip(), (total * (total + 1.0)).recip()])
+            .collect();
         let size = chunk_words(n_topics) * n_topics;
-        let chunks = sum.par_chunks_mut(size).zip(counts.par_chunks(size)).enumerate();
-        chunks.for_each(|(chunk, (sum, counts))| {
-            let rows = sum.chunks_exact_mut(n_topics).zip(counts.chunks_exact(n_topics));
-            for (row, (sum, counts)) in rows.enumerate() {
-                let first = chunk * size + row * n_topics;
-                let parts = sum.iter_mut().zip(counts.iter().zip(&scale));
-                match self.own_priors.as_deref().map(|own| &own[first..first + n_topics]) {
-                    None => parts.for_each(|(sum, (&n, scale))| {
-                        *sum += (self.prior + f64::from(n)) * scale;
-                    }),
-                    Some(own) => parts.zip(own).for_each(|((sum, (&n, scale)), prior)| {
-                        *sum += (prior + f64::from(n)) * scale;
-                    }),
+        let moments = sum.par_chunks_mut(size).zip(squares.par_chunks_mut(size));
+        moments.zip(counts.par_chunks(size)).enumerate().for_each(
+            |(chunk, ((sum, squares), n))| {
+                let places = (chunk * size..).zip(sum.iter_mut().zip(squares));
+                for (((place, (sum, square)), &n), scale) in
+                    places.zip(n).zip(scales.iter().cycle())
+                {
+                    let a = self.prior_at(place) + f64::from(n);
+                    *sum += a * scale[0];
+                    *square += a * (a + 1.0) * scale[1];
                 }
-            }
-        });
+            },
+        );
     }
 }
 

@@ -28,7 +28,7 @@ def test_tokens_are_counted():
 @pytest.mark.parametrize(
     ("documents", "error", "message"),
     [
-        (["a text"], errors.InvalidTypeError, "CountVectorizer"),
+        ([["a"], "a text"], errors.InvalidTypeError, "document 1 is a text"),
         ("a text", errors.InvalidTypeError, "lists of tokens"),
         ([["a", 3]], errors.InvalidTypeError, "token 3"),
         ([], errors.InvalidArgumentError, "0 sample"),
@@ -143,7 +143,13 @@ def test_topics_go_into_anndata():
     )
     pb.interop.to_anndata(adata, lda, key="lda")
     np.testing.assert_array_equal(adata.obsm["X_lda"], lda.transform(pb.Corpus(cells())))
+    std = lda.topic_weights(pb.Corpus(cells())).std
+    np.testing.assert_array_equal(adata.obsm["X_lda_std"], std)
     np.testing.assert_array_equal(adata.varm["lda"], lda.components_.T[::-1])
+    assert "lda_std" not in adata.varm
+    trained = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(pb.Corpus(cells()))
+    pb.interop.to_anndata(adata, trained, key="trained")
+    np.testing.assert_array_equal(adata.varm["trained_std"], trained.components_std_.T)
     assert adata.uns["lda"]["model"] == "LatentDirichletAllocation"
     np.testing.assert_array_equal(adata.uns["lda"]["doc_topic_prior"], [0.5, 0.2])
 
@@ -240,13 +246,57 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
         assert tokens.counts.toarray().tolist() == [[1, 1], [1, 0]]
 
 
+@pytest.mark.parametrize("are_tokens", [False, True])
+def test_texts_and_tokens_take_the_same_options(are_tokens):
+    texts = ["the urns of balls", "", "an urn of red balls"]
+    documents = [text.split() for text in texts] if are_tokens else texts
+    options = {"stop_words": "english", "stem": "english", "ngram_range": (1, 2), "min_df": 2}
+    corpus = pb.Corpus.from_documents(documents, ids=["x", "y", "z"], **options)
+    assert corpus.vocabulary.tolist() == ["ball", "urn"]
+    assert corpus.counts.toarray().tolist() == [[1, 1], [0, 0], [1, 1]]
+    with pytest.warns(errors.DataWarning, match="1 document without words left out, at document 1"):
+        left = pb.Corpus.from_documents(documents, ids=["x", "y", "z"], on_empty="drop", **options)
+    assert left.ids.tolist() == ["x", "z"]
+    table = pb.Corpus.from_table(pd.DataFrame({"text": documents}), "text", **options)
+    assert (table.counts != corpus.counts).nnz == 0
+    if not are_tokens:
+        assert (pb.Corpus(pd.Series(texts)).counts != pb.Corpus(texts).counts).nnz == 0
+
+
+def test_stop_words_of_a_language_are_filtered():
+    corpus = pb.Corpus.from_documents([["the", "urn"], ["der", "urn"]])
+    assert corpus.filter(stop_words="english").vocabulary.tolist() == ["der", "urn"]
+    pytest.importorskip("stop_words")
+    assert corpus.filter(stop_words="german").vocabulary.tolist() == ["the", "urn"]
+
+
+def test_modalities_of_mudata_are_corpora_of_the_same_cells():
+    mudata = pytest.importorskip("mudata")
+    parts = {}
+    for name, rows in (("rna", ["x", "y", "z"]), ("atac", ["z", "x"])):
+        counts = np.arange(len(rows) * 2).reshape(-1, 2)
+        words = pd.DataFrame(index=[f"{name} 0", f"{name} 1"])
+        parts[name] = anndata.AnnData(np.log1p(counts), pd.DataFrame(index=rows), words)
+        parts[name].layers["counts"] = counts
+    with mudata.set_options(pull_on_update=False):
+        cells = mudata.MuData(parts)
+    with pytest.warns(errors.DataWarning, match="1 cells that some modality lacks"):
+        found = pb.interop.from_mudata(cells, layer={"rna": "counts", "atac": "counts"})
+    assert [corpus.ids.tolist() for corpus in found.values()] == [["x", "z"]] * 2
+    assert found["atac"].counts.toarray().tolist() == [[2, 3], [0, 1]]
+    with pytest.raises(errors.InvalidArgumentError, match="layer='counts'"):
+        pb.interop.from_mudata(cells, ["rna"])
+    with pytest.raises(errors.InvalidArgumentError, match="no modality 'adt'; it has 'rna'"):
+        pb.interop.from_mudata(cells, ["adt"])
+    with pytest.raises(errors.InvalidTypeError, match="must be a MuData"):
+        pb.interop.from_mudata(parts["rna"])
+
+
 def test_missing_documents_and_idle_options_are_refused():
     with pytest.raises(errors.InvalidArgumentError, match="no document in column 'text' at row 1"):
         pb.Corpus(pd.DataFrame({"text": ["an urn", None]}))
     with pytest.raises(errors.InvalidArgumentError, match="min_df: options of texts"):
         pb.Corpus.from_table(pd.DataFrame({"a": [1, 2]}), min_df=2)
-    with pytest.raises(errors.InvalidArgumentError, match="min_df: options of texts"):
-        pb.Corpus.from_table(pd.DataFrame({"a": [["x"], ["y"]]}), min_df=2)
     with pytest.raises(errors.InvalidArgumentError, match="no count is given"):
         pb.Corpus(pd.DataFrame({"document": ["x"], "word": ["a"], "count": [None]}))
     named = pd.DataFrame({"text": ["an urn", "a ball"]}, index=["x", "y"])

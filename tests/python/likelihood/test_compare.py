@@ -4,6 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
@@ -400,3 +402,53 @@ def test_words_are_dropped_for_models_without_words_too():
     assert found.difference("all", "fewer") == wanted.difference("all", "fewer")
     assert found.results["all"].n_tokens.tolist() == [3, 8]
     assert nameless.vocabulary_ is None
+
+
+def test_the_fewest_words_do_not_win():
+    """A model of three words is no better for being asked for these only."""
+    words = [f"w{number}" for number in range(20)]
+    data = pb.datasets.make_lda_corpus(120, 20, 3, random_state=0)
+    texts = [" ".join(np.repeat(words, row)) for row in np.asarray(data.corpus.counts.todense())]
+    models = {
+        name: make_pipeline(
+            CountVectorizer(max_features=n), pb.LatentDirichletAllocation(2, random_state=0)
+        ).fit(texts[:80])
+        for name, n in (("few", 3), ("all", None))
+    }
+    for order in (models, dict(reversed(models.items()))):
+        with pytest.raises(errors.InvalidArgumentError, match=r"models\['few'\]: the documents"):
+            pb.compare(order, texts[80:])
+        found = pb.compare(order, texts[80:], unseen="drop")
+        behind, std_error = found.difference("few", "all")
+        assert abs(behind) < 4 * std_error
+        assert "of words that some model does not know" in str(found)
+    left_out = found.results["few"].n_unseen_tokens
+    assert left_out + found.results["few"].n_tokens.sum() == sum(len(x.split()) for x in texts[80:])
+
+
+@pytest.mark.parametrize("event", ["sequence", "counts"])
+def test_models_restricted_to_common_words_are_those_of_these_words(event):
+    """Rates of gamma-Poisson models are those of the words; probabilities are divided by sums."""
+    words, topics = list("abcd"), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    part = topics[:, :2] / topics[:, :2].sum(axis=1, keepdims=True)
+    whole = {
+        "lda": lda(topics=topics, vocabulary=words),
+        "pfa": gamma_poisson(topics=topics, vocabulary=words),
+    }
+    less = {
+        "lda": lda(topics=part, vocabulary=words[:2]),
+        "pfa": gamma_poisson(topics=topics[:, :2], vocabulary=words[:2]),
+    }
+    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
+    for name in whole:
+        models = {"whole": whole[name], "less": less[name]}
+        found = pb.compare(models, documents, unseen="drop", event=event)
+        assert found.difference("whole", "less") == pytest.approx((0, 0), abs=1e-13)
+    softmax = pb.DocumentModel.logistic_normal(
+        np.log(topics), mean=np.zeros(1), covariance=np.eye(1), vocabulary=words, decoder="softmax"
+    )
+    few = pb.DocumentModel.logistic_normal(
+        np.log(topics)[:, :2], np.zeros(1), np.eye(1), vocabulary=words[:2], decoder="softmax"
+    )
+    found = pb.compare({"whole": softmax, "less": few}, documents, unseen="drop", random_state=0)
+    assert found.difference("whole", "less")[0] == pytest.approx(0, abs=1e-12)

@@ -96,7 +96,8 @@ def test_scoring_needs_a_model(model):
 
 def test_derived_quantities():
     documents = pb.Corpus(COUNTS, ids=["a", "b", "c"])
-    result = pb.log_likelihood(gamma_poisson(), documents, "smc", n_replicates=8, random_state=0)
+    options = {"event": "sequence", "n_replicates": 8, "random_state": 0}
+    result = pb.log_likelihood(gamma_poisson(), documents, "smc", **options)
     n_tokens = COUNTS.sum()
     assert result.total == pytest.approx(result.values.sum(), rel=1e-15)
     assert result.nats_per_token == pytest.approx(result.total / n_tokens, rel=1e-15)
@@ -140,7 +141,18 @@ def test_results_can_be_compared():
 
 
 def test_huge_perplexity_is_infinite():
-    assert pb.log_likelihood(gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]).perplexity == np.inf
+    model, document = gamma_poisson(1e5, 0.5), [[1, 0, 0, 0]]
+    assert pb.log_likelihood(model, document, event="sequence").perplexity == np.inf
+
+
+def test_counts_have_no_perplexity():
+    """A bag is as probable as all its orders together: no number of equally probable words."""
+    result = pb.log_likelihood(lda(), COUNTS, event="counts")
+    assert np.isnan(result.perplexity)
+    assert "perplexity" not in repr(result)
+    found = pb.compare({"one": lda(), "other": lda(0.1)}, COUNTS, event="counts")
+    assert found.to_frame()["perplexity"].isna().all()
+    assert "nan" not in str(found)
 
 
 def test_unreliable_errors_are_reported():
@@ -150,6 +162,25 @@ def test_unreliable_errors_are_reported():
             lda(0.1, topics), [[1, 0, 0, 0], [300] * 4], "direct", n_samples=5, random_state=0
         )
     assert result.n_effs[1] < 2
+
+
+def test_doubtful_documents_are_done_again():
+    """One of 1,500 documents, whose first replicates differ too much."""
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(np.full(200, 0.3), 8) * 0.999 + 0.001 / 200
+    weights = rng.dirichlet(np.full(8, 0.1), 1500)
+    rows = np.array([rng.multinomial(150, p) for p in weights[:404] @ topics])[400:]
+    model = lda(0.1, topics)
+    with pytest.warns(errors.UnreliableErrorWarning, match="document 3 first"):
+        once = pb.log_likelihood(model, rows, "annealed", random_state=0)
+    found = pb.log_likelihood(model, rows, random_state=0)
+    assert found.sizes[3] > once.sizes[3]
+    assert found.n_effs[3] > 0.37 * 16 > once.n_effs[3]
+    error = np.hypot(found.std_errors[3], once.std_errors[3])
+    assert abs(found.values[3] - once.values[3]) < 4 * error
+    assert (found.values[:3] == once.values[:3]).all()
+    streamed = pb.log_likelihood(model, (rows[[row]] for row in range(4)), random_state=0)
+    assert (streamed.values == found.values).all()
 
 
 @pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
@@ -179,7 +210,7 @@ def test_impossible_words_give_minus_infinity_and_a_warning(make, method):
     assert np.isfinite(result.values[1])
     assert result.total == result.nats_per_token == -np.inf
     assert result.total_interval() == (-np.inf, -np.inf)
-    assert result.perplexity == np.inf
+    assert result.perplexity == np.inf or result.event == "counts"
     assert np.isfinite([result.total_std_error, result.nats_per_token_std_error]).all()
 
 

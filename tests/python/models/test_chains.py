@@ -141,3 +141,24 @@ def test_missing_arviz_names_the_extra(corpus, monkeypatch):
     for method in (chains.summary, chains.to_inference_data):
         with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[diagnostics\]"):
             method()
+
+
+def test_aligned_draws_are_of_the_same_topics(corpus):
+    lda = LDA(3, max_iter=60, thin=2)
+    variables = ("phi", "theta", "z")
+    chains = pb.sample_chains(lda, corpus, n_chains=3, variables=variables, random_state=0)
+    aligned = chains.aligned()
+    before, after = (x.draws["phi"].std(axis=(0, 1)).max() for x in (chains, aligned))
+    assert after < before
+    for chain, draw in ((0, 0), (1, 4), (2, 7)):
+        own = aligned.topics[chain, draw]
+        assert sorted(own) == [0, 1, 2]
+        for name in ("phi", "theta"):
+            was, now = chains.draws[name][chain, draw], aligned.draws[name][chain, draw]
+            np.testing.assert_array_equal(now, was[own] if name == "phi" else was[:, own])
+        was, now = chains.draws["z"][chain, draw], aligned.draws["z"][chain, draw]
+        np.testing.assert_array_equal(own[now], was)
+    again = aligned.aligned()
+    np.testing.assert_array_equal(again.draws["phi"], aligned.draws["phi"])
+    with pytest.raises(errors.InvalidArgumentError, match="variables='phi'"):
+        pb.sample_chains(lda, corpus, n_chains=2, random_state=0).aligned()

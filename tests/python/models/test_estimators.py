@@ -93,7 +93,10 @@ def test_scores_are_those_of_log_likelihood(cls):
     assert set(result.methods) == {"exact"}
     np.testing.assert_array_equal(model.score_samples(COUNTS), result.values)
     assert model.score(COUNTS) == result.nats_per_token
-    assert model.perplexity(COUNTS) == pytest.approx(np.exp(-model.score(COUNTS)), rel=1e-14)
+    # Perplexity is of words in order, whatever the score is of.
+    words = pb.log_likelihood(model, COUNTS, event="sequence", given_length=True)
+    assert model.perplexity(COUNTS) == pytest.approx(words.perplexity, rel=1e-14)
+    assert 1 < words.perplexity < COUNTS.shape[1] + 2
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ def test_everything_that_scores_takes_exposures():
     assert (pb.log_likelihood(fitted, corpus).values == values).all()
     assert (fitted.score_samples(COUNTS, exposure=EXPOSURE) == values).all()
     assert fitted.score(corpus) == values.sum() / COUNTS.sum()
-    assert fitted.perplexity(corpus) == np.exp(-fitted.score(COUNTS, exposure=EXPOSURE))
+    words = {"event": "sequence", "given_length": True}
+    expected = pb.log_likelihood(fitted, COUNTS, exposure=EXPOSURE, **words).perplexity
+    assert fitted.perplexity(corpus) == expected
     weights = fitted.transform(COUNTS, exposure=EXPOSURE)
     assert (weights[0] > 2 * weights[1]).all()
     found = pb.compare({"one": fitted, "two": model(0.5)}, COUNTS, exposure=EXPOSURE)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
@@ -372,3 +373,55 @@ def test_more_tokens_than_memory_are_refused(model):
     with pytest.raises(errors.BudgetExceededError, match="topics of all tokens would take"):
         model.fit(counts)
     assert not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_standard_deviation_of_a_single_topic_is_that_of_its_dirichlet(cls):
+    counts = np.array([[3, 0, 1, 4], [1, 2, 0, 9]])
+    options = {"topic_word_prior": 0.5, "max_iter": 10, "random_state": 0}
+    model = cls(1, **options).fit(counts)
+    a = counts.sum(axis=0) + 0.5
+    mean, total = a / a.sum(), a.sum()
+    np.testing.assert_allclose(model.components_[0], mean, rtol=1e-12)
+    expected = np.sqrt(mean * (1 - mean) / (total + 1))
+    np.testing.assert_allclose(model.components_std_[0], expected, rtol=1e-9)
+
+
+def test_standard_deviations_are_those_of_the_draws(data):
+    draws = []
+    model = pb.LatentDirichletAllocation(2, max_iter=1000, thin=1, random_state=0)
+    keep = {"callback": lambda model: draws.append(model.posterior_draw("phi")["phi"])}
+    model.fit(data.corpus, **keep, eval_every=1)
+    spread = np.std(draws[500:], axis=0)
+    # 500 independent draws would be within some 10 %; those of a chain are worth fewer.
+    is_common = model.components_ > 0.005
+    np.testing.assert_allclose(model.components_std_[is_common], spread[is_common], rtol=0.3)
+    by_em = model.set_params(fit_method="em", thin=5).fit(data.corpus)
+    assert not hasattr(by_em, "components_std_")
+
+
+@pytest.mark.parametrize("cls", MODELS)
+def test_a_topic_has_one_share_of_the_training_documents(cls, data, tmp_path):
+    model = cls(4, max_iter=10, random_state=0).fit(data.corpus)
+    model.save(tmp_path / "model.safetensors")
+    for one in (model, pb.load(tmp_path / "model.safetensors")):
+        found = pb.topics.diagnostics(one, data.corpus, n_words=2)
+        np.testing.assert_array_equal(found.tokens, model.topic_counts_)
+        part = pb.topics.diagnostics(one, data.corpus[:60], n_words=2)
+        assert part.tokens.sum() == pytest.approx(data.corpus[:60].n_tokens)
+
+
+def test_missing_exposures_are_warned_of(data, tmp_path):
+    corpus = data.corpus.with_exposure("total")
+    model = pb.PoissonFactorAnalysis(2, max_iter=5, random_state=0).fit(corpus)
+    model.save(tmp_path / "model.safetensors")
+    model.score(corpus)
+    loaded, other = pb.load(tmp_path / "model.safetensors"), clone(model).fit(data.corpus)
+    other.score(data.corpus)
+    for call in (loaded.score, loaded.transform, lambda x: pb.log_likelihood(loaded, x)):
+        with pytest.warns(errors.DataWarning, match="trained on documents with exposures"):
+            call(data.corpus[:2])
+    with pytest.warns(errors.DataWarning, match="exposure"):
+        pb.compare({"one": loaded, "other": other}, data.corpus[:3])
+    with pytest.raises(errors.InvalidArgumentError, match="no such column"):
+        corpus.with_exposure("depth")

@@ -365,3 +365,30 @@ def test_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match=r"polyabayes\[plot\]"):
         plot_topics(lda())
+
+
+def test_signatures_are_drawn_in_the_order_of_cosmic():
+    changes = ["C>A", "C>G", "C>T", "T>A", "T>C", "T>G"]
+    channels = [f"{a}[{s}]{b}" for s in changes for a in "ACGT" for b in "ACGT"]
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(96)
+    rows = rng.dirichlet(np.ones(96), 2)
+    model = pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=rows[:, shuffled],
+        shape=1.0,
+        probability=0.5,
+        vocabulary=[channels[place] for place in shuffled],
+    )
+    ax = pb.plotting.plot_signatures(model, [1], labels=["SBS1"])
+    heights = {round(bar.get_x() + 0.4): bar.get_height() for bar in ax.patches}
+    np.testing.assert_allclose([heights[place] for place in range(96)], rows[1], rtol=1e-12)
+    assert [label.get_text() for label in ax.get_xticklabels()] == changes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["SBS1"]
+    with pytest.raises(InvalidArgumentError, match="'urn' is no channel"):
+        pb.plotting.plot_signatures(
+            pb.LatentDirichletAllocation.from_parameters(
+                doc_topic_prior=0.5, topic_word=PHI, vocabulary=WORDS
+            )
+        )
+    with pytest.raises(InvalidArgumentError, match="2 names for 1 signatures"):
+        pb.plotting.plot_signatures(model, [0], labels=["a", "b"])

@@ -170,6 +170,17 @@ def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
     alone = pb.topics.by_group(lda, corpus, corpus.metadata["year"])
     assert np.isnan(alone.std_errors).all()
     assert alone.to_frame().shape == (72, 7)
+    years = pb.topics.by_group(lda, corpus, [0] * 12 + [1] * 11 + [2])
+    # A document alone is taken to vary as the others do.
+    own = weights.mean[:12], weights.mean[12:23]
+    within = sum(((x - x.mean(axis=0)) ** 2).sum(axis=0) for x in own) / 21
+    expected = np.sqrt(within + 2 * weights.std[23] ** 2)
+    np.testing.assert_allclose(years.std_errors[2], expected, rtol=1e-12)
+    assert years.n_freedom.tolist() == [11, 10, 21]
+    low, high = years.interval(0.999)
+    assert low.min() == 0
+    assert high.max() == 1
+    assert (low <= years.means).all()
     np.testing.assert_array_equal(found.to_frame()["lower"], found.interval()[0].ravel())
     np.testing.assert_array_equal(found.to_frame()["upper"], found.interval()[1].ravel())
 

@@ -1,0 +1,125 @@
+"""Mutational signatures: the 96 channels of single-base substitutions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyabayes._support import checks
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.plotting.axes import axes_or_new
+from polyabayes.topics.matching import topics_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Substitutions in their usual order, in the colours of COSMIC.
+_COLOURS = {
+    "C>A": "#03bcee",
+    "C>G": "#010101",
+    "C>T": "#e32926",
+    "T>A": "#cac9c9",
+    "T>C": "#a1ce63",
+    "T>G": "#ebc6c4",
+}
+_CHANNEL = re.compile(r"[ACGT]\[([CT]>[ACGT])\][ACGT]")
+# Space between two signatures, in units of the highest bar.
+_GAP = 0.25
+
+
+def plot_signatures(
+    model: Any,
+    signatures: Sequence[int] | None = None,
+    *,
+    labels: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw signatures over the 96 channels of single-base substitutions, one below the other.
+
+    Channels are in the order of COSMIC, by substitution and then by the bases around it, whatever
+    their order in the model; all signatures have one scale.
+
+    Parameters
+    ----------
+    model : model or DataFrame of shape (n_components, n_channels)
+        Fitted, with words like ``"A[C>T]G"``; or a table of signatures with such columns. Channels
+        that do not occur have no bars.
+    signatures : sequence of int, optional
+        Rows to draw, in the order wanted; by default all.
+    labels : sequence of str, optional
+        What the signatures are called; by default a table's index, else their numbers.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Each signature is a bar container.
+
+    Raises
+    ------
+    InvalidArgumentError, InvalidTypeError
+        If the words are no channels, there is no such signature, or labels are not one for each.
+    MissingDependencyError
+        If Matplotlib is not installed.
+
+    References
+    ----------
+    L. Alexandrov et al. (2020). The repertoire of mutational signatures in human cancer.
+    Nature 578.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame([[0.7, 0.3]], ["SBS1"], ["A[C>T]G", "T[C>T]G"])
+    >>> ax = pb.plotting.plot_signatures(table)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['SBS1']
+    """
+    topics = topics_of(model, "model")
+    places = _places(topics.vocabulary)
+    n_known = len(topics.rows)
+    if signatures is None:
+        rows = list(range(n_known))
+    else:
+        rows = [checks.whole_number("signatures", row, 0, n_known - 1) for row in signatures]
+    known = [str(name) for name in getattr(model, "index", range(n_known))]
+    names = [known[row] for row in rows] if labels is None else list(labels)
+    if len(names) != len(rows):
+        raise InvalidArgumentError(
+            f"{argument('labels')} has {len(names)} names for {len(rows)} signatures"
+        )
+    ax = axes_or_new(ax, 10.0, 0.7 + 1.1 * len(rows))
+    highest = float(topics.rows[rows].max())
+    colours = np.repeat(list(_COLOURS.values()), 16)[places].tolist()
+    bases = [-(1 + _GAP) * highest * number for number in range(len(rows))]
+    for row, base in zip(rows, bases, strict=True):
+        ax.bar(places, topics.rows[row], bottom=base, color=colours, width=0.8)
+        ax.axhline(base, color="grey", linewidth=0.6)
+    ax.set_yticks(bases, names)
+    ax.set_xticks(np.arange(6) * 16 + 7.5, list(_COLOURS))
+    ax.tick_params(length=0)
+    ax.set_xlim(-1, 96)
+    ax.set_ylim(bases[-1], highest * 1.05)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel(f"substitution, by the bases around it; highest bar: {highest:.0%}")
+    return ax
+
+
+def _places(vocabulary: Any) -> Any:
+    """Place of each channel among the 96."""
+    around = [first + last for first in "ACGT" for last in "ACGT"]
+    found = []
+    for word in () if vocabulary is None else vocabulary:
+        channel = _CHANNEL.fullmatch(str(word))
+        if channel is None or channel[1] not in _COLOURS:
+            raise InvalidArgumentError(f"{word!r} is no channel like 'A[C>T]G'")
+        found.append(16 * list(_COLOURS).index(channel[1]) + around.index(word[0] + word[-1]))
+    if not found:
+        raise InvalidArgumentError(
+            "the signatures have no channels: train on counts whose words are like 'A[C>T]G'"
+        )
+    return np.array(found)
