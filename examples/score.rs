@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     for (document, found) in score(&model, &documents, &settings, 0, &())?.iter().enumerate() {
         let found = found.as_ref().expect("nobody stops the work");
         let (value, error) = (found.estimate.ln_value, found.estimate.std_error);
-        println!("document {document}: {value:.6} +- {error:.1e} nats ({:?})", found.method);
+        println!("document {document}: {value:.6} +- {error:.1e} nats ({})", found.estimator.name);
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub enum Error {
     /// A size that must be positive is zero.
     #[error("{name} must be at least 1")]
     Empty {
-        /// Name of the size.
+        /// The argument, by its name in every interface, or what has the size.
         name: &'static str,
     },
     /// Bytes that are no saved state of this work.
@@ -25,7 +25,7 @@ pub enum Error {
     /// Two arrays that must agree in length do not.
     #[error("{name} has length {found}, expected {expected}")]
     Length {
-        /// Name of the array.
+        /// The argument, by its name in every interface, or what the array holds.
         name: &'static str,
         /// Its length.
         found: usize,
@@ -35,7 +35,7 @@ pub enum Error {
     /// A parameter lies outside its domain.
     #[error("{name}[{index}] = {value:?}: must be {domain}")]
     Parameter {
-        /// Name of the parameter.
+        /// The argument, by its name in every interface, or what the parameter is.
         name: &'static str,
         /// Position in the flattened array.
         index: usize,
@@ -74,7 +74,7 @@ pub enum Error {
     #[error("a mixture of topics takes weights that are the softmax of the latent coordinates")]
     IdentityLink,
     /// A sampler of topic assignments for a model that has none.
-    #[error("this method takes an urn; models of this prior have \"exact\" and \"annealed\"")]
+    #[error("this method takes an urn; models of this prior have \"exact\" and \"annealed\", without options")]
     NoUrn,
     /// Quadrature in too many dimensions.
     #[error("quadrature serves up to {most} dimensions; the covariance has rank {found}")]

@@ -36,9 +36,9 @@ pub mod urn;
 pub use control::{Observer, Stop};
 pub use counts::CountMatrix;
 pub use document::{
-    Bounds, Conditionals, Event, Form, MeanField, Method, Moments, Query, Sampler, Score, Settings,
-    Spread, Start, TopicModel, TracePoint, bidirectional, check_completion, check_score,
-    completion, score, transform,
+    Bounds, Conditionals, ESTIMATORS, Estimator, Event, Form, MeanField, Method, Moments, Query,
+    SampleSize, Sampler, Score, Settings, Spread, Start, TopicModel, TracePoint, bidirectional,
+    check_completion, check_score, completion, score, transform,
 };
 pub use error::{Error, Result};
 pub use estimate::Estimate;

@@ -25,6 +25,7 @@ __all__ = [
     "check_completion",
     "check_score",
     "completion",
+    "estimators",
     "count_part",
     "exposed_of_part",
     "fit_em",
@@ -232,6 +233,9 @@ def completion(
     n_jobs: int,
     progress: _Progress = None,
 ) -> Scores: ...
+def estimators() -> list[
+    tuple[str, str, tuple[bool, bool, bool, bool], str | None, int | None, list[str]]
+]: ...
 def bidirectional(
     model: Model,
     documents: Documents,

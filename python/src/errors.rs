@@ -10,6 +10,29 @@ use pyo3::types::PyType;
 /// The payload of a panic.
 pub(crate) type Panic = dyn std::any::Any + Send;
 
+/// Quantities of the core that are arguments in Python, by their names there and here.
+const ARGUMENTS: [&str; 19] = [
+    "budget",
+    "concentration",
+    "doc_topic_prior",
+    "exposure",
+    "init",
+    "n_components",
+    "n_init",
+    "n_particles",
+    "n_replicates",
+    "n_samples",
+    "probability",
+    "probability_prior",
+    "rate",
+    "shape",
+    "shape_prior",
+    "target_std_error",
+    "tol",
+    "topic_word",
+    "topic_word_prior",
+];
+
 /// Place of the last panic.
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
 
@@ -168,31 +191,9 @@ fn named(argument: &str) -> String {
     format!("\u{1f}{argument}\u{1f}")
 }
 
-/// Python's argument for a quantity of the core.
-fn argument_of(quantity: &str) -> Option<&'static str> {
-    Some(match quantity {
-        "Dirichlet prior of topics" => "doc_topic_prior",
-        "Dirichlet prior of words" => "topic_word_prior",
-        "topic-word weights" => "topic_word",
-        "gamma shape" => "shape",
-        "gamma probability" => "probability",
-        "prior of the gamma shape" => "shape_prior",
-        "prior of the gamma probability" => "probability_prior",
-        "Dirichlet prior of topics of the start"
-        | "topics of the start"
-        | "topic-word weights of the start" => "init",
-        "tolerance" => "tol",
-        "number of components" => "n_components",
-        "number of samples" => "n_samples",
-        "number of particles" => "n_particles",
-        "number of replicates" => "n_replicates",
-        "target standard error" => "target_std_error",
-        "budget" => "budget",
-        "exposure" => "exposure",
-        "rate" => "rate",
-        "concentration" => "concentration",
-        _ => return None,
-    })
+/// The argument that an error of the core names, if the quantity is one.
+fn argument_of(name: &'static str) -> Option<&'static str> {
+    ARGUMENTS.contains(&name).then_some(name)
 }
 
 /// The exception for work that could not start its threads.

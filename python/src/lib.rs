@@ -43,8 +43,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::scoring::{
-        Scores, bidirectional, check_completion, check_score, completion, score, score_for_total,
-        transform,
+        Scores, bidirectional, check_completion, check_score, completion, estimators, score,
+        score_for_total, transform,
     };
     #[pymodule_export]
     use super::training::Training;

@@ -7,8 +7,8 @@ use numpy::{
 use polyabayes::document::Draws;
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::{
-    Bounds, Conditionals, Estimate, Event, Form, MeanField, Method, Moments, Query, Sampler, Score,
-    Settings, Spread, Start,
+    Bounds, Conditionals, ESTIMATORS, Estimate, Event, Form, MeanField, Method, Moments, Query,
+    SampleSize, Sampler, Score, Settings, Spread, Start,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,20 +34,19 @@ pub(crate) struct ScoreSettings {
     n_iterations: usize,
     /// Draws a conditional of l2r; None for exact conditionals.
     n_conditional_samples: Option<usize>,
-    /// Reference distribution of annealing.
-    start: String,
+    /// Reference distribution of annealing; None for one chosen by document.
+    start: Option<String>,
 }
 
 impl ScoreSettings {
     fn to_core(&self) -> PyResult<Settings> {
-        let unknown = |what: &str, name: &str| PyValueError::new_err(format!("{what} {name:?}"));
         let event = match self.event.as_str() {
             "sequence" => Event::Sequence,
             "counts" => Event::Counts,
-            other => return Err(unknown("unknown event", other)),
+            other => return Err(unknown("event", other)),
         };
         Ok(Settings {
-            method: self.method().ok_or_else(|| unknown("unknown method", &self.method))?,
+            method: self.method()?.ok_or_else(|| unknown("method", &self.method))?,
             query: Query { event, given_length: self.given_length },
             n_samples: self.n_samples,
             n_particles: self.n_particles,
@@ -58,53 +57,69 @@ impl ScoreSettings {
         })
     }
 
-    fn method(&self) -> Option<Method> {
+    fn method(&self) -> PyResult<Option<Method>> {
         let order = if self.order == 2 { UpdateRule::Second } else { UpdateRule::First };
         let conditionals =
             self.n_conditional_samples.map_or(Conditionals::Exact, Conditionals::Sampled);
-        let start = if self.start == "prior" { Start::Prior } else { Start::MeanField };
-        Some(Method::Sample(match self.method.as_str() {
-            "auto" => return Some(Method::Auto),
-            "exact" => return Some(Method::Exact),
-            "recursive" => return Some(Method::Recursive),
-            "direct" => Sampler::Direct,
-            "harmonic" => Sampler::Harmonic,
-            "mean-field" => {
-                Sampler::MeanField(MeanField { order, n_iterations: self.n_iterations })
-            }
-            "left-to-right" => Sampler::LeftToRight(Form::MeanOfProducts),
-            "left-to-right-particle" => Sampler::LeftToRight(Form::ProductOfMeans),
-            "left-to-right-sequential" => Sampler::LeftToRight(Form::Sequential),
-            "l2r" => Sampler::L2r(conditionals),
-            "smc" => Sampler::Smc,
-            "smc-lookahead" => Sampler::SmcLookahead,
-            "annealed" => Sampler::Annealed(start),
-            "chib" => Sampler::Chib,
-            _ => return None,
-        }))
+        let samplers = [
+            Sampler::Annealed(self.start()?),
+            Sampler::SmcLookahead,
+            Sampler::Smc,
+            Sampler::LeftToRight(Form::MeanOfProducts),
+            Sampler::LeftToRight(Form::ProductOfMeans),
+            Sampler::LeftToRight(Form::Sequential),
+            Sampler::L2r(conditionals),
+            Sampler::Chib,
+            Sampler::MeanField(MeanField { order, n_iterations: self.n_iterations }),
+            Sampler::Direct,
+            Sampler::Harmonic,
+        ];
+        let mut methods = [Method::Auto, Method::Exact, Method::Recursive]
+            .into_iter()
+            .chain(samplers.map(Method::Sample));
+        Ok(methods.find(|method| method.estimator().name == self.method))
+    }
+
+    fn start(&self) -> PyResult<Option<Start>> {
+        match self.start.as_deref() {
+            None => Ok(None),
+            Some("prior") => Ok(Some(Start::Prior)),
+            Some("mean-field") => Ok(Some(Start::MeanField)),
+            Some("lowered") => Ok(Some(Start::Lowered)),
+            Some(other) => Err(unknown("start", other)),
+        }
     }
 }
 
-fn name(method: Method) -> &'static str {
-    match method {
-        Method::Auto => "auto",
-        Method::Exact => "exact",
-        Method::Recursive => "recursive",
-        Method::Sample(sampler) => match sampler {
-            Sampler::Direct => "direct",
-            Sampler::Harmonic => "harmonic",
-            Sampler::MeanField(_) => "mean-field",
-            Sampler::LeftToRight(Form::MeanOfProducts) => "left-to-right",
-            Sampler::LeftToRight(Form::ProductOfMeans) => "left-to-right-particle",
-            Sampler::LeftToRight(Form::Sequential) => "left-to-right-sequential",
-            Sampler::L2r(_) => "l2r",
-            Sampler::Smc => "smc",
-            Sampler::SmcLookahead => "smc-lookahead",
-            Sampler::Annealed(_) => "annealed",
-            Sampler::Chib => "chib",
-        },
-    }
+fn unknown(what: &str, name: &str) -> PyErr {
+    PyValueError::new_err(format!("unknown {what} {name:?}"))
 }
+
+/// The estimators: name, cost, whether unbiased, consistent, reversible and to be asked for, the
+/// argument that is the size of the sample with its default, and names of options.
+#[pyfunction]
+pub(crate) fn estimators() -> Vec<EstimatorRow> {
+    let argument = |size: SampleSize| match size {
+        SampleSize::Samples => "n_samples",
+        SampleSize::Particles => "n_particles",
+    };
+    (ESTIMATORS.iter())
+        .map(|row| {
+            let flags = (row.is_unbiased, row.is_consistent, row.is_reversible, row.is_method);
+            let size = row.size.map(argument);
+            (row.name, row.cost, flags, size, row.default_size, row.options.to_vec())
+        })
+        .collect()
+}
+
+type EstimatorRow = (
+    &'static str,
+    &'static str,
+    (bool, bool, bool, bool),
+    Option<&'static str>,
+    Option<usize>,
+    Vec<&'static str>,
+);
 
 /// Scores of all documents; documents that an interruption left out are NaN.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
@@ -141,7 +156,7 @@ impl Scores {
         };
         let sizes = scores.iter().map(|score| score.as_ref().map_or(0, |s| s.size as i64));
         let reached = scores.iter().map(|score| score.as_ref().is_some_and(|s| s.reached));
-        let methods = scores.iter().map(|score| score.as_ref().map_or("", |s| name(s.method)));
+        let methods = scores.iter().map(|score| score.as_ref().map_or("", |s| s.estimator.name));
         let n_points = scores.iter().flatten().map(|s| s.trace.len()).max().unwrap_or(0);
         let table = |of: fn(&Score, usize) -> f64| {
             let cell = |(row, point): (usize, usize)| {

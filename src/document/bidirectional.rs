@@ -22,7 +22,8 @@ pub struct Bounds {
     pub lower: Estimate,
     /// Minus ln of an unbiased estimate of 1/p: high on average.
     pub upper: Estimate,
-    /// Particles or temperatures of each replicate.
+    /// Particles or temperatures of each replicate; forward runs by draws of topic weights take about
+    /// as long.
     pub size: usize,
 }
 
@@ -104,10 +105,11 @@ fn bounds(
     let prepared = sizing.prepared(&mut rng)?;
     let Choice { size, .. } = sizing.choice(&prepared, &mut rng)?;
     let n = settings.n_replicates;
-    let forward = prepared.ln_urn_sums(Runs { n, sizes: &[size] }, &mut rng, observer)?;
+    let made = sizing.made(&prepared, size);
+    let forward = prepared.ln_urn_sums(Runs { n, sizes: &[made] }, &mut rng, observer)?;
     let reverse = prepared.ln_urn_sums_reversed(path, n, size, &mut rng, observer)?;
     Ok(Bounds {
-        lower: Estimate::from_replicates(&forward, n * size),
+        lower: Estimate::from_replicates(&forward, n * made),
         upper: Estimate::from_inverses(&reverse, n * size),
         size,
     })

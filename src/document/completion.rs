@@ -145,7 +145,7 @@ impl<'a> SplitDocument<'a> {
     fn score(&self, settings: &Settings, key: Key, observer: &impl Observer) -> Result<Score> {
         let (all, first, ln_rest) = match self.urns()? {
             CompletionUrns::None(value) => {
-                return Ok(Score::of(Estimate::exact(value), Method::Exact));
+                return Ok(Score::of(Estimate::exact(value), Method::Exact.estimator()));
             }
             CompletionUrns::Two { all, first, ln_rest } => (all, first, ln_rest),
         };

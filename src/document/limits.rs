@@ -1,7 +1,6 @@
 //! Checks before any work: sizes, budgets and memory.
 
 use super::TopicModel;
-use super::estimators::annealed::Start;
 use super::estimators::sampler::Sampler;
 use super::exact::{Cost, ExactPlan};
 use super::rare::{RareTopics, Rarity};
@@ -84,11 +83,10 @@ pub(super) fn exact_plans<const N: usize>(
 
 /// Refuses a sampler of a size beyond the budget or beyond memory.
 pub(super) fn check_sampler(extent: Extent, document: usize, settings: &Settings) -> Result<()> {
-    let annealed = Sampler::Annealed(Start::MeanField);
     let sampler = match settings.method {
         Method::Sample(sampler) => sampler,
         Method::Auto if settings.n_particles.is_some() => Sampler::SmcLookahead,
-        Method::Auto => annealed,
+        Method::Auto => Sampler::Annealed(None),
         Method::Exact => return Ok(()),
         Method::Recursive => {
             let operations = extent.n_tokens as f64 * extent.n_topics as f64;

@@ -46,7 +46,7 @@ impl FiniteMixture {
         sizes: &[usize],
     ) -> Result<Self> {
         if weights.is_empty() {
-            return Err(Error::Empty { name: "number of components" });
+            return Err(Error::Empty { name: "n_components" });
         }
         if rows.is_empty() || !rows.len().is_multiple_of(weights.len()) {
             let (found, n) = (rows.len(), weights.len());
@@ -139,7 +139,7 @@ impl FiniteMixture {
                 f64::NEG_INFINITY
             };
             observer.advance(1);
-            Score::of(Estimate::exact(ln_value), Method::Exact)
+            Score::of(Estimate::exact(ln_value), Method::Exact.estimator())
         };
         Ok(documents.documents().map(|d| (!observer.stopped()).then(|| score(d))).collect())
     }

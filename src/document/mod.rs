@@ -34,6 +34,7 @@ pub use estimators::left_to_right::Form;
 pub use estimators::mean_field::MeanField;
 pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
+pub use estimators::table::{ESTIMATORS, Estimator, SampleSize};
 pub use model::{Event, LengthLaw, Query, TopicModel};
 pub use result::{Score, Spread, TracePoint};
 pub use scoring::{check_score, score};

@@ -104,7 +104,7 @@ impl TopicModel {
     /// # Errors
     /// Those of [`lda`](Self::lda), and sizes that are none of the columns.
     pub fn lda_of_vocabularies(alpha: Vec<f64>, phi: &[f64], sizes: &[usize]) -> Result<Self> {
-        let n_words = check_topic_word(&alpha, "Dirichlet prior of topics", phi)?;
+        let n_words = check_topic_word(&alpha, "doc_topic_prior", phi)?;
         let vocabularies = Vocabularies::new(sizes, n_words)?;
         vocabularies.check_rows(phi)?;
         let law = DocumentPrior::Lda { alpha_sum: alpha.iter().sum() };
@@ -117,15 +117,11 @@ impl TopicModel {
     /// # Errors
     /// Sizes that disagree, `r` not positive, `p` outside (0, 1), `phi` negative.
     pub fn gamma_poisson(r: Vec<f64>, p: &[f64], phi: &[f64]) -> Result<Self> {
-        let n_words = check_topic_word(&r, "gamma shape", phi)?;
+        let n_words = check_topic_word(&r, "shape", phi)?;
         if p.len() != r.len() {
-            return Err(Error::Length {
-                name: "gamma probability",
-                found: p.len(),
-                expected: r.len(),
-            });
+            return Err(Error::Length { name: "probability", found: p.len(), expected: r.len() });
         }
-        check_all("gamma probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        check_all("probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
         let row_sums = phi.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
         let prior = GammaPrior { p: p.to_vec(), row_sums };
         let (theta_scale, lengths) = (prior.theta_scale(1.0), prior.lengths(&r, 1.0));
@@ -382,10 +378,10 @@ fn check_topic_word(prior: &[f64], name: &'static str, phi: &[f64]) -> Result<us
     }
     if phi.is_empty() || !phi.len().is_multiple_of(prior.len()) {
         let expected = (phi.len() / prior.len()).max(1) * prior.len();
-        return Err(Error::Length { name: "topic-word weights", found: phi.len(), expected });
+        return Err(Error::Length { name: "topic_word", found: phi.len(), expected });
     }
     check_positive(name, prior)?;
-    check_all("topic-word weights", phi, "finite and not negative", |x| x >= 0.0 && x.is_finite())?;
+    check_all("topic_word", phi, "finite and not negative", |x| x >= 0.0 && x.is_finite())?;
     Ok(phi.len() / prior.len())
 }
 

@@ -1,6 +1,6 @@
 //! The estimate of a document.
 
-use super::settings::Method;
+use super::estimators::table::Estimator;
 use crate::estimate::Estimate;
 
 /// The estimate of one document.
@@ -8,9 +8,9 @@ use crate::estimate::Estimate;
 pub struct Score {
     /// ln p, its error and effective size.
     pub estimate: Estimate,
-    /// The estimator that gave it: never [`Method::Auto`].
-    pub method: Method,
-    /// Particles, draws, states or temperatures of each replicate; 0 where there is none.
+    /// The estimator that gave it, whatever was asked for.
+    pub estimator: &'static Estimator,
+    /// Particles, draws, states or temperatures that each replicate made; 0 where there is none.
     pub size: usize,
     /// Whether the target error was reached within the budget; true where there is none.
     pub reached: bool,
@@ -53,8 +53,8 @@ pub struct TracePoint {
 
 impl Score {
     /// A value without replicates.
-    pub(super) fn of(estimate: Estimate, method: Method) -> Self {
-        Score { estimate, method, size: 0, reached: true, trace: Vec::new(), spread: None }
+    pub(super) fn of(estimate: Estimate, estimator: &'static Estimator) -> Self {
+        Score { estimate, estimator, size: 0, reached: true, trace: Vec::new(), spread: None }
     }
 
     /// The score of the probability times exp(`ln_factor`).

@@ -1,7 +1,7 @@
 //! One document's estimate from replicates of a sampler, with its error and its trace.
 
 use super::estimators::runs::Runs;
-use super::settings::{Method, Settings};
+use super::settings::Settings;
 use super::sizing::Sizing;
 use super::{Score, TracePoint};
 use crate::control::Observer;
@@ -25,6 +25,7 @@ pub(super) fn estimate(
     let choice = sizing.choice(&prepared, rng)?;
     let sampler = prepared.sampler;
     let (size, reached) = sizing.final_size(&prepared, choice.size, rng)?;
+    let size = sizing.made(&prepared, size);
     let n = settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
     let ln_sums = prepared.ln_urn_sums(Runs { n, sizes: &sizes }, rng, observer)?;
@@ -44,7 +45,7 @@ pub(super) fn estimate(
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
     let estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
-    Ok(Score { estimate, method: Method::Sample(sampler), size, reached, trace, spread: None })
+    Ok(Score { size, reached, trace, ..Score::of(estimate, prepared.estimator()) })
 }
 
 /// Sample sizes from 1 to `size`, some for every tenfold.

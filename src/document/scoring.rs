@@ -61,7 +61,7 @@ pub(super) fn score_for_total(
         observer.check_stop()?;
         let document = documents.document(row);
         let Some(urn) = model.local_urn(document) else {
-            return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
+            return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact.estimator()));
         };
         let least = totals::exact_budget(&urn, n_temperatures);
         let budget = settings.budget.unwrap_or(f64::INFINITY).min(least);
@@ -171,7 +171,7 @@ fn score_document(
 ) -> Result<Score> {
     observer.check_stop()?;
     let Some(urn) = model.local_urn(document) else {
-        return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact));
+        return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact.estimator()));
     };
     let plan = exact_plans([&urn], settings).map(|[plan]| plan);
     ln_urn_sum(&urn, plan, settings, &mut key.document(document).rng(), observer)

@@ -1,6 +1,7 @@
 //! How to score: the method, the sizes of its samples, and the effort it may take.
 
 use super::estimators::sampler::Sampler;
+use super::estimators::table::SampleSize;
 use super::model::Query;
 use crate::error::{Error, Result};
 
@@ -18,9 +19,6 @@ pub(super) const SAMPLING_BUDGET: f64 = 1e11;
 
 /// Largest number of replicates.
 const MAX_REPLICATES: usize = 10_000;
-
-/// Particles of a quadratic estimator where none are asked for.
-const DEFAULT_PARTICLES: usize = 10;
 
 /// How a document's likelihood is computed or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +75,9 @@ impl Settings {
     /// Refuses settings outside their domains.
     pub(super) fn check(&self) -> Result<()> {
         let sizes = [
-            ("number of samples", self.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
-            ("number of particles", self.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
-            ("number of replicates", self.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
+            ("n_samples", self.n_samples.unwrap_or(1), 1..=usize::MAX, "at least 1"),
+            ("n_particles", self.n_particles.unwrap_or(1), 1..=usize::MAX, "at least 1"),
+            ("n_replicates", self.n_replicates, 2..=MAX_REPLICATES, "between 2 and 10000"),
         ];
         for (name, size, range, domain) in sizes {
             if !range.contains(&size) {
@@ -95,21 +93,18 @@ impl Settings {
             }
         };
         positive("budget", self.budget.unwrap_or(BUDGET))?;
-        positive("target standard error", self.target_std_error.unwrap_or(1.0))
+        positive("target_std_error", self.target_std_error.unwrap_or(1.0))
     }
 
     /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where
     /// a pilot chooses.
     pub(crate) fn size(&self, sampler: Sampler) -> Option<usize> {
-        match sampler {
-            Sampler::Smc | Sampler::SmcLookahead => self.n_particles,
-            Sampler::Annealed(_) => self.n_samples,
-            Sampler::LeftToRight(_) | Sampler::L2r(_) => {
-                Some(self.n_particles.unwrap_or(DEFAULT_PARTICLES))
-            }
-            Sampler::Direct | Sampler::MeanField(_) => Some(self.n_samples.unwrap_or(1_000)),
-            Sampler::Harmonic => Some(self.n_samples.unwrap_or(200)),
-            Sampler::Chib => Some(self.n_samples.unwrap_or(50)),
-        }
+        let estimator = sampler.estimator();
+        let given = match estimator.size {
+            Some(SampleSize::Particles) => self.n_particles,
+            Some(SampleSize::Samples) => self.n_samples,
+            None => None,
+        };
+        given.or(estimator.default_size)
     }
 }

@@ -1,6 +1,5 @@
 //! Choice of a document's sampler and of its size.
 
-use super::estimators::annealed::Start;
 use super::estimators::prepared::Prepared;
 use super::estimators::runs::Runs;
 use super::estimators::sampler::{Pilot, Sampler};
@@ -64,7 +63,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let sampler = match self.settings.method {
             Method::Sample(sampler) => sampler,
             _ if self.settings.n_particles.is_some() => Sampler::SmcLookahead,
-            _ => Sampler::Annealed(Start::MeanField),
+            _ => Sampler::Annealed(None),
         };
         let effort = self.settings.size(sampler);
         Prepared::new(sampler, self.urn, effort, rng, self.observer)
@@ -106,8 +105,16 @@ impl<'a, O: Observer> Sizing<'a, O> {
 
     /// ln Ẑ of the pilot's runs.
     fn pilot_runs(&self, prepared: &Prepared<'_>, pilot: Pilot, rng: &mut Rng) -> Result<Vec<f64>> {
-        let runs = Runs { n: pilot.n_runs, sizes: &[pilot.size] };
+        let runs = Runs { n: pilot.n_runs, sizes: &[prepared.size_for(pilot.size)] };
         prepared.ln_urn_sums(runs, rng, self.observer)
+    }
+
+    /// Particles, draws or steps of a run, given its size in the units of pilots.
+    pub(super) fn made(&self, prepared: &Prepared<'_>, size: usize) -> usize {
+        match self.settings.n_samples {
+            Some(_) => prepared.size_given(size),
+            None => prepared.size_for(size),
+        }
     }
 
     /// The variance falls with the size.
@@ -127,7 +134,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
         let Some(target) = self.settings.target_std_error else { return Ok((size, true)) };
         let largest = self.largest(prepared);
         loop {
-            let runs = Runs { n: self.settings.n_replicates, sizes: &[size] };
+            let runs = Runs { n: self.settings.n_replicates, sizes: &[self.made(prepared, size)] };
             let pilot = prepared.ln_urn_sums(runs, rng, self.observer)?;
             let std_error = Estimate::from_replicates(&pilot, pilot.len() * size).std_error;
             if std_error <= target || size >= largest {

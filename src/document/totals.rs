@@ -1,11 +1,9 @@
 //! Estimates of documents whose sum over a corpus is wanted: runs of one length, and their spread.
 
-use super::estimators::annealed::Start;
 use super::estimators::prepared::{Prepared, n_refining_sweeps};
 use super::estimators::runs::Runs;
 use super::estimators::sampler::Sampler;
 use super::result::{Score, Spread};
-use super::settings::Method;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -26,11 +24,12 @@ pub(super) fn estimate(
     rng: &mut Rng,
     observer: &impl Observer,
 ) -> Result<Score> {
-    let sampler = Sampler::Annealed(Start::MeanField);
+    let sampler = Sampler::Annealed(None);
     let prepared = Prepared::new(sampler, urn, Some(n_temperatures), rng, observer)?;
-    let runs = Runs { n: LANES, sizes: &[n_temperatures] };
+    let size = prepared.size_for(n_temperatures);
+    let runs = Runs { n: LANES, sizes: &[size] };
     let ln_sums = prepared.ln_urn_sums(runs, rng, observer)?;
-    let estimate = Estimate::from_replicates(&ln_sums, n_temperatures * ln_sums.len());
+    let estimate = Estimate::from_replicates(&ln_sums, size * ln_sums.len());
     let spread = Some(Spread::of(&ln_sums, estimate.ln_value));
-    Ok(Score { size: n_temperatures, spread, ..Score::of(estimate, Method::Sample(sampler)) })
+    Ok(Score { size, spread, ..Score::of(estimate, prepared.estimator()) })
 }

@@ -19,15 +19,15 @@ pub(super) fn ln_urn_sum(
     observer: &impl Observer,
 ) -> Result<Score> {
     if urn.n_tokens() == 0 {
-        return Ok(Score::of(Estimate::exact(0.0), Method::Exact));
+        return Ok(Score::of(Estimate::exact(0.0), Method::Exact.estimator()));
     }
     if let Some(plan) = plan {
         let ln_value = plan.run(urn, observer)?;
-        return Ok(Score::of(Estimate::exact(ln_value), Method::Exact));
+        return Ok(Score::of(Estimate::exact(ln_value), Method::Exact.estimator()));
     }
     if settings.method == Method::Recursive {
         let estimate = Estimate::without_error(recursive::ln_urn_sum(urn, observer)?);
-        return Ok(Score::of(estimate, Method::Recursive));
+        return Ok(Score::of(estimate, Method::Recursive.estimator()));
     }
     sampling::estimate(urn, settings, rng, observer)
 }

@@ -45,8 +45,8 @@ impl LdaGlobals {
     /// No topics or more than 65,535; priors that are not positive.
     pub fn new(n_words: usize, prior: LdaPrior, seed: u64) -> Result<Self> {
         check_n_topics(prior.alpha.len())?;
-        check_positive("Dirichlet prior of topics", &prior.alpha)?;
-        check_positive("Dirichlet prior of words", &[prior.beta])?;
+        check_positive("doc_topic_prior", &prior.alpha)?;
+        check_positive("topic_word_prior", &[prior.beta])?;
         let topics = Topics::new(n_words, prior.alpha.len(), prior.beta)?;
         let alpha = prior.alpha.clone();
         Ok(LdaGlobals { topics, prior, alpha, regression: None, seed, n_sweeps: 0 })

@@ -11,10 +11,10 @@ const TOKEN_BYTES: f64 = 16.0;
 /// Checks that assignments fit into 16 bits.
 pub(super) fn check_n_topics(n_topics: usize) -> Result<()> {
     match n_topics {
-        0 => Err(Error::Empty { name: "number of components" }),
+        0 => Err(Error::Empty { name: "n_components" }),
         1..=MAX_TOPICS => Ok(()),
         _ => Err(Error::Parameter {
-            name: "number of components",
+            name: "n_components",
             index: 0,
             value: n_topics as f64,
             domain: "at most 65535",

@@ -121,7 +121,7 @@ pub fn sweep_part(
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
     let (n_topics, n_weights) = (weights.a.n_topics(), part.n_words * weights.a.n_topics());
-    check_length("topic-word weights", weights.weights.len(), n_weights)?;
+    check_length("topic_word", weights.weights.len(), n_weights)?;
     check_length("scales of topics", weights.scale.len(), n_topics)?;
     check_length("rates of topics", weights.rates.map_or(n_topics, <[f64]>::len), n_topics)?;
     check_length("counts of words by topic", counts.len(), n_weights)?;

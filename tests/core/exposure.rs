@@ -126,8 +126,8 @@ fn every_estimator_is_near_the_exact_value_in_its_errors() {
         (Sampler::L2r(Conditionals::Sampled(3)), 200),
         (Sampler::Smc, 500),
         (Sampler::SmcLookahead, 500),
-        (Sampler::Annealed(Start::Prior), 500),
-        (Sampler::Annealed(Start::MeanField), 500),
+        (Sampler::Annealed(Some(Start::Prior)), 500),
+        (Sampler::Annealed(Some(Start::MeanField)), 500),
         (Sampler::Chib, 200),
         (Sampler::LeftToRight(Form::Sequential), 500),
     ];
@@ -146,7 +146,7 @@ fn every_estimator_is_near_the_exact_value_in_its_errors() {
             let error = found.estimate.ln_value - exact;
             assert!(error.abs() < 4.0 * found.estimate.std_error, "{sampler:?}: {error}");
             // Annealing from the prior of small shapes has rare large weights.
-            let most = if sampler == Sampler::Annealed(Start::Prior) { 1.0 } else { 0.3 };
+            let most = if sampler == Sampler::Annealed(Some(Start::Prior)) { 1.0 } else { 0.3 };
             assert!(found.estimate.std_error < most, "{sampler:?}: {found:?}");
         }
     }
@@ -183,7 +183,7 @@ fn both_bounds_are_near_the_exact_value() {
     let documents = documents(&[&[1, 0, 2, 1]], &[5.0]);
     let exact = scored(&model(), &documents, COUNTS)[0];
     let settings = Settings {
-        method: Method::Sample(Sampler::Annealed(Start::MeanField)),
+        method: Method::Sample(Sampler::Annealed(Some(Start::MeanField))),
         n_samples: Some(500),
         ..Settings::new(COUNTS)
     };

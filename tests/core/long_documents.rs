@@ -47,7 +47,7 @@ const SAMPLERS: [Sampler; 11] = [
     Sampler::L2r(Conditionals::Exact),
     Sampler::Smc,
     Sampler::SmcLookahead,
-    Sampler::Annealed(Start::MeanField),
+    Sampler::Annealed(Some(Start::MeanField)),
     Sampler::Chib,
 ];
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -14,34 +15,29 @@ class Method(NamedTuple):
 
     Unbiased estimates have the mean p for any sample size, consistent ones tend to p as the sample
     grows. `cost` is multiply-adds of a replicate: N tokens, W distinct words, K topics, S samples,
-    P particles. `size` is the argument that is the size of the sample, if any.
+    P particles. `size` is the argument that is the size of the sample, if any, `default_size` what
+    it is where none is given, None where that depends on the document.
     """
 
+    cost: str
     is_unbiased: bool
     is_consistent: bool
-    cost: str
-    size: str = ""
+    size: str | None
+    default_size: int | None
+    options: list[str]
 
 
-METHODS = {
-    "auto": Method(True, True, "as chosen"),
-    "exact": Method(True, True, "K C(N+K-1, K), Π C(y_w+2, 2) or N² Π (y_w+1) / 2"),
-    "annealed": Method(True, True, "S N K", "n_samples"),
-    "smc-lookahead": Method(True, True, "P N K", "n_particles"),
-    "smc": Method(True, True, "P N K", "n_particles"),
-    "left-to-right": Method(True, True, "P N² K", "n_particles"),
-    "left-to-right-particle": Method(False, False, "P N² K", "n_particles"),
-    "left-to-right-sequential": Method(False, True, "P N² K", "n_particles"),
-    "l2r": Method(True, True, "P W N K", "n_particles"),
-    "chib": Method(True, True, "4 S N K", "n_samples"),
-    "mean-field": Method(True, True, "S N", "n_samples"),
-    "direct": Method(True, True, "S W K", "n_samples"),
-    "harmonic": Method(False, True, "S N K", "n_samples"),
-    "recursive": Method(False, False, "N K"),
-}
-
-# The estimators that can run backwards from a draw of the posterior.
-REVERSIBLE = ("auto", "annealed", "smc-lookahead", "smc")
+# All estimators that results may name, those that can be asked for, and those of them that can run
+# backwards from a draw of the posterior.
+ESTIMATORS: dict[str, Method] = {}
+METHODS: dict[str, Method] = {}
+REVERSIBLE: list[str] = []
+for _name, _cost, (_unbiased, _consistent, _reversible, _asked), *_rest in _core.estimators():
+    ESTIMATORS[_name] = Method(_cost, _unbiased, _consistent, *_rest)
+    if _asked:
+        METHODS[_name] = ESTIMATORS[_name]
+    if _reversible:
+        REVERSIBLE.append(_name)
 
 _LARGEST = 10**9
 
@@ -52,7 +48,7 @@ class Options(NamedTuple):
     order: int = 1
     n_iterations: int = 20
     n_conditional_samples: int | None = None
-    start: str = "mean-field"
+    start: str | None = None
 
 
 def _order(value: Any) -> int:
@@ -68,14 +64,17 @@ def _n_conditional_samples(value: Any) -> int | None:
     return None if value is None else checks.whole_number(name, value, 1, 10**6)
 
 
-def _start(value: Any) -> str:
-    return checks.choice("options['start']", value, ("mean-field", "prior"))
+def _start(value: Any) -> str | None:
+    if value is None:
+        return None
+    return checks.choice("options['start']", value, ("mean-field", "prior", "lowered"))
 
 
-_OPTIONS: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "mean-field": {"order": _order, "n_iterations": _n_iterations},
-    "l2r": {"n_conditional_samples": _n_conditional_samples},
-    "annealed": {"start": _start},
+_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "order": _order,
+    "n_iterations": _n_iterations,
+    "n_conditional_samples": _n_conditional_samples,
+    "start": _start,
 }
 
 
@@ -85,14 +84,14 @@ def check_options(method: str, options: Mapping[str, Any] | None) -> Options:
         return Options()
     if not isinstance(options, Mapping):
         raise InvalidTypeError(f"options must be a mapping or None, got {options!r}")
-    known = _OPTIONS.get(method, {})
+    known = METHODS[method].options
     for name in options:
         if name not in known:
             takes = ", ".join(repr(name) for name in known) or "none"
             raise InvalidArgumentError(
                 f"method {method!r} has no option {name!r}; its options: {takes}"
             )
-    return Options(**{name: known[name](value) for name, value in options.items()})
+    return Options(**{name: _OPTIONS[name](value) for name, value in options.items()})
 
 
 class Settings(NamedTuple):
@@ -110,7 +109,7 @@ class Settings(NamedTuple):
     order: int
     n_iterations: int
     n_conditional_samples: int | None
-    start: str
+    start: str | None
 
 
 def check_settings(

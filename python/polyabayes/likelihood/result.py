@@ -23,7 +23,7 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.likelihood.blocks import BlockScores, size_wanted, unreliable
-from polyabayes.likelihood.methods import METHODS, Method, Settings
+from polyabayes.likelihood.methods import ESTIMATORS, Method, Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,8 +86,7 @@ class LogLikelihood(Result):
     n_replicates : int
         Replicates behind each error.
     sizes : ndarray of int, shape (n_documents,)
-        Particles, samples, states or temperatures of each replicate, as chosen for the document; 0
-        where there is none.
+        Particles, draws, states or temperatures that each replicate made; 0 where there is none.
     reached : ndarray of bool, shape (n_documents,)
         Whether a pilot reached ``target_std_error`` within the budget; True where none was asked
         for, False where an interrupted run did not get to the document.
@@ -149,10 +148,10 @@ class LogLikelihood(Result):
 
         N tokens, W distinct words, K topics, S samples, P particles.
         """
-        return {name: METHODS[name].cost for name in np.unique(self.methods).tolist() if name}
+        return {name: ESTIMATORS[name].cost for name in np.unique(self.methods).tolist() if name}
 
     def _used(self) -> list[Method]:
-        return [METHODS[name] for name in np.unique(self.methods).tolist() if name]
+        return [ESTIMATORS[name] for name in np.unique(self.methods).tolist() if name]
 
     @property
     def total(self) -> float:
@@ -471,7 +470,7 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
 def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[str, str, int]:
     """What the worst document needs: in words, the argument, and its value if that is a size."""
     worst = shaky[np.argmin(np.nan_to_num(result.n_effs[shaky]))]
-    method, size = METHODS[str(result.methods[worst])], int(result.sizes[worst])
+    method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:
         return f"score them by {call.format(argument('method', 'auto'))}", "method", 0
     wanted = size_wanted(size, result.n_effs[worst], result.n_replicates)

@@ -30,7 +30,7 @@ const MOST_TOPICS: usize = 32;
 const ITERATIONS: usize = 20;
 const ROUNDS: usize = 4;
 /// Draws of a round, which are the least of a replicate, and the laws fitted to them.
-const DRAWS: usize = 2_000;
+pub(super) const DRAWS: usize = 2_000;
 const LAWS: usize = 64;
 /// Laws of the mixture that are the prior.
 const PRIORS: usize = 16;
@@ -59,6 +59,11 @@ pub struct DirichletMixture {
 struct WeightedDraws {
     theta: Vec<f64>,
     ln_weights: Vec<f64>,
+}
+
+/// Draws that take about as long as annealing through so many temperatures, within limits.
+pub(super) fn n_draws(urn: &LocalUrn, n_temperatures: usize) -> usize {
+    similar::equal_work(urn, n_temperatures, OVERHEAD).clamp(DRAWS, similar::MOST_DRAWS)
 }
 
 /// Whether chains over the tokens may be slow: many tokens of few words, or two similar topics.
@@ -99,7 +104,8 @@ impl DirichletMixture {
         Ok((n_effective(&draws.ln_weights, 1.0) >= LEAST_EFFECTIVE).then_some(mixture))
     }
 
-    /// ln Ẑ of independent replicates. Unbiased. Cost: about `size` x tokens x topics.
+    /// ln Ẑ of independent means over so many draws. Unbiased.
+    /// Cost: draws x (distinct words + 160) x topics.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
@@ -107,11 +113,10 @@ impl DirichletMixture {
         &self,
         urn: &LocalUrn,
         n_runs: usize,
-        size: usize,
+        n_draws: usize,
         rng: &mut impl Stream,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
-        let n_draws = similar::n_draws(urn, size, DRAWS, OVERHEAD);
         let total = urn.pseudo_counts().iter().sum::<f64>();
         let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
         let runs = Runs { n: n_runs, sizes: &[n_draws] };
@@ -253,7 +258,7 @@ mod tests {
                     let exact = ExactPlan::new(&urn).run(&urn, &()).unwrap();
                     let mut rng = Key::new(1, Purpose::Score).rng();
                     let mixture = DirichletMixture::fit(&urn, &mut rng, &()).unwrap().unwrap();
-                    let ln_values = mixture.ln_urn_sums(&urn, 40, 50, &mut rng, &()).unwrap();
+                    let ln_values = mixture.ln_urn_sums(&urn, 40, DRAWS, &mut rng, &()).unwrap();
                     let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
                     let mean = weights.iter().sum::<f64>() / 40.0;
                     let squares = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>();

@@ -14,3 +14,4 @@ pub(super) mod runs;
 pub(super) mod sampler;
 pub mod similar;
 pub mod smc;
+pub mod table;

@@ -1,9 +1,10 @@
 //! A sampler, and what it finds out about a document before the draws that count.
 
 use super::annealed::{self, Start, UrnPath};
-use super::fitted::DirichletMixture;
+use super::fitted::{self, DirichletMixture};
 use super::runs::Runs;
 use super::sampler::Sampler;
+use super::table::{self, Estimator};
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
 use crate::document::rare::{RareTopics, Rarity};
@@ -33,8 +34,8 @@ enum Basis<'a> {
     Mixture(DirichletMixture),
     /// Draws of the topic weights, whose integrand has this range.
     Similar(f64),
-    /// Annealing from a refined start.
-    Refined(UrnPath<'a>),
+    /// Annealing along a path.
+    Path(UrnPath<'a>),
 }
 
 impl<'a> Prepared<'a> {
@@ -77,25 +78,48 @@ impl<'a> Prepared<'a> {
             (Sampler::Smc, _) => smc::ln_urn_sums(urn, false, n, size, rng, observer),
             (Sampler::SmcLookahead, _) => smc::ln_urn_sums(urn, true, n, size, rng, observer),
             (Sampler::Chib, _) => chib::ln_urn_sums(urn, n, size, rng, observer),
-            (Sampler::Annealed(_), Basis::Mixture(mixture)) => {
-                mixture.ln_urn_sums(urn, n, size, rng, observer)
-            }
-            (Sampler::Annealed(_), &Basis::Similar(spread)) => {
+            (_, Basis::Mixture(mixture)) => mixture.ln_urn_sums(urn, n, size, rng, observer),
+            (_, &Basis::Similar(spread)) => {
                 similar::ln_urn_sums(urn, spread, n, size, rng, observer)
             }
-            (Sampler::Annealed(_), Basis::Refined(path)) => {
-                path.ln_urn_sums(n, size, rng, observer)
-            }
-            (Sampler::Annealed(start), Basis::Plain) => {
-                annealed::ln_urn_sums(urn, start, n, size, rng, observer)
-            }
+            (_, Basis::Path(path)) => path.ln_urn_sums(n, size, rng, observer),
+            (Sampler::Annealed(_), Basis::Plain) => unreachable!("annealing has a basis"),
+        }
+    }
+
+    /// The estimator that runs.
+    pub(crate) fn estimator(&self) -> &'static Estimator {
+        match &self.basis {
+            Basis::Mixture(_) => &table::MIXTURE,
+            Basis::Similar(_) => &table::STRATIFIED,
+            Basis::Plain | Basis::Path(_) => self.sampler.estimator(),
+        }
+    }
+
+    /// Size of a run that takes as long as annealing through so many temperatures, where topic
+    /// weights are drawn; any other size is as it is.
+    pub(crate) fn size_for(&self, n_temperatures: usize) -> usize {
+        match &self.basis {
+            Basis::Mixture(_) => fitted::n_draws(self.urn, n_temperatures),
+            Basis::Similar(_) => similar::n_draws(self.urn, n_temperatures),
+            Basis::Plain | Basis::Path(_) => n_temperatures,
+        }
+    }
+
+    /// Size of a run for which this many samples are asked: so many, but draws of topic weights are
+    /// not fewer than their weights need.
+    pub(crate) fn size_given(&self, n_samples: usize) -> usize {
+        match &self.basis {
+            Basis::Mixture(_) => n_samples.max(fitted::DRAWS),
+            Basis::Similar(_) => similar::stratified(self.urn, n_samples),
+            Basis::Plain | Basis::Path(_) => n_samples,
         }
     }
 
     /// Multiply-adds of one run of a size.
     pub(crate) fn cost(&self, size: usize) -> f64 {
         match &self.basis {
-            Basis::Refined(path) => path.cost(size),
+            Basis::Path(path) => path.cost(size),
             _ => size as f64 * self.sampler.cost(self.urn.extent()),
         }
     }
@@ -122,10 +146,9 @@ impl<'a> Prepared<'a> {
                 let lookahead = self.sampler == Sampler::SmcLookahead;
                 smc::ln_urn_sums_conditional(urn, lookahead, &paths, size, rng, observer)
             }
-            (Sampler::Annealed(_), Basis::Refined(path)) => {
-                path.ln_urn_sums_reversed(topics, n, size, rng, observer)
-            }
-            (Sampler::Annealed(start), _) => {
+            (_, Basis::Path(path)) => path.ln_urn_sums_reversed(topics, n, size, rng, observer),
+            (Sampler::Annealed(_), _) => {
+                let start = Start::MeanField;
                 annealed::ln_urn_sums_reversed(urn, start, topics, n, size, rng, observer)
             }
             _ => Err(Error::NoReverse),
@@ -135,28 +158,31 @@ impl<'a> Prepared<'a> {
 
 impl<'a> Basis<'a> {
     fn new(
-        start: Start,
+        start: Option<Start>,
         urn: &'a LocalUrn,
         size: Option<usize>,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let may_open = RareTopics::of(urn, Rarity::LOWERED).may_open;
-        // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
-        if !may_open {
-            if let Some(mixture) = DirichletMixture::fit(urn, rng, observer)? {
-                return Ok(Basis::Mixture(mixture));
+        let start = match start {
+            Some(Start::Prior) => {
+                return Ok(Basis::Path(UrnPath::new(urn, Start::Prior, 0, observer)?));
             }
-            if let Some(spread) = similar::spread(urn) {
-                return Ok(Basis::Similar(spread));
+            Some(start) => start,
+            // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
+            None if RareTopics::of(urn, Rarity::LOWERED).may_open => Start::Lowered,
+            None => {
+                if let Some(mixture) = DirichletMixture::fit(urn, rng, observer)? {
+                    return Ok(Basis::Mixture(mixture));
+                }
+                if let Some(spread) = similar::spread(urn) {
+                    return Ok(Basis::Similar(spread));
+                }
+                Start::MeanField
             }
-        }
-        if start == Start::Prior {
-            return Ok(Basis::Plain);
-        }
+        };
         let n_sweeps = size.map_or(REFINING, n_refining_sweeps);
-        let start = if may_open { Start::Lowered } else { start };
-        Ok(Basis::Refined(UrnPath::refined(urn, start, n_sweeps, rng, observer)?))
+        Ok(Basis::Path(UrnPath::refined(urn, start, n_sweeps, rng, observer)?))
     }
 }
 

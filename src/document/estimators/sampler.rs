@@ -24,21 +24,14 @@ pub enum Sampler {
     Smc,
     /// Particle filter that expects the tokens to come.
     SmcLookahead,
-    /// Annealed importance sampling.
-    Annealed(Start),
+    /// Annealed importance sampling from a start, or from one chosen by document; there, documents
+    /// on which chains would be slow are estimated by draws of their topic weights.
+    Annealed(Option<Start>),
     /// Chib-style estimation.
     Chib,
 }
 
 impl Sampler {
-    /// Whether the mean of its estimates of p is p, for any sample size.
-    pub fn is_unbiased(self) -> bool {
-        !matches!(
-            self,
-            Sampler::Harmonic | Sampler::LeftToRight(Form::ProductOfMeans | Form::Sequential)
-        )
-    }
-
     /// Whether a replicate can be looked at while it grows.
     pub fn grows(self) -> bool {
         !matches!(self, Sampler::Smc | Sampler::SmcLookahead | Sampler::Annealed(_) | Sampler::Chib)

@@ -22,7 +22,7 @@ const MOST_SPREAD: f64 = 300.0;
 /// Least draws of a replicate are so many a topic, within limits.
 const DRAWS_PER_TOPIC: usize = 8;
 const LEAST_DRAWS: std::ops::RangeInclusive<usize> = 64..=2_000;
-const MOST_DRAWS: usize = 200_000;
+pub(super) const MOST_DRAWS: usize = 200_000;
 const OVERHEAD: usize = 16;
 /// Largest exponent and least base of a power that joins a product, and the least product.
 const MOST_POWER: u32 = 8;
@@ -59,11 +59,21 @@ pub(super) fn has_similar_topics(urn: &LocalUrn, expected_balls: &[f64]) -> bool
     })
 }
 
-/// Draws of a replicate that take about as long as an annealing of this size, but this many at
-/// least; a draw itself takes as long as `overhead` distinct words.
-pub(super) fn n_draws(urn: &LocalUrn, size: usize, least: usize, overhead: usize) -> usize {
-    let work = size.saturating_mul(urn.n_tokens() as usize) / (urn.n_distinct() + overhead);
-    work.clamp(least, MOST_DRAWS)
+/// Draws that take about as long as annealing through so many temperatures, where a draw itself
+/// takes as long as `overhead` distinct words.
+pub(super) fn equal_work(urn: &LocalUrn, n_temperatures: usize, overhead: usize) -> usize {
+    n_temperatures.saturating_mul(urn.n_tokens() as usize) / (urn.n_distinct() + overhead)
+}
+
+/// The same, within limits.
+pub(super) fn n_draws(urn: &LocalUrn, n_temperatures: usize) -> usize {
+    stratified(urn, equal_work(urn, n_temperatures, OVERHEAD).min(MOST_DRAWS))
+}
+
+/// So many draws, or one more, but enough for all topics.
+pub(super) fn stratified(urn: &LocalUrn, n_draws: usize) -> usize {
+    let least = DRAWS_PER_TOPIC * urn.n_topics();
+    n_draws.max(least.clamp(*LEAST_DRAWS.start(), *LEAST_DRAWS.end())).next_multiple_of(2)
 }
 
 /// ln of the integrand at topic weights. One logarithm serves many words.
@@ -85,11 +95,11 @@ pub(super) fn ln_product(urn: &LocalUrn, theta: &[f64]) -> f64 {
     sum + product.ln()
 }
 
-/// ln Ẑ of independent replicates of importance samples of θ.
+/// ln Ẑ of independent means over so many importance samples of θ, an even number.
 ///
 /// Every other draw is from the prior; those between lean towards one topic each, in turn from a
 /// random first one, by as many pseudo-counts as the integrand can lean, so that weights are bounded
-/// where one topic is best. Unbiased. Cost: about `size` x tokens x topics.
+/// where one topic is best. Unbiased. Cost: draws x (distinct words + 16) x topics.
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
@@ -97,14 +107,12 @@ pub fn ln_urn_sums(
     urn: &LocalUrn,
     spread: f64,
     n_runs: usize,
-    size: usize,
+    n_draws: usize,
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let a = urn.pseudo_counts();
     let (n_topics, total) = (a.len(), a.iter().sum::<f64>());
-    let least = (DRAWS_PER_TOPIC * n_topics).clamp(*LEAST_DRAWS.start(), *LEAST_DRAWS.end());
-    let n_draws = n_draws(urn, size, least, OVERHEAD).next_multiple_of(2);
     let ln_constant = ln_rising(total, urn.n_tokens()) + urn.ln_scale();
     // ln E[θ_k^spread] under the prior.
     let ln_norms: Vec<f64> =
@@ -163,7 +171,8 @@ mod tests {
             let exact = ExactPlan::new(&urn).run(&urn, &()).unwrap();
             let spread = spread(&urn).unwrap();
             let mut rng = Key::new(1, Purpose::Score).rng();
-            let ln_values = ln_urn_sums(&urn, spread, 40, 50, &mut rng, &()).unwrap();
+            let ln_values =
+                ln_urn_sums(&urn, spread, 40, n_draws(&urn, 50), &mut rng, &()).unwrap();
             let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
             let mean = weights.iter().sum::<f64>() / 40.0;
             let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (39.0 * 40.0);

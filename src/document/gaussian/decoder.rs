@@ -52,9 +52,9 @@ impl Decoder {
     /// # Errors
     /// Sizes that disagree, entries that are negative, rows that do not sum to 1.
     pub fn mixture(n_topics: usize, phi: &[f64], sizes: &[usize]) -> Result<Self> {
-        let n_words = check_shape(n_topics, phi, "topic-word weights")?;
+        let n_words = check_shape(n_topics, phi, "topic_word")?;
         let is_valid = |x: f64| x >= 0.0 && x.is_finite();
-        check_all("topic-word weights", phi, "finite and not negative", is_valid)?;
+        check_all("topic_word", phi, "finite and not negative", is_valid)?;
         let vocabularies = Vocabularies::new(sizes, n_words)?;
         vocabularies.check_rows(phi)?;
         Ok(Decoder::Mixture { phi: transposed(n_topics, phi), vocabularies })

@@ -8,7 +8,7 @@ use super::target::Potential;
 use super::{LogisticNormal, fit, quadrature};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
-use crate::document::{Event, Method, Sampler, Score, Settings, Spread, Start};
+use crate::document::{Event, Method, Sampler, Score, Settings, Spread};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
@@ -65,7 +65,7 @@ pub fn check(model: &LogisticNormal, documents: &CountMatrix, settings: &Setting
     check_documents(model, documents)?;
     settings.check()?;
     match settings.method {
-        Method::Auto | Method::Sample(Sampler::Annealed(_)) => Ok(()),
+        Method::Auto | Method::Sample(Sampler::Annealed(None)) => Ok(()),
         Method::Exact if model.rank <= quadrature::MOST_DIMENSIONS => Ok(()),
         Method::Exact => {
             Err(Error::Dimensions { found: model.rank, most: quadrature::MOST_DIMENSIONS })
@@ -124,7 +124,7 @@ fn score_document(
     rng: &mut Rng,
     observer: &impl Observer,
 ) -> Result<Score> {
-    let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact);
+    let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact.estimator());
     if document.n_tokens() == 0 {
         return Ok(exact(0.0));
     }
@@ -135,11 +135,11 @@ fn score_document(
     if model.rank == 0 {
         return Ok(exact(local.at(model.link, prior.mean)));
     }
-    let annealed = Method::Sample(Sampler::Annealed(Start::MeanField));
+    let annealed = Method::Sample(Sampler::Annealed(None));
     if settings.method != annealed && model.rank <= quadrature::MOST_DIMENSIONS {
         let (found, change) = quadrature::ln_integral(&local, model.link, &prior, observer)?;
         let estimate = Estimate { std_error: change, ..Estimate::exact(found) };
-        return Ok(Score::of(estimate, Method::Exact));
+        return Ok(Score::of(estimate, Method::Exact.estimator()));
     }
     let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
     let target = Potential::new(&local, model.link, &prior, &gaussian);
@@ -160,7 +160,7 @@ fn score_document(
     let estimate = plan.estimate(&replicates);
     let reached = wanted <= MOST_REPLICATES;
     let spread = Some(Spread::of(&replicates, estimate.ln_value));
-    Ok(Score { size: n, reached, spread, ..Score::of(estimate, annealed) })
+    Ok(Score { size: n, reached, spread, ..Score::of(estimate, annealed.estimator()) })
 }
 
 /// Means and standard deviations of the topic weights given a document: annealed chains, each by its

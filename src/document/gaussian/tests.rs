@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counts::CountMatrix;
-use crate::document::{Event, Method, Query, Sampler, Settings, Start};
+use crate::document::{Event, Method, Query, Sampler, Settings};
 use crate::estimate::Estimate;
 use crate::rng::{Key, Purpose};
 
@@ -10,7 +10,7 @@ const PHI: [f64; 12] = [0.4, 0.3, 0.2, 0.1, 0.1, 0.1, 0.2, 0.6, 0.25, 0.05, 0.6,
 const COVARIANCE: [f64; 4] = [1.5, 0.4, 0.4, 0.8];
 const MEAN: [f64; 2] = [0.3, -0.5];
 
-const ANNEALED: Method = Method::Sample(Sampler::Annealed(Start::MeanField));
+const ANNEALED: Method = Method::Sample(Sampler::Annealed(None));
 
 fn settings(method: Method) -> Settings {
     Settings { method, ..Settings::new(Query { event: Event::Sequence, given_length: true }) }

@@ -319,31 +319,27 @@ fn folded(tokens: &mut impl Tokens, n_words: usize, n_topics: usize) -> Result<V
 
 fn check(settings: &EmSettings) -> Result<()> {
     check_n_topics(settings.alpha.len())?;
-    check_positive("Dirichlet prior of topics", &settings.alpha)?;
+    check_positive("doc_topic_prior", &settings.alpha)?;
     let (prior, tolerance) = (settings.topic_word_prior, settings.tolerance);
-    check_all("Dirichlet prior of words", &[prior], "between 0 and 1e100", |x| {
-        (0.0..=1e100).contains(&x)
-    })?;
+    check_all("topic_word_prior", &[prior], "between 0 and 1e100", |x| (0.0..=1e100).contains(&x))?;
     let valid = |x: f64| x >= 0.0 && x.is_finite();
-    check_all("tolerance", &[tolerance], "finite and not negative", valid)
+    check_all("tol", &[tolerance], "finite and not negative", valid)
 }
 
 fn check_start(counts: &CountMatrix, start: &EmStart, settings: &EmSettings) -> Result<()> {
     let n_old = start.alpha.len();
     check_n_topics(n_old)?;
-    check_positive("Dirichlet prior of topics of the start", &start.alpha)?;
+    check_positive("init", &start.alpha)?;
     if n_old > settings.alpha.len() {
         let (found, expected) = (n_old, settings.alpha.len());
-        return Err(Error::Length { name: "topics of the start", found, expected });
+        return Err(Error::Length { name: "init", found, expected });
     }
     let expected = counts.n_words() * n_old;
     if start.phi.len() != expected {
         let found = start.phi.len();
-        return Err(Error::Length { name: "topic-word weights of the start", found, expected });
+        return Err(Error::Length { name: "init", found, expected });
     }
-    check_all("topic-word weights of the start", &start.phi, "between 0 and 1", |x| {
-        (0.0..=1.0).contains(&x)
-    })?;
+    check_all("init", &start.phi, "between 0 and 1", |x| (0.0..=1.0).contains(&x))?;
     for (doc_ix, document) in counts.documents().enumerate() {
         let impossible = |&&word: &&u32| {
             let row = &start.phi[word as usize * n_old..][..n_old];

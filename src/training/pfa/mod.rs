@@ -70,16 +70,13 @@ impl PfaGlobals {
         seed: u64,
     ) -> Result<Self> {
         check_n_topics(r.len())?;
-        check_length("gamma probability", p.len(), r.len())?;
-        check_positive("gamma shape", &r)?;
-        check_all("gamma probability", &p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
-        check_positive("Dirichlet prior of words", &[prior.topic_word])?;
+        check_length("probability", p.len(), r.len())?;
+        check_positive("shape", &r)?;
+        check_all("probability", &p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
+        check_positive("topic_word_prior", &[prior.topic_word])?;
         let pair = |(first, second): (f64, f64)| [first, second];
-        check_positive(
-            "prior of the gamma probability",
-            &prior.probability.map_or([1.0; 2], pair),
-        )?;
-        check_positive("prior of the gamma shape", &prior.shape.map_or([1.0; 2], pair))?;
+        check_positive("probability_prior", &prior.probability.map_or([1.0; 2], pair))?;
+        check_positive("shape_prior", &prior.shape.map_or([1.0; 2], pair))?;
         let topics = Topics::new(n_words, r.len(), prior.topic_word)?;
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
         let (exposures, rates) = (None, vec![]);
