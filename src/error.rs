@@ -74,7 +74,9 @@ pub enum Error {
     #[error("a mixture of topics takes weights that are the softmax of the latent coordinates")]
     IdentityLink,
     /// A sampler of topic assignments for a model that has none.
-    #[error("this method takes an urn; models of this prior have \"exact\" and \"annealed\", without options")]
+    #[error(
+        "this method takes an urn; models of this prior have \"exact\" and \"annealed\", without options"
+    )]
     NoUrn,
     /// Quadrature in too many dimensions.
     #[error("quadrature serves up to {most} dimensions; the covariance has rank {found}")]

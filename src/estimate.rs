@@ -13,7 +13,8 @@ pub struct Estimate {
     pub ln_value: f64,
     /// Standard error of `ln_value` (delta method); 0 for exact values.
     pub std_error: f64,
-    /// Effective number of replicates behind `std_error`; infinite for exact values.
+    /// Effective number of replicates behind `std_error`; infinite for exact values, NaN where it is
+    /// not known.
     pub n_eff: f64,
     /// Number of independent replicates; 0 for exact values.
     pub n_replicates: u32,
@@ -95,10 +96,12 @@ impl Estimate {
     /// The ratio of two independent estimates.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
+        // An effective number that is not known stays so.
+        let is_fewer = self.n_eff <= below.n_eff || self.n_eff.is_nan();
         Estimate {
             ln_value: self.ln_value - below.ln_value,
             std_error: self.std_error.hypot(below.std_error),
-            n_eff: self.n_eff.min(below.n_eff),
+            n_eff: if is_fewer { self.n_eff } else { below.n_eff },
             n_replicates: self.n_replicates.max(below.n_replicates),
         }
     }

@@ -22,6 +22,13 @@ impl Rarity {
     pub(super) const LOWERED: Self = Rarity { largest: 0.001, share: 0.01 };
 }
 
+/// Whether the document may need several topics, of which some have pseudo-counts up to `closed`.
+pub(super) fn may_need(urn: &LocalUrn, closed: f64) -> bool {
+    let is_rare = || urn.pseudo_counts().iter().any(|&a| a <= closed);
+    let rarity = Rarity { largest: closed, share: f64::INFINITY };
+    urn.n_topics() > 1 && urn.n_tokens() > 1 && is_rare() && RareTopics::of(urn, rarity).may_open
+}
+
 /// Pseudo-counts that are rare beside any others.
 const ALWAYS_RARE: f64 = 1e-4;
 
@@ -93,6 +100,18 @@ fn largest_gain(gains: &[(f64, u32)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn documents_may_need_rare_topics_where_all_are_rare() {
+        let urn = |a: [f64; 2], counts: [u32; 2]| {
+            LocalUrn::of_rows(&a, &[(&[0.5, 0.6], counts[0]), (&[1e-4, 0.4], counts[1])]).unwrap()
+        };
+        assert!(may_need(&urn([0.01, 0.01], [2, 2]), 0.01));
+        assert!(!may_need(&urn([0.02, 0.02], [2, 2]), 0.01));
+        assert!(!may_need(&urn([0.01, 0.01], [1, 0]), 0.01));
+        assert!(!may_need(&urn([0.5, 1e-6], [2, 1]), 0.01));
+        assert!(may_need(&urn([0.5, 1e-6], [2, 2]), 0.01));
+    }
 
     #[test]
     fn rare_topics_open_where_the_words_are_theirs() {

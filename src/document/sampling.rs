@@ -1,6 +1,7 @@
 //! One document's estimate from replicates of a sampler, with its error and its trace.
 
 use super::estimators::runs::Runs;
+use super::rare::may_need;
 use super::settings::Settings;
 use super::sizing::Sizing;
 use super::{Score, TracePoint};
@@ -44,7 +45,11 @@ pub(super) fn estimate(
     } else {
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
-    let estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
+    let mut estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
+    if may_need(urn, prepared.closed()) {
+        // Replicates may agree on what they all miss.
+        estimate.n_eff = f64::NAN;
+    }
     Ok(Score { size, reached, trace, ..Score::of(estimate, prepared.estimator()) })
 }
 

@@ -118,7 +118,7 @@ fn many_tokens_of_topics_that_cannot_be_told_apart_are_exact() {
         let documents = CountMatrix::from_dense(&[vec![4_294_967_295]]).unwrap();
         let scores = score(&model, &documents, &Settings::new(QUERY), 0, &()).unwrap();
         let score = scores[0].as_ref().unwrap();
-        assert_eq!(score.method, Method::Exact);
+        assert_eq!(score.estimator.name, "exact");
         assert!(score.estimate.ln_value.abs() < 1e-4, "{score:?}");
     }
 }

@@ -113,12 +113,17 @@ class BlockScores(NamedTuple):
         ]
 
 
-def unreliable(scores: Any, n_replicates: int) -> NDArray[np.int64]:
-    """Places of documents whose standard errors rest on a few of their replicates."""
+def has_error(scores: Any) -> NDArray[np.bool_]:
+    """Whether each document was estimated by a method that has an error."""
     # np.isin goes through an array of strings one by one, and numpy drops a Ctrl-C there.
     methods = np.array(scores.methods)
-    without_error = (methods == "exact") | (methods == "recursive") | (methods == "")
-    return np.flatnonzero(~(scores.n_effs >= _RELIABLE_SHARE * n_replicates) & ~without_error)
+    found: NDArray[np.bool_] = (methods != "exact") & (methods != "recursive") & (methods != "")
+    return found
+
+
+def unreliable(scores: Any, n_replicates: int) -> NDArray[np.int64]:
+    """Places of documents whose standard errors rest on a few of their replicates."""
+    return np.flatnonzero((scores.n_effs < _RELIABLE_SHARE * n_replicates) & has_error(scores))
 
 
 def size_wanted(size: Any, n_eff: Any, n_replicates: int) -> Any:

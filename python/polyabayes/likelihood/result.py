@@ -22,7 +22,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.likelihood.blocks import BlockScores, size_wanted, unreliable
+from polyabayes.likelihood.blocks import BlockScores, has_error, size_wanted, unreliable
 from polyabayes.likelihood.methods import ESTIMATORS, Method, Settings
 
 if TYPE_CHECKING:
@@ -72,9 +72,10 @@ class LogLikelihood(Result):
     std_errors : ndarray of shape (n_documents,)
         Standard error of each value (delta method over replicates); 0 where exact.
     n_effs : ndarray of shape (n_documents,)
-        Effective number of replicates behind each error; ``inf`` where exact.
+        Effective number of replicates behind each error; ``inf`` where exact, NaN where none can
+        be told: under the recursion, and where all replicates may miss topics of tiny priors.
     methods : ndarray of str, shape (n_documents,)
-        The estimator that gave each value.
+        The estimator that ran for each document, whatever was asked for.
     n_tokens : ndarray of int, shape (n_documents,)
         Length of each document.
     method : str
@@ -453,6 +454,19 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
                 "they hold a word that no topic can produce",
             )
         )
+    unsure = np.flatnonzero(np.isnan(result.n_effs) & has_error(result))
+    if len(unsure):
+        found.append(
+            Doubt(
+                UnreliableErrorWarning,
+                "documents that may need topics of tiny priors, which all replicates of this method "
+                "may miss",
+                len(unsure),
+                _name(result, unsure[0]),
+                f"score them by {call.format(argument('method', 'auto'))}, without n_particles",
+                "method",
+            )
+        )
     shaky = unreliable(result, result.n_replicates)
     if len(shaky):
         found.append(
@@ -469,7 +483,7 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
 
 def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[str, str, int]:
     """What the worst document needs: in words, the argument, and its value if that is a size."""
-    worst = shaky[np.argmin(np.nan_to_num(result.n_effs[shaky]))]
+    worst = shaky[np.argmin(result.n_effs[shaky])]
     method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:
         return f"score them by {call.format(argument('method', 'auto'))}", "method", 0

@@ -87,8 +87,9 @@ def log_likelihood(
                                         and set power series over the latter;      Π C(y_w+2, 2) or
                                         relative error near 1e-12                  N² Π(y_w+1) / 2
         ``"annealed"``                  annealed importance sampling (Neal 2001)   S N K
-                                        along urns, S temperatures, from the
-                                        mean field or from the prior; unbiased
+                                        along urns, S temperatures; draws of
+                                        topic weights where chains would be
+                                        slow, see below; unbiased
         ``"smc-lookahead"``             particle filter that expects the tokens    P N K
                                         to come by their mean field; unbiased
         ``"smc"``                       particle filter, locally optimal           P N K
@@ -104,7 +105,7 @@ def log_likelihood(
         ``"l2r"``                       left-to-right by word type (Capdevila et   P W N K
                                         al. 2018, alg. 1), exact or sampled
                                         conditionals, mean of products; unbiased
-        ``"chib"``                      Chib-style, a chain of S states (Murray &  S N K
+        ``"chib"``                      Chib-style, a chain of S states (Murray &  4 S N K
                                         Salakhutdinov 2009); unbiased
         ``"mean-field"``                importance sampling by the mean field      S N
                                         (Buntine 2009, 3.3); unbiased
@@ -120,8 +121,15 @@ def log_likelihood(
 
         The cost is that of a replicate of one document: N tokens, W distinct words, K topics, S
         samples, P particles.
+
+        Annealing chooses by document, and ``methods`` of the result names what ran: chains, or,
+        without the option ``"start"``, ``"population-monte-carlo"`` (S draws of topic weights from
+        a mixture that is fitted to their posterior, S (W + 160) K; Cappé et al. 2004) for 64 tokens
+        and more of few words or of similar topics, and ``"stratified-importance"`` (S draws of
+        topic weights, S (W + 16) K) where no topic is twice as likely to give a word as another.
     n_samples : int, optional
-        S. Default: by document for ``"annealed"``, 1000 for ``"direct"`` and ``"mean-field"``, 200
+        S; at least 2000 for population Monte Carlo, and 64 to 2000 for stratified draws. Default:
+        by document for ``"annealed"``, 1000 for ``"direct"`` and ``"mean-field"``, 200
         for ``"harmonic"``, 50 for ``"chib"``.
     n_particles : int, optional
         P. Default: 10 for left-to-right and l2r; by document for the filters. By document means as
@@ -181,9 +189,10 @@ def log_likelihood(
     options : mapping, optional
         ``{"order": 1 or 2, "n_iterations": 20}`` for ``"mean-field"``: the order of its update and
         their number. ``{"n_conditional_samples": 10}`` for ``"l2r"``: conditionals by as many draws
-        from a multinomial (eq. 20) in place of exact ones. ``{"start": "prior"}`` for
-        ``"annealed"``: anneal the words' weights, from the prior, in place of the urn, from the
-        mean field; far worse, for comparison.
+        from a multinomial (eq. 20) in place of exact ones. ``{"start": ...}`` for ``"annealed"``:
+        chains in every document, from ``"mean-field"``, from it by way of raised pseudo-counts
+        (``"lowered"``: finds topics of tiny priors), or by the weights of words from the
+        ``"prior"``, far worse, for comparison.
 
     Returns
     -------
@@ -217,6 +226,9 @@ def log_likelihood(
     M. Giles (2008). Multilevel Monte Carlo path simulation. Operations Research 56.
 
     R. Neal (2001). Annealed importance sampling. Statistics and Computing 11.
+
+    O. Cappé, A. Guillin, J.-M. Marin and C. Robert (2004). Population Monte Carlo. Journal of
+    Computational and Graphical Statistics 13.
 
     Examples
     --------

@@ -96,6 +96,14 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Pseudo-counts up to which it may leave topics closed that the document needs.
+    pub(crate) fn closed(&self) -> f64 {
+        match self.sampler {
+            Sampler::Annealed(Some(Start::Prior | Start::MeanField)) => table::CLOSED,
+            _ => self.estimator().closed,
+        }
+    }
+
     /// Size of a run that takes as long as annealing through so many temperatures, where topic
     /// weights are drawn; any other size is as it is.
     pub(crate) fn size_for(&self, n_temperatures: usize) -> usize {

@@ -214,7 +214,7 @@ def test_options_change_the_draws_and_not_the_truth(method, default, other):
         *(("mean-field", {"order": value}, "order") for value in (0, 3, 1.5, True, "2")),
         *(("mean-field", {"n_iterations": value}, "n_iterations") for value in (-1, 10**7, 1.5)),
         *(("l2r", {"n_conditional_samples": value}, "samples") for value in (0, 10**7, 1.5)),
-        *(("annealed", {"start": value}, "'mean-field', 'prior'") for value in ("top", None, 1)),
+        *(("annealed", {"start": value}, "'mean-field', 'prior'") for value in ("top", 1)),
         ("mean-field", ["order"], "options must be a mapping"),
     ],
 )

@@ -1,9 +1,15 @@
 """What holds of every method of log_likelihood."""
 
+import re
+
 import numpy as np
 import pytest
 
 import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes.likelihood.methods import ESTIMATORS, METHODS
+
+SAMPLERS = sorted(set(METHODS) - {"auto", "exact", "recursive"})
 
 pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 
@@ -43,6 +49,69 @@ def test_errors_hold_for_many_documents(n_topics):
     # The part of the error for what the draws cannot see errs on the safe side.
     assert 0.92 <= covered <= 0.99
     assert abs(result.total - exact.total) < 3 * result.total_std_error
+
+
+RIDGE = [[0.7, 0.69, 0.05], [0.3, 0.31, 0.95]]
+SIMILAR = [[0.4, 0.5, 0.3], [0.6, 0.5, 0.7]]
+
+
+@pytest.mark.parametrize(
+    ("topics", "counts", "name", "default", "least"),
+    [
+        (RIDGE, [200, 200], "population-monte-carlo", (2_000, 20_000), 2_000),
+        (SIMILAR, [9, 9], "stratified-importance", (64, 200_000), 64),
+    ],
+)
+def test_results_name_the_draws_of_topic_weights(topics, counts, name, default, least):
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=[0.1, 0.13, 0.08], topic_word=np.transpose(topics)
+    )
+    exact = pb.log_likelihood(model, [counts], "exact").total
+
+    def score(**options):
+        found = pb.log_likelihood(model, [counts], "annealed", random_state=0, **options)
+        assert found.is_unbiased
+        return found
+
+    drawn = score()
+    assert abs(drawn.total - exact) < 4 * drawn.total_std_error
+    assert drawn.methods.tolist() == list(drawn.cost) == [name]
+    assert default[0] <= drawn.sizes[0] <= default[1]
+    assert score(n_samples=5_000).sizes.tolist() == [5_000]
+    assert score(n_samples=5).sizes.tolist() == [least]
+    # Chains where a start is asked for, though they are slow here.
+    chains = [score(options={"start": start}) for start in ("mean-field", "lowered")]
+    assert all(found.methods.tolist() == ["annealed"] for found in chains)
+    assert len({found.total for found in (drawn, *chains)}) == 3
+
+
+@pytest.mark.parametrize("method", [m for m in SAMPLERS if m != "annealed"])
+def test_topics_that_replicates_may_all_miss_are_a_doubt(method):
+    topics = np.full((4, 8), 0.01) + np.kron(np.eye(4), [0.46, 0.46])
+    topics /= topics.sum(axis=1, keepdims=True)
+    document = [[2, 2, 2, 2, 0, 0, 0, 0]]
+
+    def score(prior):
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=prior, topic_word=topics
+        )
+        return pb.log_likelihood(model, document, method, random_state=0)
+
+    for prior in (1e-3, [0.5, 1e-5, 1e-5, 1e-5]):
+        with pytest.warns(errors.UnreliableErrorWarning, match=r"tiny priors.*: 1, document 0"):
+            assert np.isnan(score(prior).n_effs).all()
+    assert np.isfinite(score(0.5).n_effs).all()
+
+
+def test_the_documented_costs_are_those_of_the_core():
+    text = pb.log_likelihood.__doc__
+    rows = re.findall(r"^ +``\"([a-z0-9-]+)\"``  +.*?(?:  +(\S.*))?$", text, re.MULTILINE)
+    assert [name for name, _ in rows] and {name for name, _ in rows} == set(METHODS)
+    for name, cost in rows:
+        assert METHODS[name].cost.startswith(cost), name
+    for name in set(ESTIMATORS) - set(METHODS):
+        assert f'``"{name}"``' in text
+        assert ESTIMATORS[name].cost in " ".join(text.split())
 
 
 @pytest.mark.parametrize("n_topics", [2, 3, 4, 5])

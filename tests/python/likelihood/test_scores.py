@@ -272,7 +272,7 @@ def told_by(result):
 
 def test_warnings_name_arguments_that_the_call_takes_and_their_values():
     data = pb.datasets.make_lda_corpus(1, 60, 20, document_length=300, random_state=0)
-    model = lda(0.01, data.topic_word)
+    model = lda(0.02, data.topic_word)
     for method, size in (("direct", "n_samples"), ("smc", "n_particles")):
         few = {size: 10, "random_state": 0}
         with pytest.warns(errors.UnreliableErrorWarning) as caught:
