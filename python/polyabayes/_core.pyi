@@ -385,9 +385,10 @@ class Allocation:
         coordinates: NDArray[np.int64],
         counts: NDArray[np.int64],
         elimination: Sequence[int] | None = None,
-        factorised: bool = False,
+        form: str = "joint",
     ) -> Allocation: ...
     n_states: Final[int]
+    is_stepwise: Final[bool]
     n_tokens: Final[int]
     n_cliques: Final[int]
     n_cells: Final[int]

@@ -36,7 +36,7 @@ MAX_WORDS = 2**31 - 1
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 # No operating system gives these for a file: a parser does, for an offset in it that is none.
 _OF_THE_CONTENT = (None, errno.EINVAL)
-_BOMS_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BOMS_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 
 
@@ -201,7 +201,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
         text: str = content.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
         line = content[: getattr(error, "start", 0)].count(b"\n") + 1
-        other = "utf-16" if content[:2] in _BOMS_UTF16 else "latin-1"
+        other = "utf-16" if content[:2] in BOMS_UTF16 else "latin-1"
         raise FileFormatError(
             f"{path}, line {line}: it is not valid {encoding}; perhaps it is "
             f"{argument('encoding', other)}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from polyabayes import _core
+from polyabayes._support.frames import import_pandas
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.rates import Rate, RatePoints, rate_points
@@ -135,8 +136,12 @@ def lay_out(
     data: Any,
     elimination_order: Sequence[str] | None = None,
     method: str | None = None,
+    *,
+    stepwise: bool = False,
 ) -> Layout:
     """Find out which nodes are visible, and check that model and data fit the method.
+
+    `stepwise` allows particles to draw hidden nodes of tied tables one after another.
 
     Tables of hidden nodes that are too large to be counted in are a BudgetExceededError.
     """
@@ -157,7 +162,7 @@ def lay_out(
             tensor.coordinates.ravel(),
             tensor.counts,
             elimination,
-            method in _FACTORISED,
+            "factorised" if method in _FACTORISED else "stepwise" if stepwise else "joint",
         )
     except BudgetExceededError as error:
         told = ", ".join(f"{node} {size:,}" for node, size in sizes.items())
@@ -175,7 +180,8 @@ def _remedy(model: HasGraph, method: str | None) -> str:
         return ""
     return (
         f", or take {argument('method', 'vb')}, {argument('method', 'em')} or "
-        f"{argument('method', 'ml')}, which sum the nodes of tied tables out one by one"
+        f"{argument('method', 'ml')}, which sum the nodes of tied tables out one by one, or for the "
+        f"evidence {argument('method', 'smc')}, which draws them one by one"
     )
 
 
@@ -198,6 +204,26 @@ def _alpha(model: HasGraph, node: str, n_cells: int, n_tied: int) -> float:
     return n_uses * model.concentration / n_cells
 
 
+def _are_sequences(data: Any) -> bool:
+    """Whether data are lists of labels, such as those of a Markov chain."""
+    rows = data if isinstance(data, (list, tuple)) else []
+    lists = [row for row in rows if isinstance(row, (list, tuple)) and row]
+    return bool(lists) and len(lists) == len(rows) and all(isinstance(x[0], str) for x in lists)
+
+
+def _tensor_of_sequences(model: HasGraph, rows: Sequence[Sequence[str]]) -> CountTensor:
+    """A token a sequence; the last steps of those that are shorter are not seen."""
+    longest, n_axes = max(rows, key=len), len(model.axes)
+    if len(longest) > n_axes:
+        raise _misfit(
+            model,
+            f"{n_axes} nodes without a size, and a sequence has {len(longest)} steps",
+            "give it as many steps as the longest has",
+        )
+    columns = import_pandas().DataFrame([[*row, *[None] * (n_axes - len(row))] for row in rows])
+    return CountTensor.from_frame(columns.set_axis(model.axes, axis=1))
+
+
 def as_tensor(model: HasGraph, data: Any) -> CountTensor:
     """The data with axes that the graph names."""
     if isinstance(data, CountTensor):
@@ -206,11 +232,15 @@ def as_tensor(model: HasGraph, data: Any) -> CountTensor:
                 raise _misfit(
                     model,
                     f"no node for axis {axis!r} of the data",
-                    "add it to the graph, or sum it out as CountTensor.marginal does",
+                    "add it to the graph, name the column of counts by "
+                    f"{argument('counts', axis)} if it holds them, or sum the axis out as "
+                    "CountTensor.marginal does",
                 )
         return data
     if is_anndata(data):
         data = Corpus(data)
+    if _are_sequences(data):
+        return _tensor_of_sequences(model, data)
     if hasattr(data, "columns"):
         raise InvalidTypeError(
             "data is a DataFrame, whose columns may be axes or levels of one; make it a tensor by "

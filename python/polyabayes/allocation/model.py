@@ -390,7 +390,9 @@ class AllocationModel:
                 **options,
             }
         )
-        layout, missing = lay_out_observed(self, data, observed, elimination_order, method)
+        layout, missing = lay_out_observed(
+            self, data, observed, elimination_order, method, stepwise=method in ("auto", "smc")
+        )
         if len(missing):
             if executor is not None:
                 raise InvalidArgumentError(

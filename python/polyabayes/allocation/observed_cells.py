@@ -31,6 +31,8 @@ def lay_out_observed(
     observed: Any,
     elimination_order: Sequence[str] | None,
     method: str | None = None,
+    *,
+    stepwise: bool = False,
 ) -> tuple[Layout, Integers]:
     """A model laid out for the observed cells and a method, and the coordinates of the others."""
     if np.ma.is_masked(data):
@@ -41,7 +43,7 @@ def lay_out_observed(
         data, observed = data.filled(0), ~np.ma.getmaskarray(data)
     data, observed = _without_nans(data, observed)
     if observed is None:
-        layout = lay_out(model, data, elimination_order, method)
+        layout = lay_out(model, data, elimination_order, method, stepwise=stepwise)
         return layout, np.empty((0, layout.tensor.n_axes), dtype=np.int64)
     tensor = as_tensor(model, _without_hidden(data, observed))
     mask = _checked_mask(tensor, observed)

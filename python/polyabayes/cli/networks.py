@@ -384,7 +384,7 @@ def _decomposition_summary(found: pb.Decomposition) -> str:
         f"squared error  {found.squared_error:z,.4f}",
         f"KL error       {found.kl_error:z,.4f} nats",
         f"sparsity       {sparsity}",
-        f"parameters     {pb.n_effective_parameters(found):,}",
+        f"effective size {pb.n_effective_parameters(found):,} parameters",
         f"time           {found.seconds:.2f} s",
     ]
     return "\n".join(lines)

@@ -569,7 +569,7 @@ def as_corpus(documents: Any, name: str = "documents") -> Corpus:
 
 def _source_of(documents: Any, name: str) -> Source:
     """The parts of a corpus, from documents in any form."""
-    if isinstance(documents, Iterator):
+    if isinstance(documents, Iterator) or sources.is_stream(documents):
         documents = list(documents)
     if isinstance(documents, Corpus):
         return Source(*(getattr(documents, part) for part in Source._fields[:-1]))

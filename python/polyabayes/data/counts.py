@@ -80,7 +80,8 @@ def checked_labels(labels: Any, name: str) -> Words:
     if checks.is_single(labels) or not (
         isinstance(labels, Iterable) or hasattr(labels, "__getitem__")
     ):
-        raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}")
+        column = "; Corpus.from_table takes the name of a column" if name == "ids" else ""
+        raise InvalidTypeError(f"{name} must be a sequence of str, got {labels!r:.100}{column}")
     entries = list(labels)
     for position, label in enumerate(entries):
         if not isinstance(label, str):

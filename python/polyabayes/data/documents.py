@@ -35,7 +35,8 @@ def source_of(documents: Any, name: str) -> Source:
     if sources.is_tomotopy(documents):
         found = sources.tomotopy(documents)
     elif (frame := frame_of(documents)) is not None:
-        found = source_of_table(FrameTable(frame, name)) if frame.size else Source(frame.to_numpy())
+        table = FrameTable(frame, name, "Corpus.from_table")
+        found = source_of_table(table) if frame.size else Source(frame.to_numpy())
     else:
         found = _of_lists(documents) or Source(documents)
     return found._replace(counts=checked_counts(found.counts, name))
@@ -47,7 +48,7 @@ def _of_lists(documents: Any) -> Source | None:
         documents = documents.tolist()
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
-    if any(isinstance(document, str) for document in documents):
+    if any(document is None or isinstance(document, str) for document in documents):
         return Source(*count_texts(documents))
     if not all(isinstance(document, (list, tuple)) for document in documents):
         return None
@@ -89,7 +90,7 @@ def source_of_table(
     if options and roles.layout != "texts":
         raise InvalidArgumentError(
             f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
-            f"name it by {argument('text')}"
+            f"name it by {table.option('text')}"
         )
     if roles.layout == "texts":
         found = _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
@@ -110,7 +111,7 @@ def _from_texts(
 ) -> Source:
     column = roles.columns[0]
     refuse_other_kinds(table, column)
-    texts = without_missing(table.values(column), column, on_empty, table.place)
+    texts = without_missing(table.values(column), column, on_empty, table.place, table.option)
     are_tokens = table.kind(column) == "tokens"
     counts, words = _counted(texts, vocabulary, options, are_tokens=are_tokens)
     found = Source(counts, words, _ids(table, roles), *_beside(table, roles, exposure))

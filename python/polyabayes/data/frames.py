@@ -73,8 +73,8 @@ def _dataset_kind(table: Any) -> str:
 class FrameTable(Table):
     """A data frame of pandas as a table; its index names the rows, unless it is the default one."""
 
-    def __init__(self, frame: pd.DataFrame, title: str = "the table") -> None:
-        self.frame, self.title = frame, title
+    def __init__(self, frame: pd.DataFrame, title: str = "the table", taker: str = "") -> None:
+        self.frame, self.title, self.taker = frame, title, taker
         self.names = checked_words([str(name) for name in frame.columns]).tolist()
         self.has_headers = not hasattr(frame.columns, "step")
         self.n_rows = len(frame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,6 +133,23 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     n_words = max(n_words, 1 + max(known, default=-1))
     words = [known.get(column, f"#{column}") for column in range(n_words)]
     return Source(rows.matrix(n_words), words)
+
+
+def is_stream(value: Any) -> bool:
+    """Whether a value can only be iterated over, as a corpus that gensim reads from a file.
+
+    Tables, arrays and what else is looked at by its attributes are none.
+    """
+    known = ("__array__", "__arrow_c_stream__", "columns", "shape", "keys", "with_format")
+    is_other = isinstance(value, (str, bytes, list, tuple, Set)) or is_tomotopy(value)
+    return hasattr(value, "__iter__") and not (is_other or any(hasattr(value, x) for x in known))
+
+
+def is_document(value: Any) -> bool:
+    """Whether an entry of a stream is a text, a list of tokens or a bag, and no block of others."""
+    if isinstance(value, str):
+        return True
+    return isinstance(value, (list, tuple)) and all(isinstance(x, (str, tuple)) for x in value)
 
 
 def is_anndata(value: Any) -> bool:

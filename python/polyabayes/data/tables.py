@@ -92,7 +92,8 @@ class Table(ABC):
     """A table of named columns.
 
     `row_names` are those that are no column, as the index of a data frame; `has_headers` says
-    whether names are more than numbers of columns; errors call the table by its title.
+    whether names are more than numbers of columns; errors call the table by its title. `taker` is
+    what takes the options of tables, where that is not what the caller called.
     """
 
     names: list[str]
@@ -100,6 +101,11 @@ class Table(ABC):
     row_names: list[str] | None = None
     has_headers: bool = True
     title: str = "the table"
+    taker: str = ""
+
+    def option(self, name: str, value: Any = None) -> str:
+        """A reference to an option of tables in a message."""
+        return argument(name, value) + (f" of {self.taker}" if self.taker else "")
 
     @abstractmethod
     def kind(self, name: str) -> Kind:
@@ -159,8 +165,10 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     if not words:
         raise InvalidArgumentError(
             f"{table.title} has no column of counts, but {_shown(names)}: name the column of texts "
-            f"by {argument('text')}, or the names of the documents by {argument('ids')}"
+            f"by {table.option('text')}, or the names of the documents by {table.option('ids')}"
         )
+    if ids is not None and ids != named.ids and named.layout != "wide" and len(words) == 1:
+        _refuse_one_word(table, ids, words[0])
     if ids is None and table.row_names is None and named.layout != "wide":
         _warn_of_names(table, words)
     return Roles("wide", ids, words, list(named.metadata))
@@ -169,7 +177,7 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
 def _check_column(table: Table, option: str, name: str | None) -> None:
     if name is not None and name not in table.names:
         raise InvalidArgumentError(
-            f"{argument(option, name)}: {table.title} has no column {name!r}; it has "
+            f"{table.option(option, name)}: {table.title} has no column {name!r}; it has "
             f"{_shown(table.names)}",
             argument=option,
             value=name,
@@ -203,7 +211,7 @@ def _long_columns(
     if is_long or named.count is not None:
         raise InvalidArgumentError(
             f"{table.title} has the columns {_shown(names)}; a long table has columns of documents "
-            f"and of words: name them by {argument('document')} and {argument('word')}"
+            f"and of words: name them by {table.option('document')} and {table.option('word')}"
         )
     if len(names) != 3 or _plain(names[2]) not in _COUNTS or _TEXT in map(_plain, names):
         return None
@@ -241,7 +249,7 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     if len(texts) > 1:
         raise InvalidArgumentError(
             f"{table.title} has {len(texts)} columns that may hold the texts "
-            f"({_shown(list(texts))}): name one by {argument('text')}"
+            f"({_shown(list(texts))}): name one by {table.option('text')}"
         )
     return next(iter(texts), None)
 
@@ -280,6 +288,17 @@ def _is_of_names(table: Table, name: str) -> bool:
     )
 
 
+def _refuse_one_word(table: Table, first: str, word: str) -> None:
+    """Refuse labels beside a number each: texts of a word may be meant, and not counts of one."""
+    kinds = table.kind(first), table.kind(word)
+    if kinds == ("name", "number") and not _is_of_names(table, first):
+        raise InvalidArgumentError(
+            f"{table.title} has the columns {first!r} and {word!r}: name the first by "
+            f"{table.option('text', first)} if it holds the texts, or by "
+            f"{table.option('ids', first)} if {word!r} counts a word"
+        )
+
+
 def _warn_of_names(table: Table, words: list[str]) -> None:
     """Warn where the first column of counts looks like numbers of documents."""
     if len(words) < 2 or table.n_rows < 2 or table.kind(words[0]) != "number":
@@ -288,11 +307,13 @@ def _warn_of_names(table: Table, words: list[str]) -> None:
         return
     counts = table.counts(words)
     first, largest = counts[:, 0].toarray(), int(counts[:, 1:].max())
-    if first.min() >= _FAR_LARGER * max(1, largest):
+    is_far_larger = first.min() >= _FAR_LARGER * max(1, largest)
+    if is_far_larger or words[0].lower() in _NAMES_OR_WORDS:
+        doubt = " and far larger than the other counts" if is_far_larger else ""
         warn(
             f"column {words[0]!r} of {table.title} is read as counts of a word, but its values are "
-            f"all different and far larger than the other counts: if they name the documents, say "
-            f"so by {argument('ids', words[0])}; if they do not, by {argument('layout', 'wide')}",
+            f"all different{doubt}: if they name the documents, say so by "
+            f"{table.option('ids', words[0])}; if they do not, by {table.option('layout', 'wide')}",
             DataWarning,
         )
 

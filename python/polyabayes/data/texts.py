@@ -55,14 +55,20 @@ def places_of(rows: Iterable[int], place: Place) -> str:
     return ", ".join(places[:_MOST_PLACES]) + more
 
 
-def without_missing(texts: Sequence[Any], column: str, on_empty: str | None, place: Place) -> Any:
+def without_missing(
+    texts: Sequence[Any],
+    column: str,
+    on_empty: str | None,
+    place: Place,
+    option: Callable[[str, Any], str] = argument,
+) -> Any:
     """Documents of a column, missing ones as empty texts; refused unless `on_empty` allows them."""
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         raise InvalidArgumentError(
             f"no document in column {column!r} at {places_of(missing, place)}: leave such rows out "
-            f"by {argument('on_empty', 'drop')}, or take them as empty by "
-            f"{argument('on_empty', 'keep')}"
+            f"by {option('on_empty', 'drop')}, or take them as empty by "
+            f"{option('on_empty', 'keep')}"
         )
     return ["" if text is None else text for text in texts] if missing else texts
 

@@ -12,7 +12,12 @@ from polyabayes._support.files import STANDARD_INPUT, checked_path, reading
 from polyabayes.data.cells import checked_axes
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.tensor import CountTensor
-from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import (
+    FileAccessError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    argument,
+)
 from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
 from polyabayes.io.docword import read_docword
 from polyabayes.io.exposures import resolve_exposure
@@ -457,7 +462,8 @@ def _reader(
     try:
         inspect.signature(readers[name]).bind(path, None, **options)
     except TypeError as error:
-        raise InvalidArgumentError(f"the format {name}: {error}") from error
+        other = f"another format is named by {argument('format')}"
+        raise InvalidArgumentError(f"the format {name}: {error}; {other}") from error
     return readers[name]
 
 

@@ -42,12 +42,6 @@ def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[
     return arrays
 
 
-def read_array(path: Path) -> NDArray[Any]:
-    """Read an ``.npy`` file of numbers or text."""
-    with open_binary(path) as stream, reading(path):
-        return _read_array(f"{path}", stream, path.stat().st_size)
-
-
 def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
     if not zipfile.is_zipfile(stream):
         raise FileFormatError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from polyabayes._support.files import checked_path, content_of, open_binary
+from polyabayes._support.files import checked_path, content_of, read_lines
 from polyabayes.exceptions import FileFormatError
 
 
@@ -17,8 +17,8 @@ def resolve_exposure(exposure: Any) -> Any:
     if not isinstance(exposure, (str, os.PathLike)):
         return exposure
     path = checked_path(exposure, "exposure")
-    with open_binary(path) as stream, content_of(path):
-        lines = stream.read().decode("utf-8").split()
+    with content_of(path):
+        lines = " ".join(read_lines(path)).split()
     values = []
     for number, line in enumerate(lines, 1):
         try:

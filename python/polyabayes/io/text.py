@@ -32,11 +32,11 @@ def read_text(
 ) -> Corpus:
     """Count the words of a text file with a document a line, or of a folder of text files.
 
-    Each ``.txt`` file of a folder, at any depth, is a document, with its relative path as its id;
-    what begins with a dot is left out. Words beside a given vocabulary are left out; documents
-    without words are kept by default. Options are ``stem``, the language of the Snowball stemmer,
-    such as "english" (words are stemmed after stop words are dropped and before they make n-grams),
-    and those of scikit-learn's ``CountVectorizer``.
+    Each ``.txt`` file of a folder, at any depth, perhaps gzipped, is a document, with its relative
+    path as its id; what begins with a dot is left out. Words beside a given vocabulary are left
+    out; documents without words are kept by default. Options are ``stem``, the language of the
+    Snowball stemmer, such as "english" (words are stemmed after stop words are dropped and before
+    they make n-grams), and those of scikit-learn's ``CountVectorizer``.
     """
     ids, texts = _read_folder(path, encoding) if path.is_dir() else (None, [])
     if ids is None:
@@ -51,12 +51,19 @@ def refuse_tables(path: Path) -> None:
     """Refuse a table that is called a text: the first lines are of as many numbers or tabs."""
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
     lines = [line for line in block.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
+    if lines and all(line.strip().startswith("{") and line.strip().endswith("}") for line in lines):
+        raise FileFormatError(
+            f"{path} looks like JSON lines, not like text: read it by {argument('format', 'jsonl')}"
+            f", or as text by {argument('format', 'text')}"
+        )
     head, body = lines[:1], lines[1:_LINES_LOOKED_AT]
     if not body:
         return
-    sep = separator_of(head[0])
+    sep = separator_of(head[0]) or separator_of(body[0])
     rows = [line.split(sep) for line in lines[:_LINES_LOOKED_AT]]
-    n_fields = len(rows[0])
+    n_fields = len(rows[1])
+    if len(rows[0]) == n_fields - 1:  # R does not name the column of the row names.
+        rows[0].insert(0, "")
     is_even = n_fields > 1 and all(len(row) == n_fields for row in rows)
     are_counts = is_even and all(is_number(x.strip()) for row in rows[1:] for x in row[1:])
     if not (are_counts or (is_even and sep == "\t")):
@@ -99,7 +106,8 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
         for parent, folders, names in os.walk(folder, onerror=refuse):
             folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
             for name in names:
-                if name.lower().endswith(_SUFFIX) and not name.startswith(_HIDDEN):
+                is_text = name.lower().removesuffix(".gz").endswith(_SUFFIX)
+                if is_text and not name.startswith(_HIDDEN):
                     path = Path(parent, name)
                     found[path.relative_to(folder).as_posix()] = path
     for name, path in found.items():

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Container, Iterator
 from contextlib import ExitStack, suppress
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,9 @@ def write_shards(
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents, with their exposures where a Corpus has them; or blocks of them in order,
-        over the same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
+        The documents, with their exposures where a Corpus has them; a stream of texts, lists of
+        tokens or bags is gathered in memory; or blocks of documents in order, over the same words;
+        or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
         ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
         ``count``, the rows of a document one after another.
     folder : path-like
@@ -146,9 +147,15 @@ def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -
             yield from ldac_blocks(path, resolve_vocabulary(vocabulary))
         else:
             yield from parquet_blocks(path)
-    elif isinstance(corpus, Iterator):
-        for block in corpus:
-            yield as_corpus(block, "a block of corpus")
+    elif isinstance(corpus, Iterator) or sources.is_stream(corpus):
+        stream = iter(corpus)
+        first = list(islice(stream, 1))
+        parts = chain(first, stream)
+        if any(map(sources.is_document, first)):
+            # Without a vocabulary the words are not known before the last document is.
+            yield as_corpus(parts, "corpus")
+        else:
+            yield from (as_corpus(block, "a block of corpus") for block in parts)
     else:
         yield as_corpus(corpus, "corpus")
 

@@ -44,10 +44,11 @@ impl Allocation {
 #[pymethods]
 impl Allocation {
     /// Nodes by number; `axes` names the node of each axis, `coordinates` has the cells of the
-    /// tensor one after the other. `factorised` is for ascents that sum over one token at a time.
+    /// tensor one after the other. `form` is "joint", or "factorised" for ascents that sum over one
+    /// token at a time, or "stepwise" for the evidence by particles.
     #[new]
     #[pyo3(signature = (sizes, parents, axes, ties, concentration, tables, shape, coordinates, counts,
-                        elimination = None, factorised = false))]
+                        elimination = None, form = "joint"))]
     #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
     fn new(
         py: Python<'_>,
@@ -61,14 +62,18 @@ impl Allocation {
         coordinates: PyReadonlyArray1<'_, i64>,
         counts: PyReadonlyArray1<'_, i64>,
         elimination: Option<Vec<usize>>,
-        factorised: bool,
+        form: &str,
     ) -> PyResult<Self> {
         let (coordinates, counts) = (coordinates.as_slice()?, counts.as_slice()?);
         let outcome = detach::run(py, 1, None, |_| {
             let prior = Prior { concentration, tables };
             let network = Network::new(sizes, parents, axes, &ties, prior)?;
             let data = CountTensor::new(shape, coordinates, counts)?;
-            let lay_out = if factorised { Problem::factorised } else { Problem::new };
+            let lay_out = match form {
+                "factorised" => Problem::factorised,
+                "stepwise" => Problem::stepwise,
+                _ => Problem::new,
+            };
             let problem = lay_out(&network, &data, elimination.as_deref())?;
             Ok(Allocation { network, data, elimination, problem })
         })?;
@@ -79,6 +84,12 @@ impl Allocation {
     #[getter]
     fn n_states(&self) -> usize {
         self.problem.n_states()
+    }
+
+    /// Whether particles draw the hidden nodes of a token clique after clique.
+    #[getter]
+    fn is_stepwise(&self) -> bool {
+        self.problem.is_stepwise()
     }
 
     /// Total of the counts.

@@ -119,7 +119,12 @@ impl Tables {
         order: Option<&[usize]>,
         slots_apart: bool,
     ) -> Result<Self> {
-        let form = MarginForm { margins: Margins::Families, all_rows: true, slots_apart };
+        let form = MarginForm {
+            margins: Margins::Families,
+            all_rows: true,
+            slots_apart,
+            ..MarginForm::LAW
+        };
         let problem = Problem::of_cells(network, cells, order, form)?;
         let mut group_of = vec![0; problem.n_rows()];
         let mut groups: Vec<(f64, f64, f64)> = Vec::new();

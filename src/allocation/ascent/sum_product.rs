@@ -3,7 +3,7 @@
 use rand::RngExt as _;
 use rand_distr::{Binomial, Distribution as _};
 
-use crate::allocation::model::plan::EliminationPlan;
+use crate::allocation::model::plan::{Clique, EliminationPlan};
 use crate::allocation::model::problem::Problem;
 use crate::rng::Rng;
 
@@ -23,7 +23,7 @@ pub(crate) struct SumProduct<'a> {
 impl<'a> SumProduct<'a> {
     pub(crate) fn new(problem: &'a Problem) -> Self {
         let n_separators = |plan: &EliminationPlan, index: usize| {
-            plan.cliques.get(index).map_or(0, |clique| clique.n_states / clique.n_inner)
+            plan.cliques.get(index).map_or(0, Clique::n_separators)
         };
         let most = |index: usize| problem.plans().map(|plan| n_separators(plan, index)).max();
         SumProduct {
@@ -129,14 +129,11 @@ impl<'a> SumProduct<'a> {
     /// Probability of each state of a clique's separator.
     fn above(&self, index: usize) -> Vec<f64> {
         let n_separators = self.messages[index].len();
-        let parent = self.plan().cliques.iter().skip(index + 1).find_map(|clique| {
-            let link = clique.children.iter().find(|(child, _)| *child == index);
-            link.map(|(_, separators)| (clique, separators))
-        });
         let mut above = vec![0.0; n_separators];
-        match parent {
+        match self.plan().above(index) {
             None => above.fill(1.0),
-            Some((clique, separators)) => {
+            Some((parent, separators)) => {
+                let clique = &self.plan().cliques[parent];
                 let beliefs = &self.beliefs[clique.start..][..clique.n_states];
                 for (&separator, belief) in separators.iter().zip(beliefs) {
                     above[separator as usize] += belief;

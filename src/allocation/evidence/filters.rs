@@ -6,7 +6,8 @@ use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::lookahead;
 use crate::allocation::particles::responsibilities::Responsibilities;
-use crate::allocation::particles::smc;
+use crate::allocation::particles::smc::{self, Filter};
+use crate::allocation::particles::steps;
 use crate::control::Observer;
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
@@ -36,8 +37,12 @@ pub(super) struct FilterStages {
 }
 
 impl FilterStages {
-    pub(super) fn new(sampler: EvidenceSampler, settings: &EvidenceSettings) -> Self {
-        let n_particles = settings.filter(sampler).n_particles.div_ceil(LANES) * LANES;
+    pub(super) fn new(
+        problem: &Problem,
+        sampler: EvidenceSampler,
+        settings: &EvidenceSettings,
+    ) -> Self {
+        let n_particles = filter_of(problem, settings, sampler).n_particles.div_ceil(LANES) * LANES;
         let n_replicates = settings.n_replicates(sampler);
         // One group of particles has no smaller size.
         let is_small = n_particles > LANES;
@@ -72,6 +77,16 @@ impl FilterStages {
     }
 }
 
+/// The filter of a problem: steps have no moves.
+fn filter_of(problem: &Problem, settings: &EvidenceSettings, sampler: EvidenceSampler) -> Filter {
+    if problem.is_stepwise() {
+        let n_particles = settings.n_particles.or(Some(steps::PARTICLES));
+        let settings = EvidenceSettings { n_sweeps: Some(0), n_particles, ..settings.clone() };
+        return settings.filter(sampler);
+    }
+    settings.filter(sampler)
+}
+
 /// The larger size, with their distance in its error where the smaller one does not confirm it.
 fn compared(small: Option<Estimate>, large: Estimate) -> (Estimate, bool) {
     let Some(small) = small else { return (large, true) };
@@ -94,9 +109,12 @@ pub(super) fn replicate(
     observer: &impl Observer,
 ) -> Result<FilterResult> {
     check_memory(problem, settings, (sampler, n_particles), 1)?;
-    let filter = smc::Filter { n_particles, ..settings.filter(sampler) };
+    let filter = Filter { n_particles, ..filter_of(problem, settings, sampler) };
     let mut rng = key.rng();
     match sampler {
+        EvidenceSampler::Smc if problem.is_stepwise() => {
+            steps::ln_sum(problem, &filter, &mut rng, observer)
+        }
         EvidenceSampler::Smc => smc::ln_sum(problem, &filter, &mut rng, observer),
         EvidenceSampler::SmcLookahead => {
             check_clique(problem)?;
@@ -138,9 +156,13 @@ pub(super) fn check_memory(
     let load = match sampler {
         EvidenceSampler::Smc => {
             // Particles that are moved hold the states of all tokens.
-            let is_moved = settings.filter(sampler).n_sweeps > 0;
+            let is_moved = filter_of(problem, settings, sampler).n_sweeps > 0;
             let n_states = problem.n_tokens().saturating_mul(problem.n_cliques() as u64);
-            let n_held = if is_moved { n_states } else { 0 };
+            let n_held = match is_moved {
+                _ if problem.is_stepwise() => steps::n_held(problem),
+                true => n_states,
+                false => 0,
+            };
             Load { n_held, n_particles, ..load }
         }
         EvidenceSampler::SmcLookahead => {
@@ -155,6 +177,7 @@ pub(super) fn check_memory(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocation::model::examples::{MIXTURE, table_under};
 
     fn estimate(ln_value: f64, std_error: f64) -> Estimate {
         Estimate { ln_value, std_error, n_eff: 16.0, n_replicates: 16 }
@@ -176,7 +199,8 @@ mod tests {
     fn a_small_size_with_a_large_error_is_no_promise() {
         let settings = EvidenceSettings::new(EvidenceMethod::Auto);
         let promising = |spread: f64| {
-            let mut stages = FilterStages::new(EvidenceSampler::Smc, &settings);
+            let problem = table_under((&[2, 2, 2], MIXTURE), &[], 1.0, (&[0, 0], &[1]));
+            let mut stages = FilterStages::new(&problem, EvidenceSampler::Smc, &settings);
             assert!(stages.is_small && stages.n_due() < stages.n_particles);
             let results = [spread, -spread].repeat(8).into_iter().map(|x| (x, 0.0));
             assert!(stages.add(&results.collect::<Vec<_>>()).is_none() && !stages.is_small);

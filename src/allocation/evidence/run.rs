@@ -101,7 +101,7 @@ impl EvidenceRun {
                 let found = stages.add(&results);
                 let passes =
                     found.as_ref().map_or_else(|| stages.is_promising(), |found| found.converged);
-                if !passes && self.settings.tempers() {
+                if !passes && self.settings.tempers() && !problem.is_stepwise() {
                     self.stage = tempering_stage(problem, &self.settings)?;
                 } else if let Some(found) = found {
                     self.stage = Stage::Done(found);
@@ -164,6 +164,16 @@ fn first_stage(
     observer: &impl Observer,
 ) -> Result<Stage> {
     problem.check_range()?;
+    if problem.is_stepwise() {
+        return match settings.method {
+            EvidenceMethod::Auto | EvidenceMethod::Sample(EvidenceSampler::Smc)
+                if EvidenceSampler::Smc.takes(settings) =>
+            {
+                filter_stage(problem, EvidenceSampler::Smc, settings)
+            }
+            _ => Err(Error::NoSampler),
+        };
+    }
     let exact = |budget| enumeration::ln_sum(problem, budget, observer).map(Evidence::exact);
     match settings.method {
         EvidenceMethod::Exact => Ok(Stage::Done(exact(settings.exact_budget())?)),
@@ -201,7 +211,7 @@ fn filter_stage(
 ) -> Result<Stage> {
     problem.load().check(1)?;
     problem.check_total()?;
-    let stages = FilterStages::new(sampler, settings);
+    let stages = FilterStages::new(problem, sampler, settings);
     let size = (sampler, stages.n_particles);
     filters::check_memory(problem, settings, size, stages.n_replicates)?;
     Ok(Stage::Filter(stages))

@@ -237,11 +237,7 @@ fn pick_token(
     for index in (0..plan.cliques.len()).rev() {
         let clique = &plan.cliques[index];
         let darts = uniforms.next();
-        let above = plan.cliques.iter().enumerate().skip(index + 1).find_map(|(above, other)| {
-            let link = other.children.iter().find(|(child, _)| *child == index);
-            link.map(|(_, separators)| (above, separators))
-        });
-        states[index] = match above {
+        states[index] = match plan.above(index) {
             None => pick_lanes(&sums[clique.start..][..clique.n_inner], darts),
             Some((above, separators)) => {
                 let separator = states[above].map(|state| separators[state as usize]);

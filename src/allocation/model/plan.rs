@@ -8,7 +8,7 @@ use crate::memory::check_bytes;
 use crate::rng::Lanes;
 
 /// Joint states that the cliques of a token may have in all.
-const MAX_STATES: f64 = 1e8;
+pub(crate) const MAX_STATES: f64 = 1e8;
 
 /// Bytes of a pair of a slot and a joint state: the row, 4, and the place in memory of its counts of all
 /// particles, 32.
@@ -41,6 +41,8 @@ pub(crate) struct Clique {
     pub(crate) n_states: usize,
     /// First of its states among those of all cliques.
     pub(crate) start: usize,
+    /// First of its separator's states among those of all cliques.
+    pub(crate) first_separator: usize,
     /// Factors, those of positive power first.
     pub(crate) factors: Vec<Factor>,
     /// Number of factors of positive power.
@@ -83,6 +85,11 @@ impl Clique {
         self.factors.len() * self.n_states
     }
 
+    /// Number of joint states of the separator.
+    pub(crate) fn n_separators(&self) -> usize {
+        self.n_states / self.n_inner
+    }
+
     /// Number of a pair of a factor and a state among those of all cliques, factors varying
     /// fastest.
     #[inline]
@@ -115,6 +122,8 @@ pub(crate) struct EliminationPlan {
     pub(crate) roots: Vec<usize>,
     /// Joint states of all cliques.
     pub(crate) n_states: usize,
+    /// Joint states of all separators.
+    pub(crate) n_separators: usize,
     /// Pairs of a factor and a state, of all cliques.
     pub(crate) n_pairs: usize,
 }
@@ -131,14 +140,15 @@ pub(crate) struct SlotRows {
 impl EliminationPlan {
     /// Plans the elimination of `summed` nodes: those that an `order` of all hidden nodes does not name,
     /// then in this order, or in that of least states. Slots of one margin may be in cliques apart where
-    /// the weight of a token is a product of weights of rows.
+    /// the weight of a token is a product of weights of rows. Cliques of more than `most_states` in all
+    /// are refused.
     pub(crate) fn new(
         network: &Network,
         margins: &[Margin],
         slots: &[SlotRows],
         summed: &[usize],
         order: Option<&[usize]>,
-        slots_apart: bool,
+        (slots_apart, most_states): (bool, f64),
     ) -> Result<Self> {
         let sizes = network.sizes();
         let hidden: Vec<usize> =
@@ -167,9 +177,10 @@ impl EliminationPlan {
             None => least_states(summed, &scopes, sizes),
         };
         let mut plan = EliminationPlan {
-            cliques: cliques(&order, &scopes, sizes)?,
+            cliques: cliques(&order, &scopes, sizes, most_states)?,
             roots: vec![],
             n_states: 0,
+            n_separators: 0,
             n_pairs: 0,
         };
         plan.assign(margins, slots, &scopes);
@@ -189,6 +200,7 @@ impl EliminationPlan {
             n_inner: stride,
             n_states: stride,
             start: 0,
+            first_separator: 0,
             factors: Vec::new(),
             n_above: self.cliques.iter().map(|part| part.n_above).sum(),
             n_before: 0,
@@ -215,7 +227,17 @@ impl EliminationPlan {
             clique.factors.push(Factor { rows, earlier, ..factor.clone() });
         }
         let (n_states, n_pairs) = (clique.n_states, clique.n_pairs());
-        Some(EliminationPlan { cliques: vec![clique], roots: vec![0], n_states, n_pairs })
+        let (cliques, roots) = (vec![clique], vec![0]);
+        Some(EliminationPlan { cliques, roots, n_states, n_separators: 1, n_pairs })
+    }
+
+    /// The clique that takes a clique's sums over, with the separator's state for each of its states.
+    #[inline]
+    pub(crate) fn above(&self, index: usize) -> Option<(usize, &[u32])> {
+        self.cliques.iter().enumerate().skip(index + 1).find_map(|(above, clique)| {
+            let link = clique.children.iter().find(|(child, _)| *child == index);
+            link.map(|(_, separators)| (above, separators.as_slice()))
+        })
     }
 
     /// Gives every slot to the first clique that holds the scope of its margin.
@@ -251,8 +273,10 @@ impl EliminationPlan {
     fn connect(&mut self) {
         for index in 0..self.cliques.len() {
             self.cliques[index].start = self.n_states;
+            self.cliques[index].first_separator = self.n_separators;
             self.cliques[index].n_before = self.n_pairs;
             self.n_states += self.cliques[index].n_states;
+            self.n_separators += self.cliques[index].n_separators();
             self.n_pairs += self.cliques[index].n_pairs();
             let Some(parent) = self.cliques[index].parent else {
                 self.roots.push(index);
@@ -310,7 +334,12 @@ fn least_states(hidden: &[usize], scopes: &[Vec<usize>], sizes: &[usize]) -> Vec
 }
 
 /// Cliques of an elimination order, those that another contains merged into it.
-fn cliques(order: &[usize], given: &[Vec<usize>], sizes: &[usize]) -> Result<Vec<Clique>> {
+fn cliques(
+    order: &[usize],
+    given: &[Vec<usize>],
+    sizes: &[usize],
+    most_states: f64,
+) -> Result<Vec<Clique>> {
     let scopes_without_nodes = given.iter().any(Vec::is_empty);
     let mut scopes = given.to_vec();
     // (nodes summed out, separator)
@@ -352,7 +381,7 @@ fn cliques(order: &[usize], given: &[Vec<usize>], sizes: &[usize]) -> Result<Vec
         |scope| parts.iter().find(|part| holds(scope, part)).map_or(0.0, of_part) * PAIR_BYTES;
     let name = "joint states of the hidden nodes";
     let bytes = size_of::<Lanes>() as f64 * whole + given.iter().map(of_slot).sum::<f64>();
-    if whole > MAX_STATES {
+    if whole > most_states {
         return Err(Error::Memory { name, bytes });
     }
     check_bytes(name, bytes)?;
@@ -368,6 +397,7 @@ fn cliques(order: &[usize], given: &[Vec<usize>], sizes: &[usize]) -> Result<Vec
             n_inner,
             n_states: stride,
             start: 0,
+            first_separator: 0,
             factors: Vec::new(),
             n_above: 0,
             n_before: 0,

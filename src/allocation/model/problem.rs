@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::network::{Margin, Network};
 use super::patterns::Patterns;
-use super::plan::{Clique, EliminationPlan, Factor, SlotRows};
+use super::plan::{Clique, EliminationPlan, Factor, MAX_STATES, SlotRows};
 use crate::allocation::memory::Load;
 use crate::counts::{CountTensor, UNKNOWN};
 use crate::error::{Error, Result, room_for};
@@ -16,6 +16,10 @@ const MAX_ROWS: usize = 1 << 31;
 
 /// Tokens of a cell, and tokens for each of its states, from which chains redraw them together.
 const HEAVY: u64 = 32;
+
+/// Joint states of a token up to which particles draw its hidden nodes at once: with more of them that
+/// takes longer than the steps of a chain, whose particles are moved by no sweeps.
+const MOST_AT_ONCE: f64 = 8192.0;
 
 /// Largest ln of products, with room for sums of them.
 const LN_RANGE: f64 = 600.0;
@@ -52,6 +56,8 @@ pub struct Problem {
     /// The arrangements of the tokens: `ln_labelled` less Σ ln X!.
     pub(crate) ln_arrangements: f64,
     concentration: f64,
+    /// Whether particles draw the hidden nodes of a token clique after clique.
+    is_stepwise: bool,
 }
 
 /// Which margins have rows, and which hidden nodes are summed out together.
@@ -62,17 +68,23 @@ pub(crate) struct MarginForm {
     pub(crate) all_rows: bool,
     /// Whether slots of one margin are factors apart.
     pub(crate) slots_apart: bool,
+    /// Joint states that the cliques of a token may have in all.
+    pub(crate) most_states: f64,
 }
 
 impl MarginForm {
     /// The law of allocations: margins of visible nodes are constants, and a token may add to a row of
     /// a tied table twice.
-    pub(crate) const LAW: MarginForm =
-        MarginForm { margins: Margins::Law, all_rows: false, slots_apart: false };
+    pub(crate) const LAW: MarginForm = MarginForm {
+        margins: Margins::Law,
+        all_rows: false,
+        slots_apart: false,
+        most_states: MAX_STATES,
+    };
 
     /// Every family and its parents have rows: the counts of all tables.
     pub(crate) const WHOLE: MarginForm =
-        MarginForm { margins: Margins::Whole, all_rows: true, slots_apart: false };
+        MarginForm { margins: Margins::Whole, all_rows: true, ..MarginForm::LAW };
 }
 
 /// Margins of a network.
@@ -184,6 +196,29 @@ impl Problem {
         Problem::of_cells(network, &Cells { data, missing: &[] }, order, form)
     }
 
+    /// Lays out a network for the evidence alone: as [`Problem::new`] does, but hidden nodes of tied
+    /// tables with many joint states for particles that draw them clique after clique.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`].
+    pub fn stepwise(
+        network: &Network,
+        data: &CountTensor,
+        order: Option<&[usize]>,
+    ) -> Result<Self> {
+        let form = MarginForm { most_states: MOST_AT_ONCE, ..MarginForm::LAW };
+        match Problem::of_cells(network, &Cells { data, missing: &[] }, order, form) {
+            Err(Error::Memory { .. }) => {}
+            laid_out => return laid_out,
+        }
+        let problem = Problem::factorised(network, data, order)?;
+        let is_tied = problem.margins.iter().any(|laid| laid.margin.slots.len() > 1);
+        if is_tied && problem.n_cliques() > 1 {
+            return Ok(Problem { is_stepwise: true, ..problem });
+        }
+        Problem::new(network, data, order)
+    }
+
     /// Lays out margins over cells that were not observed, too. Any of them makes the margins of
     /// visible nodes depend on where its tokens fall: all margins have rows then.
     pub(crate) fn of_cells(
@@ -222,7 +257,8 @@ impl Problem {
             let slots = reader.slots(&laid_margins, pattern);
             let mut latent: Vec<usize> = (0..network.sizes().len()).collect();
             latent.retain(|&node| patterns.is_latent(pattern, node));
-            EliminationPlan::new(network, &hidden, &slots, &latent, order, form.slots_apart)
+            let limits = (form.slots_apart, form.most_states);
+            EliminationPlan::new(network, &hidden, &slots, &latent, order, limits)
         });
         let plan = plans.next().unwrap_or(Err(Error::Empty { name: "cells" }))?;
         let other_plans = plans.collect::<Result<Vec<EliminationPlan>>>()?;
@@ -256,6 +292,7 @@ impl Problem {
             ln_arrangements: ln_labelled - ln_factorials(data.counts()),
             concentration: network.prior().concentration,
             patterns: patterns.clone(),
+            is_stepwise: false,
         })
     }
 
@@ -288,6 +325,11 @@ impl Problem {
             }
         }
         nodes
+    }
+
+    /// Whether particles draw the hidden nodes of a token clique after clique.
+    pub fn is_stepwise(&self) -> bool {
+        self.is_stepwise
     }
 
     /// Whether all tokens show the same axes.

@@ -6,3 +6,4 @@ mod moves;
 pub(crate) mod openings;
 pub(crate) mod responsibilities;
 pub(crate) mod smc;
+pub(crate) mod steps;

@@ -1,15 +1,21 @@
 """Nodes that share a table: its prior, the levels of their axes, and chains of any length."""
 
+import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
+from scipy import special
 
 from networks import ln_enumerated
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
 
 PRIORS = ["bdeu", "bdeu-tokens", "flat"]
 MATRIX = [[4, 1, 0], [2, 5, 1], [0, 0, 3]]
@@ -155,4 +161,130 @@ def test_long_tied_chains_are_summed_forwards_and_backwards(method: str) -> None
     fitted = found.fitted_counts / found.intensity
     assert np.log(fitted).sum() == pytest.approx(ln_likelihood, rel=1e-10)
     with pytest.raises(BudgetExceededError, match=r"joint states .*take method='vb'"):
-        model.log_evidence(data)
+        model.log_evidence(data, "tempered")
+
+
+def sticky_sequences(n: int, steps: int) -> list[list[str]]:
+    """Letters of chains that stay where they are at most steps."""
+    rng = np.random.default_rng(0)
+    stays = rng.random((n, steps)) < 0.85
+    hidden = np.where(stays, 0, 1).cumsum(axis=1) % 2
+    letters = np.where(rng.random((n, steps)) < 0.75, np.array(["a", "c"])[hidden], "b")
+    return [list(map(str, row)) for row in letters]
+
+
+def prior_of(n_states: int, n_letters: int) -> list[FloatArray]:
+    """Dirichlet parameters of start, transitions and emissions of total concentration 1."""
+    shapes = [(n_states,), (n_states, n_states), (n_states, n_letters)]
+    return [np.full(shape, 1 / np.prod(shape)) for shape in shapes]
+
+
+def chain_counts(hidden: IntArray, letters: IntArray, prior: list[FloatArray]) -> list[FloatArray]:
+    """Parameters of the tables given all states."""
+    found = [table.copy() for table in prior]
+    np.add.at(found[0], hidden[:, 0], 1)
+    np.add.at(found[1], (hidden[:, :-1].ravel(), hidden[:, 1:].ravel()), 1)
+    np.add.at(found[2], (hidden.ravel(), letters.ravel()), 1)
+    return found
+
+
+def ln_arrangements(letters: IntArray) -> float:
+    counts = np.unique(letters, axis=0, return_counts=True)[1]
+    return float(special.gammaln(len(letters) + 1) - special.gammaln(counts + 1).sum())
+
+
+@pytest.mark.parametrize("n_states, steps", [(2, 14), (3, 9)])
+def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states: int, steps: int) -> None:
+    row = sticky_sequences(1, steps)
+    letters = np.array([["abc".index(letter) for letter in row[0]]])
+    prior = prior_of(n_states, 3)
+    ln_joint = []
+    for states in itertools.product(range(n_states), repeat=steps):
+        found = chain_counts(np.array([states]), letters, prior)
+        ln_joint.append(sum(ln_beta(new) - ln_beta(old) for new, old in zip(found, prior)))
+    # Levels that do not occur are levels of the axes, too: all have three.
+    shape, axes = [3] * steps, [f"x{n}" for n in range(1, steps + 1)]
+    data = CountTensor.from_coo(letters, [1], axes, shape)
+    model = AllocationModel.hidden_markov(steps, n_states, tied=True)
+    found = model.log_evidence(data, given_total=True, random_state=0)
+    assert found.method == "smc" and found.converged and found.std_error < 0.05
+    assert abs(found.value - special.logsumexp(ln_joint)) < 4 * found.std_error
+
+
+def ln_beta(table: FloatArray) -> float:
+    """Sum over the rows of ln of the multivariate beta function."""
+    return float(special.gammaln(table).sum() - special.gammaln(table.sum(axis=-1)).sum())
+
+
+def ln_dirichlet(table: FloatArray, parameters: FloatArray) -> float:
+    return float(((parameters - 1) * np.log(table)).sum()) - ln_beta(parameters)
+
+
+def chib(letters: IntArray, n_sweeps: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Evidence by the identity of Chib (1995) along Gibbs draws of tables and states; its error."""
+    prior = prior_of(2, 3)
+    hidden, draws = rng.integers(0, 2, letters.shape), []
+
+    def forward(tables: list[FloatArray]) -> tuple[list[FloatArray], float]:
+        start, move, emit = tables
+        rows, ln_likelihood = [start * emit.T[letters[:, 0]]], 0.0
+        for step in range(1, letters.shape[1] + 1):
+            total = rows[-1].sum(axis=1, keepdims=True)
+            ln_likelihood += np.log(total).sum()
+            rows[-1] = rows[-1] / total
+            if step < letters.shape[1]:
+                rows.append(rows[-1] @ move * emit.T[letters[:, step]])
+        return rows, ln_likelihood
+
+    for _ in range(n_sweeps):
+        parameters = chain_counts(hidden, letters, prior)
+        draws.append(parameters)
+        tables = [np.maximum(rng.standard_gamma(table), 1e-300) for table in parameters]
+        tables = [table / table.sum(axis=-1, keepdims=True) for table in tables]
+        for step, row in reversed(list(enumerate(forward(tables)[0]))):
+            is_last = step == letters.shape[1] - 1
+            weights = row if is_last else row * tables[1].T[hidden[:, step + 1]]
+            share = weights[:, 0] / weights.sum(axis=1)
+            hidden[:, step] = rng.random(len(letters)) > share
+    point = [table / table.sum(axis=-1, keepdims=True) for table in draws[-1]]
+    # Both names of the states have the same probability.
+    renamed = [point[0][::-1], point[1][::-1, ::-1], point[2][::-1]]
+    ln_posterior = np.array(
+        [
+            np.logaddexp(*(sum(map(ln_dirichlet, names, draw)) for names in (point, renamed)))
+            - np.log(2)
+            for draw in draws[n_sweeps // 8 :]
+        ]
+    )
+    parts = [
+        special.logsumexp(part) - np.log(len(part)) for part in np.array_split(ln_posterior, 10)
+    ]
+    ln_joint = forward(point)[1] + sum(map(ln_dirichlet, point, prior))
+    return ln_joint - special.logsumexp(parts) + np.log(10), np.std(parts) / np.sqrt(10)
+
+
+@pytest.mark.parametrize("steps", [24, 30])
+def test_evidence_of_long_tied_chains_is_that_of_another_method(steps: int) -> None:
+    sequences = sticky_sequences(20, steps)
+    model = AllocationModel.hidden_markov(steps, 2, tied=True)
+    found = model.log_evidence(sequences, given_total=True, random_state=0)
+    assert found.method == "smc" and found.converged and found.std_error < 0.5
+    letters = np.array([["abc".index(letter) for letter in row] for row in sequences])
+    value, error = chib(letters, 800, np.random.default_rng(1))
+    expected = value + ln_arrangements(letters)
+    assert error < 0.5
+    assert abs(found.value - expected) < 4 * np.hypot(found.std_error, error)
+
+
+def test_sequences_of_unequal_length_are_a_list() -> None:
+    model = AllocationModel.hidden_markov(3, 2, tied=True)
+    rows = [["a", "b", "b"], ["a", "c"], ["c"]]
+    table = pd.DataFrame([["a", "b", "b"], ["a", "c", None], ["c", None, None]])
+    tensor = CountTensor.from_frame(table.set_axis(model.axes, axis=1))
+    assert evidence(model, rows) == evidence(model, tensor)
+    with pytest.raises(InvalidArgumentError, match="3 nodes without a size, and .* has 4 steps"):
+        model.log_evidence([*rows, list("abca")])
+    long = AllocationModel.hidden_markov(40, 2, tied=True)
+    for option in ({"n_sweeps": 1}, {"n_samples": 64}):
+        with pytest.raises(InvalidArgumentError, match="drawn node by node: leave n_sweeps"):
+            long.log_evidence([["a", "b"] * 20, ["b"] * 30], **option)

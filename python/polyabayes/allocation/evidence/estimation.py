@@ -134,6 +134,12 @@ def find_evidence(
             "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
             f"are summed out in {layout.core.n_cliques}; use {argument('method', 'tempered')}"
         )
+    if layout.core.is_stepwise and (options.n_sweeps or "smc" not in options.samplers()):
+        raise InvalidArgumentError(
+            f"tokens of the graph have too many joint states of hidden nodes for Gibbs sweeps, and "
+            f"are drawn node by node: leave {argument('n_sweeps')}, {argument('n_samples')} and "
+            f"{argument('target_std_error')} out"
+        )
     if not isinstance(given_total, (bool, np.bool_)):
         raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")
     n_tokens = layout.tensor.total

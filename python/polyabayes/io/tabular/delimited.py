@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from polyabayes._support.files import line_blocks
+from polyabayes._support.files import BOMS_UTF16, line_blocks
 from polyabayes._support.frames import import_pandas
 from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
 from polyabayes.data.labels import kind_of_strings, number_of
 from polyabayes.data.tables import Kind, Table
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
-from polyabayes.io.integers import count_mistake, whole_count
+from polyabayes.io.integers import count_mistake, is_number, whole_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,8 @@ class Dialect:
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        if self.sep == r"\t":  # A command line hands on what it does not unescape.
+            object.__setattr__(self, "sep", "\t")
         for name, value in (("sep", self.sep or ","), ("quotechar", self.quotechar)):
             is_character = isinstance(value, str) and len(value) == 1 and value.isascii()
             if not is_character or value in _NO_SEPARATORS:
@@ -229,10 +231,21 @@ class DelimitedTable(Table):
         if len(first[1]) == len(self.names) + 1 and dialect.columns is None:
             # R does not name the column of the row names.
             self.names.insert(0, "")
+        if len(self.names) == len(first[1]) == 1:
+            self._refuse_blanks(first[1][0])
         records = chain([first], records)
         n_rows = max(1, min(_BLOCK_ROWS, _BLOCK_FIELDS // len(self.names)))
         while rows := list(islice(records, n_rows)):
             self._add(rows)
+
+    def _refuse_blanks(self, first: str) -> None:
+        """Refuse a table that blanks divide, which is no column of texts."""
+        fields = first.split()
+        if len(fields) == len(self.names[0].split()) > 1 and all(map(is_number, fields[1:])):
+            raise FileFormatError(
+                f"{self.path} looks like a table of {len(fields)} columns with blanks between "
+                f"them: read it by {argument('sep', ' ')}"
+            )
 
     def _add(self, rows: list[Record]) -> None:
         """Add rows to the blocks: as numbers if they are, else to the columns of text."""
@@ -297,10 +310,10 @@ class DelimitedTable(Table):
                 text = block.decode(encoding)
             except UnicodeError as error:
                 line = number + block[: getattr(error, "start", 0)].count(b"\n")
-                raise self._refuse(
-                    line,
-                    f"it is not valid {encoding}; perhaps it is {argument('encoding', 'latin-1')}",
-                ) from error
+                is_wide = number == 1 and block[:2] in BOMS_UTF16
+                remedy = f"perhaps it is {argument('encoding', 'latin-1')}"
+                remedy = "it is UTF-16: store it as UTF-8" if is_wide else remedy
+                raise self._refuse(line, f"it is not valid {encoding}; {remedy}") from error
             yield io.StringIO(text + "\n", newline="")
 
 
