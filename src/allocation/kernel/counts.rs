@@ -144,11 +144,79 @@ pub(crate) fn sweep(
         let (plan, bases) = (problem.plan(cells[token]), problem.bases(cells[token]));
         let states = &mut states[token * n_cliques..][..n_cliques];
         let mut token = Rows { counts, bases, target };
+        if let Some(clique) = plan.mixture() {
+            redraw_apart(clique, &mut token, &mut states[0], sums, uniforms);
+            continue;
+        }
         add_token(plan, &mut token, states, -1);
         weigh_token(plan, &token, sums);
         pick_token(plan, sums, uniforms, states);
         add_token(plan, &mut token, states, 1);
     }
+}
+
+/// Counts without a token that is in one state of each lane.
+struct Without<'a> {
+    rows: &'a Rows<'a>,
+    /// 1 in the lanes where the token is in the state that is weighed.
+    taken: Counts,
+}
+
+impl Sizes for Without<'_> {
+    #[inline(always)]
+    fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
+        let Rows { counts, bases, target } = self.rows;
+        let row = clique.row(factor, state, bases);
+        let (base, counts, mut sizes) = (target.base[row], &counts[row], [0.0; LANES]);
+        for lane in 0..LANES {
+            sizes[lane] = base + target.unit * f64::from(counts[lane] - self.taken[lane]);
+        }
+        sizes
+    }
+}
+
+/// A Gibbs draw of a token whose states share no rows: their counts are read once, and written only
+/// where a lane leaves its state.
+#[inline(always)]
+fn redraw_apart(
+    clique: &Clique,
+    rows: &mut Rows<'_>,
+    states: &mut States,
+    sums: &mut [Lanes],
+    uniforms: &mut impl UniformLanes,
+) {
+    let mut total = [0.0; LANES];
+    for (state, sums) in sums[..clique.n_states].iter_mut().enumerate() {
+        let taken = in_state(states, state);
+        let weight = quotient(clique, state, &Without { rows, taken });
+        for lane in 0..LANES {
+            total[lane] += weight[lane];
+        }
+        *sums = total;
+    }
+    let drawn = pick_lanes(&sums[..clique.n_states], uniforms.next());
+    for state in 0..clique.n_states {
+        let (mut moved, taken) = (in_state(&drawn, state), in_state(states, state));
+        for lane in 0..LANES {
+            moved[lane] -= taken[lane];
+        }
+        if moved != [0; LANES] {
+            for factor in 0..clique.factors.len() {
+                rows.add_all(clique, factor, state, &moved);
+            }
+        }
+    }
+    *states = drawn;
+}
+
+/// 1 in the lanes that are in a state.
+#[inline(always)]
+fn in_state(states: &States, state: usize) -> Counts {
+    let mut found = [0; LANES];
+    for lane in 0..LANES {
+        found[lane] = i32::from(states[lane] == state as u32);
+    }
+    found
 }
 
 #[inline(always)]

@@ -23,7 +23,7 @@ impl MixtureScratch {
     /// None where states share rows.
     pub(crate) fn new(problem: &Problem) -> Option<Self> {
         let clique = problem.is_joint().then(|| &problem.plan.cliques[0])?;
-        clique.states_are_apart().then(|| MixtureScratch {
+        clique.is_apart.then(|| MixtureScratch {
             sizes: vec![[0.0; LANES]; clique.factors.len() * clique.n_states],
             moved: vec![[0; LANES]; clique.n_states],
         })

@@ -128,7 +128,7 @@ impl PoweredMixture {
             let factor = clique.factors.get(index % n_filled);
             factor.map_or(0, |factor| factor.rows[index / n_filled])
         };
-        clique.states_are_apart().then(|| PoweredMixture {
+        clique.is_apart.then(|| PoweredMixture {
             factors,
             n_above: clique.n_above,
             n_factors,

@@ -51,6 +51,8 @@ pub(crate) struct Clique {
     pub(crate) n_before: usize,
     /// Cliques whose sums enter here, with the separator's state for each of the states here.
     pub(crate) children: Vec<(usize, Vec<u32>)>,
+    /// Whether no two states share a row of counts.
+    pub(crate) is_apart: bool,
     /// Values of the clique's nodes: (node, stride, size).
     digits: Vec<(usize, usize, usize)>,
     parent: Option<usize>,
@@ -71,8 +73,7 @@ impl Clique {
         self.factors[factor].earlier.iter().filter(hit).count() as u32
     }
 
-    /// Whether no two states share a row of counts.
-    pub(crate) fn states_are_apart(&self) -> bool {
+    fn states_are_apart(&self) -> bool {
         let distinct = |rows: &[u32]| {
             let mut rows = rows.to_vec();
             rows.sort_unstable();
@@ -138,6 +139,12 @@ pub(crate) struct SlotRows {
 }
 
 impl EliminationPlan {
+    /// The only clique, if no two of its states share a row of counts.
+    pub(crate) fn mixture(&self) -> Option<&Clique> {
+        let [clique] = &self.cliques[..] else { return None };
+        clique.is_apart.then_some(clique)
+    }
+
     /// Plans the elimination of `summed` nodes: those that an `order` of all hidden nodes does not name,
     /// then in this order, or in that of least states. Slots of one margin may be in cliques apart where
     /// the weight of a token is a product of weights of rows. Cliques of more than `most_states` in all
@@ -205,6 +212,7 @@ impl EliminationPlan {
             n_above: self.cliques.iter().map(|part| part.n_above).sum(),
             n_before: 0,
             children: Vec::new(),
+            is_apart: false,
             digits,
             parent: None,
         };
@@ -226,6 +234,7 @@ impl EliminationPlan {
             let earlier = factor.earlier.iter().filter_map(place).collect();
             clique.factors.push(Factor { rows, earlier, ..factor.clone() });
         }
+        clique.is_apart = clique.states_are_apart();
         let (n_states, n_pairs) = (clique.n_states, clique.n_pairs());
         let (cliques, roots) = (vec![clique], vec![0]);
         Some(EliminationPlan { cliques, roots, n_states, n_separators: 1, n_pairs })
@@ -278,6 +287,7 @@ impl EliminationPlan {
             self.n_states += self.cliques[index].n_states;
             self.n_separators += self.cliques[index].n_separators();
             self.n_pairs += self.cliques[index].n_pairs();
+            self.cliques[index].is_apart = self.cliques[index].states_are_apart();
             let Some(parent) = self.cliques[index].parent else {
                 self.roots.push(index);
                 continue;
@@ -402,6 +412,7 @@ fn cliques(
             n_above: 0,
             n_before: 0,
             children: Vec::new(),
+            is_apart: false,
             digits,
             parent,
         }
