@@ -90,7 +90,8 @@ impl Design {
 }
 
 /// Coefficients of all topics, their prior, and the pseudo-counts that they make.
-pub(crate) struct Regression {
+#[derive(Debug)]
+pub struct Regression {
     design: Design,
     /// Intercept and slopes of each topic, topics x (1 + slopes).
     coefficients: Vec<f64>,
@@ -103,8 +104,11 @@ pub(crate) struct Regression {
 }
 
 impl Regression {
-    /// Without slopes, from the pseudo-counts `start`.
-    pub(crate) fn new(design: Design, start: &[f64], priors: Vec<(f64, f64)>) -> Result<Self> {
+    /// Without slopes, from the pseudo-counts `start`; gamma priors (shape, rate) of their intercepts.
+    ///
+    /// # Errors
+    /// Pseudo-counts that are not positive; more than memory holds.
+    pub fn new(design: Design, start: &[f64], priors: Vec<(f64, f64)>) -> Result<Self> {
         check_positive("pseudo-counts", start)?;
         let n_values = start.len() * (1 + design.n_slopes);
         let mut coefficients = array_of("coefficients of covariates", n_values, 0.0)?;
@@ -119,12 +123,13 @@ impl Regression {
         Ok(new)
     }
 
-    pub(crate) fn n_topics(&self) -> usize {
+    /// Number of topics, or classes.
+    pub fn n_topics(&self) -> usize {
         self.priors.len()
     }
 
     /// Pseudo-counts of each group and topic.
-    pub(crate) fn pseudo_counts(&self) -> &[f64] {
+    pub fn pseudo_counts(&self) -> &[f64] {
         &self.pseudo_counts
     }
 
@@ -134,7 +139,7 @@ impl Regression {
     }
 
     /// Coefficients, then σ².
-    pub(crate) fn parameters(&self) -> Vec<f64> {
+    pub fn parameters(&self) -> Vec<f64> {
         [&self.coefficients[..], &[self.variance]].concat()
     }
 
@@ -184,7 +189,7 @@ impl Regression {
     }
 
     /// Group of each document.
-    pub(crate) fn groups(&self) -> &[u32] {
+    pub fn groups(&self) -> &[u32] {
         &self.design.groups
     }
 
@@ -195,7 +200,7 @@ impl Regression {
 
     /// Draws λ of every topic, then σ², given the tables of each group and topic. `weights` are Σ_d q_d
     /// over the documents of each group, and `scale` is a factor of them for each topic.
-    pub(crate) fn draw(&mut self, n_tables: &[u64], weights: &[f64], scale: &[f64], key: Key) {
+    pub fn draw(&mut self, n_tables: &[u64], weights: &[f64], scale: &[f64], key: Key) {
         let (design, n_topics, precision) =
             (&self.design, self.priors.len(), self.variance.recip());
         let width = 1 + design.n_slopes;

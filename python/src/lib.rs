@@ -10,6 +10,7 @@ mod detach;
 mod em;
 mod errors;
 mod parts;
+mod regression;
 mod scoring;
 mod training;
 
@@ -41,6 +42,8 @@ mod _core {
         PyFirstTopics, count_part, exposed_of_part, ln_urns_of_part, order_tokens, order_topics,
         sweep_part,
     };
+    #[pymodule_export]
+    use super::regression::ClassRegression;
     #[pymodule_export]
     use super::scoring::{
         Scores, bidirectional, check_completion, check_score, completion, estimators, score,

@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use polyabayes::regression::Design;
 use polyabayes::training::{
     Chain, ChainState, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals,
     PfaPrior, Position, Schedule, Tokens, TopicStart,
@@ -14,8 +13,8 @@ use pyo3::prelude::*;
 
 use crate::convert::Documents;
 use crate::detach;
-use crate::errors::to_python;
 use crate::parts::{PositionTuple, ShardTokens, position};
+use crate::regression::design;
 
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Words<'py> = Bound<'py, PyArray2<f64>>;
@@ -128,7 +127,8 @@ impl Training {
         let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
         let priors = topic_priors.map(|p| p.as_slice().map(<[f64]>::to_vec)).transpose()?;
         let start = priors.is_none().then(|| (prior.alpha.clone(), beta));
-        let (seed, design) = (schedule.seed, design(py, covariates)?);
+        let (seed, design) =
+            (schedule.seed, covariates.map(|given| design(py, given)).transpose()?);
         let globals = move |_: Option<ExposureGroups>| {
             let mut globals = LdaGlobals::new(n_words, prior, seed)?;
             if let Some(priors) = priors {
@@ -170,7 +170,7 @@ impl Training {
         };
         let (r, p) = (shape.as_slice()?.to_vec(), probability.as_slice()?.to_vec());
         let (start, seed) = (Some((r.clone(), topic_word_prior)), schedule.seed);
-        let design = design(py, covariates)?;
+        let design = covariates.map(|given| design(py, given)).transpose()?;
         let globals = move |exposures: Option<ExposureGroups>| {
             let mut globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed)?;
             if let Some(exposures) = exposures {
@@ -315,17 +315,6 @@ impl Training {
         };
         Ok(Training { chain, n_jobs })
     }
-}
-
-/// Covariates of documents, grouped.
-fn design(
-    py: Python<'_>,
-    covariates: Option<PyReadonlyArray2<'_, f64>>,
-) -> PyResult<Option<Design>> {
-    let Some(covariates) = covariates else { return Ok(None) };
-    let (n_documents, n_slopes) = covariates.as_array().dim();
-    let design = Design::new(covariates.as_slice()?, n_documents, n_slopes);
-    design.map(Some).map_err(|error| to_python(py, &error))
 }
 
 /// Where a chain begins.

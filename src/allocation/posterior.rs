@@ -1,15 +1,21 @@
-//! Draws from the posterior of allocations, by tempering: chains that change modes.
+//! Draws from the posterior of allocations: by tempering, whose chains change modes, or the particles
+//! of smc.
 
-use super::evidence::{EvidenceSampler, EvidenceSettings, round_plan, tempered_load};
+use super::evidence::{
+    EvidenceMethod, EvidenceSampler, EvidenceSettings, check_memory, filter_key, round_plan,
+    tempered_load,
+};
 use super::kernel::tempered::GroupedAllocation;
 use super::memory::Load;
 use super::model::network::{Margin, Network};
 use super::model::plan::EliminationPlan;
 use super::model::problem::Problem;
+use super::particles::smc;
 use super::tempering;
 use crate::control::Observer;
 use crate::counts::{CountTensor, UNKNOWN};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::estimate::Estimate;
 use crate::rng::{Key, LANES, Purpose};
 use crate::temper::{TemperingOutcome, TemperingRun};
 
@@ -18,6 +24,8 @@ use crate::temper::{TemperingOutcome, TemperingRun};
 pub struct Posterior {
     /// Rounds of the tempering that drew them; none where nothing is hidden.
     pub tempering: Option<TemperingOutcome>,
+    /// The evidence by the particles that are the draws, where it is not tempering that drew them.
+    pub particles: Option<Estimate>,
     /// Nodes that tokens are summed over, hidden ones and those that some tokens do not show, in the order
     /// of their values in a [`Draw`].
     pub hidden: Vec<usize>,
@@ -72,7 +80,7 @@ impl Draw {
 
 /// Draws `n_draws` allocations, or more by less than there are replicates, from the last round of a
 /// tempering with these settings. A stop after the first round keeps what has been drawn, of all
-/// replicates as many.
+/// replicates as many. Where the method is smc, `n_draws` of its particles.
 ///
 /// # Errors
 /// Those of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
@@ -101,9 +109,12 @@ pub fn posterior(
         let values = values.collect();
         let draw = Draw { replicate: 0, ln_law: ln_sum + constant, groups, values };
         let draws = vec![draw; n_draws];
-        return Ok(Posterior { tempering: None, hidden, draws });
+        return Ok(Posterior { tempering: None, particles: None, hidden, draws });
     }
     problem.check_range()?;
+    if settings.method == EvidenceMethod::Sample(EvidenceSampler::Smc) {
+        return of_particles(problem, settings, n_draws, seed, observer);
+    }
     let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
     let n_each = n_draws.div_ceil(n_replicates);
     let load = tempered_load(problem, n_replicates);
@@ -118,17 +129,56 @@ pub fn posterior(
     // After a stop, some replicates have drawn more than others.
     let n_each = states.iter().map(Vec::len).min().unwrap_or(0);
     states.iter_mut().for_each(|states| states.truncate(n_each));
-    let draw = |replicate: usize, allocated: GroupedAllocation| Draw {
+    let of_replicate = |(replicate, states): (usize, Vec<GroupedAllocation>)| {
+        states.into_iter().map(move |state| (replicate, state))
+    };
+    let states = states.into_iter().enumerate().flat_map(of_replicate);
+    let draws =
+        states.map(|(replicate, state)| draw(problem, (laid, &hidden), replicate, state)).collect();
+    Ok(Posterior { tempering: Some(outcome.raised(constant)), particles: None, hidden, draws })
+}
+
+/// The draw of an allocation whose hidden nodes are laid out in some problem.
+fn draw(
+    problem: &Problem,
+    (laid, hidden): (&Problem, &[usize]),
+    replicate: usize,
+    allocated: GroupedAllocation,
+) -> Draw {
+    Draw {
         replicate,
         ln_law: allocated.ln_law + problem.ln_visible + problem.ln_orders(&allocated.groups),
-        values: of_groups(laid, &hidden, &allocated),
+        values: of_groups(laid, hidden, &allocated),
         groups: allocated.groups,
-    };
-    let of_replicate = |(replicate, states): (usize, Vec<GroupedAllocation>)| {
-        states.into_iter().map(move |state| draw(replicate, state))
-    };
-    let draws = states.into_iter().enumerate().flat_map(of_replicate).collect();
-    Ok(Posterior { tempering: Some(outcome.raised(constant)), hidden, draws })
+    }
+}
+
+/// Draws among the particles of runs of smc with moves, which tell the same evidence as those of
+/// [`evidence`](super::evidence()) of one size. No two of them are known to be of one run.
+fn of_particles(
+    problem: &Problem,
+    settings: &EvidenceSettings,
+    n_draws: usize,
+    seed: u64,
+    observer: &impl Observer,
+) -> Result<Posterior> {
+    let sampler = EvidenceSampler::Smc;
+    let (filter, n_replicates) = (settings.filter(sampler), settings.n_replicates(sampler));
+    if filter.n_sweeps == 0 {
+        return Err(Error::NoSampler);
+    }
+    problem.check_total()?;
+    Load { n_draws, n_of_draw: n_of_draw(problem), ..problem.load() }.check(1)?;
+    check_memory(problem, settings, (sampler, filter.n_particles * n_replicates), 1)?;
+    let streams = (0..n_replicates).map(|replicate| filter_key(seed, false, replicate).rng());
+    let (results, allocations) =
+        smc::draws(problem, &filter, n_draws, streams.collect(), observer)?;
+    let constant = problem.ln_visible + problem.ln_arrangements;
+    let estimate = Estimate::from_runs(&results, filter.n_groups() * LANES * n_replicates);
+    let hidden = problem.summed();
+    let draws =
+        allocations.into_iter().map(|found| draw(problem, (problem, &hidden), 0, found)).collect();
+    Ok(Posterior { tempering: None, particles: Some(estimate.scaled(constant)), hidden, draws })
 }
 
 /// Numbers of four bytes that a draw holds at most: groups with their hidden values, and V at the

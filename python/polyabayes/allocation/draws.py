@@ -1,4 +1,4 @@
-"""Draws from the posterior of allocations, by chains that change modes."""
+"""Draws from the posterior of allocations, by chains that change modes or by particles."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ Floats = NDArray[np.float64]
 # Draws by default, of all chains together.
 DRAWS = 400
 
+# Methods that draw.
+DRAWING = {name: METHODS[name] for name in ("tempered", "smc")}
+
 # Value of a node that a token is not summed over.
 _NOT_DRAWN = np.iinfo(np.uint32).max
 
@@ -59,7 +62,8 @@ class PosteriorDraws(Result):
     """Allocations of a count tensor to hidden values, drawn from their posterior.
 
     The draws come from the states of parallel tempering at the posterior: chains that go back to
-    the prior and return change modes. Draws of one chain are correlated.
+    the prior and return change modes. Draws of one chain are correlated. By ``"smc"`` they are
+    particles, as probable as their weights.
 
     Hidden values have other numbers in every draw; here they are numbered as in the most probable
     draw, as nearly as an assignment gets. What depends on no numbers, as `fitted_counts`, needs no
@@ -73,9 +77,9 @@ class PosteriorDraws(Result):
         ln π(S | T) of every draw, in nats, which is ln Pr(X, S | T): of the numbers of tokens S,
         whichever tokens they are, as in :class:`Allocations`.
     chain : ndarray of int, shape (n_draws,)
-        The ladder that each draw comes from; all have as many.
+        The ladder that each draw comes from; all have as many. By ``"smc"`` 0.
     evidence : Evidence
-        What the same chains tell of the evidence.
+        What the same chains, or particles, tell of the evidence.
     alphas : dict of str to float
         Dirichlet parameter of every cell of a node's table.
     families : dict of str to tuple of str
@@ -272,7 +276,7 @@ class PosteriorDraws(Result):
             value=float(self.log_joint[seen].mean()),
             has_converged=self.evidence.converged,
             log_probability_of_total=self.evidence.log_probability_of_total,
-            method="tempered",
+            method=self.evidence.method,
             tensor=self.tensor,
             missing_cells=np.empty((0, len(self.tensor.axes)), dtype=np.int64),
             seconds=self.evidence.seconds,
@@ -282,10 +286,13 @@ class PosteriorDraws(Result):
         return {"chain": self.chain, "log_joint": self.log_joint}
 
     def __repr__(self) -> str:
-        return (
-            f"<PosteriorDraws: {len(self):,} of {counted(len(np.unique(self.chain)), 'chain')}, "
-            f"{counted(self.evidence.round_trips, 'round trip')}; {self.evidence!r}>"
-        )
+        source = "particles"
+        if self.evidence.method != "smc":
+            source = (
+                f"{counted(len(np.unique(self.chain)), 'chain')}, "
+                f"{counted(self.evidence.round_trips, 'round trip')}"
+            )
+        return f"<PosteriorDraws: {len(self):,} of {source}; {self.evidence!r}>"
 
 
 def _mean_table(alpha: float, counts: Floats) -> Floats:
@@ -311,7 +318,12 @@ def draw_posterior(
     """
     n_wanted = 1 if n_draws is None else checks.whole_number("n_draws", n_draws, 1)
     n_draws = DRAWS if n_draws is None else n_wanted
-    options = options.checked(layout.tensor.n_cells, {"tempered": METHODS["tempered"]})
+    options = options.checked(layout.tensor.n_cells, DRAWING)
+    if options.n_sweeps == 0:
+        raise InvalidArgumentError(
+            f"draws by 'smc' need moves, without which particles descend from few: give "
+            f"{argument('n_sweeps')} of 1 or more"
+        )
     n_bytes = 8 * n_draws * sum(int(np.prod(layout.shape(table[0]))) for table in layout.tables)
     if n_bytes > _MOST_BYTES:
         raise BudgetExceededError(
@@ -321,7 +333,8 @@ def draw_posterior(
     run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     ln_total, intensity = layout.ln_total(), layout.intensity()
     start = time.perf_counter()
-    with progress_bar(run.progress, None, "round") as update:
+    unit = "round" if options.method == "tempered" else "replicate"
+    with progress_bar(run.progress, None, unit) as update:
         found, interruption = layout.core.draws(
             options,
             n_draws=n_draws,
@@ -333,8 +346,9 @@ def draw_posterior(
         raise interruption
     estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"
     if found.estimate is not None:
-        estimate, method = Estimate.of(found.estimate, tempering=found.tempering), "tempered"
-        if interruption is None:
+        estimate = Estimate.of(found.estimate, tempering=found.tempering)
+        method = options.method
+        if interruption is None and method == "tempered":
             estimate = held_by_bound(layout.core, estimate, run)
             interruption = estimate.interruption
     evidence = as_evidence(

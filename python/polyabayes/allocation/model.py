@@ -7,11 +7,12 @@ from concurrent.futures import Executor
 from copy import copy
 from typing import Any, Self, TypeAlias
 
+from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.random import RandomState
 from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.draws import DRAWS, PosteriorDraws, draw_posterior
+from polyabayes.allocation.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
 from polyabayes.allocation.evidence import Evidence, find_bounds, find_evidence
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
@@ -760,16 +761,18 @@ class AllocationModel:
         data: Any,
         n_draws: int = DRAWS,
         *,
+        method: str = "tempered",
         elimination_order: Sequence[str] | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool = False,
         **options: Any,
     ) -> PosteriorDraws:
-        """Draw allocations from their posterior, by chains that change modes.
+        """Draw allocations from their posterior, by chains that change modes or by particles.
 
         Parallel tempering as for :meth:`log_evidence`; the draws are states at β = 1 of its last
-        round, evenly spaced.
+        round, evenly spaced. Or particles of all replicates of ``"smc"``, drawn by their weights
+        and swept once more: of networks with few hidden values and many axes they are the faster.
 
         Parameters
         ----------
@@ -780,11 +783,13 @@ class AllocationModel:
             is rounded up to a multiple of `n_replicates`: 1 gives 4. The last round is made long
             enough for them, unless a given `n_samples` forbids it: then there are fewer, and a
             :class:`~polyabayes.exceptions.TargetWarning`.
+        method : {"tempered", "smc"}, default="tempered"
+            How. By ``"smc"`` there are `n_draws` exactly; where the evidence's replicates differ
+            much, most of them come from a few.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
-            `n_samples`, `n_replicates` and `target_std_error`, as for :meth:`log_evidence` by
-            ``"tempered"``.
+            Those of :meth:`log_evidence` by the same method.
 
         Returns
         -------
@@ -813,7 +818,7 @@ class AllocationModel:
         """
         return draw_posterior(
             lay_out(self, data, elimination_order),
-            Options.of({"method": "tempered", **options}),
+            Options.of({"method": checks.choice("method", method, tuple(DRAWING)), **options}),
             n_draws,
             random_state=random_state,
             n_jobs=n_jobs,

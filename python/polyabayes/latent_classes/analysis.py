@@ -12,6 +12,7 @@ from scipy import special
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import ResultTable
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import (
     Answers,
     ln_orders,
@@ -20,7 +21,6 @@ from polyabayes.latent_classes.answers import (
 )
 from polyabayes.latent_classes.choice import (
     PRIORS,
-    Chooser,
     ClassChoice,
     ClassPrior,
     Run,
@@ -28,9 +28,11 @@ from polyabayes.latent_classes.choice import (
     checked_ln_prior,
     checked_sizes,
 )
+from polyabayes.latent_classes.chooser import Chooser
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.tables import ClassTables
 from polyabayes.models.model_files import readers
+from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import Geometric, SizePrior
 
 # P(K) ∝ 2^-K.
@@ -65,6 +67,10 @@ class LatentClassAnalysis(FittedClasses):
         out.
     max_classes : int, default=10
         Largest number of classes that is tried where `n_classes` is not given.
+    max_time : float, optional
+        Of ``"bayes"``: seconds after which no look at a number of classes begins, and the choice
+        ends with what is known; the look that runs then is finished, and the chosen classes are
+        drawn. What a choice will take is told by :meth:`choice_cost` before it starts.
     n_restarts : int, default=20
         Random starts of ``"em"``.
     tol : float, default=1e-10
@@ -74,7 +80,7 @@ class LatentClassAnalysis(FittedClasses):
     n_jobs : int, optional
         Threads; None means all cores.
     progress : bool, default=False
-        Show progress bars (needs tqdm).
+        Show the looks at numbers of classes (needs tqdm).
 
     Attributes
     ----------
@@ -135,6 +141,7 @@ class LatentClassAnalysis(FittedClasses):
         prior: str | Mapping[str, float] = "flat",
         size_prior: SizePrior | None = None,
         max_classes: int = 10,
+        max_time: float | None = None,
         n_restarts: int = 20,
         tol: float = 1e-10,
         random_state: RandomState = None,
@@ -147,6 +154,7 @@ class LatentClassAnalysis(FittedClasses):
         self.prior = prior
         self.size_prior = size_prior
         self.max_classes = max_classes
+        self.max_time = max_time
         self.n_restarts = n_restarts
         self.tol = tol
         self.random_state = random_state
@@ -192,7 +200,8 @@ class LatentClassAnalysis(FittedClasses):
             self._set(answers.items, answers.labels, None, tables)
             self.log_evidence_ = np.nan
         else:
-            chooser = Chooser(answers.tensor(), ClassPrior.of(self.prior), run)
+            prior = ClassPrior.of(self.prior)
+            chooser = Chooser(answers.tensor(), prior, run, self.max_time)
             self.choice_ = chooser.choose(sizes, ends, self._size_prior())
             best = self.choice_.best
             counts = chooser.counts(best)
@@ -230,6 +239,45 @@ class LatentClassAnalysis(FittedClasses):
         """
         return self.fit(X, weights=weights).predict(X)
 
+    def choice_cost(self, X: Any, *, weights: Any = None) -> ChoiceCost:
+        """What :meth:`fit` by ``"bayes"`` is expected to take, before it starts.
+
+        Short looks at the smallest and the largest number of classes are timed. How many further
+        looks there are depends on the data: where one number stands out they are fewer, where
+        particles disagree there are more.
+
+        Parameters
+        ----------
+        X, weights
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        ChoiceCost
+            Number of evidences, seconds of each at both ends, seconds of all.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            As for :meth:`fit`; or by ``"em"``, which compares no evidences.
+
+        Examples
+        --------
+        >>> import polyabayes as pb
+        >>> answers = [[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 0, 0]] * 20
+        >>> cost = pb.LatentClassAnalysis([1, 2, 3], random_state=0).choice_cost(answers)
+        >>> cost.n_fits, cost.sizes
+        (9, (2, 3))
+        """
+        if self.method == "em":
+            raise InvalidArgumentError(
+                f"{argument('method', 'em')} compares no evidences; their cost is of "
+                f"{argument('method', 'bayes')}"
+            )
+        answers, sizes, _ = self._checked(X, weights)
+        run = Run(draw_seed(self.random_state), self.n_jobs, False)
+        return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes)
+
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
         """How probable each number of classes is under the three priors of tables.
 
@@ -264,7 +312,7 @@ class LatentClassAnalysis(FittedClasses):
         run = Run(draw_seed(self.random_state), self.n_jobs, bool(self.progress))
         found = {}
         for name, prior in PRIORS.items():
-            chooser = Chooser(answers.tensor(), prior, run)
+            chooser = Chooser(answers.tensor(), prior, run, self.max_time)
             found[name] = chooser.compare(sizes, ends, self._size_prior()).probabilities
             chooser.warn()
         numbers = sorted(set().union(*found.values()))
@@ -276,6 +324,8 @@ class LatentClassAnalysis(FittedClasses):
         checks.choice("method", self.method, ("bayes", "em"))
         ClassPrior.of(self.prior)
         checks.positive_number("tol", self.tol)
+        if self.max_time is not None:
+            checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
         answers = read_answers(X, self.items, weights)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))

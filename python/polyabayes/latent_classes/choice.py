@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,33 +11,13 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes._support.results import Result
 from polyabayes._support.tables import columns_of, text_table
-from polyabayes._support.warnings import quiet, warn
-from polyabayes.allocation import AllocationModel, Evidence, ModelPosterior, PosteriorDraws
-from polyabayes.data.tensor import CountTensor
+from polyabayes.allocation import AllocationModel
 from polyabayes.exceptions import (
-    EdgeWarning,
-    Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    UnreliableErrorWarning,
     argument,
 )
-from polyabayes.latent_classes.answers import ln_orders
-from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.sizes.priors import SizePrior
-
-# Posterior odds against a number of classes below which no larger one is tried.
-_LEAST_ODDS = 0.01
-# Particles of a first and of a second look at a number of classes; the error in nats that needs no
-# second, and the standard errors by which they contradict one another.
-_FEW_PARTICLES, _MORE_PARTICLES, _LEAST_ERROR, _CONTRADICTION = 64, 256, 0.2, 3.0
-# Share of the posterior below which a number of classes tells nothing of the occupied ones.
-_LEAST_SHARE = 0.01
-# Answers that chains of draws visit in some ten seconds, by class and by sweep; and the least and
-# most sweeps.
-_VISITS, _LEAST_SWEEPS, _MOST_SWEEPS = 4_000_000, 32, 512
-# Gelman and Rubin's ratio above which chains disagree (Gelman et al. 2014, BDA3, section 11.4).
-_MOST_R_HAT = 1.1
 
 
 class ClassPrior(NamedTuple):
@@ -180,159 +160,6 @@ def checked_ln_prior(prior: Any, sizes: Iterable[int]) -> dict[int, float]:
     if not np.isfinite(list(masses.values())).any():
         raise InvalidArgumentError(f"size_prior {prior!r} has no mass on {list(masses)} classes")
     return {size: mass for size, mass in masses.items() if np.isfinite(mass)}
-
-
-class Chooser:
-    """Evidences and draws of numbers of classes of one table of answers."""
-
-    def __init__(self, tensor: CountTensor, prior: ClassPrior, run: Run) -> None:
-        self.tensor, self.prior, self.run = tensor, prior, run
-        self.evidences: dict[int, Evidence] = {}
-        self._draws: dict[int, PosteriorDraws] = {}
-        self._ended_at_edge = False
-        self._doubts: list[str] = []
-
-    def choose(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
-        """Compare numbers of classes, and tell how many hold a row."""
-        choice = self.compare(sizes, ends, size_prior)
-        return replace(choice, occupied=self._occupied(choice.probabilities))
-
-    def compare(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
-        """Compare numbers of classes: all roughly, then those that may matter with less error."""
-        ln_masses = checked_ln_prior(size_prior, sizes)
-        try:
-            for n_classes in ln_masses:
-                self._estimate(n_classes, n_particles=_FEW_PARTICLES)
-                if ends and n_classes not in self._possible(ln_masses):
-                    break
-            for n_classes in self._possible(ln_masses):
-                self._refine(n_classes)
-        except KeyboardInterrupt:
-            partial = self._choice(ln_masses) if self.evidences else None
-            done = f"{len(self.evidences)} numbers of classes are done"
-            raise Interrupted(done, partial) from None
-        possible = self._possible(ln_masses)
-        self._doubts = [
-            f"{n} classes: {found.doubt}"
-            for n, found in self.evidences.items()
-            if found.doubt and n in possible
-        ]
-        choice = self._choice(ln_masses)
-        is_last = choice.best == sizes[-1] and len(sizes) > 1
-        self._ended_at_edge = ends and is_last and sizes[-1] < self.tensor.n_cells
-        return choice
-
-    def _possible(self, ln_masses: Mapping[int, float]) -> list[int]:
-        """Numbers of classes whose odds against the best, with two errors more, are not low."""
-        joint = {n: found.value + ln_masses[n] for n, found in self.evidences.items()}
-        least = max(joint.values()) + np.log(_LEAST_ODDS)
-        errors = {n: np.nan_to_num(found.std_error) for n, found in self.evidences.items()}
-        return [n for n, value in joint.items() if value + 2 * errors[n] >= least]
-
-    def warn(self, chosen: int | None = None) -> None:
-        """Warn of evidences, of the largest number tried, and of the draws of one number."""
-        if self._doubts:
-            warn("; ".join(self._doubts[:2]), UnreliableErrorWarning)
-        if self._ended_at_edge:
-            warn(
-                "the most probable number of classes is the largest tried; raise "
-                f"{argument('max_classes')}",
-                EdgeWarning,
-            )
-        ratio = 1.0 if chosen is None else self._r_hat(chosen)
-        if ratio > _MOST_R_HAT:
-            warn(
-                f"chains of the draws disagree about the weights of {chosen} classes (ratio "
-                f"{ratio:.2f}, above {_MOST_R_HAT}): their intervals may be too narrow or hold two "
-                "solutions",
-                UnreliableErrorWarning,
-            )
-
-    def _refine(self, n_classes: int) -> None:
-        """Less error: by more particles, and by any method where these contradict the first."""
-        first = self.evidences[n_classes]
-        if first.doubt or first.std_error > _LEAST_ERROR:
-            self._estimate(n_classes, n_particles=_MORE_PARTICLES)
-            found = self.evidences[n_classes]
-            error = float(np.hypot(found.std_error, first.std_error))
-            if found.doubt or abs(found.value - first.value) > _CONTRADICTION * error:
-                self._estimate(n_classes)
-
-    def _estimate(self, n_classes: int, **options: Any) -> None:
-        """Evidence of a number of classes, given the number of rows."""
-        model, _ = self.prior.model(self.tensor.axes, n_classes)
-        with quiet(UnreliableErrorWarning):
-            self.evidences[n_classes] = model.log_evidence(
-                self.tensor, given_total=True, **options, **self.run.options(n_classes, 0)
-            )
-
-    def counts(self, n_classes: int) -> ClassCounts:
-        """Draws of the rows of each class and of their answers."""
-        draws, hidden = self._drawn(n_classes)
-        axes = self.tensor.axes
-        return ClassCounts(
-            draws.counts[hidden],
-            tuple(draws.counts[axis] for axis in axes),
-            [draws.alphas[node] for node in (hidden, *axes)],
-        )
-
-    def _drawn(self, n_classes: int) -> tuple[PosteriorDraws, str]:
-        model, hidden = self.prior.model(self.tensor.axes, n_classes)
-        if n_classes not in self._draws:
-            visits = self.tensor.total * len(self.tensor.axes) * n_classes
-            n_samples = int(np.clip(_VISITS // visits, _LEAST_SWEEPS, _MOST_SWEEPS))
-            with quiet(UnreliableErrorWarning):
-                self._draws[n_classes] = model.sample_posterior(
-                    self.tensor, n_samples=n_samples, **self.run.options(n_classes, 1)
-                )
-        return self._draws[n_classes], hidden
-
-    def _r_hat(self, n_classes: int) -> float:
-        """Largest ratio, over the weights, of the spread of draws to that within their chains."""
-        draws, hidden = self._drawn(n_classes)
-        values = draws.counts[hidden]
-        groups = [values[draws.chain == number] for number in np.unique(draws.chain)]
-        if min(map(len, groups)) < 2 or len(groups) < 2:
-            return 1.0
-        within = np.mean([group.var(axis=0, ddof=1) for group in groups], axis=0)
-        between = np.var([group.mean(axis=0) for group in groups], axis=0, ddof=1)
-        ratios = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
-        return float(np.sqrt(1 + ratios.max()))
-
-    def _occupied(self, probabilities: Mapping[int, float]) -> dict[int, float]:
-        """Posterior of the number of classes that hold a row."""
-        found: dict[int, float] = {}
-        for n_classes, share in probabilities.items():
-            if share < _LEAST_SHARE:
-                continue
-            numbers = self.counts(n_classes).n_occupied() if n_classes > 1 else np.ones(1, int)
-            for number in numbers.tolist():
-                found[number] = found.get(number, 0.0) + share / len(numbers)
-        total = sum(found.values())
-        return {number: float(found[number] / total) for number in sorted(found)}
-
-    def _choice(self, ln_masses: Mapping[int, float]) -> ClassChoice:
-        prior = {str(n): float(np.exp(ln_masses[n])) for n in self.evidences}
-        total = sum(prior.values())
-        prior = {name: mass / total for name, mass in prior.items()}
-        posterior = ModelPosterior({str(n): e for n, e in self.evidences.items()}, prior)
-        probabilities, ln_rows = posterior.probabilities, ln_orders(self.tensor)
-        rows = []
-        for n_classes, evidence in self.evidences.items():
-            low, high = posterior.interval(str(n_classes))
-            rows.append(
-                {
-                    "n_classes": n_classes,
-                    "log_evidence": evidence.value - ln_rows,
-                    "std_error": evidence.std_error,
-                    "prior": prior[str(n_classes)],
-                    "probability": probabilities[str(n_classes)],
-                    "low": low,
-                    "high": high,
-                }
-            )
-        best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
-        return ClassChoice(best, "evidence", rows)
 
 
 def criteria(ln_rows: float, n_parameters: int, n_rows: float) -> dict[str, float]:

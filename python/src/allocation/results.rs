@@ -87,6 +87,7 @@ impl AllocationTempering {
 /// Draws from the posterior, all in a row.
 pub(super) struct DrawRows {
     tempering: Option<TemperingOutcome>,
+    particles: Option<Estimate>,
     hidden: Vec<usize>,
     replicates: Vec<i64>,
     ln_laws: Vec<f64>,
@@ -102,11 +103,12 @@ pub(super) struct DrawRows {
 impl DrawRows {
     /// The draws of a posterior, each of which is dropped as its rows are written.
     pub(super) fn new(posterior: Posterior, network: &Network, data: &CountTensor) -> Self {
-        let Posterior { tempering, hidden, draws } = posterior;
+        let Posterior { tempering, particles, hidden, draws } = posterior;
         let n_groups: usize = draws.iter().map(|draw| draw.groups.len()).sum();
         let n_draws = draws.len();
         let mut rows = DrawRows {
             tempering,
+            particles,
             replicates: draws.iter().map(|draw| draw.replicate as i64).collect(),
             ln_laws: draws.iter().map(|draw| draw.ln_law).collect(),
             starts: vec![0],
@@ -162,8 +164,8 @@ impl AllocationDraws {
         fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
             PyArray1::from_vec(py, values).unbind()
         }
-        let estimate = rows.tempering.as_ref().map(|outcome| outcome.estimate().into());
-        let estimate = estimate.map(|found: AllocationEstimate| Py::new(py, found));
+        let estimate = rows.tempering.as_ref().map(TemperingOutcome::estimate).or(rows.particles);
+        let estimate = estimate.map(|found| Py::new(py, AllocationEstimate::from(found)));
         let tempering = rows.tempering.map(AllocationTempering::new);
         Ok(AllocationDraws {
             tempering: tempering.map(|found| Py::new(py, found)).transpose()?,

@@ -127,7 +127,7 @@ pub(super) fn replicate(
 }
 
 /// Stream of a replicate of one of the two sizes.
-pub(super) fn key(seed: u64, is_small: bool, replicate: usize) -> Key {
+pub(in crate::allocation) fn key(seed: u64, is_small: bool, replicate: usize) -> Key {
     Key::new(seed, Purpose::Score).unit(1 + u64::from(is_small)).unit(replicate as u64)
 }
 
@@ -146,7 +146,7 @@ fn check_clique(problem: &Problem) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::SamplerMemory`]
-pub(super) fn check_memory(
+pub(in crate::allocation) fn check_memory(
     problem: &Problem,
     settings: &EvidenceSettings,
     (sampler, n_particles): (EvidenceSampler, usize),

@@ -5,6 +5,7 @@ mod run;
 mod settings;
 mod task;
 
+pub(super) use filters::{check_memory, key as filter_key};
 pub use run::EvidenceRun;
 pub(super) use settings::round_plan;
 pub use settings::{EvidenceMethod, EvidenceSampler, EvidenceSettings};

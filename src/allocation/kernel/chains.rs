@@ -1,7 +1,6 @@
 //! Collapsed Gibbs chains over the hidden values of all tokens, [`LANES`] in lockstep.
 
 use super::counts::{self, CountWeights, Counts, Rows, States, Token as _};
-use super::mixtures::{self, MixtureScratch};
 use super::rounds::n_rounds;
 use super::splits::{Cell, MAX_WEIGHED, Splits};
 use crate::allocation::model::plan::Clique;
@@ -32,7 +31,6 @@ pub(crate) struct StateChains<'a, U> {
     /// Marginal counts, row after row.
     pub(super) rows: Vec<Counts>,
     pub(super) sums: Vec<Lanes>,
-    pub(super) mixture: Option<MixtureScratch>,
     pub(super) splits: Splits,
     pub(super) uniforms: U,
 }
@@ -73,7 +71,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             heavy,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; n_states],
-            mixture: MixtureScratch::new(problem),
             splits: Splits::default(),
             uniforms,
         })
@@ -266,14 +263,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         target: CountWeights<'_>,
         observer: &impl Observer,
     ) -> Result<()> {
-        match self.mixture.take() {
-            Some(mut mixture) => {
-                let swept = self.sweep_mixture(&mut mixture, target, observer);
-                self.mixture = Some(mixture);
-                swept?;
-            }
-            None => self.sweep_light(target, observer)?,
-        }
+        self.sweep_light(target, observer)?;
         self.sweep_heavy(target, observer)
     }
 
@@ -347,33 +337,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         Ok(())
     }
 
-    /// Redraws the tokens of light cells where states share no rows.
-    fn sweep_mixture(
-        &mut self,
-        mixture: &mut MixtureScratch,
-        target: CountWeights<'_>,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        for cell in 0..self.places.len() {
-            let TokenPlace::States(start) = self.places[cell] else { continue };
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
-            let n_tokens = self.problem.counts[cell] as usize;
-            mixtures::redraw(
-                mixture,
-                &self.problem.plan.cliques[0],
-                self.problem.bases(cell as u32),
-                &mut self.states[start..][..n_tokens],
-                target,
-                &mut self.rows,
-                &mut self.sums,
-                &mut self.uniforms,
-            );
-        }
-        Ok(())
-    }
-
     /// Marginal counts, row after row.
     pub(crate) fn rows(&self) -> &[Counts] {
         &self.rows
@@ -428,9 +391,11 @@ mod tests {
         let alphas = problem.alphas();
         let target = CountWeights { base: &alphas, unit: 0.7 };
         let rng = || Key::new(3, Purpose::Score).rng();
+        assert!(problem.plan.mixture().is_some());
+        let mut general = problem.clone();
+        general.plan.cliques[0].is_apart = false;
         let mut mixture = StateChains::uniform(&problem, &mut rng(), &()).unwrap();
-        let mut any = StateChains::uniform(&problem, &mut rng(), &()).unwrap();
-        assert!(any.mixture.take().is_some());
+        let mut any = StateChains::uniform(&general, &mut rng(), &()).unwrap();
         for _ in 0..50 {
             mixture.sweep(target, &()).unwrap();
             any.sweep(target, &()).unwrap();

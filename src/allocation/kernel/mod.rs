@@ -4,7 +4,6 @@ pub(crate) mod chains;
 pub(crate) mod counts;
 mod divisions;
 pub(crate) mod law;
-pub(crate) mod mixtures;
 pub(crate) mod powered;
 pub(crate) mod risings;
 pub(crate) mod rounds;

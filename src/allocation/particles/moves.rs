@@ -9,6 +9,8 @@
 use rand::Rng;
 
 use crate::allocation::kernel::counts::{self, CountWeights, Counts, Rows, States};
+use crate::allocation::kernel::law::ln_law;
+use crate::allocation::kernel::tempered::GroupedAllocation;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::{Result, array_of};
@@ -23,7 +25,7 @@ const STATES_BETWEEN_POLLS: usize = 1 << 20;
 pub(super) struct AllocatedParticles<'a, L, O> {
     problem: &'a Problem,
     /// Cells of the tokens, in the order in which they are drawn.
-    tokens: &'a [u32],
+    tokens: Vec<u32>,
     n_drawn: usize,
     n_sweeps: usize,
     /// Tokens after which particles are swept next.
@@ -48,7 +50,7 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
     /// for each e-fold growth.
     pub(super) fn new(
         problem: &'a Problem,
-        tokens: &'a [u32],
+        tokens: Vec<u32>,
         (n_groups, n_sweeps): (usize, usize),
         rng: &mut impl Stream<Lanes = L>,
         observer: &'a O,
@@ -88,7 +90,7 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
                     self.problem,
                     self.problem.n_cliques(),
                     start..(start + part).min(self.n_drawn),
-                    self.tokens,
+                    &self.tokens,
                     target,
                     &mut group.rows,
                     &mut group.states,
@@ -97,6 +99,62 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
                 );
             }
         }
+    }
+}
+
+impl<L: UniformLanes, O: Observer> AllocatedParticles<'_, L, O> {
+    /// Allocations of these particles after as many further sweeps as there are for an e-fold growth,
+    /// in which copies of one particle part. All others are dropped.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory); [`Error::Stopped`](crate::Error::Stopped) when the
+    /// observer asks to stop.
+    pub(super) fn draws(
+        &mut self,
+        particles: &[usize],
+        rng: &mut impl Stream<Lanes = L>,
+    ) -> Result<Vec<GroupedAllocation>> {
+        let n_states = self.n_drawn * self.problem.n_cliques();
+        let particle_groups = std::mem::take(&mut self.groups);
+        let mut found = Vec::with_capacity(particles.len());
+        for chosen in particles.chunks(LANES) {
+            let mut group = ParticleGroup {
+                rows: array_of("particles", self.problem.n_rows, [0; LANES])?,
+                states: array_of("particles", n_states, [0; LANES])?,
+                uniforms: rng.lanes(),
+            };
+            for (lane, particle) in chosen.iter().cycle().take(LANES).enumerate() {
+                let from = &particle_groups[particle / LANES];
+                copy_lane(&mut group, lane, from, particle % LANES, n_states);
+            }
+            self.groups = vec![group];
+            for _ in 0..self.n_sweeps {
+                self.sweep();
+                self.observer.check_stop()?;
+            }
+            let target = CountWeights { base: &self.alphas, unit: 1.0 };
+            let ln_laws = ln_law(self.problem, target, &self.groups[0].rows);
+            let lanes = (0..chosen.len()).zip(ln_laws);
+            found.extend(lanes.map(|(lane, ln_law)| self.allocation(lane, ln_law)));
+        }
+        Ok(found)
+    }
+
+    /// The allocation in a lane of the first group.
+    fn allocation(&self, lane: usize, ln_law: f64) -> GroupedAllocation {
+        let n_cliques = self.problem.n_cliques();
+        let states = self.groups[0].states.chunks_exact(n_cliques);
+        let of_token = |(&cell, states): (&u32, &[States])| {
+            (cell, states.iter().map(|states| states[lane]).collect::<Vec<u32>>())
+        };
+        let mut tokens: Vec<_> = self.tokens.iter().zip(states).map(of_token).collect();
+        tokens.sort_unstable();
+        let mut found = GroupedAllocation { ln_law, groups: vec![], states: vec![] };
+        for alike in tokens.chunk_by(|one, other| one == other) {
+            found.groups.push((alike[0].0, alike.len() as u32));
+            found.states.extend(&alike[0].1);
+        }
+        found
     }
 }
 
@@ -113,6 +171,20 @@ impl<L: UniformLanes, O: Observer> Replicate for AllocatedParticles<'_, L, O> {
     }
 }
 
+/// Gives the particle in a lane the counts of one of another group, and the states of its first tokens.
+fn copy_lane<L>(
+    new: &mut ParticleGroup<L>,
+    to: usize,
+    old: &ParticleGroup<L>,
+    from: usize,
+    n_states: usize,
+) {
+    let rows = new.rows.iter_mut().zip(&old.rows);
+    rows.for_each(|(new, old)| new[to] = old[from]);
+    let states = new.states[..n_states].iter_mut().zip(&old.states);
+    states.for_each(|(new, old)| new[to] = old[from]);
+}
+
 /// Gives one particle the counts of another, and the states of its first tokens.
 fn copy<L>(
     groups: &mut [ParticleGroup<L>],
@@ -121,10 +193,7 @@ fn copy<L>(
     n_states: usize,
 ) {
     if let Ok([new, old]) = groups.get_disjoint_mut([to.0, from.0]) {
-        let rows = new.rows.iter_mut().zip(&old.rows);
-        rows.for_each(|(new, old)| new[to.1] = old[from.1]);
-        let states = new.states[..n_states].iter_mut().zip(&old.states);
-        states.for_each(|(new, old)| new[to.1] = old[from.1]);
+        copy_lane(new, to.1, old, from.1, n_states);
     } else {
         let group = &mut groups[to.0];
         group.rows.iter_mut().for_each(|counts| counts[to.1] = counts[from.1]);

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use rand::Rng;
 use rand::seq::SliceRandom as _;
+use rand::{Rng, RngExt as _};
+use rayon::prelude::*;
 
 use super::lanes::{CountPlace, GroupCounts, Particles};
 use super::moves::AllocatedParticles;
 use crate::allocation::kernel::counts::{self, States};
+use crate::allocation::kernel::tempered::GroupedAllocation;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
@@ -104,12 +106,75 @@ pub(crate) fn ln_sum(
     if filter.n_sweeps == 0 {
         return Ok(run(problem, filter, KeptCounts::Used, rng, observer)?.0);
     }
-    let tokens = ordered(problem, &filter.order, rng, observer)?;
-    let effort = (filter.n_groups(), filter.n_sweeps);
-    let mut target = AllocatedParticles::new(problem, &tokens, effort, rng, observer)?;
-    let mut population = filter.population();
-    filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
+    let (_, population) = run_moved(problem, filter, rng, observer)?;
     Ok((population.ln_mean(0), population.relative_variance(0)))
+}
+
+/// One run with moves: its particles and their weights.
+fn run_moved<'a, S: Stream, O: Observer>(
+    problem: &'a Problem,
+    filter: &Filter,
+    rng: &mut S,
+    observer: &'a O,
+) -> Result<(AllocatedParticles<'a, S::Lanes, O>, Population<Lanes>)> {
+    let tokens = ordered(problem, &filter.order, rng, observer)?;
+    let n_tokens = tokens.len();
+    let effort = (filter.n_groups(), filter.n_sweeps);
+    let mut target = AllocatedParticles::new(problem, tokens, effort, rng, observer)?;
+    let mut population = filter.population();
+    filter::run(&mut target, &mut population, n_tokens, rng, observer)?;
+    Ok((target, population))
+}
+
+/// Runs with moves, one for each stream: the results of [`ln_sum`], and `n_draws` allocations among
+/// the particles of all runs, each as probable as its weight. `done` is called after each run.
+pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
+    problem: &Problem,
+    filter: &Filter,
+    n_draws: usize,
+    streams: Vec<S>,
+    observer: &impl Observer,
+) -> Result<(Vec<(f64, f64)>, Vec<GroupedAllocation>)> {
+    let run = |mut rng: S| {
+        let (target, population) = run_moved(problem, filter, &mut rng, observer)?;
+        observer.advance(1);
+        Ok((target, population, rng))
+    };
+    let mut runs = streams.into_par_iter().map(run).collect::<Result<Vec<_>>>()?;
+    let results =
+        runs.iter().map(|(_, found, _)| (found.ln_mean(0), found.relative_variance(0))).collect();
+    let top = runs.iter().map(|(_, found, _)| found.ln_scale(0)).fold(f64::NEG_INFINITY, f64::max);
+    let weights = runs.iter().map(|(_, found, _)| {
+        let scale = (found.ln_scale(0) - top).exp();
+        found.weights().iter().flatten().map(move |weight| weight * scale).collect::<Vec<f64>>()
+    });
+    let weights: Vec<Vec<f64>> = weights.collect();
+    let dart = runs.first_mut().map_or(0.0, |(.., rng)| rng.random::<f64>());
+    let chosen = systematic(&weights, n_draws, dart);
+    let of_run = |((target, _, rng), chosen): (&mut (_, _, S), Vec<usize>)| {
+        let target: &mut AllocatedParticles<'_, S::Lanes, _> = target;
+        target.draws(&chosen, rng)
+    };
+    let found = runs.par_iter_mut().zip(chosen).map(of_run).collect::<Result<Vec<_>>>()?;
+    Ok((results, found.into_iter().flatten().collect()))
+}
+
+/// Particles of each run on which `n` points fall that lie equally far apart on all weights.
+fn systematic(weights: &[Vec<f64>], n: usize, dart: f64) -> Vec<Vec<usize>> {
+    let total: f64 = weights.iter().flatten().sum();
+    let (mut before, mut n_passed) = (0.0, 0);
+    let of_run = |weights: &Vec<f64>| {
+        let mut chosen = Vec::new();
+        for (particle, weight) in weights.iter().enumerate() {
+            before += weight;
+            while n_passed < n && n_passed as f64 + dart < before / total * n as f64 {
+                chosen.push(particle);
+                n_passed += 1;
+            }
+        }
+        chosen
+    };
+    weights.iter().map(of_run).collect()
 }
 
 /// [`ln_sum`] without moves, and the particles.

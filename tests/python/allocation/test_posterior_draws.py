@@ -88,6 +88,27 @@ def divisions(n: int, n_parts: int) -> list[tuple[int, ...]]:
     return [(k, *rest) for k in range(n + 1) for rest in divisions(n - k, n_parts - 1)]
 
 
+@pytest.mark.parametrize("name", ["nmf", "cp", "tucker", "symmetric"])
+def test_particles_are_draws_from_all_allocations(name: str) -> None:
+    model, data = MODELS[name]
+    every = model.allocations(data)
+    weights = every.multiplicities * np.exp(every.log_probabilities)
+    exact = float(np.average(every.log_probabilities, weights=weights))
+    # Few particles and replicates: those of one call share much, calls share nothing.
+    effort = {"n_particles": 32, "n_replicates": 4, "n_sweeps": 4}
+    means = []
+    for seed in range(40):
+        draws = model.sample_posterior(data, 50, method="smc", random_state=seed, **effort)
+        means.append(draws.log_joint.mean())
+        assert abs(every.log_probabilities - draws.log_joint[-1]).min() < 1e-8
+    assert (len(draws), draws.evidence.method, set(draws.chain)) == (50, "smc", {0})
+    error = np.std(means, ddof=1) / np.sqrt(len(means))
+    assert abs(np.mean(means) - exact) < 3.5 * error
+    assert error < 0.1
+    alone = model.log_evidence(data, "smc", random_state=39, **effort)
+    assert draws.evidence.value == pytest.approx(alone.value, abs=1e-12)
+
+
 def mixture_allocations(draws: pb.PosteriorDraws) -> tuple[dict[str, Any], Any]:
     """Tables of counts of all allocations to a mixture with two axes, and their ln π(S | T)."""
     cells, (one, other) = draws.tensor.coordinates, draws.tensor.axes
@@ -310,9 +331,11 @@ def test_draws_of_tables_are_dirichlet() -> None:
     assert all((again[node] == table).all() for node, table in draws.tables().items())
 
 
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads() -> None:
+@pytest.mark.parametrize("method", ["tempered", "smc"])
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
     one, two = (
-        AllocationModel.nmf(2).sample_posterior(SMALL, 40, random_state=3, n_jobs=n) for n in (1, 2)
+        AllocationModel.nmf(2).sample_posterior(SMALL, 40, method=method, random_state=3, n_jobs=n)
+        for n in (1, 2)
     )
     assert one.evidence.value == two.evidence.value
     np.testing.assert_array_equal(one.counts["word"], two.counts["word"])
@@ -377,6 +400,9 @@ def test_draws_that_memory_does_not_hold_are_refused() -> None:
         (InvalidTypeError, "n_draws", {"n_draws": 2.5}),
         (BudgetExceededError, "lower n_draws", {"n_draws": 10**9}),
         (InvalidArgumentError, "takes no n_particles", {"n_particles": 3}),
+        (InvalidArgumentError, "takes no n_samples", {"n_samples": 3, "method": "smc"}),
+        (InvalidArgumentError, "give n_sweeps of 1", {"n_sweeps": 0, "method": "smc"}),
+        (InvalidArgumentError, "method", {"method": "vb"}),
         (InvalidTypeError, "no method has an option 'sweeps'", {"sweeps": 3}),
     ],
 )
