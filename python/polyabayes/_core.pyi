@@ -284,6 +284,19 @@ class FirstTopics:
     def next(self, n_tokens: int) -> NDArray[np.uint16]: ...
 
 @final
+class ClassRegression:
+    def __new__(
+        cls, covariates: _Floats, start: _Floats, shape: float, seed: int
+    ) -> ClassRegression: ...
+    @property
+    def groups(self) -> NDArray[np.uint32]: ...
+    @property
+    def weights(self) -> _Floats: ...
+    @property
+    def parameters(self) -> _Floats: ...
+    def draw(self, n_rows: NDArray[np.uint64], exposures: _Floats, sweep: int) -> None: ...
+
+@final
 class Training:
     @staticmethod
     def lda(

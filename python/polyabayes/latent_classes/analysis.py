@@ -12,7 +12,8 @@ from scipy import special
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes._support.warnings import warn
+from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 from polyabayes.latent_classes.answers import (
     Answers,
     ln_orders,
@@ -28,9 +29,11 @@ from polyabayes.latent_classes.choice import (
     checked_ln_prior,
     checked_sizes,
 )
-from polyabayes.latent_classes.chooser import Chooser
-from polyabayes.latent_classes.fitted import FittedClasses
-from polyabayes.latent_classes.tables import ClassTables
+from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
+from polyabayes.latent_classes.fitted import FittedClasses, standardised
+from polyabayes.latent_classes.membership import draw_memberships
+from polyabayes.latent_classes.tables import ClassCounts, ClassTables
+from polyabayes.models.covariates import Design, formula_columns
 from polyabayes.models.model_files import readers
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import Geometric, SizePrior
@@ -46,6 +49,12 @@ class LatentClassAnalysis(FittedClasses):
     p(row) = Σ_k w_k Π_j θ_jk(answer to j). Answers that are missing are summed out. Weights and
     answers have Dirichlet priors and are integrated out, so that numbers of classes are compared by
     their evidence, not by a criterion.
+
+    Membership may depend on covariates: p(class k | x) ∝ exp(x·λ_k). λ is drawn together with the
+    classes; exp of an intercept, at the mean of the covariates, has the gamma prior by which
+    weights without slopes are Dirichlet, and slopes, by standardised columns, are Gaussian with one
+    variance, which is learned. The number of classes is then chosen without the covariates
+    (Nylund-Gibson and Masyn 2016).
 
     Parameters
     ----------
@@ -67,6 +76,9 @@ class LatentClassAnalysis(FittedClasses):
         out.
     max_classes : int, default=10
         Largest number of classes that is tried where `n_classes` is not given.
+    formula : str, optional
+        Covariates of the classes, as ``"~ age + party"``: columns of `X`, which are then no items,
+        or of the `covariates` of :meth:`fit`. Needs formulaic; for ``"bayes"`` only.
     max_time : float, optional
         Of ``"bayes"``: seconds after which no look at a number of classes begins, and the choice
         ends with what is known; the look that runs then is finished, and the chosen classes are
@@ -94,7 +106,10 @@ class LatentClassAnalysis(FittedClasses):
         Every number of classes that was tried.
     log_evidence_ : float
         Ln of the probability of the rows with all parameters integrated out, in nats; NaN by
-        ``"em"``.
+        ``"em"``, and where classes depend on covariates.
+    coefficients_ : ndarray of shape (n_classes, n_columns)
+        Where classes depend on covariates: ln of the odds against class 0 by unit of each column,
+        means over ``coefficient_draws_``; ``covariate_names_`` are the columns.
     log_likelihood_ : float
         Ln of the probability of the rows under the tables, in nats.
     n_parameters_ : int
@@ -119,6 +134,10 @@ class LatentClassAnalysis(FittedClasses):
     J. W. Miller and M. T. Harrison (2018). Mixture models with a prior on the number of components.
     Journal of the American Statistical Association 113(521).
 
+    K. Nylund-Gibson and K. E. Masyn (2016). Covariates and mixture modeling: Results of a
+    simulation study exploring the impact of misspecified effects on class enumeration. Structural
+    Equation Modeling 23(6).
+
     Examples
     --------
     >>> import pandas as pd
@@ -141,6 +160,7 @@ class LatentClassAnalysis(FittedClasses):
         prior: str | Mapping[str, float] = "flat",
         size_prior: SizePrior | None = None,
         max_classes: int = 10,
+        formula: str | None = None,
         max_time: float | None = None,
         n_restarts: int = 20,
         tol: float = 1e-10,
@@ -154,6 +174,7 @@ class LatentClassAnalysis(FittedClasses):
         self.prior = prior
         self.size_prior = size_prior
         self.max_classes = max_classes
+        self.formula = formula
         self.max_time = max_time
         self.n_restarts = n_restarts
         self.tol = tol
@@ -161,7 +182,14 @@ class LatentClassAnalysis(FittedClasses):
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None, *, weights: Any = None) -> Self:  # noqa: ARG002
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        weights: Any = None,
+        covariates: Any = None,
+    ) -> Self:
         """Find the classes.
 
         Parameters
@@ -174,6 +202,9 @@ class LatentClassAnalysis(FittedClasses):
         weights : array of shape (n_rows,) or str, optional
             How many rows each row stands for, or the column that says so. Sampling weights, which
             have fractions, are for ``method="em"`` only.
+        covariates : DataFrame, mapping or matrix, optional
+            Covariates that the class of a row depends on: numbers as they are, categories coded by
+            their levels. With `formula` the columns that it takes, by default those of `X`.
 
         Returns
         -------
@@ -193,6 +224,7 @@ class LatentClassAnalysis(FittedClasses):
         [0, 0, 1, 1]
         """
         answers, sizes, ends = self._checked(X, weights)
+        design, answers = self._with_design(answers, X, covariates)
         self.seed_ = draw_seed(self.random_state)
         run = Run(self.seed_, self.n_jobs, bool(self.progress))
         if self.method == "em":
@@ -205,19 +237,29 @@ class LatentClassAnalysis(FittedClasses):
             self.choice_ = chooser.choose(sizes, ends, self._size_prior())
             best = self.choice_.best
             counts = chooser.counts(best)
-            chooser.warn(best)
-            self._set(answers.items, answers.labels, counts, counts.expected())
+            chooser.warn(None if design else best)
             evidence = chooser.evidences[best]
             self.log_evidence_ = float(evidence.value - ln_orders(chooser.tensor))
+            if design is not None:
+                counts, self.log_evidence_ = _by_covariates(answers, counts, run), np.nan
+            self._set(answers.items, answers.labels, counts, counts.expected())
+        self._design = design
         self.log_likelihood_ = float(answers.weights @ self._ln_rows(answers))
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, *, weights: Any = None) -> NDArray[np.intp]:  # noqa: ARG002
+    def fit_predict(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        weights: Any = None,
+        covariates: Any = None,
+    ) -> NDArray[np.intp]:
         """Find the classes, and the most probable one of each row.
 
         Parameters
         ----------
-        X, weights
+        X, weights, covariates
             As for :meth:`fit`.
         y : ignored
             Present for scikit-learn.
@@ -237,7 +279,8 @@ class LatentClassAnalysis(FittedClasses):
         >>> pb.LatentClassAnalysis(2, random_state=0).fit_predict(answers)[15:25].tolist()
         [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
         """
-        return self.fit(X, weights=weights).predict(X)
+        fitted = self.fit(X, weights=weights, covariates=covariates)
+        return fitted.predict(X, covariates=covariates)
 
     def choice_cost(self, X: Any, *, weights: Any = None) -> ChoiceCost:
         """What :meth:`fit` by ``"bayes"`` is expected to take, before it starts.
@@ -319,6 +362,20 @@ class LatentClassAnalysis(FittedClasses):
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)
 
+    def _with_design(
+        self, answers: Answers, X: Any, covariates: Any
+    ) -> tuple[Design | None, Answers]:
+        """How covariates become numbers, and the answers with them."""
+        if covariates is None and self.formula is None:
+            return None, answers
+        if self.method == "em":
+            raise InvalidArgumentError(
+                f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
+            )
+        given = X if covariates is None else covariates
+        design, rows = Design.learn(given, self.formula, len(answers.levels))
+        return design, answers._replace(covariates=standardised(design, rows))
+
     def _checked(self, X: Any, weights: Any) -> tuple[Answers, list[int], bool]:
         """Answers, and the numbers of classes to try; bad arguments are refused."""
         checks.choice("method", self.method, ("bayes", "em"))
@@ -327,7 +384,8 @@ class LatentClassAnalysis(FittedClasses):
         if self.max_time is not None:
             checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
-        answers = read_answers(X, self.items, weights)
+        columns = () if self.formula is None else formula_columns(self.formula)
+        answers = read_answers(X, self.items, weights, columns)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
@@ -363,6 +421,20 @@ class LatentClassAnalysis(FittedClasses):
             fits[n_classes] = (float(answers.weights @ ln_rows), tables.n_parameters)
         choice = by_criteria(fits, n_rows)
         return found[choice.best], choice
+
+
+def _by_covariates(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
+    """Draws of classes whose rows depend on covariates; warns where their chains disagree."""
+    found, chain = draw_memberships(answers.one_each(), counts, run)
+    assert found.coefficients is not None
+    ratio = r_hat(found.coefficients - found.coefficients[:, :1], chain)
+    if ratio > MOST_R_HAT:
+        warn(
+            f"chains of the draws disagree about the coefficients of the covariates (ratio "
+            f"{ratio:.2f}, above {MOST_R_HAT}): their intervals may be too narrow",
+            UnreliableErrorWarning,
+        )
+    return found
 
 
 readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,12 +45,15 @@ class Answers(NamedTuple):
         Answers by the numbers of their levels; -1 is missing.
     weights : ndarray of shape (n_rows,)
         Rows that each row stands for.
+    covariates : ndarray of shape (n_rows, n_columns), optional
+        What the class of a row depends on, standardised; the first column is the intercept.
     """
 
     items: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     levels: Integers
     weights: NDArray[np.float64]
+    covariates: NDArray[np.float64] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,6 +64,14 @@ class Answers(NamedTuple):
     def has_fractions(self) -> bool:
         """Whether a weight is no whole number."""
         return bool((self.weights != np.rint(self.weights)).any())
+
+    def one_each(self) -> Answers:
+        """The same answers, each row as often as its weight, a whole number, says."""
+        rows = np.repeat(np.arange(len(self.levels)), self.weights.astype(np.int64))
+        covariates = None if self.covariates is None else self.covariates[rows]
+        return self._replace(
+            levels=self.levels[rows], weights=np.ones(len(rows)), covariates=covariates
+        )
 
     def tensor(self) -> CountTensor:
         """Counts of the patterns of answers; weights with fractions as multiples of a small one."""
@@ -92,7 +103,7 @@ def ln_orders(tensor: CountTensor) -> float:
     return float(special.gammaln(totals + 1).sum() - special.gammaln(tensor.counts + 1).sum())
 
 
-def read_answers(data: Any, items: Any, weights: Any) -> Answers:
+def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str] = ()) -> Answers:
     """Answers to fit classes to.
 
     Parameters
@@ -103,6 +114,8 @@ def read_answers(data: Any, items: Any, weights: Any) -> Answers:
         The columns; by default all but that of the weights.
     weights : array of shape (n_rows,) or str, optional
         Weights of the rows, or the column that has them.
+    covariates : collection of str
+        Columns that are no items unless they are named.
 
     Raises
     ------
@@ -110,7 +123,13 @@ def read_answers(data: Any, items: Any, weights: Any) -> Answers:
         If a column is no item, or a row has no answer.
     """
     frame, counts = _frame_of(data, weights)
-    columns = _columns(frame, items, weights)
+    if items is None:
+        items = [
+            column
+            for column in frame.columns
+            if not _is_same(column, weights) and str(column) not in covariates
+        ]
+    columns = _columns(frame, items)
     for column in columns:
         _refuse_measurement(frame[column], column)
     factors = [factor(frame, column) for column in columns]
@@ -196,13 +215,10 @@ def _array_of(data: Any) -> pd.DataFrame:
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
 
 
-def _columns(frame: pd.DataFrame, items: Any, weights: Any) -> list[Any]:
-    if items is None:
-        columns = [column for column in frame.columns if not _is_same(column, weights)]
-    elif isinstance(items, str):
+def _columns(frame: pd.DataFrame, items: Any) -> list[Any]:
+    if isinstance(items, str):
         raise InvalidTypeError(f"{argument('items')} must be a list of columns, got {items!r}")
-    else:
-        columns = list(items)
+    columns = list(items)
     for column in columns:
         one_column(frame, column)
     if len(set(columns)) < len(columns) or len(columns) < 2:

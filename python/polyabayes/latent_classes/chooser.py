@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support.progress import progress_bar
@@ -24,7 +25,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.latent_classes.answers import ln_orders
 from polyabayes.latent_classes.choice import ClassChoice, ClassPrior, Run, checked_ln_prior
-from polyabayes.latent_classes.tables import ClassCounts
+from polyabayes.latent_classes.tables import ClassCounts, Floats
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import SizePrior
 
@@ -49,7 +50,7 @@ _LEAST_SHARE = 0.01
 # sweeps.
 _VISITS, _LEAST_SWEEPS, _MOST_SWEEPS = 4_000_000, 32, 512
 # Gelman and Rubin's ratio above which chains disagree (Gelman et al. 2014, BDA3, section 11.4).
-_MOST_R_HAT = 1.1
+MOST_R_HAT = 1.1
 
 
 class Chooser:
@@ -219,10 +220,10 @@ class Chooser:
                 EdgeWarning,
             )
         ratio = 1.0 if chosen is None else self._r_hat(chosen)
-        if ratio > _MOST_R_HAT:
+        if ratio > MOST_R_HAT:
             warn(
                 f"chains of the draws disagree about the weights of {chosen} classes (ratio "
-                f"{ratio:.2f}, above {_MOST_R_HAT}): their intervals may be too narrow or hold two "
+                f"{ratio:.2f}, above {MOST_R_HAT}): their intervals may be too narrow or hold two "
                 "solutions",
                 UnreliableErrorWarning,
             )
@@ -282,14 +283,7 @@ class Chooser:
     def _r_hat(self, n_classes: int) -> float:
         """Largest ratio, over the weights, of the spread of draws to that within their chains."""
         draws, hidden = self._drawn(n_classes)
-        values = draws.counts[hidden]
-        groups = [values[draws.chain == number] for number in np.unique(draws.chain)]
-        if min(map(len, groups)) < 2 or len(groups) < 2:
-            return 1.0
-        within = np.mean([group.var(axis=0, ddof=1) for group in groups], axis=0)
-        between = np.var([group.mean(axis=0) for group in groups], axis=0, ddof=1)
-        ratios = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
-        return float(np.sqrt(1 + ratios.max()))
+        return r_hat(draws.counts[hidden], draws.chain)
 
     def _occupied(self, probabilities: Mapping[int, float]) -> dict[int, float]:
         """Posterior of the number of classes that hold a row."""
@@ -325,6 +319,17 @@ class Chooser:
             )
         best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
         return ClassChoice(best, "evidence", rows)
+
+
+def r_hat(values: Floats, chain: NDArray[np.intp]) -> float:
+    """Largest ratio of the spread of draws to that within their chains."""
+    groups = [values[chain == number] for number in np.unique(chain)]
+    if min(map(len, groups)) < 2 or len(groups) < 2:
+        return 1.0
+    within = np.mean([group.var(axis=0, ddof=1) for group in groups], axis=0)
+    between = np.var([group.mean(axis=0) for group in groups], axis=0, ddof=1)
+    ratios = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
+    return float(np.sqrt(1 + ratios.max()))
 
 
 def _given_total(found: Evidence) -> Evidence:

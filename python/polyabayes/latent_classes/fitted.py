@@ -15,11 +15,12 @@ from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import NotFittedError
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers, refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice, criteria
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
+from polyabayes.models.covariates import Design
 from polyabayes.models.stored_model import StoredModel
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
     _labels: tuple[tuple[str, ...], ...]
     _tables: ClassTables
     _counts: ClassCounts | None
+    # How the covariates that membership depends on become numbers.
+    _design: Design | None = None
 
     @property
     def class_weights_(self) -> Floats:
@@ -62,13 +65,82 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
             found[item] = frame
         return found
 
-    def predict_proba(self, X: Any) -> Floats:
+    @property
+    def covariate_names_(self) -> list[str]:
+        """Columns of the covariates' design matrix, the intercept first."""
+        return self._with_covariates().names
+
+    @property
+    def coefficient_draws_(self) -> Floats:
+        """Ln of the odds against class 0 by unit of each column: draws, classes, columns."""
+        design, coefficients = self._with_covariates(), self._tables.coefficients
+        assert coefficients is not None
+        found = design.coefficients(coefficients)
+        less: Floats = found - found[:, :1]
+        return less
+
+    @property
+    def coefficients_(self) -> Floats:
+        """Means of the draws of the coefficients, shape (n_classes, n_columns)."""
+        found: Floats = self.coefficient_draws_.mean(axis=0)
+        return found
+
+    def effects(self, level: float = 0.95) -> ResultTable:
+        """Coefficients of the covariates of membership, with intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Posterior probability of each interval.
+
+        Returns
+        -------
+        ResultTable
+            Columns ``class`` and ``covariate``, ``coefficient``, ln of the factor by which a unit
+            of the covariate multiplies the odds of the class against class 0, and ``lower`` and
+            ``upper``: quantiles over draws.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError, NotFittedError
+            If `level` is no probability, or the classes depend on no covariates.
+
+        Examples
+        --------
+        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0)
+        >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 40.0] * 5}
+        >>> table = classes.fit(answers, covariates=age).effects().to_frame()
+        >>> bool((table.coefficient[table.covariate == "age"] < 0).all())
+        True
+        """
+        draws, half = self.coefficient_draws_, checks.share("level", level) / 2
+        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
+        means = draws.mean(axis=0)
+        rows = [
+            [k, name, means[k, at], low[k, at], high[k, at]]
+            for k in range(1, self.n_classes_)
+            for at, name in enumerate(self.covariate_names_)
+        ]
+        return ResultTable(["class", "covariate", "coefficient", "lower", "upper"], rows)
+
+    def _with_covariates(self) -> Design:
+        self._check_fitted()
+        if self._design is None:
+            raise NotFittedError(
+                f"these classes depend on no {argument('covariates')}: give them to fit"
+            )
+        return self._design
+
+    def predict_proba(self, X: Any, *, covariates: Any = None) -> Floats:
         """Probabilities of the classes of rows.
 
         Parameters
         ----------
         X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
             Rows with the items of the fit; answers may be missing, all of a row, too.
+        covariates : DataFrame, mapping or matrix, optional
+            Covariates of these rows, where the classes depend on some; by default columns of `X`.
 
         Returns
         -------
@@ -87,14 +159,14 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> classes.predict_proba([[0, 0, 1]]).round(1).tolist()
         [[1.0, 0.0]]
         """
-        return self._probabilities(self._like(X))
+        return self._probabilities(self._like(X, covariates=covariates))
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
         """The most probable class of each row, as numbers from 0; class 0 is the largest.
 
         Parameters
         ----------
-        X
+        X, covariates
             As for :meth:`predict_proba`.
 
         Returns
@@ -112,15 +184,15 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
         [1]
         """
-        found: NDArray[np.intp] = self.predict_proba(X).argmax(axis=1)
+        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=1)
         return found
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Any, *, covariates: Any = None) -> Floats:
         """Ln of the probability of each row's answers, in nats.
 
         Parameters
         ----------
-        X
+        X, covariates
             As for :meth:`predict_proba`.
 
         Returns
@@ -140,14 +212,21 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> classes.score_samples([[0, 0, 1]]).round(4).tolist()
         [-0.4055]
         """
-        return self._ln_rows(self._like(X))
+        return self._ln_rows(self._like(X, covariates=covariates))
 
-    def score(self, X: Any, y: Any = None, *, weights: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        weights: Any = None,
+        covariates: Any = None,
+    ) -> float:
         """Mean of :meth:`score_samples`, in nats per row; higher is better.
 
         Parameters
         ----------
-        X, weights
+        X, weights, covariates
             As for :meth:`fit`.
         y : ignored
             Present for scikit-learn.
@@ -168,15 +247,15 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(classes.score(answers), 4)
         -0.6365
         """
-        answers = self._like(X, weights)
+        answers = self._like(X, weights, covariates)
         return float(np.average(self._ln_rows(answers), weights=answers.weights))
 
-    def bic(self, X: Any, *, weights: Any = None) -> float:
+    def bic(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
         """Bayesian information criterion of the tables on rows; lower is better.
 
         Parameters
         ----------
-        X, weights
+        X, weights, covariates
             As for :meth:`fit`.
 
         Returns
@@ -196,14 +275,14 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(classes.bic(answers), 3)
         61.999
         """
-        return self._criterion("bic", X, weights)
+        return self._criterion("bic", X, weights, covariates)
 
-    def aic(self, X: Any, *, weights: Any = None) -> float:
+    def aic(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
         """Akaike's information criterion of the tables on rows; lower is better.
 
         Parameters
         ----------
-        X, weights
+        X, weights, covariates
             As for :meth:`fit`.
 
         Returns
@@ -223,14 +302,14 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(classes.aic(answers), 3)
         52.191
         """
-        return self._criterion("aic", X, weights)
+        return self._criterion("aic", X, weights, covariates)
 
-    def entropy(self, X: Any, *, weights: Any = None) -> float:
+    def entropy(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
         """How clearly rows belong to one class: 1 less the relative entropy of the memberships.
 
         Parameters
         ----------
-        X, weights
+        X, weights, covariates
             As for :meth:`fit`.
 
         Returns
@@ -251,7 +330,7 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(classes.entropy(answers), 3)
         1.0
         """
-        answers = self._like(X, weights)
+        answers = self._like(X, weights, covariates)
         if self.n_classes_ == 1:
             return float("nan")
         spread = special.entr(self._probabilities(answers)).sum(axis=1)
@@ -294,12 +373,14 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
             rows += _rows(item, labels, means.items[number], draws, half)
         return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
 
-    def residuals(self, X: Any, *, weights: Any = None, n_samples: int = 200) -> PairResiduals:
+    def residuals(
+        self, X: Any, *, weights: Any = None, covariates: Any = None, n_samples: int = 200
+    ) -> PairResiduals:
         """How far pairs of items are from what the classes expect, with posterior p-values.
 
         Parameters
         ----------
-        X, weights
+        X, weights, covariates
             As for :meth:`fit`.
         n_samples : int, default=200
             Data sets drawn from the model; by ``"bayes"`` at most as many as there are draws.
@@ -322,10 +403,9 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> classes.residuals(answers).p_value > 0.05
         True
         """
-        answers = self._like(X, weights)
+        answers = self._like(X, weights, covariates)
         refuse_fractions(answers, "data sets of as many rows are drawn from the model")
-        rows = np.repeat(np.arange(len(answers.levels)), answers.weights.astype(np.int64))
-        answers = answers._replace(levels=answers.levels[rows], weights=np.ones(len(rows)))
+        answers = answers.one_each()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
         generator = random_generator(self.seed_)
         if self._counts is None:
@@ -337,14 +417,16 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return pair_residuals(answers, drawn.take(at), generator)
 
     def sample(
-        self, n_samples: int = 1, *, random_state: RandomState = None
+        self, n_samples: int = 1, *, covariates: Any = None, random_state: RandomState = None
     ) -> tuple[pd.DataFrame, NDArray[np.intp]]:
         """Rows drawn from the model: by ``"bayes"`` from the posterior predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows.
+            Number of rows; where classes depend on covariates, for each of their rows.
+        covariates
+            As for :meth:`predict_proba`.
         random_state : None, int, RandomState, Generator or SeedSequence
             By default, equal rows at every call.
 
@@ -370,8 +452,12 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
         generator = random_generator(self.seed_ if random_state is None else random_state)
+        rows = self._covariates_of(None, covariates, None)
+        if rows is not None:
+            rows = np.repeat(rows, n_samples, axis=0)
+            n_samples = len(rows)
         draws = generator.integers(len(self._tables.weights), size=n_samples)
-        levels, classes = self._tables.draw(generator, draws)
+        levels, classes = self._tables.draw(generator, draws, rows)
         columns = {
             item: np.array(labels, dtype=object)[levels[:, number]]
             for number, (item, labels) in enumerate(
@@ -422,6 +508,9 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if self._counts is not None:
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
         arrays = {"classes": kept[0], **{f"item{n}": table for n, table in enumerate(kept[1])}}
+        if self._design is not None:
+            scalars["design"] = self._design.to_json()
+            arrays["coefficients"] = kept.coefficients
         parameters = {
             name: value
             for name, value in self.get_params(deep=False).items()
@@ -437,7 +526,10 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         tables = tuple(arrays[f"item{number}"] for number in range(len(scalars["items"])))
         counts = None
         if "alphas" in scalars:
-            counts = ClassCounts(arrays["classes"], tables, scalars["alphas"])
+            coefficients = arrays.get("coefficients")
+            counts = ClassCounts(arrays["classes"], tables, scalars["alphas"], coefficients)
+        if "design" in scalars:
+            model._design = Design.from_json(scalars["design"])
         made = ClassTables(arrays["classes"], tables) if counts is None else counts.expected()
         model._set(scalars["items"], scalars["labels"], counts, made)
         best, criterion, rows = scalars["choice"]
@@ -475,25 +567,48 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return self._tables.mean()
 
-    def _like(self, X: Any, weights: Any = None) -> Answers:
+    def _like(self, X: Any, weights: Any = None, covariates: Any = None) -> Answers:
         self._check_fitted()
-        return like_answers(X, self.feature_names_in_.tolist(), self._labels, weights)
+        answers = like_answers(X, self.feature_names_in_.tolist(), self._labels, weights)
+        return answers._replace(covariates=self._covariates_of(X, covariates, len(answers.levels)))
+
+    def _covariates_of(self, X: Any, covariates: Any, n_rows: int | None) -> Floats | None:
+        """Rows of the design matrix, standardised; None where no class depends on covariates."""
+        if self._design is None:
+            if covariates is not None:
+                raise InvalidArgumentError(
+                    f"these classes depend on no {argument('covariates')}: give them to fit"
+                )
+            return None
+        given = X if covariates is None and self._design.columns is not None else covariates
+        if given is None:
+            raise InvalidArgumentError(
+                f"these classes depend on {argument('covariates')}: give those of these rows"
+            )
+        return standardised(self._design, self._design.rows(given, n_rows))
 
     def _probabilities(self, answers: Answers) -> Floats:
-        ln_joint = self._tables.ln_joint(answers.levels)
+        ln_joint = self._tables.ln_joint(answers.levels, answers.covariates)
         # Rows that no class can give tell nothing of their class.
         ln_joint[~np.isfinite(ln_joint).any(axis=1)] = np.log(self.class_weights_)
         found: Floats = special.softmax(ln_joint, axis=1)
         return found
 
     def _ln_rows(self, answers: Answers) -> Floats:
-        found: Floats = special.logsumexp(self._tables.ln_joint(answers.levels), axis=1)
+        found: Floats = special.logsumexp(
+            self._tables.ln_joint(answers.levels, answers.covariates), axis=1
+        )
         return found
 
-    def _criterion(self, name: str, X: Any, weights: Any) -> float:
-        answers = self._like(X, weights)
+    def _criterion(self, name: str, X: Any, weights: Any, covariates: Any) -> float:
+        answers = self._like(X, weights, covariates)
         value = float(answers.weights @ self._ln_rows(answers))
         return criteria(value, self.n_parameters_, answers.weights.sum())[name]
+
+
+def standardised(design: Design, rows: Floats) -> Floats:
+    """Rows of a design matrix with the intercept, the other columns standardised."""
+    return np.column_stack([rows[:, :1], design.standardised(rows)])
 
 
 def _rows(

@@ -76,10 +76,10 @@ def pair_residuals(
     observed = _pair_table(answers.levels, answers.weights, answers.shape)
     mine, its = np.empty((2, len(tables.weights), len(pairs)))
     for draw in range(len(tables.weights)):
-        expected = _expected(tables, draw) * totals
+        expected = _expected(answers, tables.take(np.array([draw])), totals)
         mine[draw] = _residuals(observed, expected, pairs, answers.shape)
         numbers = np.full(len(answers.levels), draw)
-        levels, _ = tables.draw(generator, numbers)
+        levels, _ = tables.draw(generator, numbers, answers.covariates)
         levels[answers.levels < 0] = -1
         drawn = _pair_table(levels, answers.weights, answers.shape)
         its[draw] = _residuals(drawn, expected, pairs, answers.shape)
@@ -107,10 +107,18 @@ def _both_answered(answers: Answers) -> Floats:
     return table
 
 
-def _expected(tables: ClassTables, draw: int) -> Floats:
-    """Probabilities of pairs of answers under a draw of the tables."""
-    stacked = np.concatenate([table[draw] for table in tables.items])
-    found: Floats = (stacked * tables.weights[draw]) @ stacked.T
+def _expected(answers: Answers, tables: ClassTables, totals: Floats) -> Floats:
+    """Rows by pairs of answers that one draw of the tables expects."""
+    stacked = np.concatenate([table[0] for table in tables.items])
+    found: Floats
+    if answers.covariates is None:
+        found = ((stacked * tables.weights[0]) @ stacked.T) * totals
+        return found
+    found = np.zeros_like(totals)
+    shares = np.exp(tables.ln_weights(answers.covariates)[0])
+    for share, column in zip(shares.T, stacked.T, strict=True):
+        held = answers._replace(weights=answers.weights * share)
+        found += _both_answered(held) * np.outer(column, column)
     return found
 
 

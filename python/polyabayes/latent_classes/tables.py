@@ -27,10 +27,13 @@ class ClassTables(NamedTuple):
         They sum to 1 over the classes.
     items : tuple of ndarray, shape (n_draws, n_levels, n_classes)
         One an item; they sum to 1 over the levels.
+    coefficients : ndarray of shape (n_draws, n_classes, n_columns), optional
+        λ of p(class k | x) ∝ exp(x·λ_k), which then takes the place of the weights.
     """
 
     weights: Floats
     items: tuple[Floats, ...]
+    coefficients: Floats | None = None
 
     @property
     def n_classes(self) -> int:
@@ -41,7 +44,8 @@ class ClassTables(NamedTuple):
     def n_parameters(self) -> int:
         """Free parameters: weights but one, and the levels of every item but one by class."""
         free = sum(int(table.shape[1]) - 1 for table in self.items)
-        return self.n_classes - 1 + self.n_classes * free
+        n_columns = 1 if self.coefficients is None else int(self.coefficients.shape[2])
+        return (self.n_classes - 1) * n_columns + self.n_classes * free
 
     def mean(self) -> Self:
         """Means over the draws."""
@@ -50,7 +54,11 @@ class ClassTables(NamedTuple):
 
     def take(self, draws: NDArray[np.intp]) -> Self:
         """The tables of some draws."""
-        return type(self)(self.weights[draws], tuple(table[draws] for table in self.items))
+        return self._replace(
+            weights=self.weights[draws],
+            items=tuple(table[draws] for table in self.items),
+            coefficients=None if self.coefficients is None else self.coefficients[draws],
+        )
 
     def by_size(self) -> NDArray[np.intp]:
         """Numbers of the classes, the largest first."""
@@ -58,33 +66,47 @@ class ClassTables(NamedTuple):
 
     def ordered(self, order: NDArray[np.intp]) -> Self:
         """The same tables, with the classes in another order."""
-        return type(self)(self.weights[:, order], tuple(t[:, :, order] for t in self.items))
+        items = tuple(table[:, :, order] for table in self.items)
+        return type(self)(self.weights[:, order], items, _of_classes(self.coefficients, order))
 
-    def ln_joint(self, levels: Integers) -> Floats:
+    def ln_weights(self, covariates: Floats | None) -> Floats:
+        """Ln of the class weights, shape (n_draws, n_rows, n_classes); one row if all are alike."""
+        if self.coefficients is None or covariates is None:
+            with np.errstate(divide="ignore"):
+                found: Floats = np.log(self.weights)[:, None]
+        else:
+            found = special.log_softmax(covariates @ self.coefficients.swapaxes(1, 2), axis=2)
+        return found
+
+    def ln_joint(self, levels: Integers, covariates: Floats | None = None) -> Floats:
         """Ln of the probability of a row's answers and each class, shape (n_rows, n_classes).
 
         The mean of the probability over the draws; missing answers are summed out.
         """
-        patterns, rows = np.unique(levels, axis=0, return_inverse=True)
+        n_items = levels.shape[1]
+        columns = levels if covariates is None else np.column_stack([levels, covariates])
+        patterns, rows = np.unique(columns, axis=0, return_inverse=True)
         with np.errstate(divide="ignore"):
-            ln_weights = np.log(self.weights)[:, None]
             # A row of zeros at the end is that of a missing answer, -1.
             ln_items = [np.pad(np.log(t), ((0, 0), (0, 1), (0, 0))) for t in self.items]
         found = np.empty((len(patterns), self.n_classes))
         size = max(1, _CHUNK // self.weights.size)
         for start in range(0, len(patterns), size):
             chunk = patterns[start : start + size]
-            terms = np.repeat(ln_weights, len(chunk), axis=1)
-            for table, answers in zip(ln_items, chunk.T, strict=True):
-                terms += table[:, answers]
+            ln_weights = self.ln_weights(None if covariates is None else chunk[:, n_items:])
+            terms = np.repeat(ln_weights, len(chunk) // ln_weights.shape[1], axis=1)
+            for table, answers in zip(ln_items, chunk.T[:n_items], strict=True):
+                terms += table[:, answers.astype(np.intp)]
             found[start : start + size] = special.logsumexp(terms, axis=0)
         found -= np.log(len(self.weights))
         return found[rows.ravel()]
 
     def draw(
-        self, generator: np.random.Generator, tables: Integers
+        self, generator: np.random.Generator, tables: Integers, covariates: Floats | None = None
     ) -> tuple[Integers, NDArray[np.intp]]:
         """Rows from the model: each from the tables of the draw that is named for it.
+
+        Rows have covariates where classes depend on them.
 
         Returns
         -------
@@ -93,8 +115,12 @@ class ClassTables(NamedTuple):
         classes : ndarray of int, shape (n_rows,)
             Their classes.
         """
-        classes = _drawn(generator, self.weights[tables])
-        answers = [_drawn(generator, table[tables, :, classes]) for table in self.items]
+        weights = self.weights[tables]
+        if self.coefficients is not None and covariates is not None:
+            linear = np.einsum("np,nkp->nk", covariates, self.coefficients[tables])
+            weights = special.softmax(linear, axis=1)
+        classes = drawn_index(generator, weights)
+        answers = [drawn_index(generator, table[tables, :, classes]) for table in self.items]
         return np.stack(answers, axis=1), classes
 
 
@@ -109,27 +135,31 @@ class ClassCounts(NamedTuple):
         Answers of the rows of each class, one array an item.
     alphas : sequence of float
         Dirichlet parameters of the weights and of each item.
+    coefficients : ndarray of shape (n_draws, n_classes, n_columns), optional
+        As of :class:`ClassTables`.
     """
 
     classes: Floats
     items: tuple[Floats, ...]
     alphas: Sequence[float]
+    coefficients: Floats | None = None
 
     def expected(self) -> ClassTables:
         """Tables that each draw of the counts expects: they predict the next row."""
         first, *others = self._parameters()
         items = tuple(table / table.sum(axis=1, keepdims=True) for table in others)
-        return ClassTables(first / first.sum(axis=1, keepdims=True), items)
+        return ClassTables(first / first.sum(axis=1, keepdims=True), items, self.coefficients)
 
     def drawn(self, generator: np.random.Generator) -> ClassTables:
         """Tables from their posterior, one for each draw of the counts."""
         first, *others = (dirichlet(generator, table, axis=1) for table in self._parameters())
-        return ClassTables(first, tuple(others))
+        return ClassTables(first, tuple(others), self.coefficients)
 
     def ordered(self, order: NDArray[np.intp]) -> ClassCounts:
         """The same counts, with the classes in another order."""
         items = tuple(table[:, :, order] for table in self.items)
-        return ClassCounts(self.classes[:, order], items, self.alphas)
+        coefficients = _of_classes(self.coefficients, order)
+        return ClassCounts(self.classes[:, order], items, self.alphas, coefficients)
 
     def n_occupied(self) -> NDArray[np.int64]:
         """Number of classes that hold a row, by draw."""
@@ -141,7 +171,11 @@ class ClassCounts(NamedTuple):
         return [table + alpha for table, alpha in zip(counts, self.alphas, strict=True)]
 
 
-def _drawn(generator: np.random.Generator, probabilities: Floats) -> NDArray[np.intp]:
+def _of_classes(coefficients: Floats | None, order: NDArray[np.intp]) -> Floats | None:
+    return None if coefficients is None else coefficients[:, order]
+
+
+def drawn_index(generator: np.random.Generator, probabilities: Floats) -> NDArray[np.intp]:
     """An index for each row of probabilities."""
     ends = np.cumsum(probabilities, axis=1)
     points = generator.random((len(ends), 1)) * ends[:, -1:]

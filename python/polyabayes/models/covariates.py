@@ -142,7 +142,7 @@ class Design(NamedTuple):
         checks.vector("means of covariates", design.means, n_slopes)
         checks.positive_vector("deviations of covariates", design.deviations, n_slopes)
         if design.formula is not None:
-            _check_formula(design.formula)
+            formula_columns(design.formula)
         return design
 
     def _with_intercept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -213,7 +213,7 @@ def _by_formula(
     design: type[Design], frame: pd.DataFrame, formula: str
 ) -> tuple[Any, NDArray[np.float64]]:
     formulaic = _import_formulaic()
-    columns = _check_formula(formula)
+    columns = formula_columns(formula)
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise InvalidArgumentError(
@@ -251,8 +251,8 @@ def _evaluated(evaluate: Any) -> tuple[Any, NDArray[np.float64]]:
     return matrix.model_spec, np.array(matrix, dtype=np.float64)
 
 
-def _check_formula(formula: Any) -> list[str]:
-    """Refuse all but columns, numbers and known functions; the columns, in order."""
+def formula_columns(formula: Any) -> list[str]:
+    """Columns of a formula, which holds nothing but columns, numbers and known functions."""
     formulaic = _import_formulaic()
     if not isinstance(formula, str):
         raise InvalidTypeError(f"{argument('formula')} must be a str, got {formula!r:.60}")

@@ -1,0 +1,157 @@
+"""Class membership that depends on covariates: draws of its coefficients and of the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from polyabayes import _core
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import dirichlet
+from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.choice import Run
+from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index
+
+Integers = NDArray[np.intp]
+
+# Chains, their sweeps before the first draw, their draws, and sweeps from one draw to the next.
+N_CHAINS, _BURN_IN, _N_DRAWS, _BETWEEN = 4, 200, 100, 4
+
+
+class MembershipChain:
+    """A Gibbs chain over coefficients, probabilities of answers and the classes of rows.
+
+    p(class k | x) ∝ exp(x·λ_k). Exponential variables of rate Σ_k exp(x·λ_k), one a row, make the
+    λ_k independent, each with the density of a Poisson regression. exp of each intercept, at the
+    mean of the covariates, has a gamma prior, so that without slopes the weights are Dirichlet.
+
+    Parameters
+    ----------
+    levels : ndarray of int, shape (n_rows, n_items)
+        Answers; -1 is missing.
+    covariates : ndarray of shape (n_rows, n_columns)
+        The design matrix, standardised; the first column is the intercept.
+    weights : ndarray of shape (n_classes,)
+        Shares of the classes at the start.
+    items : sequence of ndarray, shape (n_levels, n_classes)
+        Probabilities of the answers at the start.
+    alphas : sequence of float
+        Dirichlet parameters of the weights and of each item.
+    """
+
+    def __init__(
+        self,
+        levels: NDArray[np.int64],
+        covariates: Floats,
+        weights: Floats,
+        items: list[Floats],
+        alphas: list[float],
+        seed: int,
+    ) -> None:
+        self._levels, self._alphas = levels, alphas
+        self._shapes = [table.shape for table in items]
+        self._generator = np.random.default_rng(seed)
+        slopes = np.ascontiguousarray(covariates[:, 1:])
+        self._regression = _core.ClassRegression(slopes, weights, alphas[0], seed)
+        self._groups = self._regression.groups.astype(np.intp)
+        self._n_rows = np.bincount(self._groups)
+        self._n_sweeps = 0
+        self.classes = self._drawn_classes(items)
+
+    @property
+    def coefficients(self) -> Floats:
+        """λ of every class, shape (n_classes, n_columns)."""
+        n_classes = self._shapes[0][1]
+        found: Floats = self._regression.parameters[:-1].reshape(n_classes, -1)
+        return found
+
+    def sweep(self) -> None:
+        """One draw of everything."""
+        n_classes, groups = self._shapes[0][1], self._groups
+        items = [
+            dirichlet(self._generator, table + alpha, axis=0)
+            for table, alpha in zip(self.counts(), self._alphas[1:], strict=True)
+        ]
+        cells = groups * n_classes + self.classes
+        n_rows = np.bincount(cells, minlength=len(self._n_rows) * n_classes).astype(np.uint64)
+        rates = self._weights().sum(axis=1)
+        exposures = self._generator.standard_gamma(self._n_rows.astype(float)) / rates
+        self._regression.draw(n_rows, exposures, self._n_sweeps)
+        self._n_sweeps += 1
+        self.classes = self._drawn_classes(items)
+
+    def counts(self) -> Iterator[Floats]:
+        """Answers of the rows of each class, a table of shape (n_levels, n_classes) an item."""
+        for column, (n_levels, n_classes) in zip(self._levels.T, self._shapes, strict=True):
+            shown = column >= 0
+            cells = column[shown] * n_classes + self.classes[shown]
+            counts = np.bincount(cells, minlength=n_levels * n_classes)
+            yield counts.reshape(n_levels, n_classes).astype(float)
+
+    def _weights(self) -> Floats:
+        """exp(x·λ) of every group of equal covariates, shape (n_groups, n_classes)."""
+        return np.reshape(self._regression.weights, (len(self._n_rows), -1))
+
+    def _drawn_classes(self, items: list[Floats]) -> Integers:
+        terms = np.log(self._weights())[self._groups]
+        for column, table in zip(self._levels.T, items, strict=True):
+            with np.errstate(divide="ignore"):
+                # The row of zeros at the end is that of a missing answer, -1.
+                terms += np.pad(np.log(table), ((0, 1), (0, 0)))[column]
+        return drawn_index(self._generator, special.softmax(terms, axis=1))
+
+
+def draw_memberships(
+    answers: Answers, counts: ClassCounts, run: Run
+) -> tuple[ClassCounts, NDArray[np.intp]]:
+    """Draws of counts and coefficients, and the chain of each.
+
+    Parameters
+    ----------
+    answers : Answers
+        Rows with their covariates, each once.
+    counts : ClassCounts
+        Draws without covariates, from which chains start.
+    run : Run
+        Seed and progress.
+
+    Notes
+    -----
+    Classes of a draw are numbered as those of the start that hold the same rows, as nearly as an
+    assignment gets.
+    """
+    levels, covariates = answers.levels, answers.covariates
+    assert covariates is not None
+    tables = counts.expected()
+    known = special.softmax(tables.ln_joint(levels), axis=1)
+    n_classes = tables.n_classes
+    generator = np.random.default_rng([run.seed, n_classes])
+    found: list[tuple[Floats, list[Floats], Floats]] = []
+    with progress_bar(run.progress, N_CHAINS * _N_DRAWS, "draw") as tell:
+        for at in np.linspace(0, len(tables.weights) - 1, N_CHAINS).astype(int):
+            items, seed = [table[at] for table in tables.items], int(generator.integers(2**63))
+            start = (tables.weights[at], items, list(counts.alphas), seed)
+            chain = MembershipChain(levels, covariates, *start)
+            for sweep in range(_BURN_IN + _N_DRAWS * _BETWEEN):
+                chain.sweep()
+                if sweep >= _BURN_IN and (sweep + 1 - _BURN_IN) % _BETWEEN == 0:
+                    found.append(_numbered_as(known, chain, n_classes))
+                    if tell is not None:
+                        tell(len(found))
+    sizes, parts, coefficients = zip(*found, strict=True)
+    drawn = tuple(np.stack(part) for part in zip(*parts, strict=True))
+    chains = np.repeat(np.arange(N_CHAINS), _N_DRAWS)
+    return ClassCounts(np.stack(sizes), drawn, counts.alphas, np.stack(coefficients)), chains
+
+
+def _numbered_as(
+    known: Floats, chain: MembershipChain, n_classes: int
+) -> tuple[Floats, list[Floats], Floats]:
+    """Rows, answers and coefficients of classes that are numbered as others are."""
+    shown = np.eye(n_classes)[chain.classes]
+    order = optimize.linear_sum_assignment(known.T @ shown, maximize=True)[1]
+    items = [table[:, order] for table in chain.counts()]
+    return shown.sum(axis=0)[order], items, chain.coefficients[order]

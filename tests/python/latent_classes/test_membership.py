@@ -1,0 +1,170 @@
+"""Covariates of class membership: the sampler, coefficients, doors, files and refusals."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
+from polyabayes.latent_classes.membership import MembershipChain
+
+ITEMS = list("abcdef")
+# Ln of the odds of class 1 against class 0: intercept, age, and party r against l.
+PLANTED = np.array([-2.2, 0.04, 1.0])
+
+
+def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
+    """Rows of two classes that depend on age and party, and their classes."""
+    rng = np.random.default_rng(seed)
+    age, party = rng.normal(45, 15, n_rows), rng.choice(["l", "r"], n_rows)
+    ln_odds = np.stack([np.ones(n_rows), age, party == "r"], axis=1) @ PLANTED
+    classes = (rng.random(n_rows) < 1 / (1 + np.exp(-ln_odds))).astype(int)
+    yes = np.array([[0.8, 0.7, 0.2, 0.3, 0.8, 0.2], [0.2, 0.3, 0.8, 0.8, 0.3, 0.7]])
+    frame = pd.DataFrame((rng.random((n_rows, 6)) < yes[classes]).astype(int), columns=ITEMS)
+    return frame.assign(age=age, party=party), classes
+
+
+def test_draws_are_calibrated() -> None:
+    """Ranks of what data are simulated from among draws are even (Talts et al. 2018)."""
+    n_rows, n_items, n_data, n_draws = 40, 4, 100, 9
+    ranks = np.empty((n_data, 3))
+    for data in range(n_data):
+        rng = np.random.default_rng([data, 5])
+        values = rng.choice([-1.0, 0.0, 1.0], size=n_rows)
+        covariates = np.stack([np.ones(n_rows), values], axis=1)
+        spread = np.sqrt(0.5 / rng.standard_gamma(1.0))
+        ln_sizes = np.log(rng.standard_gamma(np.ones(2)))
+        true = np.stack([ln_sizes, rng.normal(0, spread, 2)], axis=1)
+        weights = np.exp(covariates @ true.T)
+        of = (rng.random(n_rows) * weights.sum(axis=1) > weights[:, 0]).astype(int)
+        tables = rng.dirichlet(np.ones(2), size=(n_items, 2))
+        levels = (rng.random((n_rows, n_items)) > tables[:, of, 0].T).astype(int)
+        levels[rng.random(levels.shape) < 0.1] = -1
+        start = [np.array([[0.6, 0.4], [0.4, 0.6]])] * n_items
+        chain = MembershipChain(levels, covariates, np.ones(2) / 2, start, [1.0] * 5, data)
+
+        # What no numbering of the classes changes.
+        def told(coefficients: Any, classes: Any) -> list[float]:
+            apart = coefficients[0] - coefficients[1]
+            return [abs(apart[0]), abs(apart[1]), abs(classes.mean() - 0.5) + 1e-9 * apart[1] ** 2]
+
+        mine, below = told(true, of), np.zeros(3)
+        for sweep in range(50 + 20 * n_draws):
+            chain.sweep()
+            if sweep >= 50 and (sweep - 49) % 20 == 0:
+                below += np.array(told(chain.coefficients, chain.classes)) < mine
+        ranks[data] = below
+    for column in ranks.T:
+        counts = np.bincount((column // 2).astype(int), minlength=5)
+        assert stats.chisquare(counts).pvalue > 0.005, counts
+
+
+def test_coefficients_are_those_of_stepmix_and_hold_what_was_planted() -> None:
+    stepmix = pytest.importorskip("stepmix")
+    frame, classes = planted(1500, 1)
+    found = pb.LatentClassAnalysis(2, formula="~ age + party", random_state=0).fit(frame)
+    assert found.feature_names_in_.tolist() == ITEMS
+    assert found.covariate_names_ == ["Intercept", "age", "party[T.r]"]
+    assert np.isnan(found.log_evidence_)
+    assert found.n_parameters_ == 3 + 2 * 6
+    is_larger = classes.mean() > 0.5
+    table = found.effects(0.99).to_frame()
+    truth = -PLANTED if is_larger else PLANTED
+    assert ((table.lower < truth) & (truth < table.upper)).all()
+    assert table.coefficient.to_numpy() == pytest.approx(found.coefficients_[1])
+    design = np.stack([frame.age, frame.party == "r"], axis=1).astype(float)
+    options = {"method": "newton-raphson", "max_iter": 50}
+    theirs = stepmix.StepMix(
+        n_components=2,
+        n_steps=1,
+        measurement="binary",
+        structural="covariate",
+        structural_params=options,
+        n_init=5,
+        random_state=0,
+        progress_bar=0,
+        verbose=0,
+    ).fit(frame[ITEMS], design)
+    points = theirs.get_parameters()["structural"]["beta"]
+    points = points[1] - points[0]
+    if np.sign(points[1]) != np.sign(truth[1]):
+        points = -points
+    deviation = found.coefficient_draws_[:, 1].std(axis=0)
+    assert (abs(points - found.coefficients_[1]) < 0.5 * deviation).all()
+
+
+def test_without_an_effect_memberships_are_those_of_no_covariates() -> None:
+    frame, _ = planted(400, 2)
+    shuffled = frame[["age"]].sample(frac=1, random_state=0)
+    plain = pb.LatentClassAnalysis(2, random_state=0).fit(frame[ITEMS])
+    found = pb.LatentClassAnalysis(2, random_state=0).fit(frame[ITEMS], covariates=shuffled)
+    apart = found.predict_proba(frame[ITEMS], covariates=shuffled) - plain.predict_proba(frame)
+    assert abs(apart).mean() < 0.02
+    assert found.class_weights_ == pytest.approx(plain.class_weights_, abs=0.02)
+    low, high = found.effects(0.99).row(1)["lower"], found.effects(0.99).row(1)["upper"]
+    assert low < 0 < high
+
+
+def test_doors_files_and_threads_give_the_same(tmp_path: Path) -> None:
+    frame, classes = planted(300, 3)
+    found = pb.LatentClassAnalysis(2, formula="~ age + party", random_state=0).fit(frame)
+    other = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1)
+    other.fit(frame[ITEMS], covariates=frame[["age", "party"]])
+    np.testing.assert_array_equal(found.coefficient_draws_, other.coefficient_draws_)
+    shares = found.predict_proba(frame)
+    given = {"age": frame.age.to_numpy(), "party": frame.party.to_numpy()}
+    np.testing.assert_array_equal(shares, other.predict_proba(frame[ITEMS], covariates=given))
+    hits = np.mean(found.predict(frame) == classes)
+    assert max(hits, 1 - hits) > 0.85
+    found.save(tmp_path / "classes.safetensors")
+    loaded = pb.load(tmp_path / "classes.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(frame), shares)
+    np.testing.assert_array_equal(loaded.coefficient_draws_, found.coefficient_draws_)
+    assert loaded.score(frame) == found.score(frame) == found.log_likelihood_ / len(frame)
+    assert found.residuals(frame, n_samples=50).p_value > 0.01
+    rows, of = found.sample(2, covariates=frame[:5], random_state=1)
+    assert rows.shape == (10, 6)
+    assert of.shape == (10,)
+    counts = np.repeat([1, 3], 150)
+    twice = pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(frame, weights=counts)
+    repeated = frame.loc[frame.index.repeat(counts)]
+    assert twice.score(frame, weights=counts) == pytest.approx(twice.score(repeated))
+
+
+def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
+    frame, _ = planted(60, 4)
+    items, classes = frame[ITEMS], pb.LatentClassAnalysis(2, random_state=0)
+    gap = frame[["age"]].where(frame[["age"]].index.to_numpy()[:, None] != 7)
+    refused: list[tuple[type[Exception], str, Any]] = [
+        (InvalidArgumentError, "'age' has no value in row 7", gap),
+        (InvalidArgumentError, "'one' is the same", {"one": np.ones(60)}),
+        (InvalidArgumentError, "combination", {"x": frame.age, "y": 2 * frame.age + 1}),
+        (InvalidArgumentError, "59 rows for 60", frame[["age"]][1:]),
+    ]
+    for error, text, covariates in refused:
+        with pytest.raises(error, match=text):
+            classes.fit(items, covariates=covariates)
+    with pytest.raises(InvalidArgumentError, match="no column 'income'"):
+        pb.LatentClassAnalysis(2, formula="~ income").fit(items)
+    with pytest.raises(InvalidArgumentError, match="are for method='bayes'"):
+        pb.LatentClassAnalysis(2, formula="~ age", method="em").fit(frame)
+    found = pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
+        frame[[*ITEMS, "party"]]
+    )
+    with pytest.raises(InvalidArgumentError, match="level 'x', which training never saw"):
+        found.predict(frame.assign(party="x"))
+    with pytest.raises(InvalidArgumentError, match="no column 'party'"):
+        found.predict(items)
+    with pytest.raises(InvalidTypeError, match="must be a data frame"):
+        found.predict(items.to_numpy())
+    with pytest.raises(InvalidArgumentError, match="give those of these rows"):
+        found.sample(3)
+    plain = pb.LatentClassAnalysis(2, random_state=0).fit(items)
+    with pytest.raises(InvalidArgumentError, match="depend on no covariates"):
+        plain.predict(items, covariates=frame[["age"]])
+    with pytest.raises(NotFittedError, match="depend on no covariates"):
+        plain.effects()
