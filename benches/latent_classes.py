@@ -1,7 +1,7 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py choice|coverage|calibration|peers`` prints a table and keeps it
-as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of
+``python benches/latent_classes.py choice|coverage|calibration|peers|speed`` prints a table and keeps
+it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of
 two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 """
 
@@ -130,6 +130,42 @@ def peers(n_sets: int) -> None:
     save(table)
 
 
+def binary(n_rows: int, n_items: int) -> Any:
+    """Answers of three classes to items of two levels."""
+    rng = np.random.default_rng(0)
+    of = rng.choice(3, size=n_rows, p=[0.5, 0.3, 0.2])
+    yes = rng.random((3, n_items))
+    return pd.DataFrame((rng.random((n_rows, n_items)) < yes[of]).astype(int))
+
+
+def noise(n_rows: int, n_items: int) -> Any:
+    """Answers of no classes to items of five levels."""
+    return pd.DataFrame(np.random.default_rng(0).integers(5, size=(n_rows, n_items)))
+
+
+def speed(_: int) -> None:
+    """Processor seconds for the choice among six numbers of classes, beside StepMix and BIC."""
+    from stepmix import StepMix
+
+    columns = {"answers": "s", "rows": ",", "items": "d", "ours named": "d", "P": ".2f"}
+    columns |= {"ours, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
+    table = Table("latent-classes-speed", f"{COMMAND} speed", columns, RESTS_ON)
+    sets = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
+    sets += [("3 classes, binary", binary(5000, 20)), ("noise, 5 levels", noise(200, 20))]
+    for name, frame in sets:
+        start = time.process_time()
+        ours = pb.LatentClassAnalysis(range(1, 7), random_state=0).fit(frame)
+        mine, start = time.process_time() - start, time.process_time()
+        codes = frame.apply(lambda column: column.astype("category").cat.codes)
+        options = {"n_init": 5, "random_state": 0, "progress_bar": 0, "verbose": 0}
+        fits = [StepMix(k, measurement="categorical", **options).fit(codes) for k in range(1, 7)]
+        named = 1 + int(np.argmin([fit.bic(codes) for fit in fits]))
+        theirs = time.process_time() - start
+        probability = ours.choice_.probabilities[ours.n_classes_]
+        table.add(name, *frame.shape, ours.n_classes_, probability, mine, named, theirs)
+    save(table)
+
+
 def calibration(n_sets: int) -> None:
     """Numbers of classes and data drawn from the prior: how often what is called probable is so."""
     columns = {"P(K) called": "s", "claims": ",", "mean": ".3f", "true": ".3f"}
@@ -158,7 +194,13 @@ def calibration(n_sets: int) -> None:
     save(table)
 
 
-MEASURES = {"choice": choice, "coverage": coverage, "calibration": calibration, "peers": peers}
+MEASURES = {
+    "choice": choice,
+    "coverage": coverage,
+    "calibration": calibration,
+    "peers": peers,
+    "speed": speed,
+}
 
 
 def main() -> int:

@@ -109,7 +109,7 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         --------
         >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0)
-        >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 40.0] * 5}
+        >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 70.0] * 5}
         >>> table = classes.fit(answers, covariates=age).effects().to_frame()
         >>> bool((table.coefficient[table.covariate == "age"] < 0).all())
         True
