@@ -1,8 +1,8 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py choice|coverage|calibration|peers|speed`` prints a table and keeps
-it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of
-two to four levels, their probabilities from Dirichlet(1). Run one at a time.
+``python benches/latent_classes.py choice|coverage|calibration|peers|speed`` prints a table and
+keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below,
+items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 """
 
 import argparse

@@ -82,6 +82,9 @@ def classes(
         print(found.choice_)
         print()
         print(_summary(found))
+        if found.formula is not None:
+            print()
+            print(found.effects())
     return 0
 
 

@@ -30,8 +30,9 @@ from polyabayes.latent_classes.choice import (
     checked_sizes,
 )
 from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
-from polyabayes.latent_classes.fitted import FittedClasses, standardised
+from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.membership import draw_memberships
+from polyabayes.latent_classes.predictions import standardised
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 from polyabayes.models.covariates import Design, formula_columns
 from polyabayes.models.model_files import readers

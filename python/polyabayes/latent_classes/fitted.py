@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
-from sklearn.base import BaseEstimator, DensityMixin
 
 from polyabayes._support import checks
 from polyabayes._support.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
-from polyabayes.latent_classes.answers import Answers, like_answers, refuse_fractions
-from polyabayes.latent_classes.choice import ClassChoice, criteria
+from polyabayes.exceptions import NotFittedError, argument
+from polyabayes.latent_classes.answers import refuse_fractions
+from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.covariates import Design
@@ -27,32 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of latent class analysis: what classes that are fitted tell."""
-
-    n_classes_: int
-    choice_: ClassChoice
-    log_evidence_: float
-    log_likelihood_: float
-    n_parameters_: int
-    feature_names_in_: NDArray[np.object_]
-    n_features_in_: int
-    seed_: int
-    # Version of the package, date and notes, of classes from a file.
-    provenance_: Mapping[str, Any]
-
-    # Levels of each item; tables of the classes, one for each draw, and the draws' counts.
-    _labels: tuple[tuple[str, ...], ...]
-    _tables: ClassTables
-    _counts: ClassCounts | None
-    # How the covariates that membership depends on become numbers.
-    _design: Design | None = None
-
-    @property
-    def class_weights_(self) -> Floats:
-        """Shares of the classes, the largest first."""
-        found: Floats = self._means().weights[0]
-        return found
+class FittedClasses(ClassPredictions):
+    """Fitted latent classes: their profiles, what they depend on, draws, and files."""
 
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
@@ -131,210 +106,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 f"these classes depend on no {argument('covariates')}: give them to fit"
             )
         return self._design
-
-    def predict_proba(self, X: Any, *, covariates: Any = None) -> Floats:
-        """Probabilities of the classes of rows.
-
-        Parameters
-        ----------
-        X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
-            Rows with the items of the fit; answers may be missing, all of a row, too.
-        covariates : DataFrame, mapping or matrix, optional
-            Covariates of these rows, where the classes depend on some; by default columns of `X`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            p(class | answers): by ``"bayes"`` averaged over the draws.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            If the rows do not have the items or their levels.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
-        >>> classes.predict_proba([[0, 0, 1]]).round(1).tolist()
-        [[1.0, 0.0]]
-        """
-        return self._probabilities(self._like(X, covariates=covariates))
-
-    def predict(self, X: Any, *, covariates: Any = None) -> NDArray[np.intp]:
-        """The most probable class of each row, as numbers from 0; class 0 is the largest.
-
-        Parameters
-        ----------
-        X, covariates
-            As for :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray of int, shape (n_rows,)
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
-        [1]
-        """
-        found: NDArray[np.intp] = self.predict_proba(X, covariates=covariates).argmax(axis=1)
-        return found
-
-    def score_samples(self, X: Any, *, covariates: Any = None) -> Floats:
-        """Ln of the probability of each row's answers, in nats.
-
-        Parameters
-        ----------
-        X, covariates
-            As for :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            By ``"bayes"`` ln of the posterior predictive probability.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
-        >>> classes.score_samples([[0, 0, 1]]).round(4).tolist()
-        [-0.4055]
-        """
-        return self._ln_rows(self._like(X, covariates=covariates))
-
-    def score(
-        self,
-        X: Any,
-        y: Any = None,  # noqa: ARG002
-        *,
-        weights: Any = None,
-        covariates: Any = None,
-    ) -> float:
-        """Mean of :meth:`score_samples`, in nats per row; higher is better.
-
-        Parameters
-        ----------
-        X, weights, covariates
-            As for :meth:`fit`.
-        y : ignored
-            Present for scikit-learn.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
-        >>> round(classes.score(answers), 4)
-        -0.6365
-        """
-        answers = self._like(X, weights, covariates)
-        return float(np.average(self._ln_rows(answers), weights=answers.weights))
-
-    def bic(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
-        """Bayesian information criterion of the tables on rows; lower is better.
-
-        Parameters
-        ----------
-        X, weights, covariates
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        float
-            p ln n - 2 ln p(rows), with p = ``n_parameters_``.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
-        >>> round(classes.bic(answers), 3)
-        61.999
-        """
-        return self._criterion("bic", X, weights, covariates)
-
-    def aic(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
-        """Akaike's information criterion of the tables on rows; lower is better.
-
-        Parameters
-        ----------
-        X, weights, covariates
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        float
-            2 p - 2 ln p(rows), with p = ``n_parameters_``.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
-        >>> round(classes.aic(answers), 3)
-        52.191
-        """
-        return self._criterion("aic", X, weights, covariates)
-
-    def entropy(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
-        """How clearly rows belong to one class: 1 less the relative entropy of the memberships.
-
-        Parameters
-        ----------
-        X, weights, covariates
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        float
-            1 - Σ H(class | row) / (n ln K): 1 where all memberships are certain, 0 where they are
-            even; NaN for one class.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
-        >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
-        >>> round(classes.entropy(answers), 3)
-        1.0
-        """
-        answers = self._like(X, weights, covariates)
-        if self.n_classes_ == 1:
-            return float("nan")
-        spread = special.entr(self._probabilities(answers)).sum(axis=1)
-        return float(1 - np.average(spread, weights=answers.weights) / np.log(self.n_classes_))
 
     def profiles(self, level: float = 0.95) -> ResultTable:
         """Class weights and answers of each class, with intervals.
@@ -550,65 +321,6 @@ class FittedClasses(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(items, dtype=object)
         self.n_features_in_ = len(items)
         self.n_classes_, self.n_parameters_ = tables.n_classes, tables.n_parameters
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "_tables"):
-            raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_tables")
-
-    def _means(self) -> ClassTables:
-        self._check_fitted()
-        return self._tables.mean()
-
-    def _like(self, X: Any, weights: Any = None, covariates: Any = None) -> Answers:
-        self._check_fitted()
-        answers = like_answers(X, self.feature_names_in_.tolist(), self._labels, weights)
-        return answers._replace(covariates=self._covariates_of(X, covariates, len(answers.levels)))
-
-    def _covariates_of(self, X: Any, covariates: Any, n_rows: int | None) -> Floats | None:
-        """Rows of the design matrix, standardised; None where no class depends on covariates."""
-        if self._design is None:
-            if covariates is not None:
-                raise InvalidArgumentError(
-                    f"these classes depend on no {argument('covariates')}: give them to fit"
-                )
-            return None
-        given = X if covariates is None and self._design.columns is not None else covariates
-        if given is None:
-            raise InvalidArgumentError(
-                f"these classes depend on {argument('covariates')}: give those of these rows"
-            )
-        return standardised(self._design, self._design.rows(given, n_rows))
-
-    def _probabilities(self, answers: Answers) -> Floats:
-        ln_joint = self._tables.ln_joint(answers.levels, answers.covariates)
-        # Rows that no class can give tell nothing of their class.
-        ln_joint[~np.isfinite(ln_joint).any(axis=1)] = np.log(self.class_weights_)
-        found: Floats = special.softmax(ln_joint, axis=1)
-        return found
-
-    def _ln_rows(self, answers: Answers) -> Floats:
-        found: Floats = special.logsumexp(
-            self._tables.ln_joint(answers.levels, answers.covariates), axis=1
-        )
-        return found
-
-    def _criterion(self, name: str, X: Any, weights: Any, covariates: Any) -> float:
-        answers = self._like(X, weights, covariates)
-        value = float(answers.weights @ self._ln_rows(answers))
-        return criteria(value, self.n_parameters_, answers.weights.sum())[name]
-
-
-def standardised(design: Design, rows: Floats) -> Floats:
-    """Rows of a design matrix with the intercept, the other columns standardised."""
-    return np.column_stack([rows[:, :1], design.standardised(rows)])
 
 
 def _rows(

@@ -110,13 +110,19 @@ pub(crate) fn ln_sum(
     Ok((population.ln_mean(0), population.relative_variance(0)))
 }
 
-/// One run with moves: its particles and their weights.
+/// Particles of a run with moves, and their weights.
+type Moved<'a, S, O> = (AllocatedParticles<'a, <S as Stream>::Lanes, O>, Population<Lanes>);
+
+/// Results of [`ln_sum`] of some runs, and allocations among their particles.
+type Drawn = (Vec<(f64, f64)>, Vec<GroupedAllocation>);
+
+/// One run with moves.
 fn run_moved<'a, S: Stream, O: Observer>(
     problem: &'a Problem,
     filter: &Filter,
     rng: &mut S,
     observer: &'a O,
-) -> Result<(AllocatedParticles<'a, S::Lanes, O>, Population<Lanes>)> {
+) -> Result<Moved<'a, S, O>> {
     let tokens = ordered(problem, &filter.order, rng, observer)?;
     let n_tokens = tokens.len();
     let effort = (filter.n_groups(), filter.n_sweeps);
@@ -126,15 +132,15 @@ fn run_moved<'a, S: Stream, O: Observer>(
     Ok((target, population))
 }
 
-/// Runs with moves, one for each stream: the results of [`ln_sum`], and `n_draws` allocations among
-/// the particles of all runs, each as probable as its weight. `done` is called after each run.
+/// Runs with moves, one for each stream, and `n_draws` allocations among the particles of all runs,
+/// each as probable as its weight. The observer is told of each run.
 pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
     problem: &Problem,
     filter: &Filter,
     n_draws: usize,
     streams: Vec<S>,
     observer: &impl Observer,
-) -> Result<(Vec<(f64, f64)>, Vec<GroupedAllocation>)> {
+) -> Result<Drawn> {
     let run = |mut rng: S| {
         let (target, population) = run_moved(problem, filter, &mut rng, observer)?;
         observer.advance(1);
