@@ -25,8 +25,8 @@ __all__ = [
     "check_completion",
     "check_score",
     "completion",
-    "estimators",
     "count_part",
+    "estimators",
     "exposed_of_part",
     "fit_em",
     "is_doubtful",
@@ -74,7 +74,7 @@ class _ScoreSettings(Protocol):
     @property
     def n_conditional_samples(self) -> int | None: ...
     @property
-    def start(self) -> str: ...
+    def start(self) -> str | None: ...
 
 class _FitSchedule(Protocol):
     @property

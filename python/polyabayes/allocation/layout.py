@@ -180,8 +180,8 @@ def _remedy(model: HasGraph, method: str | None) -> str:
         return ""
     return (
         f", or take {argument('method', 'vb')}, {argument('method', 'em')} or "
-        f"{argument('method', 'ml')}, which sum the nodes of tied tables out one by one, or for the "
-        f"evidence {argument('method', 'smc')}, which draws them one by one"
+        f"{argument('method', 'ml')}, which sum the nodes of tied tables out one by one, or for "
+        f"the evidence {argument('method', 'smc')}, which draws them one by one"
     )
 
 

@@ -116,7 +116,7 @@ def bidirectional_bounds(
     True
     """
     model = as_scorable("model", model)
-    method = checks.choice("method", method, REVERSIBLE)
+    method = checks.choice("method", method, tuple(REVERSIBLE))
     settings = check_settings(
         method=method,
         event=model._default_event,

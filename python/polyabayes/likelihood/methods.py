@@ -32,8 +32,9 @@ class Method(NamedTuple):
 ESTIMATORS: dict[str, Method] = {}
 METHODS: dict[str, Method] = {}
 REVERSIBLE: list[str] = []
-for _name, _cost, (_unbiased, _consistent, _reversible, _asked), *_rest in _core.estimators():
-    ESTIMATORS[_name] = Method(_cost, _unbiased, _consistent, *_rest)
+for _name, _cost, _flags, _size, _default_size, _options in _core.estimators():
+    _unbiased, _consistent, _reversible, _asked = _flags
+    ESTIMATORS[_name] = Method(_cost, _unbiased, _consistent, _size, _default_size, _options)
     if _asked:
         METHODS[_name] = ESTIMATORS[_name]
     if _reversible:

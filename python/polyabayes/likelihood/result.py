@@ -459,8 +459,8 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
         found.append(
             Doubt(
                 UnreliableErrorWarning,
-                "documents that may need topics of tiny priors, which all replicates of this method "
-                "may miss",
+                "documents that may need topics of tiny priors, which all replicates of this "
+                "method may miss",
                 len(unsure),
                 _name(result, unsure[0]),
                 f"score them by {call.format(argument('method', 'auto'))}, without n_particles",

@@ -18,6 +18,7 @@ pub enum SampleSize {
 /// Unbiased estimates have the mean p for any sample size, consistent ones tend to p as the sample
 /// grows.
 #[derive(Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "columns of a table, independent of each other")]
 pub struct Estimator {
     /// Its name in settings and results.
     pub name: &'static str,

@@ -193,7 +193,7 @@ def ln_arrangements(letters: IntArray) -> float:
     return float(special.gammaln(len(letters) + 1) - special.gammaln(counts + 1).sum())
 
 
-@pytest.mark.parametrize("n_states, steps", [(2, 14), (3, 9)])
+@pytest.mark.parametrize(("n_states", "steps"), [(2, 14), (3, 9)])
 def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states: int, steps: int) -> None:
     row = sticky_sequences(1, steps)
     letters = np.array([["abc".index(letter) for letter in row[0]]])
@@ -201,13 +201,16 @@ def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states: int, s
     ln_joint = []
     for states in itertools.product(range(n_states), repeat=steps):
         found = chain_counts(np.array([states]), letters, prior)
-        ln_joint.append(sum(ln_beta(new) - ln_beta(old) for new, old in zip(found, prior)))
+        ln_joint.append(
+            sum(ln_beta(new) - ln_beta(old) for new, old in zip(found, prior, strict=True))
+        )
     # Levels that do not occur are levels of the axes, too: all have three.
     shape, axes = [3] * steps, [f"x{n}" for n in range(1, steps + 1)]
     data = CountTensor.from_coo(letters, [1], axes, shape)
     model = AllocationModel.hidden_markov(steps, n_states, tied=True)
     found = model.log_evidence(data, given_total=True, random_state=0)
-    assert found.method == "smc" and found.converged and found.std_error < 0.05
+    assert (found.method, found.converged) == ("smc", True)
+    assert found.std_error < 0.05
     assert abs(found.value - special.logsumexp(ln_joint)) < 4 * found.std_error
 
 
@@ -268,7 +271,8 @@ def test_evidence_of_long_tied_chains_is_that_of_another_method(steps: int) -> N
     sequences = sticky_sequences(20, steps)
     model = AllocationModel.hidden_markov(steps, 2, tied=True)
     found = model.log_evidence(sequences, given_total=True, random_state=0)
-    assert found.method == "smc" and found.converged and found.std_error < 0.5
+    assert (found.method, found.converged) == ("smc", True)
+    assert found.std_error < 0.5
     letters = np.array([["abc".index(letter) for letter in row] for row in sequences])
     value, error = chib(letters, 800, np.random.default_rng(1))
     expected = value + ln_arrangements(letters)
@@ -282,7 +286,7 @@ def test_sequences_of_unequal_length_are_a_list() -> None:
     table = pd.DataFrame([["a", "b", "b"], ["a", "c", None], ["c", None, None]])
     tensor = CountTensor.from_frame(table.set_axis(model.axes, axis=1))
     assert evidence(model, rows) == evidence(model, tensor)
-    with pytest.raises(InvalidArgumentError, match="3 nodes without a size, and .* has 4 steps"):
+    with pytest.raises(InvalidArgumentError, match=r"3 nodes without a size, and .* has 4 steps"):
         model.log_evidence([*rows, list("abca")])
     long = AllocationModel.hidden_markov(40, 2, tied=True)
     for option in ({"n_sweeps": 1}, {"n_samples": 64}):

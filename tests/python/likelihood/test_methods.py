@@ -106,7 +106,7 @@ def test_topics_that_replicates_may_all_miss_are_a_doubt(method):
 def test_the_documented_costs_are_those_of_the_core():
     text = pb.log_likelihood.__doc__
     rows = re.findall(r"^ +``\"([a-z0-9-]+)\"``  +.*?(?:  +(\S.*))?$", text, re.MULTILINE)
-    assert [name for name, _ in rows] and {name for name, _ in rows} == set(METHODS)
+    assert {name for name, _ in rows} == set(METHODS)
     for name, cost in rows:
         assert METHODS[name].cost.startswith(cost), name
     for name in set(ESTIMATORS) - set(METHODS):
