@@ -158,7 +158,7 @@ def main() -> None:
                     with KEPT.open("a") as file:
                         file.write(json.dumps(done[-1]) + "\n")
     table = Table("other-packages", COMMAND, COLUMNS, RESTS_ON)
-    for run in done:
+    for run in sorted(done, key=lambda run: (run["topics"], -run["nats per token"])):
         table.add(*(run[column] for column in COLUMNS))
     if is_kept:
         save(table, note=told(done))
