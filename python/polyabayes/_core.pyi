@@ -14,6 +14,7 @@ __all__ = [
     "AllocationEstimate",
     "AllocationRun",
     "AllocationTempering",
+    "ClassRegression",
     "Documents",
     "EmResult",
     "FirstTopics",
