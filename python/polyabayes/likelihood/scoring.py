@@ -127,6 +127,11 @@ def log_likelihood(
         a mixture that is fitted to their posterior, S (W + 160) K; Cappé et al. 2004) for 64 tokens
         and more of few words or of similar topics, and ``"stratified-importance"`` (S draws of
         topic weights, S (W + 16) K) where no topic is twice as likely to give a word as another.
+
+        ``"auto"`` estimates a document again, with more samples, where its replicates differ too
+        much for their error to be trusted. Since the first estimate decides that, the mean of such
+        documents' estimates is near p and not p itself; methods that are named make one estimate,
+        and accept it.
     n_samples : int, optional
         S; at least 2000 for population Monte Carlo, and 64 to 2000 for stratified draws. Default:
         by document for ``"annealed"``, 1000 for ``"direct"`` and ``"mean-field"``, 200
