@@ -1,7 +1,7 @@
 //! How to score: the method, the sizes of its samples, and the effort it may take.
 
 use super::estimators::sampler::Sampler;
-use super::estimators::table::SampleSize;
+use super::estimators::table::{self, Estimator, SampleSize};
 use super::model::Query;
 use crate::error::{Error, Result};
 
@@ -31,6 +31,18 @@ pub enum Method {
     Recursive,
     /// Replicates of a sampler.
     Sample(Sampler),
+}
+
+impl Method {
+    /// Its row of [`ESTIMATORS`](crate::document::ESTIMATORS).
+    pub fn estimator(self) -> &'static Estimator {
+        match self {
+            Method::Auto => &table::AUTO,
+            Method::Exact => &table::EXACT,
+            Method::Recursive => &table::RECURSIVE,
+            Method::Sample(sampler) => sampler.estimator(),
+        }
+    }
 }
 
 /// How to score.

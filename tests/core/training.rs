@@ -292,8 +292,8 @@ fn a_state_of_other_documents_is_refused() {
     // Its sum over the words is no double: the topics would be no numbers.
     assert!(resumed(&parameters(vec![0.3, 0.8, 1e308]), None).is_err());
     let kept = ChainState { n_kept: 1, ..good.clone() };
-    assert_eq!(resumed(&kept, Some(vec![0.1; 9])), Ok(()));
-    for sum in [None, Some(vec![0.1; 8]), Some(vec![f64::NAN; 9])] {
+    assert_eq!(resumed(&kept, Some(vec![0.1; 15])), Ok(()));
+    for sum in [None, Some(vec![0.1; 14]), Some(vec![f64::NAN; 15])] {
         assert!(resumed(&kept, sum).is_err());
     }
     let mut tokens = MemoryTokens::new(&counts).unwrap();

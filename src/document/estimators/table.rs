@@ -2,7 +2,6 @@
 
 use super::left_to_right::Form;
 use super::sampler::Sampler;
-use crate::document::settings::Method;
 
 /// Which setting is the size of an estimator's sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +42,7 @@ pub struct Estimator {
     pub closed: f64,
 }
 
-const EXACT: Estimator = Estimator {
+pub(crate) const EXACT: Estimator = Estimator {
     name: "exact",
     cost: "K C(N+K-1, K), Π C(y_w+2, 2) or N² Π (y_w+1) / 2",
     is_unbiased: true,
@@ -79,7 +78,7 @@ const LEFT_TO_RIGHT: Estimator = Estimator {
     ..FILTER
 };
 
-static AUTO: Estimator =
+pub(crate) static AUTO: Estimator =
     Estimator { name: "auto", cost: "as chosen", is_reversible: true, ..EXACT };
 
 static ANNEALED: Estimator = Estimator {
@@ -134,7 +133,7 @@ static HARMONIC: Estimator = Estimator {
     ..SAMPLED
 };
 
-static RECURSIVE: Estimator =
+pub(crate) static RECURSIVE: Estimator =
     Estimator { name: "recursive", cost: "N K", is_unbiased: false, is_consistent: false, ..EXACT };
 
 /// Importance sampling from a mixture fitted by population Monte Carlo.
@@ -169,18 +168,6 @@ pub static ESTIMATORS: [&Estimator; 16] = [
     &MIXTURE,
     &STRATIFIED,
 ];
-
-impl Method {
-    /// Its row of [`ESTIMATORS`].
-    pub fn estimator(self) -> &'static Estimator {
-        match self {
-            Method::Auto => &AUTO,
-            Method::Exact => &EXACT,
-            Method::Recursive => &RECURSIVE,
-            Method::Sample(sampler) => sampler.estimator(),
-        }
-    }
-}
 
 impl Sampler {
     /// Its row of [`ESTIMATORS`].
