@@ -105,8 +105,9 @@ class LatentDirichletAllocation(TopicModel):
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float or array of shape (n_components,), optional
-        Dirichlet parameter of the topic weights; None means 5 / n_components, or the sum of what
-        `init` has, of which each new topic gets an equal share.
+        Dirichlet parameter of the topic weights, or where learning of it starts; None means
+        5 / n_components, or the sum of what `init` has, of which each new topic gets an equal
+        share.
     topic_word_prior : float, optional
         Dirichlet parameter of the topics; of EM, what is added to each expected count of a word in
         a topic, where 0 is maximum likelihood. None means 0.1.

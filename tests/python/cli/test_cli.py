@@ -196,7 +196,7 @@ def test_csv_and_parquet_hold_the_result(
     )
     assert f"documents       {N_TEST} (exact {N_TEST})" in captured.err
     assert f"nats per token  {expected.nats_per_token:.6f} +-" in captured.err
-    assert f"perplexity      {expected.perplexity:,.2f}" in captured.err
+    assert "perplexity" not in captured.err
     assert re.search(r"^event +counts$", captured.err, re.MULTILINE)
 
 
