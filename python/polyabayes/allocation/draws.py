@@ -276,7 +276,7 @@ class PosteriorDraws(Result):
             value=float(self.log_joint[seen].mean()),
             has_converged=self.evidence.converged,
             log_probability_of_total=self.evidence.log_probability_of_total,
-            method=self.evidence.method,
+            method="smc" if self.evidence.method == "smc" else "tempered",
             tensor=self.tensor,
             missing_cells=np.empty((0, len(self.tensor.axes)), dtype=np.int64),
             seconds=self.evidence.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -170,7 +171,9 @@ class LogLikelihood(Result):
         errors = self._errors()
         per_group = np.bincount(self.groups, weights=errors)
         beside = self.correction_std_error or 0.0
-        return float(np.hypot(np.hypot(np.sqrt((per_group**2).sum()), self.log_bias.sum()), beside))
+        # Sums that are rounded once do not depend on the order of documents.
+        own = math.sqrt(math.fsum(per_group**2))
+        return math.hypot(own, math.fsum(self.log_bias), beside)
 
     @property
     def log_bias(self) -> NDArray[np.float64]:
