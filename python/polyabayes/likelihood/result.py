@@ -457,7 +457,20 @@ def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
                 "they hold a word that no topic can produce",
             )
         )
-    unsure = np.flatnonzero(np.isnan(result.n_effs) & has_error(result))
+    is_unsure = np.isnan(result.n_effs) & has_error(result)
+    wide = np.flatnonzero(is_unsure & (result.methods == "annealed"))
+    if len(wide):
+        found.append(
+            Doubt(
+                UnreliableErrorWarning,
+                "documents whose logistic normal prior is so wide that all replicates may miss the "
+                "same topics",
+                len(wide),
+                _name(result, wide[0]),
+                "errors hold for variances up to 10, and for quadrature of up to two dimensions",
+            )
+        )
+    unsure = np.flatnonzero(is_unsure & (result.methods != "annealed"))
     if len(unsure):
         found.append(
             Doubt(

@@ -38,13 +38,14 @@ const STARTS: [[f64; 2]; 9] = [
 
 type Point = [i32; MOST_DIMENSIONS];
 
-/// ln ∫ p(tokens | η) N(z; 0, I) dz, and the change at the last halving of the step.
+/// ln ∫ p(tokens | η) N(z; 0, I) dz, and the change at the last halving of the step. None where the
+/// prior is so much wider than the likelihood's modes that the coarsest lattice has too many points.
 pub(super) fn ln_integral(
     decoder: &Local<'_>,
     link: Link,
     prior: &NormalPrior<'_>,
     observer: &impl Observer,
-) -> Result<(f64, f64)> {
+) -> Result<Option<(f64, f64)>> {
     let rank = prior.rank;
     let modes: Vec<Gaussian> = STARTS
         .iter()
@@ -56,22 +57,25 @@ pub(super) fn ln_integral(
     let mut step = 0.5;
     let mut before = f64::NAN;
     loop {
-        let (found, n_points) = sum(&target, &seeds, step, observer)?;
+        let Some((found, n_points)) = sum(&target, &seeds, step, observer)? else {
+            return Ok(None);
+        };
         let change = (found - before).abs();
         if change < TOLERANCE || n_points * (1 << rank) > MOST_POINTS {
-            return Ok((found, change));
+            return Ok(Some((found, change)));
         }
         (before, step) = (found, 0.5 * step);
     }
 }
 
-/// ln of the sum over all lattice points that hang together with the seeds, and their number.
+/// ln of the sum over all lattice points that hang together with the seeds, and their number, unless
+/// that is too large.
 fn sum(
     target: &Potential<'_>,
     seeds: &[Vec<f64>],
     step: f64,
     observer: &impl Observer,
-) -> Result<(f64, usize)> {
+) -> Result<Option<(f64, usize)>> {
     let rank = target.rank();
     let mut reached = HashSet::new();
     let mut open: Vec<Point> = Vec::new();
@@ -87,6 +91,9 @@ fn sum(
     let mut n_points = 0;
     while !open.is_empty() {
         observer.check_stop()?;
+        if n_points > MOST_POINTS {
+            return Ok(None);
+        }
         let batch = open.split_off(open.len().saturating_sub(LANES));
         // Lanes beyond the batch repeat its first point, and are not read.
         let at = |i: usize| -> Lanes {
@@ -114,5 +121,5 @@ fn sum(
         }
     }
     let ln_cell = rank as f64 * (step.ln() - 0.5 * (2.0 * std::f64::consts::PI).ln());
-    Ok((total.ln_sum() + ln_cell, n_points))
+    Ok(Some((total.ln_sum() + ln_cell, n_points)))
 }

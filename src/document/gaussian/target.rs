@@ -16,6 +16,12 @@ pub(super) struct NormalPrior<'a> {
 }
 
 impl NormalPrior<'_> {
+    /// The largest variance of a coordinate.
+    pub(super) fn largest_variance(&self) -> f64 {
+        let variances = self.factor.chunks(self.rank).map(|row| row.iter().map(|l| l * l).sum());
+        variances.fold(0.0, f64::max)
+    }
+
     /// η = μ + L z.
     pub(super) fn coordinates(&self, z: &[f64]) -> Vec<f64> {
         let row = |j: usize| &self.factor[j * self.rank..][..self.rank];

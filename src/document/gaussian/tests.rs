@@ -80,6 +80,17 @@ fn quadrature_is_the_integral_of_its_definition() {
 }
 
 #[test]
+fn a_prior_too_wide_for_quadrature_and_annealing_is_a_doubt() {
+    let row = vec![3, 0, 2, 4];
+    let model = mixture(Link::Reference, 3, &COVARIANCE.map(|x| 1e8 * x));
+    let found = estimates(&model, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
+    assert!(found.n_eff.is_nan());
+    let narrow = mixture(Link::Reference, 3, &COVARIANCE);
+    let found = estimates(&narrow, std::slice::from_ref(&row), &settings(ANNEALED), 0)[0];
+    assert!(found.n_eff > 1.0);
+}
+
+#[test]
 fn quadrature_of_experts_is_the_integral_of_its_definition() {
     let row = vec![1, 5, 0, 2];
     let model = experts(Link::Identity, 2, &COVARIANCE);
