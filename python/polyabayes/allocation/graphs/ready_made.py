@@ -328,8 +328,9 @@ def hidden_markov(
     """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
 
     The prior of tied tables does not depend on the length. Methods ``"vb"``, ``"em"`` and ``"ml"``
-    sum over the states of a tied chain forwards and backwards, step by step; the others sum over
-    all its steps together, which few steps allow.
+    sum over the states of a tied chain forwards and backwards, step by step. The evidence by
+    ``"smc"``, which ``"auto"`` takes, draws them step by step where all steps together have more
+    than 8,192 states. Other methods sum over all steps together, which few of them allow.
 
     Parameters
     ----------
