@@ -126,8 +126,4 @@ def by_stability(case: Case) -> dict[str, Choice]:
     }
 
 
-METHODS: dict[str, Method] = {
-    "imputation": by_imputation,
-    "bic": by_bic,
-    "stability": by_stability,
-}
+METHODS: dict[str, Method] = {"imputation": by_imputation, "bic": by_bic, "stability": by_stability}

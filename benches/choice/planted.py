@@ -30,9 +30,7 @@ class Regime(NamedTuple):
 
 REGIMES = {
     "20 Newsgroups, 4 groups": Regime(
-        "20ng",
-        ("rec.sport.hockey", "sci.space", "talk.politics.mideast", "comp.graphics"),
-        200,
+        "20ng", ("rec.sport.hockey", "sci.space", "talk.politics.mideast", "comp.graphics"), 200
     ),
     "Reuters, 5 subjects": Regime("reuters", ("earn", "acq", "crude", "trade", "coffee"), 100),
     "web snippets, 8 domains": Regime("web_snippets", tuple("12345678"), 150),

@@ -43,12 +43,7 @@ def by_evidence(case: Case) -> dict[str, Choice]:
     axes = ["i", "j", "k"][: case.data.ndim]
     model = pb.AllocationModel.cp(axes, None)
     found = pb.choose_n_components(
-        model,
-        case.data,
-        case.sizes,
-        concentrations="auto",
-        random_state=0,
-        target_std_error=1.0,
+        model, case.data, case.sizes, concentrations="auto", random_state=0, target_std_error=1.0
     )
     good = tuple(int(size) for size in found.equally_good)
     return {

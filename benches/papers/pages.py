@@ -110,9 +110,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "l2r-fig1": by_length,
     "l2r-fig2": partial(pivot, "l2r-fig2", "method", "corpus", "KL", ".1e", samples=10_000),
     "l2r-fig2-all": partial(
-        pivot,
-        *("l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT),
-        samples=1_000,
+        pivot, *("l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT), samples=1_000
     ),
     "l2r-algorithm1": partial(
         columns,
@@ -127,13 +125,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "eltm-times": partial(
         columns,
         "eltm-times",
-        {
-            "method": "",
-            "samples": ",",
-            "nats per token": ".4f",
-            "error": ".5f",
-            "seconds": ".1f",
-        },
+        {"method": "", "samples": ",", "nats per token": ".4f", "error": ".5f", "seconds": ".1f"},
     ),
     "eltm-fig3-5": numbers_named,
     "pfa-perplexity": partial(pivot, "pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
@@ -154,9 +146,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "bam-example32": partial(pivot, "bam-example32", "prior", "graph", "ln evidence", ".3f"),
     "bam-fig12": partial(
-        pivot,
-        *("bam-fig12", "rank", "a", "ahead of the complete graph", ",.0f"),
-        method="vb",
+        pivot, *("bam-fig12", "rank", "a", "ahead of the complete graph", ",.0f"), method="vb"
     ),
     "bam-fig15": partial(pivot, "bam-fig15", "line", "rank", "ln evidence", ",.0f", a=0.001),
     "bam-fig15-1": partial(pivot, "bam-fig15", "line", "rank", "ln evidence", ",.0f", a=1.0),

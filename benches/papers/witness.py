@@ -210,11 +210,7 @@ FIGURES = [
         "fig3-5",
         "Cora: bounds of folds",
         bounds,
-        {
-            "in": "Figures 3 and 5",
-            **FOLDS,
-            "steps": [1, 2, 5, 10, 20, 40, 60, 80, 100, 120, 150],
-        },
+        {"in": "Figures 3 and 5", **FOLDS, "steps": [1, 2, 5, 10, 20, 40, 60, 80, 100, 120, 150]},
         small={"documents": 100, "folds": 2, "steps": [1, 3]},
         x="steps",
         y="nats per token",

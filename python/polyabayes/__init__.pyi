@@ -21,11 +21,7 @@ from .allocation import (
     posterior_over_models as posterior_over_models,
 )
 from .citation import cite as cite
-from .data import (
-    Corpus as Corpus,
-    CountTensor as CountTensor,
-    discretise as discretise,
-)
+from .data import Corpus as Corpus, CountTensor as CountTensor, discretise as discretise
 from .io import (
     read_corpus as read_corpus,
     read_tensor as read_tensor,
@@ -61,11 +57,7 @@ from .models import (
     load as load,
     sample_chains as sample_chains,
 )
-from .scale import (
-    Shards as Shards,
-    read_shards as read_shards,
-    write_shards as write_shards,
-)
+from .scale import Shards as Shards, read_shards as read_shards, write_shards as write_shards
 from .sizes import (
     SizeChoice as SizeChoice,
     WitnessSearch as WitnessSearch,
@@ -73,8 +65,6 @@ from .sizes import (
     choose_n_components as choose_n_components,
     cross_validate as cross_validate,
 )
-from .versions import (
-    show_versions as show_versions,
-)
+from .versions import show_versions as show_versions
 
 __version__: str

@@ -336,11 +336,7 @@ def draw_posterior(
     unit = "round" if options.method == "tempered" else "replicate"
     with progress_bar(run.progress, None, unit) as update:
         found, interruption = layout.core.draws(
-            options,
-            n_draws=n_draws,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
+            options, n_draws=n_draws, seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
     if interruption is not None and not isinstance(interruption, KeyboardInterrupt):
         raise interruption

@@ -96,12 +96,7 @@ def find_decomposition(
     if method == "tempered":
         try:
             return draw_posterior(
-                layout,
-                options,
-                None,
-                random_state=random_state,
-                n_jobs=n_jobs,
-                progress=progress,
+                layout, options, None, random_state=random_state, n_jobs=n_jobs, progress=progress
             ).decomposition()
         except Interrupted as stop:
             raise Interrupted(str(stop), stop.partial.decomposition()) from None

@@ -203,11 +203,7 @@ def _sampled(
     unit = "round" if options.method == "tempered" else "replicate"
     with progress_bar(run.progress and options.method != "exact", None, unit) as update:
         used, found = core.complete(
-            options,
-            max_total=max_total,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
+            options, max_total=max_total, seed=run.seed, n_jobs=run.n_jobs, progress=update
         )
     sampled = _Found.of(found)
     # A bound of all totals says nothing of those up to a last one.

@@ -19,21 +19,14 @@ import numpy as np
 
 from polyabayes._support.files import replacing
 from polyabayes.cli.parser import Given
-from polyabayes.exceptions import (
-    FileAccessError,
-    InvalidArgumentError,
-    MissingDependencyError,
-)
+from polyabayes.exceptions import FileAccessError, InvalidArgumentError, MissingDependencyError
 from polyabayes.io.vocabularies import vocabulary_path
 
 # Exit status after Ctrl-C.
 INTERRUPTED = 130
 
 # Arguments that name what is written, for commands where they are others than usual.
-_OUTPUTS_OF = {
-    "split": ("train", "test"),
-    "classes": ("output", "profiles", "save", "plot"),
-}
+_OUTPUTS_OF = {"split": ("train", "test"), "classes": ("output", "profiles", "save", "plot")}
 
 # First letters of what a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -144,10 +144,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
             Takes("posterior_over_models", only=("checkpoint",)),
         ),
     ),
-    "decompose": (
-        "networks",
-        (_TENSOR, _MODEL, Takes("AllocationModel.decompose")),
-    ),
+    "decompose": ("networks", (_TENSOR, _MODEL, Takes("AllocationModel.decompose"))),
     "classes": ("classes", (Takes("LatentClassAnalysis"),)),
     "demo": ("documents", ()),
     "completion": ("documents", ()),

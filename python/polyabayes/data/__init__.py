@@ -4,8 +4,4 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.discretisation import discretise
 from polyabayes.data.tensor import CountTensor
 
-__all__ = [
-    "Corpus",
-    "CountTensor",
-    "discretise",
-]
+__all__ = ["Corpus", "CountTensor", "discretise"]

@@ -488,9 +488,7 @@ class Corpus(Selectable):
         return list(zip(words, totals[columns].tolist(), strict=True))
 
     def aligned_to(
-        self,
-        vocabulary: Sequence[str] | NDArray[Any],
-        unseen: str = "raise",
+        self, vocabulary: Sequence[str] | NDArray[Any], unseen: str = "raise"
     ) -> tuple[Corpus, int]:
         """Order the columns by another vocabulary, such as that of a model.
 

@@ -25,11 +25,7 @@ from polyabayes.data.factors import (
     row_place,
 )
 from polyabayes.data.sources import is_anndata
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,7 @@ from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, 
 _STATE = b"#doc source pos typeindex type topic"
 
 
-def read_model(
-    path: str | os.PathLike[str],
-) -> LatentDirichletAllocation | PoissonFactorAnalysis:
+def read_model(path: str | os.PathLike[str]) -> LatentDirichletAllocation | PoissonFactorAnalysis:
     """Read a fitted model, ours or MALLET's, by what the file holds.
 
     Files of other packages are loaded by these, and the models given to :func:`log_likelihood` as
@@ -69,9 +67,7 @@ def _from_folder(folder: Path) -> LatentDirichletAllocation:
         raise FileFormatError(f"{folder} holds {len(states)} states of MALLET; name one file")
     tables = {_kind_of_table(head): path for path, head in heads.items()}
     return from_mallet(
-        states[0],
-        topic_word_weights=tables.get("weights"),
-        word_topic_counts=tables.get("counts"),
+        states[0], topic_word_weights=tables.get("weights"), word_topic_counts=tables.get("counts")
     )
 
 

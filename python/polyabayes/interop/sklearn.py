@@ -246,12 +246,7 @@ def _are_raw(documents: Any) -> bool:
 
 
 def _from_nmf(
-    model: Any,
-    words: Words | None,
-    documents: Any,
-    shape: Any,
-    probability: Any,
-    random_state: Any,
+    model: Any, words: Words | None, documents: Any, shape: Any, probability: Any, random_state: Any
 ) -> PoissonFactorAnalysis:
     """Rates from the components, the gamma law of the weights given or fitted."""
     if model.beta_loss not in ("kullback-leibler", 1, 1.0):
@@ -283,9 +278,7 @@ def _from_nmf(
     )
 
 
-def _gamma_moments(
-    weights: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _gamma_moments(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shape and probability of gamma laws with the means and variances of the columns."""
     mean, variance = weights.mean(axis=0), weights.var(axis=0)
     if not (mean > 0).all() or not (variance > 0).all():

@@ -12,12 +12,7 @@ from polyabayes._support.files import STANDARD_INPUT, checked_path, reading
 from polyabayes.data.cells import checked_axes
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.tensor import CountTensor
-from polyabayes.exceptions import (
-    FileAccessError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
 from polyabayes.io.docword import read_docword
 from polyabayes.io.exposures import resolve_exposure

@@ -11,12 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import (
-    STANDARD_INPUT,
-    line_blocks,
-    refuse_announced,
-    replacing,
-)
+from polyabayes._support.files import STANDARD_INPUT, line_blocks, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError

@@ -14,12 +14,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
-from polyabayes.latent_classes.answers import (
-    Answers,
-    ln_orders,
-    read_answers,
-    refuse_fractions,
-)
+from polyabayes.latent_classes.answers import Answers, ln_orders, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
@@ -410,11 +405,7 @@ class LatentClassAnalysis(FittedClasses):
         for n_classes in sizes:
             model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
             made = model.decompose(
-                tensor,
-                "ml",
-                n_restarts=self.n_restarts,
-                tol=self.tol,
-                **run.options(n_classes, 0),
+                tensor, "ml", n_restarts=self.n_restarts, tol=self.tol, **run.options(n_classes, 0)
             ).tables
             tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
             ln_rows = special.logsumexp(tables.ln_joint(answers.levels), axis=1)

@@ -504,10 +504,7 @@ def compare(
     for category, message in shared_doubts(results):
         warn(message, category)
     return Comparison(
-        _best_first(results),
-        event,
-        given_length,
-        {name: str(why) for name, why in refused.items()},
+        _best_first(results), event, given_length, {name: str(why) for name, why in refused.items()}
     )
 
 

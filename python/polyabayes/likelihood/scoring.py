@@ -15,12 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.warnings import warn
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    TargetWarning,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, TargetWarning, argument
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings

@@ -203,10 +203,7 @@ def _score(
 
 
 def _done_again(
-    block: Corpus,
-    plan: ScoringPlan,
-    executor: Executor | None,
-    scores: _core.Scores | BlockScores,
+    block: Corpus, plan: ScoringPlan, executor: Executor | None, scores: _core.Scores | BlockScores
 ) -> _core.Scores | BlockScores:
     """The scores, those of documents with doubtful errors from longer runs in their place."""
     for _ in range(MOST_ROUNDS):

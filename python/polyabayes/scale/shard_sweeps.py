@@ -251,11 +251,7 @@ def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
 
 
 def _sweep(
-    training: ShardTraining,
-    shard: Shard,
-    order: SweepOrder,
-    urns: tuple[Any, ...],
-    counts: Counts,
+    training: ShardTraining, shard: Shard, order: SweepOrder, urns: tuple[Any, ...], counts: Counts
 ) -> NDArray[np.uint64]:
     """Draw the topics of a shard's tokens and add them to `counts`; give the tables."""
     n_topics = len(order.a)

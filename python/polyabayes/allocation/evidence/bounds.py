@@ -31,12 +31,7 @@ def lower_bound(
     By variational Bayes, and, where all cells were observed, by particles: almost surely.
     """
     found = core.variational(
-        "vb",
-        max_iter=_ITERATIONS,
-        tolerance=TOL,
-        n_restarts=_RESTARTS,
-        seed=seed,
-        n_jobs=n_jobs,
+        "vb", max_iter=_ITERATIONS, tolerance=TOL, n_restarts=_RESTARTS, seed=seed, n_jobs=n_jobs
     )
     if isinstance(core, _core.IncompleteAllocation):
         return found.ln_value

@@ -103,12 +103,7 @@ def symmetric_nmf(
 
 
 def symmetric_cp(
-    cls: type[M],
-    /,
-    order: int,
-    R: int | None,
-    axes: Sequence[str] | None = None,
-    **options: Any,
+    cls: type[M], /, order: int, R: int | None, axes: Sequence[str] | None = None, **options: Any
 ) -> M:
     """CP of a tensor of any order whose axes have one table: ``r -> i1, i2, ...``, tied.
 

@@ -26,14 +26,7 @@ from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cost
 from polyabayes.sizes.choice.documents import documents_of
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
-from polyabayes.sizes.choice.held_out import (
-    MOST_SIZE,
-    Chooser,
-    Limits,
-    Plan,
-    Store,
-    first_sizes,
-)
+from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, first_sizes
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, folds_of
 

@@ -341,10 +341,7 @@ def choice_by_fits(
 
 
 def choice_by_evidence(
-    scores: dict[Size, Score],
-    joint: list[dict[str, Any]],
-    ranges: list[list[int]],
-    ended: bool,
+    scores: dict[Size, Score], joint: list[dict[str, Any]], ranges: list[list[int]], ended: bool
 ) -> SizeChoice:
     """The choice among sizes of allocation models by their posterior.
 

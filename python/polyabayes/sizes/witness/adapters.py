@@ -16,10 +16,7 @@ from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    FileFormatError,
-    InvalidArgumentError,
-)
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint

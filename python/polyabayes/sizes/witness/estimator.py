@@ -15,11 +15,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import check_executor, n_workers
 from polyabayes.sizes.priors import Mixture, SizePrior

@@ -20,12 +20,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import warn
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    ScoreError,
-    ScoreWarning,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, ScoreError, ScoreWarning
 from polyabayes.scale.executors import Workers, sharing
 from polyabayes.sizes.scores import Record, Score, Sizes, checked_score, named
 from polyabayes.sizes.witness.adapters import Scorer
