@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from record import Table, save
 
 import polyabayes as pb
-from polyabayes.likelihood.result import _RELIABLE_SHARE as RELIABLE
+from polyabayes.likelihood.blocks import has_error, unreliable
 
 COMMAND = "python benches/coverage.py"
 N_DOCUMENTS, N_TABLES, N_WORDS = 200, 60, 30
@@ -69,6 +69,12 @@ def add(table: Table, name: str, method: str, found: list[tuple[float, float, bo
     )
 
 
+def doubted(result: Any) -> NDArray[np.bool_]:
+    """Documents whose error the package reports as untrustworthy."""
+    few = np.isin(np.arange(len(result.values)), unreliable(result, result.n_replicates))
+    return few | (np.isnan(result.n_effs) & has_error(result))
+
+
 def document_table() -> None:
     """Estimates of documents against sums over all topics of their tokens."""
     rests_on = [f"lda, {method}" for method in ("exact", "annealed", "smc", "smc-lookahead")]
@@ -79,7 +85,7 @@ def document_table() -> None:
             result = pb.log_likelihood(model, counts, method, n_jobs=1, random_state=1)
             low, high = result.interval()
             holds = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-            warned = ~(result.n_effs >= RELIABLE * result.n_replicates)
+            warned = doubted(result)
             columns = (result.values - truth, result.std_errors, holds, warned)
             add(table, name, method, list(zip(*columns, strict=True)))
     save(table)
@@ -121,7 +127,7 @@ def rare_table() -> None:
             low, high = result.interval()
             distance = result.values - truth.values[summed]
             holds = (low - 1e-9 <= truth.values[summed]) & (truth.values[summed] <= high + 1e-9)
-            warned = ~(result.n_effs >= RELIABLE * result.n_replicates)
+            warned = doubted(result)
             # Without a budget most values are sums, which are compared as well.
             taken = (result.methods != "exact") | (method == "auto")
             columns = [x[taken] for x in (distance, result.std_errors, holds, warned)]
