@@ -15,6 +15,7 @@ from scipy import sparse
 from polyabayes import _core
 from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
+from polyabayes.exceptions import BudgetExceededError
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
@@ -199,10 +200,22 @@ class ScoringPlan:
         sizes = 2 ** np.ceil(np.log2(np.maximum(wanted, 1))).astype(np.int64)
         for size in np.unique(sizes).tolist():
             plan = copy(self)
-            plan._settings = settings._replace(method="annealed", n_samples=size)
+            # The method stays "auto", to which a budget only says how far to be exact.
+            plan._settings = settings._replace(n_samples=size)
             # Draws of their own.
             plan._seed = draw_seed(np.random.SeedSequence([self._seed, size]))
             yield plan, rows[sizes == size]
+
+    def affordable(self, block: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The documents of these rows that samples of this size do not make too expensive."""
+        return rows[[self._is_affordable(block[[row]]) for row in rows.tolist()]]
+
+    def _is_affordable(self, document: Corpus) -> bool:
+        try:
+            self.check(document._core_documents())
+        except BudgetExceededError:
+            return False
+        return True
 
     def costs(self, n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cost of documents of these lengths, in tokens of a document of usual length."""

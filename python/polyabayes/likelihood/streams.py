@@ -205,10 +205,16 @@ def _score(
 def _done_again(
     block: Corpus, plan: ScoringPlan, executor: Executor | None, scores: _core.Scores | BlockScores
 ) -> _core.Scores | BlockScores:
-    """The scores, those of documents with doubtful errors from longer runs in their place."""
+    """The scores, those of documents with doubtful errors from longer runs in their place.
+
+    Documents whose longer runs would be too expensive keep their scores, and the doubt.
+    """
     for _ in range(MOST_ROUNDS):
         plans = list(plan.again(scores))
-        for longer, rows in plans:
+        for longer, doubtful in plans:
+            rows = longer.affordable(block, doubtful)
+            if not len(rows):
+                continue
             found = BlockScores.of(_score(block[rows], longer, executor, None))
             scores = BlockScores.of(scores)
             if found.interruption is not None:

@@ -14,6 +14,8 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
+from polyabayes.likelihood.blocks import ScoringPlan
+from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.result import doubts
 from polyabayes.models import fitted_model
 from small_models import COUNTS, TOPICS, gamma_poisson, lda
@@ -181,6 +183,19 @@ def test_doubtful_documents_are_done_again():
     assert (found.values[:3] == once.values[:3]).all()
     streamed = pb.log_likelihood(model, (rows[[row]] for row in range(4)), random_state=0)
     assert (streamed.values == found.values).all()
+    # A budget says how far "auto" is exact, and refuses none of the longer runs.
+    budgeted = pb.log_likelihood(model, rows, budget=10, random_state=0)
+    assert (budgeted.values == found.values).all()
+
+
+def test_documents_whose_longer_runs_are_too_expensive_stay_doubtful():
+    model = lda(0.5)
+    plan = ScoringPlan(
+        model, check_settings(method="auto", event="sequence", given_length=True), 0, 1
+    )
+    plan._settings = plan._settings._replace(n_samples=2**20)
+    corpus = pb.Corpus([[1, 2, 0, 1], [10**6] * 4])
+    assert plan.affordable(corpus, np.array([0, 1])).tolist() == [0]
 
 
 @pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])
