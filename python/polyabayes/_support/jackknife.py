@@ -32,9 +32,7 @@ def paired_difference(
     groups each document is a unit.
     """
     if groups is not None:
-        _, places = np.unique(groups, return_inverse=True)
-        ahead = np.bincount(places, ahead).astype(np.float64)
-        n_tokens = np.bincount(places, n_tokens).astype(np.float64)
+        ahead, n_tokens = totals_of(groups, ahead, n_tokens)
     total, n_units = float(n_tokens.sum()), len(ahead)
     if not total:
         return Difference(0.0, 0.0, 1.0)
@@ -46,3 +44,9 @@ def paired_difference(
     std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n_units > 1 else np.nan
     freedom = total**2 / float((n_tokens**2).sum()) - 1
     return Difference(mean, std_error, max(freedom, 1.0))
+
+
+def totals_of(groups: NDArray[np.int64], *rows: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Sums over the documents of each group, of every row of values."""
+    _, places = np.unique(groups, return_inverse=True)
+    return [np.bincount(places, row).astype(np.float64) for row in rows]

@@ -14,7 +14,7 @@ from polyabayes import priors
 from polyabayes._support.tables import counted
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
-from polyabayes.cli.corpora import read_as_wide, size
+from polyabayes.cli.corpora import read, read_as_wide, size
 from polyabayes.cli.output import (
     INTERRUPTED,
     check_table,
@@ -192,6 +192,7 @@ def search(
     undirected: bool = False,
     test: str | None = None,
     plot: str | None = None,
+    metadata: str | None = None,
 ) -> int:
     """Bounds on what LDA, or a network, of every size can do.
 
@@ -210,6 +211,8 @@ def search(
     test : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the bounds.
+    metadata : TABLE.csv|TABLE.parquet
+        Table with a row for each document of the corpus, whose columns may be groups or times.
 
     Examples
     --------
@@ -221,8 +224,11 @@ def search(
         raise InvalidArgumentError("give a corpus, or a graph and a tensor")
     of_network = len(inputs) == 2
     given.refuse_other_kinds("a graph and a tensor" if of_network else "a corpus")
-    if of_network and test:
-        raise InvalidArgumentError("--test is an option of a corpus, not of a graph and a tensor")
+    for option, value in (("--test", test), ("--metadata", metadata)):
+        if of_network and value:
+            raise InvalidArgumentError(
+                f"{option} is an option of a corpus, not of a graph and a tensor"
+            )
     if test and given.n_folds is not None:
         raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
     if of_network:
@@ -240,9 +246,8 @@ def search(
         tensor = _read_for(model, inputs[1], given)
         say(f"searching {model} on {tensor}")
         return _run(found, tensor, prior, output, picture)
-    reading = given.of("read_corpus")
-    corpus = pb.read_corpus(inputs[0], **reading)
-    held_out = read_as_wide(corpus.n_words, test, reading) if test else None
+    corpus = read(inputs[0], given, metadata)
+    held_out = read_as_wide(corpus.n_words, test, given.of("read_corpus")) if test else None
     say(f"searching on {size(corpus)}")
     if given.n_folds is None:
         return _run(found, corpus, prior, output, picture, held_out)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polyabayes._support.checks import whole_number
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
+from polyabayes.data.grouping import Grouped
 from polyabayes.data.texts import stop_words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _Self = TypeVar("_Self", bound="Selectable")
 
 
-class Selectable:
+class Selectable(Grouped):
     """Documents by number, name or mask, at random, and by their words."""
 
     counts: CountMatrix
@@ -122,8 +123,9 @@ class Selectable:
         *,
         stratify: Any = None,
         groups: Any = None,
+        times: Any = None,
     ) -> tuple[_Self, _Self]:
-        """Split the documents at random into a training and a test part.
+        """Split the documents into a training and a test part, at random or by time.
 
         Parameters
         ----------
@@ -138,6 +140,9 @@ class Selectable:
         groups : str or array of shape (n_documents,), optional
             A column of `metadata`, or labels: documents of one group stay together. Groups are
             added at random until the test part has `test_size` documents, or just more.
+        times : str or array of shape (n_documents,), optional
+            A column of `metadata`, or numbers, or dates as 2008-01-31: the test part is the latest
+            `test_size` documents, or just more, so that those of one time stay together.
 
         Returns
         -------
@@ -147,7 +152,8 @@ class Selectable:
         Raises
         ------
         InvalidArgumentError
-            If `test_size` is no such share or number, or leaves a part empty.
+            If `test_size` is no such share or number, or leaves a part empty, if labels or times
+            are missing, or if more than one of these ways is asked for.
 
         Examples
         --------
@@ -156,47 +162,23 @@ class Selectable:
         >>> train.n_documents, test.n_documents
         (1, 1)
         """
-        if stratify is not None and groups is not None:
-            raise InvalidArgumentError(
-                f"{argument('stratify')} and {argument('groups')} exclude each other; give one"
-            )
+        ways = {"stratify": stratify, "groups": groups, "times": times}
+        asked = [argument(name) for name, value in ways.items() if value is not None]
+        if len(asked) > 1:
+            raise InvalidArgumentError(f"{' and '.join(asked)} exclude each other; give one")
         n_documents = len(self)
         n_test = _number_of_test_documents(test_size, n_documents)
         order = random_generator(random_state).permutation(n_documents)
         in_test = np.zeros(n_documents, dtype=bool)
-        if groups is not None:
+        if times is not None:
+            in_test = _latest(self._ranks_of(times), n_test)
+        elif groups is not None:
             in_test = _whole_groups(self._labels_of("groups", groups), order, n_test)
         elif stratify is not None:
             in_test[_equal_shares(self._labels_of("stratify", stratify), order, n_test)] = True
         else:
             in_test[order[:n_test]] = True
         return self[~in_test], self[in_test]
-
-    def _column(self, name: str, column: str) -> NDArray[Any]:
-        """A column of the metadata, which the argument `name` asks for."""
-        if self.metadata is None or column not in self.metadata:
-            known = [] if self.metadata is None else list(self.metadata.columns)
-            raise InvalidArgumentError(
-                f"{argument(name, column)}: the metadata of the documents have no such column; "
-                f"there are {', '.join(map(repr, known)) or 'none'}"
-            )
-        return self.metadata[column].to_numpy()
-
-    def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
-        """A number for each distinct label of the documents, in order of appearance.
-
-        The labels are given, or are a column of the metadata; errors call them by `name`.
-        """
-        if isinstance(labels, str):
-            labels = self._column(name, labels)
-        if np.shape(labels) != (len(self),):
-            raise InvalidArgumentError(
-                f"{argument(name)} must have one label for each of the {len(self):,} documents, "
-                f"got shape {np.shape(labels)}"
-            )
-        number_of: dict[Any, int] = {}
-        values = labels.tolist() if hasattr(labels, "tolist") else labels
-        return np.array([number_of.setdefault(value, len(number_of)) for value in values])
 
     def filter(
         self: _Self,
@@ -365,6 +347,17 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
             f"{n_test} documents and the other is not empty; use more groups or another test_size"
         )
     return np.isin(groups, by_draw[:n_groups])
+
+
+def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
+    """Test documents: the latest, those of one time together."""
+    in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
+    if in_test.all():
+        raise InvalidArgumentError(
+            f"{argument('times')}: too many documents are of one time to hold out the latest "
+            f"{n_test} and leave others; use finer times or another test_size"
+        )
+    return in_test
 
 
 def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[Any]:

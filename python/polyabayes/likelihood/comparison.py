@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
-from polyabayes._support.jackknife import paired_difference
+from polyabayes._support.jackknife import paired_difference, totals_of
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.grouping import warn_of_few_groups
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
@@ -55,6 +56,8 @@ class Comparison(Result):
         Whether all are conditional on the documents' lengths.
     refused : dict of str to str
         Models that could not be scored, and why; they are in no other table.
+    groups : ndarray of shape (n_documents,) or None
+        The group of each document, where errors are to hold for new groups.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Comparison(Result):
     event: str
     given_length: bool
     refused: dict[str, str] = field(default_factory=dict)
+    groups: NDArray[np.int64] | None = None
 
     @property
     def best(self) -> str:
@@ -85,8 +89,9 @@ class Comparison(Result):
         """Nats per token that `first` is ahead of `second`, and the standard error.
 
         On the documents to which both give a positive probability: the total difference over the
-        total length. The error is the delete-one jackknife of that ratio: it holds for new
-        documents from the same source, and includes the error of the estimates.
+        total length. The error is the jackknife of that ratio, which leaves out a document at a
+        time, or a group of them: it holds for new documents from the same source, or new groups,
+        and includes the error of the estimates.
 
         Parameters
         ----------
@@ -167,7 +172,9 @@ class Comparison(Result):
         total = n_tokens.sum()
         if first == second or not total:
             return 0.0, 0.0, 1.0
-        found = paired_difference(one.values[shared] - other.values[shared], n_tokens)
+        ahead = one.values[shared] - other.values[shared]
+        groups = None if self.groups is None else self.groups[shared]
+        found = paired_difference(ahead, n_tokens, groups)
         # Predicted values lack their errors, and share that of what they were predicted by.
         first_error, second_error = (
             0.0 if x.correction_std_error is None else x.total_std_error for x in (one, other)
@@ -255,7 +262,14 @@ class Comparison(Result):
         shared = np.logical_and.reduce([_scored(self.results[name]) for name in names])
         values = np.stack([self.results[name].values[shared] for name in names])
         lengths = self.results[self.best].n_tokens[shared].astype(np.float64)
+        if self.groups is not None:
+            *rows, lengths = totals_of(self.groups[shared], *values, lengths)
+            values = np.stack(rows)
         return dict(zip(names, p_as_good(statistics, values, lengths).tolist(), strict=True))
+
+    @property
+    def _n_groups(self) -> int:
+        return 0 if self.groups is None else int(self.groups.max()) + 1
 
     def _result(self, name: str) -> LogLikelihood:
         if name in self.refused:
@@ -276,6 +290,8 @@ class Comparison(Result):
         """What is to be said below the table."""
         best = self.results[self.best]
         left_out, notes = best.n_unseen_tokens, list(_NOTES)
+        if self.groups is not None:
+            notes.append(f"errors and probabilities are for new groups, by {self._n_groups} groups")
         if left_out:
             share = left_out / (left_out + best.n_tokens.sum())
             notes.append(
@@ -297,7 +313,7 @@ class Comparison(Result):
                 Column("+- estimate", [_shown(x) for x in found["std_error"]]),
                 Column("perplexity", [_finite(x) for x in found["perplexity"]]),
                 Column("behind best", ["best", *behind]),
-                Column("+- new docs", ["", *errors]),
+                Column("+- new groups" if self._n_groups else "+- new docs", ["", *errors]),
                 Column("P(better)", ["", *better]),
                 Column("p(as good)", [_probability(x) for x in found["p_as_good"]]),
             ]
@@ -360,6 +376,8 @@ def compare(
     covariates: Any = None,
     random_state: RandomState = None,
     error_share: float | None = None,
+    groups: Any = None,
+    times: Any = None,
     **scoring: Any,
 ) -> Comparison:
     """Compare models by the probability of the same event on the same documents.
@@ -390,6 +408,13 @@ def compare(
         Score only until the error of estimating each difference to the best model is at most this
         share of its standard error for new documents, say 0.2: which is all that more effort
         could take from the latter. The values then serve for sums, as with `total_std_error`.
+    groups : str or array of shape (n_documents,), optional
+        Documents that are not independent, as of one author, donor or thread: a column of the
+        corpus's metadata, or labels. Errors and probabilities then hold for new groups.
+    times : str or array of shape (n_documents,), optional
+        Documents that are near in time are not independent: a column of the metadata, or numbers,
+        or dates as 2008-01-31, which are cut into 20 blocks of about as many documents. These are
+        the groups.
     **scoring
         Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others. With
         ``unseen="drop"`` all models score the tokens of the words that all of them know, each
@@ -440,6 +465,8 @@ def compare(
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
     corpus = read_documents(known.values(), documents)
+    labels = corpus._groups_of(groups, times)
+    warn_of_few_groups(labels)
     known = {name: _named_by(corpus, model) for name, model in known.items()}
     known, documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
     if exposure is None:
@@ -485,7 +512,7 @@ def compare(
         share = checks.share("error_share", error_share)
         score({name: {"total_std_error": _ANY_ERROR} for name in known})
         for _ in range(_MOST_ROUNDS):
-            wanted = _targets(_best_first(results), share)
+            wanted = _targets(_best_first(results), share, labels)
             if not wanted:
                 break
             score({name: {"total_std_error": error} for name, error in wanted.items()})
@@ -503,9 +530,8 @@ def compare(
             )
     for category, message in shared_doubts(results):
         warn(message, category)
-    return Comparison(
-        _best_first(results), event, given_length, {name: str(why) for name, why in refused.items()}
-    )
+    told = {name: str(why) for name, why in refused.items()}
+    return Comparison(_best_first(results), event, given_length, told, labels)
 
 
 def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood]:
@@ -521,12 +547,14 @@ def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood
     return {name: results[name] for name in sorted(results, key=merit, reverse=True)}
 
 
-def _targets(results: dict[str, LogLikelihood], share: float) -> dict[str, float]:
+def _targets(
+    results: dict[str, LogLikelihood], share: float, groups: NDArray[np.int64] | None
+) -> dict[str, float]:
     """Errors of totals to reach, of those models that are not known well enough."""
     found: dict[str, float] = {}
     if not results:
         return found
-    comparison = Comparison(results, "", given_length=True, refused={})
+    comparison = Comparison(results, "", given_length=True, refused={}, groups=groups)
     best = comparison.best
     for name, result in results.items():
         std_error = comparison.difference(best, name)[1]

@@ -13,15 +13,10 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
-from polyabayes._support.warnings import warn
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnreliableErrorWarning,
-    argument,
-)
+from polyabayes.data.grouping import warn_of_few_groups
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cost
 from polyabayes.sizes.choice.documents import documents_of
@@ -31,8 +26,6 @@ from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, folds_of
 
 _N_FOLDS, _MAX_FITS = 5, 200
-# Fewer groups than this tell little of the spread between groups.
-_FEW_GROUPS = 10
 
 
 def choose_n_components(
@@ -44,6 +37,7 @@ def choose_n_components(
     layer: str | None = None,
     exposure: Any = None,
     groups: Any = None,
+    times: Any = None,
     max_time: float | None = None,
     max_size: int | None = None,
     n_folds: int | None = None,
@@ -95,6 +89,10 @@ def choose_n_components(
         By held-out likelihood: documents that are not independent, as of one author, donor or day:
         a column of the corpus's metadata, or labels. Groups stay whole in the folds, and errors
         hold for new groups, by a jackknife of groups.
+    times : str or array of shape (n_documents,), optional
+        By held-out likelihood: documents that are near in time are not independent. A column of the
+        metadata, or numbers, or dates as 2008-01-31, which are cut into 20 blocks of about as many
+        documents: these are the groups.
     max_time : float, optional
         By held-out likelihood: seconds after which no fit begins, and the choice ends with what is
         known; the fit that runs then is finished.
@@ -170,6 +168,7 @@ def choose_n_components(
         "layer": layer,
         "exposure": exposure,
         "groups": groups,
+        "times": times,
         "max_time": max_time,
         "max_size": max_size,
         "n_folds": n_folds,
@@ -183,7 +182,7 @@ def choose_n_components(
         return by_evidence(model, data, ranges, concentrations, random_state, options, folder)
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations, **options})
     corpus, given, limits = _checked(model, data, sizes, held_out)
-    n_folds, labels = _checked_folds(corpus, n_folds, groups)
+    n_folds, labels = _checked_folds(corpus, n_folds, groups, times)
     seed = draw_seed(random_state)
     folds = folds_of(corpus.n_documents, n_folds, np.random.default_rng(seed), labels)
     check_covariates(model, corpus, folds)
@@ -246,7 +245,7 @@ def choice_cost(
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
-    n_folds, _ = _checked_folds(corpus, n_folds, None)
+    n_folds, _ = _checked_folds(corpus, n_folds, None, None)
     n_fits = expected_fits(given, n_folds, limits.max_fits)
     tried = given or first_sizes(corpus, limits)
     return measured_cost(model, corpus, tried, found=given is None, n_folds=n_folds, n_fits=n_fits)
@@ -298,19 +297,15 @@ def _checked(
 
 
 def _checked_folds(
-    corpus: Corpus, n_folds: Any, groups: Any
+    corpus: Corpus, n_folds: Any, groups: Any, times: Any
 ) -> tuple[int, NDArray[np.int64] | None]:
     """The number of folds, and the group of each document."""
-    labels = None if groups is None else corpus._labels_of("groups", groups)
+    labels = corpus._groups_of(groups, times)
     n_units = corpus.n_documents if labels is None else int(labels.max()) + 1
     if n_units < 2:
-        raise InvalidArgumentError(f"{argument('groups')} has one group; folds need two or more")
-    if labels is not None and n_units < _FEW_GROUPS:
-        warn(
-            f"there are {n_units} groups only: standard errors for new groups are uncertain "
-            "themselves",
-            UnreliableErrorWarning,
-        )
+        name = argument("groups" if times is None else "times")
+        raise InvalidArgumentError(f"{name} has one group; folds need two or more")
+    warn_of_few_groups(labels)
     n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
     return checks.whole_number("n_folds", n_folds, 2, n_units), labels
 

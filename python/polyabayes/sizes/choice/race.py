@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from polyabayes._support.jackknife import Difference, paired_difference
+from polyabayes._support.jackknife import Difference, paired_difference, totals_of
 from polyabayes.sizes.choice.fits import FoldFit
 
 # Draws of the probabilities of being the best.
@@ -94,9 +94,8 @@ class Race:
         values = np.array([self._documents(size, common)[0] for size in sizes])
         _, lengths, groups = self._documents(sizes[0], common)
         kept = np.isfinite(values).all(axis=0)
-        _, places = np.unique(groups[kept], return_inverse=True)
-        totals = np.array([np.bincount(places, weights=row) for row in values[:, kept]])
-        lengths = np.bincount(places, lengths[kept]).astype(np.float64)
+        *rows, lengths = totals_of(groups[kept], *values[:, kept], lengths[kept])
+        totals = np.array(rows)
         noise = self._noise_of_fits(sizes, common)
         wins = np.zeros(len(sizes))
         for _ in range(_DRAWS):

@@ -49,6 +49,7 @@ def cross_validate(
     executor: Executor | None = None,
     n_workers: int = 1,
     groups: Any = None,
+    times: Any = None,
     random_state: RandomState = 0,
     checkpoint: Any = None,
 ) -> ResultTable:
@@ -74,6 +75,9 @@ def cross_validate(
     groups : str or array of shape (n_documents,), optional
         Documents that belong together, as those of one author: a column of the corpus's metadata,
         or labels. No group is in two folds.
+    times : str or array of shape (n_documents,), optional
+        Documents that are near in time: a column, or numbers, or dates as 2008-01-31, which are cut
+        into 20 blocks of about as many documents. No block is in two folds.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Which document is in which fold.
     checkpoint : path-like, optional
@@ -122,7 +126,7 @@ def cross_validate(
                 f"{prior!r} begins at {prior.first}, but the search explores sizes from "
                 f"{search.prior.first} on"
             )
-    labels = None if groups is None else corpus._labels_of("groups", groups)
+    labels = corpus._groups_of(groups, times)
     checks.whole_number("n_folds", n_folds, 2, None if labels is None else int(labels.max()) + 1)
     folds = folds_of(corpus.n_documents, n_folds, random_generator(random_state), labels)
     check_covariates(search.estimator, corpus, folds)

@@ -1,0 +1,204 @@
+"""Comparisons, splits and folds of documents that are not independent."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import polyabayes as pb
+from polyabayes import exceptions as errors
+from polyabayes.cli import main
+from polyabayes.likelihood.comparison import _targets
+
+N_GROUPS, IN_A_GROUP, N_RUNS = 40, 5, 150
+TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5]])
+LDA = pb.LatentDirichletAllocation.from_parameters
+MODELS = {
+    "rare": LDA(doc_topic_prior=[0.3, 0.5], topic_word=TOPICS),
+    "even": LDA(doc_topic_prior=[1.0, 1.0], topic_word=TOPICS),
+}
+
+
+@pytest.fixture(scope="module")
+def authors():
+    """Documents of authors who each prefer a topic, and their exact scores by both models."""
+    rng = np.random.default_rng(5)
+    author = np.repeat(np.arange(N_RUNS * N_GROUPS), IN_A_GROUP)
+    weights = rng.dirichlet([0.3, 0.3], N_RUNS * N_GROUPS)[author]
+    counts = np.array([rng.multinomial(12, row) for row in weights @ TOPICS])
+    corpus = pb.Corpus(counts, metadata={"author": author})
+    return corpus, pb.compare(MODELS, corpus, method="exact", groups="author")
+
+
+def part_of(found, rows, groups):
+    results = {
+        name: replace(
+            result,
+            values=result.values[rows],
+            std_errors=result.std_errors[rows],
+            n_tokens=result.n_tokens[rows],
+            groups=np.arange(len(rows)),
+        )
+        for name, result in found.results.items()
+    }
+    return pb.Comparison(results, found.event, found.given_length, {}, groups)
+
+
+def test_errors_for_new_groups_hold_where_those_for_documents_do_not(authors):
+    found = authors[1]
+    # The truth: 6,000 authors, whose error is a twelfth of that of 40.
+    truth = found.difference("rare", "even")[0]
+    held = {"groups": 0, "documents": 0}
+    for run in range(N_RUNS):
+        rows = np.arange(run * N_GROUPS * IN_A_GROUP, (run + 1) * N_GROUPS * IN_A_GROUP)
+        labels = found.groups[rows] - found.groups[rows[0]]
+        for name, groups in (("groups", labels), ("documents", None)):
+            low, high = part_of(found, rows, groups).interval("rare", "even")
+            held[name] += low < truth < high
+    assert 0.92 <= held["groups"] / N_RUNS <= 0.98
+    assert held["documents"] / N_RUNS < 0.8
+
+
+def test_a_group_counts_as_its_documents_together(authors):
+    corpus = authors[0]
+    first = corpus[: N_GROUPS * IN_A_GROUP]
+    grouped = pb.compare(MODELS, first, method="exact", groups="author")
+    lengths = np.full(N_GROUPS, 12 * IN_A_GROUP)
+    joined = {}
+    for name, result in grouped.results.items():
+        values = result.values.reshape(-1, IN_A_GROUP).sum(axis=1)
+        template = pb.log_likelihood(MODELS[name], first[:N_GROUPS], "exact")
+        joined[name] = replace(template, values=values, n_tokens=lengths)
+    together = pb.Comparison(joined, "sequence", given_length=True)
+    assert grouped.difference("rare", "even") == pytest.approx(
+        together.difference("rare", "even"), rel=1e-12
+    )
+    ahead, std_error = grouped.difference(*grouped.results)
+    p = grouped.to_frame()["p_better"].iloc[1]
+    assert p == pytest.approx(stats.t.sf(ahead / std_error, N_GROUPS - 1))
+    column = [frame["p_as_good"].tolist() for frame in (grouped.to_frame(), together.to_frame())]
+    assert column[0] == column[1]
+    assert "+- new groups" in str(grouped)
+    assert "by 40 groups" in str(grouped)
+    assert "+- new docs" in str(together)
+
+
+def test_the_effort_follows_the_error_for_groups(authors):
+    found = part_of(authors[1], np.arange(200), None)
+    sampled = {
+        name: replace(x, methods=np.full(200, "annealed"), std_errors=np.ones(200))
+        for name, x in found.results.items()
+    }
+    groups = np.repeat(np.arange(N_GROUPS), IN_A_GROUP)
+    wanted = [_targets(sampled, 0.2, labels) for labels in (groups, None)]
+    by_groups, by_documents = (
+        part_of(authors[1], np.arange(200), labels).difference(*found.results)[1]
+        for labels in (groups, None)
+    )
+    for name in sampled:
+        assert wanted[0][name] / wanted[1][name] == pytest.approx(by_groups / by_documents)
+    assert by_groups > 1.5 * by_documents
+
+
+DAYS = [date(2008, 1, 1) + timedelta(days=day // 3) for day in range(120)]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.arange(120) // 3,
+        np.array(DAYS, dtype="datetime64[D]"),
+        DAYS,
+        [day.isoformat() for day in DAYS],
+    ],
+)
+def test_times_are_cut_into_blocks_and_the_latest_are_held_out(times):
+    order = np.random.default_rng(0).permutation(120)
+    corpus = pb.Corpus(np.ones((120, 2), int)).with_metadata({"day": np.asarray(times)[order]})
+    blocks = corpus._groups_of(None, "day")
+    assert np.bincount(blocks).tolist() == [6] * 20
+    assert (blocks == order // 6).all()
+    train, test = corpus.split(0.25, times="day")
+    assert test.n_documents == 30
+    assert max(train.metadata["day"]) < min(test.metadata["day"])
+    # One day has three documents.
+    assert corpus.split(1, times="day")[1].n_documents == 3
+
+
+def test_bad_groups_and_times_are_refused_with_the_document():
+    pd = pytest.importorskip("pandas")
+    corpus = pb.Corpus(np.ones((4, 2), int))
+    missing = [
+        np.array([1.0, np.nan, 2.0, 2.0]),
+        np.array(["2008-01-01", "NaT", "2008-01-01", "2008-01-02"], dtype="datetime64[D]"),
+        ["a", None, "b", "b"],
+        pd.array([1, None, 2, 2], dtype="Int64"),
+    ]
+    for labels in missing:
+        for name in ("groups", "times"):
+            with pytest.raises(errors.InvalidArgumentError, match="document 1 has none"):
+                corpus.split(1, **{name: labels})
+    for message, options in (
+        ("or dates as 2008-01-31", {"times": ["31/1/2008"] * 4}),
+        ("or dates as 2008-01-31", {"times": ["2008", 1, 2, 3]}),
+        ("too many documents are of one time", {"times": [1, 1, 1, 1]}),
+        ("groups and times exclude each other", {"groups": [1, 1, 2, 2], "times": [1, 2, 3, 4]}),
+        ("one label for each of the 4 documents", {"times": [1, 2]}),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            corpus.split(1, **options)
+    both = {"groups": [1, 1, 2, 2], "times": [1, 2, 3, 4]}
+    search = pb.WitnessSearch(pb.LatentDirichletAllocation(), pb.priors.Uniform(1, 2))
+    for call in (
+        lambda: pb.choose_n_components(pb.LatentDirichletAllocation(), corpus, **both),
+        lambda: pb.cross_validate(search, corpus, 2, **both),
+        lambda: pb.compare(MODELS, np.ones((4, 4), int), **both),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match="exclude each other"):
+            call()
+    with pytest.warns(errors.UnreliableErrorWarning, match="2 groups only"):
+        pb.compare(MODELS, np.ones((4, 4), int), groups=[1, 1, 2, 2])
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_blocks_of_time_are_groups_of_a_choice_and_of_folds(authors):
+    corpus = authors[0][:60]
+    times, blocks = np.arange(60), np.arange(60) // 3
+    lda = pb.LatentDirichletAllocation(max_iter=5, n_jobs=1)
+    one, other = (
+        pb.choose_n_components(lda, corpus, [1, 2], n_folds=2, random_state=0, **given)
+        for given in ({"times": times}, {"groups": blocks})
+    )
+    assert one.rows[0]["score"] == other.rows[0]["score"]
+    em = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
+    search = pb.WitnessSearch(em, pb.priors.Uniform(1, 2), scoring="bound", random_state=0)
+    one, other = (
+        pb.cross_validate(search, corpus, 3, **given)
+        for given in ({"times": times}, {"groups": blocks})
+    )
+    assert one["lower"].tolist() == other["lower"].tolist()
+
+
+def test_groups_and_times_on_the_command_line(authors, tmp_path, capsys):
+    corpus = authors[0][:60].with_metadata({"author": np.arange(60) // 4, "day": np.arange(60)})
+    path, bounds = tmp_path / "all.npz", tmp_path / "bounds.csv"
+    pb.write_corpus(corpus, path)
+    files = [str(tmp_path / f"{name}.safetensors") for name in MODELS]
+    for file, model in zip(files, MODELS.values(), strict=True):
+        model.save(file)
+    assert main(["compare", *files, "--on", str(path), "--groups", "author", "--seed", "0"]) == 0
+    assert "by 15 groups" in capsys.readouterr().out
+    parts = [str(tmp_path / name) for name in ("train.npz", "test.npz")]
+    split = ["split", str(path), "--train", parts[0], "--test", parts[1], "--times", "day"]
+    assert main(split) == 0
+    assert pb.read_corpus(parts[1]).metadata["day"].min() == 48
+    choose = ["choose", "lda", str(path), "--sizes", "1,2", "--n-folds", "2", "--max-iter", "5"]
+    assert main([*choose, "--times", "day", "--seed", "0"]) == 0
+    search = ["search", str(path), "--prior", "uniform:1,2", "--folds", "2", "-o", str(bounds)]
+    for given in (["--groups", "author"], ["--times", "day"]):
+        assert main([*search, "--max-steps", "1", "--seed", "0", *given]) == 0
+    capsys.readouterr()
+    assert main([*search, "--groups", "blog"]) == 2
+    assert "no such column; there are 'author', 'day'" in capsys.readouterr().err
