@@ -46,6 +46,8 @@ _WORDS_OF_NAMES = 3
 _ROWS_LOOKED_AT = 100
 # Ratio to all other counts from which on the first column is taken for numbers of documents.
 _FAR_LARGER = 10
+# Share of different values up to which a column repeats itself as those of long tables do.
+_FEW_DISTINCT = 2 / 3
 _N_SHOWN = 8
 
 
@@ -169,8 +171,11 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         )
     if ids is not None and ids != named.ids and named.layout != "wide" and len(words) == 1:
         _refuse_one_word(table, ids, words[0])
-    if ids is None and table.row_names is None and named.layout != "wide":
-        _warn_of_names(table, words)
+    if table.row_names is None and named.layout != "wide":
+        if ids is None:
+            _warn_of_names(table, words)
+        if named.ids is None and table.has_headers:
+            _warn_of_triplets(table, rest)
     return Roles("wide", ids, words, list(named.metadata))
 
 
@@ -314,6 +319,28 @@ def _warn_of_names(table: Table, words: list[str]) -> None:
             f"column {words[0]!r} of {table.title} is read as counts of a word, but its values are "
             f"all different{doubt}: if they name the documents, say so by "
             f"{table.option('ids', words[0])}; if they do not, by {table.option('layout', 'wide')}",
+            DataWarning,
+        )
+
+
+def _warn_of_triplets(table: Table, names: list[str]) -> None:
+    """Warn where rows of counts look like a document, a word and a count each.
+
+    No two rows have the same first two values, both of which come again in other rows, and the
+    third is a positive number.
+    """
+    if len(names) != 3 or table.n_rows < 3 or not _holds_whole_numbers(table, names[2]):
+        return
+    repeats = (len(set(table.values(name))) <= _FEW_DISTINCT * table.n_rows for name in names[:2])
+    if not (all(repeats) and table.are_distinct(names[:2])):
+        return
+    if all(float(value) > 0 for value in table.values(names[2])):
+        document, word, count = names
+        warn(
+            f"{_shown(names)} of {table.title} are read as rows of counts, but look like a "
+            f"document, a word and a count: if they are, say so by "
+            f"{table.option('document', document)}, {table.option('word', word)} and "
+            f"{table.option('count', count)}; if not, by {table.option('layout', 'wide')}",
             DataWarning,
         )
 

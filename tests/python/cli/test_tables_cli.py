@@ -90,6 +90,14 @@ def test_the_remedy_is_an_option(write, tmp_path, capsys, name, content, options
     assert_one_error_line(status, capsys.readouterr().err, says)
 
 
+def test_triplets_with_unknown_headers_are_a_warning(write, tmp_path, capsys):
+    path = write("x.csv", "u,i,c\n7,30,2\n7,31,5\n9,30,4\n")
+    assert run("convert", path, "-o", tmp_path / "x.npz") == 0
+    assert "--document u, --word i and --count c; if not, by --layout wide" in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     ("header", "options"), [("Freq", []), ("n", []), ("zahl", ["--counts", "zahl"])]
 )

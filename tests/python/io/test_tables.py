@@ -152,6 +152,27 @@ def test_a_first_column_of_large_different_numbers_is_a_warning(write, read):
         assert pb.read_corpus(write("x.csv", text), ids="case").n_tokens == 5
 
 
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "text",
+    ["u,i,c\n7,30,2\n7,31,5\n9,30,4\n", "who,what,times\nann,30,2\nann,31,5\nbob,30,4\n"],
+    ids=["numbers", "names"],
+)
+def test_triplets_with_unknown_headers_are_a_warning(tmp_path, door, text):
+    columns = text.partition("\n")[0].split(",")
+    named = dict(zip(("document", "word", "count"), columns, strict=True))
+    says = ".*".join(f"{role}='{name}'" for role, name in named.items())
+    with pytest.warns(DataWarning, match=f"look like a document.*{says}.*layout='wide'"):
+        corpus_of(door, tmp_path, text)
+    if door in ("pandas", "polars", "arrow", "shards"):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        corpus = corpus_of(door, tmp_path, text, **named)
+        assert (corpus.vocabulary.tolist(), corpus.n_tokens) == (["30", "31"], 11)
+        assert corpus_of(door, tmp_path, text, layout="wide").n_documents == 3
+
+
 def test_bare_triplets_are_read_where_named(write):
     columns = ["document", "word", "count"]
     for name, sep in (("x.csv", ","), ("x.tsv", "\t"), ("x.txt", " ")):
