@@ -79,7 +79,7 @@ _TENSOR = Takes("read_tensor", names=_READING)
 # What every command takes, even one that has no use for it.
 _GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
 # Arrays with a row for each document come with the model or the corpus.
-_OF_DOCUMENTS = ("exposure", "doc_topic_prior", "shape", "covariates")
+_OF_DOCUMENTS = ("layer", "exposure", "doc_topic_prior", "shape", "covariates")
 _SCORING = Takes("log_likelihood", without=(*_OF_DOCUMENTS, "trace"))
 _CHOSEN = ("n_components", "checkpoint", "checkpoint_every", "random_state", "progress")
 _MODEL = Takes("AllocationModel", without=("axes",))

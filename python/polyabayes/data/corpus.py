@@ -552,6 +552,17 @@ class Corpus(Selectable):
         return aligned, int(table.data[~known].sum())
 
 
+def of_layer(documents: Any, layer: str | None) -> Any:
+    """The counts of a layer of an AnnData; without a layer the documents as they are."""
+    if layer is None:
+        return documents
+    if not sources.is_anndata(documents):
+        raise InvalidTypeError(
+            f"{argument('layer')} is for an AnnData, got {type(documents).__name__}"
+        )
+    return Corpus.from_anndata(documents, layer)
+
+
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:
     """Documents in any accepted form as a corpus, checked.
 

@@ -229,8 +229,8 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         others = [repr(other) for other in data.layers if f"layers[{other!r}]" != name]
         where = (
-            f"another of its layers ({', '.join(others)}) may hold them: Corpus.from_anndata and "
-            f"read_corpus take it by {argument('layer', others[0].strip(chr(39)))}"
+            f"another of its layers ({', '.join(others)}) may hold them: take it by "
+            f"{argument('layer', others[0].strip(chr(39)))}"
             if others
             else "it has no other layers; bring the raw counts, which adata.raw may hold"
         )

@@ -20,7 +20,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import Column, text_table
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.data.corpus import Corpus
+from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.grouping import warn_of_few_groups
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
@@ -372,6 +372,7 @@ def compare(
     method: str = "auto",
     event: str = "sequence",
     given_length: bool | None = None,
+    layer: str | None = None,
     exposure: Any = None,
     covariates: Any = None,
     random_state: RandomState = None,
@@ -395,6 +396,8 @@ def compare(
         has its usual meaning for the sequence.
     given_length : bool, optional
         By default, condition on the length of the documents if any model can only do that.
+    layer : str, optional
+        Of an AnnData: the layer of counts; by default ``X``.
     exposure : float or array of shape (n_documents,), optional
         Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
         depend on it. Default: those of the corpus, else 1.
@@ -464,7 +467,7 @@ def compare(
     rows = covariates_by_model(known, models, covariates)
     # A number is the seed that log_likelihood would be given; anything else is drawn from once.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
-    corpus = read_documents(known.values(), documents)
+    corpus = read_documents(known.values(), of_layer(documents, layer))
     labels = corpus._groups_of(groups, times)
     warn_of_few_groups(labels)
     known = {name: _named_by(corpus, model) for name, model in known.items()}

@@ -15,6 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.warnings import warn
+from polyabayes.data.corpus import of_layer
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, TargetWarning, argument
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable, as_scorable
@@ -43,6 +44,7 @@ def log_likelihood(
     nats_per_token_std_error: float | None = None,
     event: str | None = None,
     given_length: bool | None = None,
+    layer: str | None = None,
     exposure: Any = None,
     doc_topic_prior: Any = None,
     shape: Any = None,
@@ -157,7 +159,9 @@ def log_likelihood(
         (default for gamma-Poisson).
     given_length : bool, optional
         Condition on the document's length. LDA always does; gamma-Poisson does not by default.
-    exposure : float or array of shape (n_documents,), optional
+    layer : str, optional
+        Of an AnnData: the layer of counts; by default ``X``.
+    exposure : float, array of shape (n_documents,) or str, optional
         Known size of each document (depth of a cell, time, area), which multiplies its Poisson
         rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same
         bits as none. Documents of equal counts and different exposures are different documents.
@@ -274,6 +278,7 @@ def log_likelihood(
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     priors = GivenPriors(doc_topic_prior, shape, covariates)
+    documents = of_layer(documents, layer)
     corpus = documents_of(model, documents, unseen, exposure, priors, is_total=target is not None)
     seed = draw_seed(random_state)
     plan = ScoringPlan(model, settings, seed, n_threads)

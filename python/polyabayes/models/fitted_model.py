@@ -23,7 +23,7 @@ from polyabayes._support.random import draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.data.corpus import Corpus
+from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
 from polyabayes.likelihood.foreign import exposed, read_documents
@@ -126,7 +126,13 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         FittedModel.classes[cls.__name__] = cls
 
     def transform(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None, unseen: str = "raise"
+        self,
+        X: Any,
+        *,
+        layer: str | None = None,
+        exposure: Any = None,
+        covariates: Any = None,
+        unseen: str = "raise",
     ) -> Any:
         """Posterior mean topic weights of documents.
 
@@ -134,6 +140,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
@@ -163,12 +171,18 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool(weights[0, 0] > weights[0, 1])
         True
         """
-        corpus = self._checked(X, unseen)
+        corpus = self._checked(of_layer(X, layer), unseen)
         weights = self._mean_weights(corpus, exposure, covariates)
         return _framed(self, weights, X, corpus.ids)
 
     def topic_weights(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None, unseen: str = "raise"
+        self,
+        X: Any,
+        *,
+        layer: str | None = None,
+        exposure: Any = None,
+        covariates: Any = None,
+        unseen: str = "raise",
     ) -> TopicWeights:
         """Posterior mean topic weights of documents, and how uncertain they are.
 
@@ -176,6 +190,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
@@ -204,12 +220,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
         True
         """
-        corpus = self._checked(X, unseen)
+        corpus = self._checked(of_layer(X, layer), unseen)
         weights = self._topic_weights(corpus, exposure, covariates, spread=True)
         return TopicWeights(weights[:, 0], weights[:, 1], corpus.ids)
 
     def score_samples(
-        self, X: Any, *, exposure: Any = None, covariates: Any = None
+        self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
     ) -> NDArray[np.float64]:
         """Log-likelihood of each document in nats, by :func:`log_likelihood` with its defaults.
 
@@ -217,6 +233,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
@@ -238,13 +256,14 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.score_samples([[1, 1, 1, 0]]).round(6).tolist()
         [-4.474051]
         """
-        return self._log_likelihood(X, exposure, covariates).values
+        return self._log_likelihood(of_layer(X, layer), exposure, covariates).values
 
     def score(
         self,
         X: Any,
         y: Any = None,  # noqa: ARG002
         *,
+        layer: str | None = None,
         exposure: Any = None,
         covariates: Any = None,
     ) -> float:
@@ -260,6 +279,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The documents.
         y : ignored
             Present for scikit-learn.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
@@ -282,9 +303,11 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(model.score([[1, 1, 1, 0]]), 6)
         -1.49135
         """
-        return self._total(X, exposure, covariates).nats_per_token
+        return self._total(of_layer(X, layer), exposure, covariates).nats_per_token
 
-    def perplexity(self, X: Any, *, exposure: Any = None, covariates: Any = None) -> float:
+    def perplexity(
+        self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
+    ) -> float:
         """``exp`` of minus the mean log probability of a token, given the lengths; lower is better.
 
         The words are taken in order, whatever event ``score`` is of: the probability of a bag of
@@ -294,6 +317,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
@@ -317,7 +342,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         4.4431
         """
         event = {"event": "sequence", "given_length": True}
-        return self._total(X, exposure, covariates, **event).perplexity
+        return self._total(of_layer(X, layer), exposure, covariates, **event).perplexity
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.random import dirichlet, draw_seed
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
@@ -397,7 +397,13 @@ class LatentDirichletAllocation(TopicModel):
         return model
 
     @available_if(_sampled)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        layer: str | None = None,
+    ) -> Self:
         """Learn from more documents, without those seen before; of Gibbs sampling only.
 
         A model that is not fitted is trained as by ``fit``. For one that is, Gibbs sampling runs
@@ -420,6 +426,8 @@ class LatentDirichletAllocation(TopicModel):
             The new documents.
         y : ignored
             Present for scikit-learn.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
 
         Returns
         -------
@@ -452,6 +460,7 @@ class LatentDirichletAllocation(TopicModel):
                 "partial_fit takes no covariates: their coefficients rest on all documents; call "
                 "fit on all of them"
             )
+        X = of_layer(X, layer)
         if not hasattr(self, "components_"):
             return self.fit(X)
         if not (hasattr(self, "topic_counts_") and hasattr(self, "topic_word_prior_")):

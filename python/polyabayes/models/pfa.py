@@ -327,47 +327,6 @@ class PoissonFactorAnalysis(TopicModel):
     score_samples = available_if(_scores)(TopicModel.score_samples)
     perplexity = available_if(_scores)(TopicModel.perplexity)
 
-    def fit_transform(
-        self,
-        X: Any,
-        y: Any = None,  # noqa: ARG002
-        *,
-        exposure: Any = None,
-        **fit_params: Any,
-    ) -> Any:
-        """Train the model, and give the topic weights of the same documents.
-
-        Parameters
-        ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        y : ignored
-            Present for scikit-learn.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents. Default: those of the corpus, else 1.
-        **fit_params
-            Further arguments of ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_components)
-            As of ``transform``.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError
-            As ``fit``.
-
-        Examples
-        --------
-        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
-        >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
-        >>> pfa.fit_transform(counts, exposure=[1, 1, 2, 2]).shape
-        (4, 2)
-        """
-        fitted = self.fit(X, exposure=exposure, **fit_params)
-        return fitted.transform(X, exposure=exposure)
-
     def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
         if self._has_likelihood():
             return super()._mean_weights(corpus, exposure, covariates)

@@ -17,7 +17,7 @@ from polyabayes._support import checks
 from polyabayes._support.random import draw_seed
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import exposed
@@ -90,6 +90,7 @@ class TopicModel(LatentDraws):
         X: Any,
         y: Any = None,  # noqa: ARG002
         *,
+        layer: str | None = None,
         exposure: Any = None,
         covariates: Any = None,
         eval_corpus: Any = None,
@@ -117,10 +118,13 @@ class TopicModel(LatentDraws):
             The documents.
         y : ignored
             Present for scikit-learn.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates. Default: those of the
-            corpus or the shards, else 1. LDA takes the lengths of documents as given: it refuses
-            exposures, and ignores those of a corpus.
+        layer : str, optional
+            Of an AnnData: the layer of counts; by default ``X``.
+        exposure : float, array of shape (n_documents,) or str, optional
+            Known sizes of the documents, which multiply their Poisson rates; a column of
+            ``metadata``, or ``"total"``, as for :meth:`polyabayes.Corpus.with_exposure`. Default:
+            those of the corpus or the shards, else 1. LDA takes the lengths of documents as given:
+            it refuses exposures, and ignores those of a corpus.
         covariates : DataFrame or array of shape (n_documents, n_covariates), optional
             Covariates of the documents, on which their priors depend: numbers as they are, other
             columns by their levels, of which the first is the reference; an intercept is added.
@@ -188,7 +192,51 @@ class TopicModel(LatentDraws):
         self._check_arguments(eval_every=(eval_every, 10), **unasked)
         with all_or_nothing(self):
             looks = self._looks(eval_corpus, eval_every, callback)
-            return self._fit(X, exposure, covariates, looks, executor)
+            return self._fit(of_layer(X, layer), exposure, covariates, looks, executor)
+
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        layer: str | None = None,
+        exposure: Any = None,
+        covariates: Any = None,
+        **fit_params: Any,
+    ) -> Any:
+        """Train the model, and give the topic weights of the same documents.
+
+        Parameters
+        ----------
+        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+            The documents.
+        y : ignored
+            Present for scikit-learn.
+        layer, exposure, covariates : optional
+            As of :meth:`fit` and of :meth:`transform`.
+        **fit_params
+            Further arguments of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            As of ``transform``.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidCountsError, InvalidTypeError
+            As ``fit``.
+
+        Examples
+        --------
+        >>> counts = [[3, 1, 0, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+        >>> pfa = pb.PoissonFactorAnalysis(2, max_iter=20, random_state=0)
+        >>> pfa.fit_transform(counts, exposure=[1, 1, 2, 2]).shape
+        (4, 2)
+        """
+        X = of_layer(X, layer)
+        known = {"exposure": exposure, "covariates": covariates}
+        return self.fit(X, **known, **fit_params).transform(X, **known)
 
     def _check_arguments(self, **of_fit: tuple[Any, Any]) -> None:
         """Refuse what the way of fitting would ignore, by pairs of value and default."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, checked_path, replacing, writing
 from polyabayes.data import sources
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
@@ -134,8 +134,8 @@ def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
 def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -> Iterator[Corpus]:
     """The documents, block by block."""
     is_path = isinstance(corpus, (str, os.PathLike))
-    if layer is not None and not sources.is_anndata(corpus):
-        raise InvalidArgumentError(f"{argument('layer')} is for an AnnData")
+    if not sources.is_anndata(corpus):
+        of_layer(corpus, layer)
     if vocabulary is not None and not (is_path and _format(Path(corpus)) == "ldac"):
         raise InvalidArgumentError(f"{argument('vocabulary')} is for an LDA-C file")
     if sources.is_anndata(corpus):

@@ -1,5 +1,7 @@
 """Counts from what other programs hold in memory."""
 
+from functools import partial
+
 import anndata
 import numpy as np
 import pandas as pd
@@ -96,6 +98,41 @@ def test_a_gensim_model_scores_its_own_bags():
 def cells(**layers):
     names = {"obs": pd.DataFrame(index=["x", "y"]), "var": pd.DataFrame(index=WORDS)}
     return anndata.AnnData(COUNTS.astype(np.float32), layers=layers, **names)
+
+
+@pytest.mark.parametrize("cls", [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis])
+def test_a_layer_is_taken_wherever_an_anndata_is(cls):
+    logged = cells(counts=sparse.csr_matrix(COUNTS))
+    logged.X = np.log1p(COUNTS)
+    corpus = pb.Corpus.from_anndata(logged, "counts")
+    model = cls(2, max_iter=4, random_state=0)
+    weights = model.fit_transform(logged, layer="counts")
+    same = cls(2, max_iter=4, random_state=0).fit(corpus)
+    np.testing.assert_array_equal(model.components_, same.components_)
+    np.testing.assert_array_equal(weights, same.transform(corpus))
+    own = model.transform, model.topic_weights, model.score_samples, model.score, model.perplexity
+    calls = [*own, model.fit, partial(pb.log_likelihood, model), partial(pb.compare, {"a": model})]
+    calls += [model.partial_fit] if hasattr(model, "partial_fit") else []
+    for call in calls:
+        with pytest.raises(errors.InvalidArgumentError, match="take it by layer='counts'"):
+            call(logged)
+        with pytest.raises(errors.InvalidTypeError, match="layer is for an AnnData, got Corpus"):
+            call(corpus, layer="counts")
+    assert model.score(logged, layer="counts") == same.score(corpus)
+    assert model.perplexity(logged, layer="counts") == same.perplexity(corpus)
+    for found in (
+        model.score_samples(logged, layer="counts"),
+        pb.log_likelihood(model, logged, layer="counts", random_state=model.seed_).values,
+    ):
+        np.testing.assert_array_equal(found, same.score_samples(corpus))
+    found, expected = (
+        pb.compare({"a": model, "b": same}, data, random_state=0, **options).results["a"].values
+        for data, options in ((logged, {"layer": "counts"}), (corpus, {}))
+    )
+    np.testing.assert_array_equal(found, expected)
+    if cls is pb.LatentDirichletAllocation:
+        more = model.partial_fit(logged, layer="counts").components_
+        np.testing.assert_array_equal(more, same.partial_fit(corpus).components_)
 
 
 def test_anndata_is_read_with_its_names(tmp_path):

@@ -14,12 +14,12 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation import AllocationModel
-from polyabayes.data.corpus import Corpus
+from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.grouping import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cost
-from polyabayes.sizes.choice.documents import documents_of
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
 from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, first_sizes
 from polyabayes.sizes.choice.result import SizeChoice
@@ -272,7 +272,8 @@ def _checked(
         )
     if not model._has_likelihood():
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
-    corpus = documents_of(model, data, options["layer"], options["exposure"])
+    documents = as_corpus(of_layer(data, options["layer"]), "data")
+    corpus = exposed(model, documents, options["exposure"])
     given = None if sizes is None else _checked_sizes(sizes)
     if corpus.n_documents < 2:
         raise InvalidArgumentError(
