@@ -157,6 +157,8 @@ def run_blogs(max_iter: int, n_topics: int) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", UserWarning)
+    # Intervals that rest on too few draws are told.
+    warnings.simplefilter("default", pb.exceptions.UnreliableErrorWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["survey", "blogs"])
     parser.add_argument("--max-iter", type=int)
@@ -165,4 +167,4 @@ if __name__ == "__main__":
     if chosen.what == "survey":
         run_survey(chosen.max_iter or 20_000)
     else:
-        run_blogs(chosen.max_iter or 600, chosen.topics)
+        run_blogs(chosen.max_iter or 3_400, chosen.topics)
