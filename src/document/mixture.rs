@@ -144,8 +144,9 @@ impl FiniteMixture {
         Ok(documents.documents().map(|d| (!observer.stopped()).then(|| score(d))).collect())
     }
 
-    /// Posterior probabilities of the components of every document and, behind them, zeros: documents x 2
-    /// x components, row-major. The weights themselves where no component can produce a document.
+    /// Posterior mean and standard deviation of the components' indicators: probabilities p, and
+    /// sqrt(p (1 - p)); documents x 2 x components, row-major. The prior's own where no component can
+    /// produce a document.
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
@@ -162,7 +163,12 @@ impl FiniteMixture {
             };
             let total: f64 = powers.iter().sum();
             found.extend(powers.iter().map(|x| x / total));
-            found.resize(found.len() + self.n_components(), 0.0);
+            // The rest is summed, not subtracted, where it is small beside the component.
+            let rest = |own: usize| match powers[own] {
+                x if 2.0 * x < total => total - x,
+                _ => powers[..own].iter().chain(&powers[own + 1..]).sum(),
+            };
+            found.extend((0..powers.len()).map(|own| (powers[own] * rest(own)).sqrt() / total));
         }
         Ok(found)
     }

@@ -134,7 +134,41 @@ def test_mixtures_are_sums_over_their_components():
     expected = logsumexp(np.log(weights) + np.array(terms), axis=1)
     assert pb.log_likelihood(model, DOCUMENTS).values == pytest.approx(expected)
     posterior = np.exp(np.log(weights) + terms - expected[:, None])
-    assert model.transform(DOCUMENTS) == pytest.approx(posterior)
+    mean, std = model.topic_weights(DOCUMENTS)
+    assert mean == pytest.approx(posterior)
+    variance = np.einsum("dj,djk->dk", posterior, (np.eye(3) - posterior[:, None]) ** 2)
+    assert std == pytest.approx(np.sqrt(variance))
+    assert np.array_equal(model.transform(DOCUMENTS), mean)
+
+
+def test_spread_of_a_sure_component_is_not_lost_to_rounding():
+    model = pb.DocumentModel.mixture(np.array([[0.9, 0.1], [0.1, 0.9]]), [1.0, 1.0])
+    mean, std = model.topic_weights([[20, 0]])
+    assert (mean[0, 0], mean[0, 1]) == (1.0, pytest.approx(9.0**-20))
+    assert std[0] == pytest.approx(9.0**-10)
+
+
+def test_moments_of_logistic_normal_weights_are_those_of_quadrature():
+    mean, covariance = np.array([0.3, -0.4]), np.array([[1.0, 0.3], [0.3, 0.5]])
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    points = np.stack(np.meshgrid(x, x), axis=-1).reshape(-1, 2)
+    eta = mean + points @ np.linalg.cholesky(covariance).T
+    theta = np.exp(np.column_stack([eta, np.zeros(len(eta))]))
+    theta /= theta.sum(axis=1, keepdims=True)
+    ln_p = DOCUMENTS @ np.log(theta @ PHI).T + np.log(np.outer(w, w).ravel())
+    posterior = np.exp(ln_p - logsumexp(ln_p, axis=1, keepdims=True))
+    models = (
+        pb.DocumentModel.logistic_normal(PHI, mean, covariance, random_state=seed)
+        for seed in range(60)
+    )
+    means, stds = zip(*(model.topic_weights(DOCUMENTS) for model in models), strict=True)
+    for values, expected in (
+        (np.array(means), posterior @ theta),
+        (np.array(stds) ** 2 + np.array(means) ** 2, posterior @ theta**2),
+    ):
+        std_errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        assert (std_errors < 0.01 * expected).all()
+        assert (np.abs(values.mean(axis=0) - expected) < 4 * std_errors).all()
 
 
 def integral(probabilities, mean, covariance, row):
