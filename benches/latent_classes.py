@@ -3,23 +3,32 @@
 ``python benches/latent_classes.py choice|coverage|calibration|peers|speed`` prints a table and
 keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below,
 items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
+
+``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended; ``--minutes`` is
+the processor time of all cells together, and a cell whose share is spent gets no further set.
 """
 
 import argparse
 import itertools
+import json
 import time
+from collections.abc import Iterator
 import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from record import Table, save
+from record import RUNS, Table, machine, save, told
 
 import polyabayes as pb
+from polyabayes.latent_classes.choice import PRIORS
 
 COMMAND = "python benches/latent_classes.py"
 WEIGHTS = {2: [0.6, 0.4], 3: [0.55, 0.3, 0.15], 4: [0.4, 0.3, 0.2, 0.1]}
+WEIGHTS[5] = [0.35, 0.25, 0.2, 0.12, 0.08]
 CELLS = [(n_rows, n_items) for n_items in (6, 20) for n_rows in (100, 300, 1000)]
+# Seed of the first set of the choice: those below served to choose the prior.
+FIRST_SEED = 10_000
 CRITERIA = ("bic", "aic", "sabic")
 RESTS_ON = ["nmf, tempered"]
 
@@ -41,31 +50,57 @@ def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float
     return pd.DataFrame(columns), tables, np.array(WEIGHTS[n_classes])
 
 
-def choice(n_sets: int) -> None:
-    """How often the planted number is named, of `n_sets`, and the time of ours."""
-    columns = {
-        "rows": ",",
-        "items": "d",
-        "classes": "d",
-        "P(K)": "d",
-        **dict.fromkeys(CRITERIA, "d"),
+def choice(n_sets: int, minutes: float) -> None:
+    """How often the planted number is named, of the sets of each cell that there was time for."""
+    kept = RUNS / "latent-classes-choice.jsonl"
+    pieces = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    sizes = [(*cell, k) for cell in (*CELLS, (5000, 6), (5000, 20)) for k in WEIGHTS]
+    for seed, cell in itertools.product(range(FIRST_SEED, FIRST_SEED + n_sets), sizes):
+        spent = [piece["seconds"] for piece in pieces if piece["cell"] == list(cell)]
+        is_made = any(p["cell"] == list(cell) and p["seed"] == seed for p in pieces)
+        if is_made or sum(spent) > 60 * minutes / len(sizes):
+            continue
+        pieces.append({"cell": list(cell), "seed": seed, **named(*cell, seed), **machine()})
+        with kept.open("a") as file:
+            print(json.dumps(pieces[-1]), file=file)
+    columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
+    command = f"{COMMAND} choice --sets {n_sets} --minutes {minutes:g}"
+    table = Table("latent-classes-choice", command, columns | {"s a set": ".1f"}, RESTS_ON)
+    for row in counted(pieces, sizes):
+        table.add(*row)
+    save(table, note=told(pieces))
+
+
+def named(n_rows: int, n_items: int, n_classes: int, seed: int) -> dict[str, Any]:
+    """Numbers of classes that are named, the probability of ours, and processor seconds of all."""
+    frame, _, _ = planted(n_rows, n_items, n_classes, seed)
+    frame = frame.loc[:, frame.nunique() > 1]
+    clocks = [time.process_time()]
+    ours = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1).fit(frame)
+    clocks.append(time.process_time())
+    point = pb.LatentClassAnalysis(range(1, 8), method="em", tol=1e-7, random_state=0, n_jobs=1)
+    rows = point.fit(frame).choice_.rows
+    clocks.append(time.process_time())
+    found = {name: min(rows, key=lambda row: row[name])["n_classes"] for name in CRITERIA}
+    return {
+        "named": {"P(K)": ours.n_classes_, **found},
+        "probabilities": ours.choice_.probabilities,
+        "ours": clocks[1] - clocks[0],
+        "seconds": clocks[2] - clocks[0],
     }
-    columns |= {"s a set": ".1f"}
-    table = Table("latent-classes-choice", f"{COMMAND} choice --sets {n_sets}", columns, RESTS_ON)
-    for n_rows, n_items in CELLS:
-        for n_classes in WEIGHTS:
-            hits, seconds = np.zeros(1 + len(CRITERIA), dtype=int), 0.0
-            for seed in range(n_sets):
-                frame, _, _ = planted(n_rows, n_items, n_classes, seed)
-                start = time.process_time()
-                ours = pb.LatentClassAnalysis(max_classes=7, random_state=0, n_jobs=1).fit(frame)
-                seconds += time.process_time() - start
-                point = pb.LatentClassAnalysis(range(1, 8), method="em", tol=1e-7, random_state=0)
-                rows = point.fit(frame).choice_.rows
-                named = [min(rows, key=lambda row: row[name])["n_classes"] for name in CRITERIA]
-                hits += np.array([ours.n_classes_, *named]) == n_classes
-            table.add(n_rows, n_items, n_classes, *hits.tolist(), seconds / n_sets)
-    save(table)
+
+
+def counted(pieces: list[dict[str, Any]], sizes: list[tuple[int, ...]]) -> Iterator[list[Any]]:
+    """A row a cell, and one of all sets: how many, how often each is right, mean seconds."""
+    for cell in (*sizes, None):
+        own = [piece for piece in pieces if cell is None or piece["cell"] == list(cell)]
+        if own:
+            hits = [
+                sum(piece["named"][name] == piece["cell"][2] for piece in own)
+                for name in ("P(K)", *CRITERIA)
+            ]
+            seconds = np.mean([piece["ours"] for piece in own])
+            yield [*(cell or [None] * 3), len(own), *hits, seconds]
 
 
 def coverage(n_sets: int) -> None:
@@ -174,9 +209,10 @@ def calibration(n_sets: int) -> None:
     called, is_true = [], []
     for seed in range(n_sets):
         rng = np.random.default_rng([seed, 7])
-        n_classes = int(rng.geometric(0.5))
-        of = rng.choice(n_classes, size=100, p=rng.dirichlet(np.ones(n_classes)))
-        tables = [rng.dirichlet(np.ones(3), size=n_classes) for _ in range(6)]
+        n_classes, items = int(rng.geometric(0.5)), rng.choice(PRIORS["learned"].items)
+        weights = rng.dirichlet(np.full(n_classes, PRIORS["learned"].weights))
+        of = rng.choice(n_classes, size=100, p=weights)
+        tables = [rng.dirichlet(np.full(3, items), size=n_classes) for _ in range(6)]
         answers = [(rng.random((100, 1)) > np.cumsum(t, axis=1)[of][:, :-1]).sum(1) for t in tables]
         found = pb.LatentClassAnalysis(max_classes=8, random_state=0, n_jobs=1).fit(
             np.transpose(answers)
@@ -194,23 +230,21 @@ def calibration(n_sets: int) -> None:
     save(table)
 
 
-MEASURES = {
-    "choice": choice,
-    "coverage": coverage,
-    "calibration": calibration,
-    "peers": peers,
-    "speed": speed,
-}
+MEASURES = {"coverage": coverage, "calibration": calibration, "peers": peers, "speed": speed}
 
 
 def main() -> int:
     """Print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=[*MEASURES])
+    parser.add_argument("what", choices=["choice", *MEASURES])
     parser.add_argument("--sets", type=int, default=30)
+    parser.add_argument("--minutes", type=float, default=60.0)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    MEASURES[given.what](given.sets)
+    if given.what == "choice":
+        choice(given.sets, given.minutes)
+    else:
+        MEASURES[given.what](given.sets)
     return 0
 
 

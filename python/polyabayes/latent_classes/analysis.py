@@ -14,7 +14,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
-from polyabayes.latent_classes.answers import Answers, ln_orders, read_answers, refuse_fractions
+from polyabayes.latent_classes.answers import Answers, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
@@ -153,7 +153,7 @@ class LatentClassAnalysis(FittedClasses):
         *,
         items: Sequence[str] | None = None,
         method: str = "bayes",
-        prior: str | Mapping[str, float] = "flat",
+        prior: str | Mapping[str, Any] = "learned",
         size_prior: SizePrior | None = None,
         max_classes: int = 10,
         formula: str | None = None,
@@ -234,8 +234,8 @@ class LatentClassAnalysis(FittedClasses):
             best = self.choice_.best
             counts = chooser.counts(best)
             chooser.warn(None if design else best)
-            evidence = chooser.evidences[best]
-            self.log_evidence_ = float(evidence.value - ln_orders(chooser.tensor))
+            rows = {row["n_classes"]: row for row in self.choice_.rows}
+            self.log_evidence_ = float(rows[best]["log_evidence"])
             if design is not None:
                 counts, self.log_evidence_ = _by_covariates(answers, counts, run), np.nan
             self._set(answers.items, answers.labels, counts, counts.expected())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,43 +18,56 @@ from polyabayes.sizes.priors import SizePrior
 
 
 class ClassPrior(NamedTuple):
-    """Prior of tables: Dirichlet parameters of the class weights and of each item's levels.
+    """Prior of tables: Dirichlet parameters of the class weights and of the items' levels.
 
-    None is that of :class:`AllocationModel`, BDeu with an equivalent sample size of 1.
+    Of several parameters of the items, each is as probable as any other. None is that of
+    :class:`AllocationModel`, BDeu with an equivalent sample size of 1.
     """
 
     weights: float | None
-    items: float | None
+    items: tuple[float | None, ...]
 
     @classmethod
     def of(cls, given: Any) -> ClassPrior:
         """The argument `prior`, checked."""
-        if isinstance(given, Mapping):
-            if set(given) != {"weights", "items"}:
-                raise InvalidArgumentError(
-                    f"{argument('prior')} needs the entries 'weights' and 'items', got "
-                    f"{', '.join(map(repr, given))}"
-                )
-            return cls(
-                *(checks.positive_number(f"prior[{name!r}]", given[name]) for name in cls._fields)
+        if not isinstance(given, Mapping):
+            return PRIORS[checks.choice("prior", given, tuple(PRIORS))]
+        if set(given) != {"weights", "items"}:
+            raise InvalidArgumentError(
+                f"{argument('prior')} needs the entries 'weights' and 'items', got "
+                f"{', '.join(map(repr, given))}"
             )
-        return PRIORS[checks.choice("prior", given, tuple(PRIORS))]
+        items = given["items"]
+        items = items if isinstance(items, Sequence) and not isinstance(items, str) else [items]
+        if not len(items):
+            raise InvalidArgumentError("prior['items'] is empty; give a number, or several")
+        found = {checks.positive_number("prior['items']", value) for value in items}
+        weights = checks.positive_number("prior['weights']", given["weights"])
+        return cls(weights, tuple(sorted(found)))
 
-    def model(self, axes: Iterable[str], n_classes: int) -> tuple[AllocationModel, str]:
+    @property
+    def middle(self) -> int:
+        """Place of the parameter of the items that is nearest to 1, by ratio."""
+        return min(range(len(self.items)), key=lambda at: abs(math.log(self.items[at] or 1.0)))
+
+    def model(
+        self, axes: Iterable[str], n_classes: int, at: int = 0
+    ) -> tuple[AllocationModel, str]:
         """The network of so many classes, and the name of its hidden node."""
-        items = list(axes)
-        hidden = next(name for name in ("class", "klass", "_class") if name not in items)
-        graph = f"{hidden} -> {', '.join(items)}"
-        if self.weights is None or self.items is None:
+        names = list(axes)
+        hidden = next(name for name in ("class", "klass", "_class") if name not in names)
+        graph, parameter = f"{hidden} -> {', '.join(names)}", self.items[at]
+        if self.weights is None or parameter is None:
             return AllocationModel(graph, {hidden: n_classes}), hidden
-        alphas = {hidden: self.weights, **dict.fromkeys(items, self.items)}
+        alphas = {hidden: self.weights, **dict.fromkeys(names, parameter)}
         return AllocationModel(graph, {hidden: n_classes}, prior=alphas), hidden
 
 
 PRIORS = {
-    "flat": ClassPrior(1.0, 1.0),
-    "jeffreys": ClassPrior(0.5, 0.5),
-    "bdeu": ClassPrior(None, None),
+    "learned": ClassPrior(4.0, tuple(4.0**power for power in range(-1, 7))),
+    "flat": ClassPrior(1.0, (1.0,)),
+    "jeffreys": ClassPrior(0.5, (0.5,)),
+    "bdeu": ClassPrior(None, (None,)),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from scipy import special
 
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.allocation import Evidence, ModelPosterior, PosteriorDraws
+from polyabayes.allocation import AllocationModel, Evidence, ModelPosterior, PosteriorDraws
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
     EdgeWarning,
@@ -42,8 +42,9 @@ _WANTED, _MOST_ERROR, _CONTRADICTION = 0.05, 1.0, 3.0
 _HOPELESS = 2.5
 # Replicates of a look: those of smc by default.
 _REPLICATES = 16
-# Numbers of classes that are looked at twice and three times, by which the cost is foretold.
-_USUALLY_AGAIN = (4, 2)
+# Concentrations that are looked at of each number of classes where they are learned, and candidates
+# that are looked at twice and three times: by these the cost is foretold.
+_USUALLY_TRIED, _USUALLY_AGAIN = 3, (4, 2)
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
 _LEAST_SHARE = 0.01
 # Answers that tempering visits in some ten seconds, by class and by sweep; and the least and most
@@ -52,20 +53,25 @@ _VISITS, _LEAST_SWEEPS, _MOST_SWEEPS = 4_000_000, 32, 512
 # Gelman and Rubin's ratio above which chains disagree (Gelman et al. 2014, BDA3, section 11.4).
 MOST_R_HAT = 1.1
 
+# A number of classes, and the place of a concentration of the answers among those of the prior.
+Candidate = tuple[int, int]
+
 
 class Chooser:
     """Evidences and draws of numbers of classes of one table of answers.
 
-    All numbers are looked at roughly; those that may matter then get as little error as they need.
-    No look begins after `max_time` seconds.
+    All numbers are looked at roughly, each with the concentrations of answers that may matter;
+    those that may matter then get as little error as they need. No look begins after `max_time`
+    seconds.
     """
 
     def __init__(
         self, tensor: CountTensor, prior: ClassPrior, run: Run, max_time: float | None = None
     ) -> None:
         self.tensor, self.prior, self.run = tensor, prior, run
-        self.evidences: dict[int, Evidence] = {}
-        self._draws: dict[int, PosteriorDraws] = {}
+        self.evidences: dict[Candidate, Evidence] = {}
+        self._draws: dict[Candidate, PosteriorDraws] = {}
+        self._ln_masses: dict[int, float] = {}
         self._ended_at_edge = False
         self._doubts: list[str] = []
         self._end = np.inf if max_time is None else time.monotonic() + max_time
@@ -74,25 +80,24 @@ class Chooser:
     def choose(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
         """Compare numbers of classes, and tell how many hold a row."""
         choice = self.compare(sizes, ends, size_prior)
-        return replace(choice, occupied=self._occupied(choice.probabilities))
+        return replace(choice, occupied=self._occupied())
 
     def compare(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
         """Compare numbers of classes: all roughly, then those that may matter with less error."""
-        ln_masses = checked_ln_prior(size_prior, sizes)
+        self._ln_masses = checked_ln_prior(size_prior, sizes)
         try:
             with progress_bar(self.run.progress, None, "look") as tell:
-                self._look_at(ln_masses, ends, tell or (lambda *_: None))
+                self._look_at(ends, tell or (lambda *_: None))
         except KeyboardInterrupt:
-            partial = self._choice(ln_masses) if self.evidences else None
-            done = f"{len(self.evidences)} numbers of classes are done"
+            partial = self._choice() if self.evidences else None
+            done = f"{len(self._numbers())} numbers of classes are done"
             raise Interrupted(done, partial) from None
-        possible = self._possible(ln_masses)
         self._doubts = [
-            f"{n} classes: {found.doubt}"
-            for n, found in self.evidences.items()
-            if found.doubt and n in possible and self._lacks(n, ln_masses)
+            f"{one[0]} classes: {self.evidences[one].doubt}"
+            for one in self._possible()
+            if self.evidences[one].doubt and self._lacks(one)
         ]
-        choice = self._choice(ln_masses)
+        choice = self._choice()
         is_last = choice.best == sizes[-1] and len(sizes) > 1
         self._ended_at_edge = ends and is_last and sizes[-1] < self.tensor.n_cells
         return choice
@@ -107,7 +112,9 @@ class Chooser:
             for n, particles in zip(_USUALLY_AGAIN, _PARTICLES[1:], strict=True)
         ]
         seconds = float(each.sum() + min(1.0, len(sizes) / 4) * sum(again) * each.mean())
-        n_looks = len(sizes) + min(sum(_USUALLY_AGAIN), 2 * len(sizes))
+        n_tried = _USUALLY_TRIED if len(self.prior.items) > 1 else 1
+        seconds += float(each.sum()) * (n_tried - 1)
+        n_looks = n_tried * len(sizes) + min(sum(_USUALLY_AGAIN), 2 * len(sizes))
         return ChoiceCost(n_looks, (ends[0], ends[1]), (full[0], full[1]), seconds, unit="evidence")
 
     def _seconds(self, n_classes: int) -> float:
@@ -124,76 +131,99 @@ class Chooser:
             taken.append(time.perf_counter() - began)
         return _REPLICATES * min(taken)
 
-    def _look_at(
-        self, ln_masses: Mapping[int, float], ends: bool, tell: Callable[..., None]
-    ) -> None:
+    def _look_at(self, ends: bool, tell: Callable[..., None]) -> None:
         """All numbers once, then the uncertain ones again and again."""
-        n_looks = 0
-        for n_classes in ln_masses:
+        for n_classes in self._ln_masses:
             if self.evidences and self._is_late():
                 self._left_out.append(n_classes)
                 continue
-            self._look(n_classes, 0)
-            tell(n_looks := n_looks + 1, f"{n_classes} classes")
-            if ends and n_classes not in self._possible(ln_masses):
+            self._look_outward(n_classes, tell)
+            if ends and n_classes not in [n for n, _ in self._possible()]:
                 break
-        again: list[Callable[[int], None]] = [
+        again: list[Callable[[Candidate], None]] = [
             partial(self._look, level=level) for level in range(1, len(_PARTICLES))
         ]
         looks = [(look, self._wants_particles) for look in again]
+        n_looks = len(self.evidences)
         for look, is_wanted in (*looks, (self._temper, self._wants_tempering)):
-            for n_classes in self._possible(ln_masses):
-                if not is_wanted(n_classes, ln_masses):
+            for one in self._possible():
+                if not is_wanted(one):
                     continue
                 if self._is_late():
                     return
-                look(n_classes)
-                tell(n_looks := n_looks + 1, f"{n_classes} classes")
+                look(one)
+                tell(n_looks := n_looks + 1, f"{one[0]} classes")
+
+    def _look_outward(self, n_classes: int, tell: Callable[..., None]) -> None:
+        """Look at concentrations to both sides of the best one so far, while they may matter."""
+        start = max(self._joint().items(), key=lambda pair: pair[1], default=None)
+        middle = self.prior.middle if start is None else start[0][1]
+        for step in (1, -1):
+            at, last = middle, -np.inf
+            while 0 <= at < len(self.prior.items):
+                one = (n_classes, at)
+                if one not in self.evidences:
+                    if (n_classes, middle) in self.evidences and self._is_late():
+                        return
+                    self._look(one, 0)
+                    tell(len(self.evidences), f"{n_classes} classes")
+                if self.evidences[one].value < last and one not in self._possible():
+                    break
+                at, last = at + step, self.evidences[one].value
+
+    def _numbers(self) -> list[int]:
+        """Numbers of classes that were looked at."""
+        return list(dict.fromkeys(n for n, _ in self.evidences))
+
+    def _joint(self) -> dict[Candidate, float]:
+        """Ln of the evidence times the prior of each candidate; concentrations are even."""
+        return {one: e.value + self._ln_masses[one[0]] for one, e in self.evidences.items()}
 
     def _is_late(self) -> bool:
         return time.monotonic() >= self._end
 
-    def _possible(self, ln_masses: Mapping[int, float]) -> list[int]:
-        """Numbers of classes whose odds against the best, with errors more, are not low.
+    def _possible(self) -> list[Candidate]:
+        """Candidates whose odds against the best, with errors more, are not low.
 
         The mean of exp(x) of Gaussian x of variance s² is exp(mean + s²/2), which few replicates
-        fall short of where s is large.
+        fall short of where s is large; by no more than s, as measured.
         """
-        joint = {n: found.value + ln_masses[n] for n, found in self.evidences.items()}
+        joint = self._joint()
         least = max(joint.values()) + np.log(_LEAST_ODDS)
-        shortfall = {n: 0.5 * float(e.std_error) ** 2 for n, e in self.evidences.items() if e.doubt}
-        return [
-            n
-            for n, value in joint.items()
-            if value + 2 * self._error(n) + shortfall.get(n, 0.0) >= least
-        ]
+        found = []
+        for one, value in joint.items():
+            error = float(np.nan_to_num(self.evidences[one].std_error))
+            shortfall = min(error**2 / 2, error) if self.evidences[one].doubt else 0.0
+            if value + 2 * error + shortfall >= least:
+                found.append(one)
+        return found
 
-    def _error(self, n_classes: int) -> float:
+    def _error(self, one: Candidate) -> float:
         """Standard error of an evidence; twice as much where it cannot be trusted."""
-        found = self.evidences[n_classes]
+        found = self.evidences[one]
         return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)
 
-    def _lacks(self, n_classes: int, ln_masses: Mapping[int, float]) -> bool:
-        """Whether its error moves the probability of a number of classes by more than is wanted."""
-        joint = {n: found.value + ln_masses[n] for n, found in self.evidences.items()}
-        others = [value for n, value in joint.items() if n != n_classes]
+    def _lacks(self, one: Candidate) -> bool:
+        """Whether its error moves the probability of a candidate by more than is wanted."""
+        joint = self._joint()
+        others = [value for other, value in joint.items() if other != one]
         if not others:
             return False
-        ln_odds, error = joint[n_classes] - special.logsumexp(others), self._error(n_classes)
+        ln_odds, error = joint[one] - special.logsumexp(others), self._error(one)
         moved = special.expit([ln_odds - error, ln_odds, ln_odds + error])
         return bool(np.diff(moved).max() > _WANTED) or error > _MOST_ERROR
 
-    def _wants_particles(self, n_classes: int, ln_masses: Mapping[int, float]) -> bool:
+    def _wants_particles(self, one: Candidate) -> bool:
         """Whether further particles are wanted, and may be of use."""
-        if not self._lacks(n_classes, ln_masses):
+        if not self._lacks(one):
             return False
-        is_first = n_classes not in self._draws
-        is_hopeless = self.evidences[n_classes].std_error >= _HOPELESS
-        return is_first or not is_hopeless or not self._n_samples(n_classes)
+        is_first = one not in self._draws
+        is_hopeless = self.evidences[one].std_error >= _HOPELESS
+        return is_first or not is_hopeless or not self._n_samples(one[0])
 
-    def _wants_tempering(self, n_classes: int, ln_masses: Mapping[int, float]) -> bool:
+    def _wants_tempering(self, one: Candidate) -> bool:
         """Whether tempering is wanted, and cheap."""
-        return self._lacks(n_classes, ln_masses) and bool(self._n_samples(n_classes))
+        return self._lacks(one) and bool(self._n_samples(one[0]))
 
     def _n_samples(self, n_classes: int) -> int:
         """Sweeps of a tempering; 0 where too few would be affordable."""
@@ -228,41 +258,51 @@ class Chooser:
                 UnreliableErrorWarning,
             )
 
-    def _look(self, n_classes: int, level: int) -> None:
-        """Evidence of a number of classes, given the number of rows; draws from the second on."""
+    def _model(self, one: Candidate, purpose: int) -> tuple[AllocationModel, str, dict[str, Any]]:
+        """The network of a candidate, its hidden node, and keywords of a method."""
+        model, hidden = self.prior.model(self.tensor.axes, *one)
+        run = self.run._replace(progress=False)
+        # Every candidate has seeds of its own.
+        return model, hidden, run.options(one[0], purpose + one[1] * (len(_PARTICLES) + 1))
+
+    def _look(self, one: Candidate, level: int) -> None:
+        """Evidence of a candidate, given the number of rows; draws from the second look on."""
         effort: dict[str, Any] = {"n_particles": _PARTICLES[level], "n_sweeps": _SWEEPS}
-        run = self.run._replace(progress=False).options(n_classes, level)
-        model, _ = self.prior.model(self.tensor.axes, n_classes)
+        model, _, run = self._model(one, level)
         with quiet(UnreliableErrorWarning):
             if level == 0:
                 found = model.log_evidence(self.tensor, given_total=True, **effort, **run)
             else:
                 draws = model.sample_posterior(self.tensor, method="smc", **effort, **run)
-                self._draws[n_classes] = draws
-                found = self._confirmed(n_classes, _given_total(draws.evidence))
-        self.evidences[n_classes] = found
+                self._draws[one] = draws
+                found = _confirmed(_given_total(draws.evidence), self.evidences[one])
+        self.evidences[one] = found
 
-    def _temper(self, n_classes: int) -> None:
+    def _temper(self, one: Candidate) -> None:
         """Evidence and draws by tempering, where they have less error than those by particles."""
-        n_samples = self._n_samples(n_classes)
-        model, _ = self.prior.model(self.tensor.axes, n_classes)
-        run = self.run._replace(progress=False).options(n_classes, len(_PARTICLES))
+        model, _, run = self._model(one, len(_PARTICLES))
         with quiet():
-            draws = model.sample_posterior(self.tensor, n_samples=n_samples, **run)
-        found, before = _given_total(draws.evidence), self.evidences[n_classes]
+            draws = model.sample_posterior(self.tensor, n_samples=self._n_samples(one[0]), **run)
+        found, before = _given_total(draws.evidence), self.evidences[one]
         error = found.std_error * (2.0 if found.doubt else 1.0)
-        if error < self._error(n_classes):
-            self.evidences[n_classes] = self._confirmed(n_classes, found)
-            self._draws[n_classes] = draws
+        if error < self._error(one):
+            self.evidences[one] = _confirmed(found, before)
+            self._draws[one] = draws
         elif before.method != "exact":
-            self.evidences[n_classes] = _confirmed(before, found)
-
-    def _confirmed(self, n_classes: int, found: Evidence) -> Evidence:
-        return _confirmed(found, self.evidences[n_classes])
+            self.evidences[one] = _confirmed(before, found)
 
     def counts(self, n_classes: int) -> ClassCounts:
-        """Draws of the rows of each class and of their answers."""
-        draws, hidden = self._drawn(n_classes)
+        """Draws of the rows of each class and of their answers, by the best concentration."""
+        return self._counts(self._best(n_classes))
+
+    def _best(self, n_classes: int) -> Candidate:
+        return max(
+            (one for one in self.evidences if one[0] == n_classes),
+            key=lambda one: self.evidences[one].value,
+        )
+
+    def _counts(self, one: Candidate) -> ClassCounts:
+        draws, hidden = self._drawn(one)
         axes = self.tensor.axes
         return ClassCounts(
             draws.counts[hidden],
@@ -270,53 +310,66 @@ class Chooser:
             [draws.alphas[node] for node in (hidden, *axes)],
         )
 
-    def _drawn(self, n_classes: int) -> tuple[PosteriorDraws, str]:
-        model, hidden = self.prior.model(self.tensor.axes, n_classes)
-        if n_classes not in self._draws:
-            run = self.run._replace(progress=False).options(n_classes, 1)
+    def _drawn(self, one: Candidate) -> tuple[PosteriorDraws, str]:
+        model, hidden, run = self._model(one, 1)
+        if one not in self._draws:
             with quiet(UnreliableErrorWarning):
-                self._draws[n_classes] = model.sample_posterior(
+                self._draws[one] = model.sample_posterior(
                     self.tensor, method="smc", n_particles=_PARTICLES[1], n_sweeps=_SWEEPS, **run
                 )
-        return self._draws[n_classes], hidden
+        return self._draws[one], hidden
 
     def _r_hat(self, n_classes: int) -> float:
         """Largest ratio, over the weights, of the spread of draws to that within their chains."""
-        draws, hidden = self._drawn(n_classes)
+        draws, hidden = self._drawn(self._best(n_classes))
         return r_hat(draws.counts[hidden], draws.chain)
 
-    def _occupied(self, probabilities: Mapping[int, float]) -> dict[int, float]:
+    def _occupied(self) -> dict[int, float]:
         """Posterior of the number of classes that hold a row."""
         found: dict[int, float] = {}
-        for n_classes, share in probabilities.items():
+        joint = self._joint()
+        for one, share in zip(joint, special.softmax(list(joint.values())), strict=True):
             if share < _LEAST_SHARE:
                 continue
-            numbers = self.counts(n_classes).n_occupied() if n_classes > 1 else np.ones(1, int)
+            numbers = self._counts(one).n_occupied() if one[0] > 1 else np.ones(1, int)
             for number in numbers.tolist():
                 found[number] = found.get(number, 0.0) + share / len(numbers)
         total = sum(found.values())
         return {number: float(found[number] / total) for number in sorted(found)}
 
-    def _choice(self, ln_masses: Mapping[int, float]) -> ClassChoice:
-        prior = {str(n): float(np.exp(ln_masses[n])) for n in self.evidences}
-        total = sum(prior.values())
-        prior = {name: mass / total for name, mass in prior.items()}
-        posterior = ModelPosterior({str(n): e for n, e in self.evidences.items()}, prior)
+    def _averaged(self, n_classes: int) -> Evidence:
+        """Evidence of a number of classes: the mean over the concentrations."""
+        found = [e for (n, _), e in self.evidences.items() if n == n_classes]
+        values = np.array([e.value for e in found])
+        errors = special.softmax(values) * [e.std_error for e in found]
+        return replace(
+            found[int(values.argmax())],
+            value=float(special.logsumexp(values) - np.log(len(self.prior.items))),
+            std_error=float(np.hypot.reduce(errors)),
+        )
+
+    def _choice(self) -> ClassChoice:
+        numbers = self._numbers()
+        masses = special.softmax([self._ln_masses[n] for n in numbers])
+        prior = {str(n): float(mass) for n, mass in zip(numbers, masses, strict=True)}
+        posterior = ModelPosterior({str(n): self._averaged(n) for n in numbers}, prior)
         probabilities, ln_rows = posterior.probabilities, ln_orders(self.tensor)
-        rows = []
-        for n_classes, evidence in self.evidences.items():
-            low, high = posterior.interval(str(n_classes))
-            rows.append(
-                {
-                    "n_classes": n_classes,
-                    "log_evidence": evidence.value - ln_rows,
-                    "std_error": evidence.std_error,
-                    "prior": prior[str(n_classes)],
-                    "probability": probabilities[str(n_classes)],
-                    "low": low,
-                    "high": high,
-                }
-            )
+        rows: list[dict[str, Any]] = []
+        for n_classes in numbers:
+            name = str(n_classes)
+            low, high = posterior.interval(name)
+            row: dict[str, Any] = {
+                "n_classes": n_classes,
+                "log_evidence": posterior.evidences[name].value - ln_rows,
+                "std_error": posterior.evidences[name].std_error,
+                "prior": prior[name],
+                "probability": probabilities[name],
+                "low": low,
+                "high": high,
+            }
+            if len(self.prior.items) > 1:
+                row["concentration"] = self.prior.items[self._best(n_classes)[1]]
+            rows.append(row)
         best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
         return ClassChoice(best, "evidence", rows)
 
