@@ -12,8 +12,8 @@ import argparse
 import itertools
 import json
 import time
-from collections.abc import Iterator
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
