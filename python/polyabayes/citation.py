@@ -10,6 +10,7 @@ from polyabayes import __version__
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.interop.shared import fitted_model
 from polyabayes.latent_classes import LatentClassAnalysis
+from polyabayes.latent_classes.choice import ClassPrior
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.models import LatentDirichletAllocation
 
@@ -119,11 +120,18 @@ def _about_classes(model: LatentClassAnalysis) -> str:
             f"{weights}."
         )
     weights = ", ".join(f"{row[3]:.2f} ({row[4]:.2f} to {row[5]:.2f})" for row in table)
-    prior: Any = model.prior
-    if not isinstance(prior, str):
-        prior = f"{prior['weights']:g} (weights) and {prior['items']:g} (answers)"
+    prior = f"with {model.prior} Dirichlet priors"
+    if "concentration" in best:
+        prior = (
+            "with Dirichlet priors, the concentration of answers learned "
+            f"({best['concentration']:g} is the most probable)"
+        )
+    elif not isinstance(model.prior, str):
+        parameters = ClassPrior.of(model.prior)
+        prior = f"with Dirichlet parameters {parameters.weights:g} of weights and "
+        prior += f"{parameters.items[0]:g} of answers"
     return (
-        f"{text}with {prior} Dirichlet priors, missing answers summed out. Of "
+        f"{text}{prior}, missing answers summed out. Of "
         f"{numbers[0]} to {numbers[-1]} classes, {model.n_classes_} have a posterior probability "
         f"of {best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of "
         f"the evidences). Class weights are {weights}, with 95 % intervals."

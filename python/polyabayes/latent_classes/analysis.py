@@ -63,10 +63,13 @@ class LatentClassAnalysis(FittedClasses):
         ``"bayes"``: posterior means over draws of the classes, with intervals; the number of
         classes of largest posterior probability. ``"em"``: the maximum of the likelihood; the
         number of classes of smallest BIC.
-    prior : {"flat", "jeffreys", "bdeu"} or mapping of str to float, default="flat"
-        Dirichlet parameters of the class weights and of each item's answers in a class: 1 and 1,
-        1/2 and 1/2, or 1/K and 1/(K x levels), which is that of :class:`AllocationModel`. A mapping
-        gives ``weights`` and ``items``.
+    prior : {"learned", "flat", "jeffreys", "bdeu"} or mapping, default="learned"
+        Dirichlet parameters of the class weights and of the items' answers in a class.
+        ``"learned"``: 4, which keeps classes from being empty, and for the answers of all items
+        one of 1/4, 1, 4, ..., 4,096, each as probable as any other: evidences average over them,
+        draws are by the most probable. ``"flat"``, ``"jeffreys"`` and ``"bdeu"``: 1 and 1, 1/2 and
+        1/2, or 1/K and 1/(K x levels), which is that of :class:`AllocationModel`. A mapping gives
+        ``weights``, a number, and ``items``, a number or several.
     size_prior : SizePrior, optional
         Prior of the number of classes; by default P(K) ∝ 2^-K. Numbers beyond those tried are left
         out.
@@ -126,6 +129,9 @@ class LatentClassAnalysis(FittedClasses):
 
     L. A. Goodman (1974). Exploratory latent structure analysis using both identifiable and
     unidentifiable models. Biometrika 61(2).
+
+    S. Frühwirth-Schnatter (2006). Finite mixture and Markov switching models. Springer. Section
+    4.2.2, on the parameter of the weights.
 
     J. W. Miller and M. T. Harrison (2018). Mixture models with a prior on the number of components.
     Journal of the American Statistical Association 113(521).
@@ -318,7 +324,7 @@ class LatentClassAnalysis(FittedClasses):
         return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
-        """How probable each number of classes is under the three priors of tables.
+        """How probable each number of classes is under each prior of tables that has a name.
 
         How many classes there are hangs on the prior of their weights and answers; where the
         columns differ, tell it.
@@ -344,7 +350,7 @@ class LatentClassAnalysis(FittedClasses):
         >>> classes = pb.LatentClassAnalysis([1, 2, 3], random_state=0)
         >>> table = classes.compare_priors(answers, weights=[9, 8, 9, 7])
         >>> list(table)
-        ['n_classes', 'flat', 'jeffreys', 'bdeu']
+        ['n_classes', 'learned', 'flat', 'jeffreys', 'bdeu']
         """
         answers, sizes, ends = self._checked(X, weights)
         refuse_fractions(answers, "evidences are of rows that are counted")

@@ -97,7 +97,8 @@ class ClassChoice(Result):
     rows : list of dict
         One a number of classes. By evidence: ``n_classes``, ``log_evidence`` (of the rows, in
         nats) and its ``std_error``, ``prior``, ``probability`` and ``low`` and ``high``, its 95 %
-        interval for the errors of the evidences. By BIC: ``n_classes``, ``log_likelihood``,
+        interval for the errors of the evidences; where it is learned ``concentration``, the most
+        probable parameter of the answers. By BIC: ``n_classes``, ``log_likelihood``,
         ``n_parameters``, ``aic``, ``bic`` and ``sabic``.
     occupied : dict of int to float
         Posterior probability of the number of classes that hold a row: classes beyond these are

@@ -49,6 +49,24 @@ def test_classes_are_those_of_the_api(
     assert picture.stat().st_size > 1000
 
 
+def test_effects_of_covariates_are_printed(
+    survey: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.read_csv(survey)
+    frame["age"] = 30.0 + (7 * np.arange(60)) % 45
+    frame.to_csv(survey, index=False)
+    options = ["--items", "q1,q2,q3", "--classes", "2", "--formula", "~ age", "--seed", "0"]
+    assert run("classes", survey, *options) == 0
+    output = capsys.readouterr().out
+    found = pb.LatentClassAnalysis(
+        2, items=["q1", "q2", "q3"], formula="~ age", random_state=0
+    ).fit(frame)
+    assert str(found.effects()) in output
+    assert "age" in output
+    assert run("classes", survey, *options[:5], "~ income") == 2
+    assert "no column 'income'" in capsys.readouterr().err
+
+
 def test_tables_go_to_standard_output(survey: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         run("classes", survey, "--items", "q1,q2", "--method", "em", "--classes", "2", "-o", "-")

@@ -11,7 +11,7 @@ from scipy import special
 
 import polyabayes as pb
 from polyabayes import priors
-from polyabayes.exceptions import EdgeWarning
+from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, TargetWarning
 
 ROWS = [(0, 0, 1), (0, 0, None), (0, 1, 1), (1, 1, 0), (1, None, 0), (1, 1, 0), (0, 0, 1)]
 FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"]).astype(pd.CategoricalDtype([0, 1]))
@@ -36,10 +36,20 @@ def enumerated(n_classes: int, weights: float, items: float) -> dict[int, float]
 
 @pytest.mark.parametrize(
     ("prior", "weights", "items"),
-    [("flat", 1, 1), ("jeffreys", 0.5, 0.5), ({"weights": 2.0, "items": 0.3}, 2.0, 0.3)],
+    [
+        ("flat", 1, [1]),
+        ("jeffreys", 0.5, [0.5]),
+        ({"weights": 2.0, "items": 0.3}, 2.0, [0.3]),
+        ({"weights": 4.0, "items": [2.0, 0.5]}, 4.0, [0.5, 2.0]),
+        ("learned", 4.0, [4.0**power for power in range(-1, 7)]),
+    ],
 )
 def test_probabilities_are_those_of_all_allocations(prior: Any, weights: Any, items: Any) -> None:
-    by_size = {n: enumerated(n, weights, items) for n in (1, 2, 3)}
+    by_size: dict[int, dict[int, float]] = {n: {} for n in (1, 2, 3)}
+    for n, found in by_size.items():
+        for value in items:
+            for number, mass in enumerated(n, weights, value).items():
+                found[number] = found.get(number, 0.0) + mass / len(items)
     joint = {n: 2.0**-n * sum(found.values()) for n, found in by_size.items()}
     total = sum(joint.values())
     classes = pb.LatentClassAnalysis([1, 2, 3], prior=prior, random_state=0).fit(FRAME)
@@ -60,7 +70,7 @@ def test_probabilities_are_those_of_all_allocations(prior: Any, weights: Any, it
 
 
 def test_predictions_average_over_all_allocations() -> None:
-    classes = pb.LatentClassAnalysis(2, random_state=0).fit(FRAME)
+    classes = pb.LatentClassAnalysis(2, prior="flat", random_state=0).fit(FRAME)
     row = (0, 1, 0)
     base = sum(enumerated(2, 1.0, 1.0).values())
     ROWS.append(row)
@@ -92,7 +102,21 @@ def test_the_default_tries_numbers_until_none_has_a_chance() -> None:
     assert only.n_classes_ == 3
 
 
-def test_the_three_priors_are_compared() -> None:
+def test_noise_is_one_class() -> None:
+    answers = np.random.default_rng(0).integers(4, size=(100, 8))
+    flat = pb.LatentClassAnalysis([1, 2, 4], prior="flat", random_state=0).fit(answers)
+    learned = pb.LatentClassAnalysis([1, 2, 4], random_state=0).fit(answers)
+    assert learned.n_classes_ == 1
+    assert flat.choice_.probabilities[1] < 0.5 < learned.choice_.probabilities[1]
+    rows = learned.choice_.rows
+    assert {row["concentration"] for row in rows} <= {64.0, 256.0, 1024.0, 4096.0}
+    planted = np.repeat([[0, 0, 0, 0], [1, 1, 1, 1]], 30, axis=0)
+    sure = pb.LatentClassAnalysis([1, 2], random_state=0).fit(planted).choice_
+    assert sure.best == 2
+    assert sure.rows[1]["concentration"] == 0.25
+
+
+def test_the_named_priors_are_compared() -> None:
     classes = pb.LatentClassAnalysis([1, 2], random_state=0)
     table = classes.compare_priors(FRAME)
     assert table["n_classes"].tolist() == [1, 2]
@@ -105,6 +129,31 @@ def test_the_three_priors_are_compared() -> None:
         models, data, prior={"1": 0.5, "2": 0.25}, given_total=True
     ).probabilities
     assert table["bdeu"] == pytest.approx([default["1"], default["2"]], abs=1e-9)
+
+
+def test_time_ends_the_comparison_and_the_cost_is_told_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = np.random.default_rng(1).integers(3, size=(60, 5))
+    classes = pb.LatentClassAnalysis([1, 2, 3, 4], max_time=2.0, prior="flat", random_state=0)
+    clock = itertools.count()
+    # A look takes a second.
+    monkeypatch.setattr("polyabayes.latent_classes.chooser.time.monotonic", lambda: next(clock))
+    with pytest.warns(TargetWarning, match="before 3 to 4 classes were looked at"):
+        found = classes.fit(answers)
+    assert list(found.choice_.probabilities) == [1, 2]
+    assert sum(found.choice_.probabilities.values()) == pytest.approx(1.0)
+    monkeypatch.undo()
+    cost = classes.choice_cost(answers)
+    # Each number once, and some again.
+    assert (cost.n_fits, cost.sizes, cost.unit) == (10, (2, 4), "evidence")
+    assert cost.seconds > 4 * min(cost.seconds_per_fit) > 0
+    learned = pb.LatentClassAnalysis([1, 2, 3, 4], random_state=0).choice_cost(answers)
+    assert learned.n_fits == 18
+    with pytest.raises(InvalidArgumentError, match="compares no evidences"):
+        pb.LatentClassAnalysis(2, method="em").choice_cost(answers)
+    with pytest.raises(InvalidArgumentError, match="max_time"):
+        pb.LatentClassAnalysis(2, max_time=0).fit(answers)
 
 
 def test_criteria_choose_among_maxima() -> None:
@@ -153,10 +202,16 @@ def test_a_paragraph_reports_the_choice() -> None:
     classes = pb.LatentClassAnalysis([1, 2], random_state=0).fit(FRAME)
     text = " ".join(pb.cite(classes).methods.split())
     probability = classes.choice_.probabilities[classes.n_classes_]
-    assert "latent class analysis of 3 items with flat Dirichlet priors" in text
+    assert "of 3 items with Dirichlet priors, the concentration of answers learned (" in text
     assert f"Of 1 to 2 classes, {classes.n_classes_} have a posterior" in text
     assert f"of {probability:.2f} (" in text
     row = classes.profiles().row(0)
     assert f"{row['probability']:.2f} ({row['lower']:.2f} to {row['upper']:.2f})" in text
+    for prior, says in (
+        ("flat", "with flat Dirichlet priors"),
+        ({"weights": 2, "items": [0.5]}, "parameters 2 of weights and 0.5 of answers"),
+    ):
+        other = pb.LatentClassAnalysis(2, prior=prior, random_state=0).fit(FRAME)
+        assert says in " ".join(pb.cite(other).methods.split())
     point = pb.LatentClassAnalysis([1, 2], method="em", random_state=0).fit(FRAME)
     assert "by maximum likelihood" in pb.cite(point).methods

@@ -42,6 +42,8 @@ MANY = pd.DataFrame({"a": np.arange(120) % 2, "age": np.arange(120)})
         (GOOD, {"prior": "uniform"}, None, "prior"),
         (GOOD, {"prior": {"weights": 1.0}}, None, "'weights' and 'items'"),
         (GOOD, {"prior": {"weights": 1.0, "items": 0.0}}, None, "positive"),
+        (GOOD, {"prior": {"weights": 1.0, "items": []}}, None, "is empty"),
+        (GOOD, {"prior": {"weights": 1.0, "items": "x"}}, None, "items"),
         (GOOD, {"size_prior": 0.5}, None, "size_prior must be"),
         (GOOD, {"size_prior": pb.priors.Uniform(8, 9)}, None, "no mass"),
         (GOOD, {"max_classes": 0}, None, "max_classes"),

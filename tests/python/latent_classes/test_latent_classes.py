@@ -116,7 +116,7 @@ def test_planted_classes_are_in_the_intervals_and_come_largest_first() -> None:
 
 def test_one_class_is_a_closed_form() -> None:
     answers = np.array([[0, 0], [0, 1], [1, 1], [0, 1]])
-    classes = pb.LatentClassAnalysis(1, random_state=0).fit(answers)
+    classes = pb.LatentClassAnalysis(1, prior="flat", random_state=0).fit(answers)
     # Urns with one ball of each colour: 3 and 1 of the first item, 1 and 3 of the second.
     urn = np.log([1 * 2 * 3 * 1 / (2 * 3 * 4 * 5)]).item()
     assert classes.log_evidence_ == pytest.approx(2 * urn, abs=1e-12)
