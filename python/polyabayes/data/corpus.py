@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,14 @@ from scipy import sparse
 from polyabayes import _core
 from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import frames, sources
-from polyabayes.data.counts import CountMatrix, checked_exposure, checked_labels, checked_words
+from polyabayes.data.counts import (
+    CountMatrix,
+    Words,
+    checked_exposure,
+    checked_labels,
+    checked_words,
+    columns_of_words,
+)
 from polyabayes.data.documents import source_of, source_of_lists, source_of_table
 from polyabayes.data.metadata import checked_metadata, joined_metadata
 from polyabayes.data.selection import Selectable
@@ -527,12 +534,17 @@ class Corpus(Selectable):
                 "the corpus has no vocabulary, so its columns cannot be matched with words; "
                 "give one, as in Corpus(counts, vocabulary=...)"
             )
-        wanted = checked_words(vocabulary)
+        return self._matched(*columns_of_words(vocabulary), unseen)
+
+    def _matched(
+        self, wanted: Words, column_of: Mapping[str, int], unseen: str
+    ) -> tuple[Corpus, int]:
+        """The documents over words in these columns, and the number of tokens dropped."""
+        assert self.vocabulary is not None
         if not len(wanted):
             raise InvalidArgumentError("vocabulary holds no words; give at least one")
         if np.array_equal(wanted, self.vocabulary):
             return self, 0
-        column_of = {word: column for column, word in enumerate(wanted)}
         new_columns = np.array([column_of.get(word, -1) for word in self.vocabulary])
         table = self.counts.tocoo()
         columns = new_columns[table.col]

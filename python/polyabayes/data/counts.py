@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,27 @@ def checked_words(words: Any) -> Words:
                 )
             seen.add(word)
     return checked
+
+
+# Words of each living model that was given words, and their columns. Beside the models: pickles and
+# copies do not see it.
+_columns: WeakKeyDictionary[Any, tuple[list[Any], Words, dict[str, int]]] = WeakKeyDictionary()
+
+
+def kept_columns(owner: Any, vocabulary: Any) -> tuple[Words, dict[str, int]]:
+    """Checked words and the column of each, made anew only where `owner` had others before."""
+    listed = np.asarray(vocabulary, dtype=object).tolist()
+    before, words, columns = _columns.get(owner, (None, None, None))
+    if words is None or columns is None or before != listed:
+        words, columns = columns_of_words(vocabulary)
+        _columns[owner] = listed, words, columns
+    return words, columns
+
+
+def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
+    """Checked words, and the column of each."""
+    words = checked_words(vocabulary)
+    return words, {word: column for column, word in enumerate(words)}
 
 
 def checked_labels(labels: Any, name: str) -> Words:

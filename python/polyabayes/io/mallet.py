@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -138,7 +139,9 @@ def _from_lines(
     parts = [match for line in lines if line.strip() and (match := _LINE.match(line))]
     texts = [match[_DATA] for match in parts]
     if "token_pattern" not in options and "analyzer" not in options:
-        options = {"token_pattern": _token_pattern(texts), **options}
+        # Words to leave out are divided as the texts are.
+        left_out = [string.ascii_letters, *(options.get("stop_words") or ())]
+        options = {"token_pattern": _token_pattern([*texts, *left_out]), **options}
     names = [match[_NAME] for match in parts]
     return corpus_of_texts(path, names, texts, vocabulary, options.pop("on_empty", None), options)
 

@@ -24,6 +24,7 @@ from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, of_layer
+from polyabayes.data.counts import kept_columns
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
 from polyabayes.likelihood.foreign import exposed, read_documents
@@ -550,7 +551,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         corpus = read_documents([self], documents, name)._widened_to(self.n_features_in_)
         policy = checks.choice("unseen", unseen, ("raise", "drop"))
         if corpus.vocabulary is not None and self.vocabulary_ is not None:
-            return corpus.aligned_to(self.vocabulary_, policy)
+            return corpus._matched(*kept_columns(self, self.vocabulary_), policy)
         if corpus.n_words != self.n_features_in_:
             raise InvalidArgumentError(
                 f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "

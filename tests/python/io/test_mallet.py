@@ -166,3 +166,11 @@ def test_counts_of_thousands_of_digits(write, text):
     path = write("x.mallet", text.replace("DIGITS", "9" * 4400))
     with pytest.raises(FileFormatError, match=r"the count '9+\.\.\.' is not a whole number"):
         pb.read_corpus(path)
+
+
+def test_stop_words_whose_letters_no_text_has_give_no_warning(tmp_path):
+    path = tmp_path / "x.mallet"
+    path.write_text("a label cat cat\nb label dog\n")
+    for stop_words in ("english", ["dog", "über"]):
+        corpus = pb.read_corpus(path, stop_words=stop_words)
+        assert "cat" in corpus.vocabulary

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 import polyabayes as pb
+from polyabayes.data import counts
 from polyabayes.likelihood import core_parts
 
 Model = Any
@@ -184,3 +185,30 @@ def test_the_compiled_model_goes_with_its_owner() -> None:
     del model
     gc.collect()
     assert len(core_parts._kept) == n_kept - 1
+
+
+def test_columns_of_words_are_kept_and_never_older_than_the_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[None] = []
+    columns_of_words = counts.columns_of_words
+
+    def counted(vocabulary: Any) -> Any:
+        made.append(None)
+        return columns_of_words(vocabulary)
+
+    monkeypatch.setattr(counts, "columns_of_words", counted)
+    model = MAKERS["lda"](TOPICS)
+    model.vocabulary_ = np.array(["a", "b", "c", "d"], dtype=object)
+    documents = [["d", "d", "a"]]
+    first = pb.log_likelihood(model, documents).values
+    np.testing.assert_array_equal(first, pb.log_likelihood(model, [[1, 0, 0, 2]]).values)
+    model.transform(documents)
+    np.testing.assert_array_equal(pb.log_likelihood(model, documents).values, first)
+    assert len(made) == 1
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(pb.log_likelihood(copied, documents).values, first)
+    model.vocabulary_[:] = ["d", "b", "c", "a"]
+    other = pb.log_likelihood(model, documents).values
+    np.testing.assert_array_equal(other, pb.log_likelihood(model, [[2, 0, 0, 1]]).values)
+    assert other != first
