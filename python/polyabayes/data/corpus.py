@@ -370,7 +370,7 @@ class Corpus(Selectable):
                 f"{argument('exposure')} is {name!r}: the documents have no such column of "
                 f"metadata; {argument('exposure', 'total')} takes the total count of each"
             )
-        totals = np.asarray(self.counts.sum(axis=1), dtype=np.float64).ravel()
+        totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
         if len(empty):
             raise InvalidArgumentError(
@@ -404,6 +404,10 @@ class Corpus(Selectable):
         """
         checked = checked_metadata(metadata, self.n_documents, self.ids)
         return self._replaced(metadata=checked)
+
+    def _lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document."""
+        return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
 
     def _core_documents(self) -> _core.Documents:
         """The counts as the compiled core reads them."""
@@ -628,7 +632,8 @@ def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
     """The remedy where the labels fit the other axis."""
     other = shape[0] if name == "vocabulary" else shape[1]
     is_other = n_labels == other != shape[name == "vocabulary"]
-    return "; they fit the other axis: transpose the counts, transpose=True of a file" * is_other
+    remedy = argument("transpose", True)
+    return f"; they fit the other axis: transpose the counts, {remedy} of a file" * is_other
 
 
 def _some(names: Sequence[object]) -> str:

@@ -69,7 +69,7 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     return {
         "topic_term_dists": topics / totals,
         "doc_topic_dists": shares / shares.sum(axis=1, keepdims=True),
-        "doc_lengths": np.asarray(documents.counts.sum(axis=1)).ravel(),
+        "doc_lengths": documents._lengths(),
         "vocab": [str(column) if words is None else words[column] for column in shown],
         "term_frequency": frequency[shown],
     }

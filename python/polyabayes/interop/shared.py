@@ -36,7 +36,7 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     shrunk to their prior. A model without a prior (NMF) gives its tokens out by its rates.
     """
     theta, sizes = np.asarray(model.transform(corpus)), model.components_.sum(axis=1)
-    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    lengths = corpus._lengths().astype(np.float64)[:, np.newaxis]
     if isinstance(model, LatentDirichletAllocation):
         tokens = theta * (model.doc_topic_prior_.sum() + lengths) - model.doc_topic_prior_
     elif model._has_likelihood():

@@ -273,9 +273,7 @@ def score_in_blocks(
     `groups` says which of the different documents each one is, in order of first appearance.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
-    lengths = np.sum([np.asarray(corpus.counts.sum(axis=1)).ravel() for corpus in corpora], axis=0)[
-        first
-    ]
+    lengths = np.sum([corpus._lengths()[first] for corpus in corpora], axis=0)
     blocks = list(_cut(plan.costs(lengths)))
     scores = BlockScores.none(len(first))
     done = 0

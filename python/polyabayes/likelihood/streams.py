@@ -109,7 +109,7 @@ class InMemory(Documents):
         corpus = exposed(model, corpus, exposure)
         self._corpus = corpus._with_priors(priors.rows(model, corpus))
         self.n_documents, self.ids = self._corpus.n_documents, self._corpus.ids
-        self.n_tokens = _lengths(self._corpus)
+        self.n_tokens = self._corpus._lengths()
         self.groups = self._corpus._core_documents().groups()
         self._keys = _keys(self._corpus)
 
@@ -129,7 +129,7 @@ class Sharded(Documents):
         self.n_documents = shards.n_documents
         lengths, keys = [], []
         for block in self._aligned():
-            lengths.append(_lengths(block))
+            lengths.append(block._lengths())
             keys.append(_keys(block))
         self.n_tokens = np.concatenate(lengths)
         self._keys = np.concatenate(keys)
@@ -164,7 +164,7 @@ class Streamed(Documents):
             corpus, n_unseen = self._model._aligned(as_corpus(documents, name), name, self._unseen)
             corpus = exposed(self._model, corpus, None)
             corpus = corpus._with_priors(self._model._priors_of(corpus, None))
-            self._read.append((_lengths(corpus), _keys(corpus), corpus.ids))
+            self._read.append((corpus._lengths(), _keys(corpus), corpus.ids))
             self.n_documents += corpus.n_documents
             self.n_unseen += n_unseen
             yield corpus
@@ -260,10 +260,6 @@ def _put_back(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 
 def _after(progress: Callable[[int], None], before: int) -> Callable[[int], None]:
     return lambda done: progress(before + done)
-
-
-def _lengths(corpus: Corpus) -> NDArray[np.int64]:
-    return np.asarray(corpus.counts.sum(axis=1), dtype=np.int64).ravel()
 
 
 def _keys(corpus: Corpus) -> NDArray[np.uint64]:

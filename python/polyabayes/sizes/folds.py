@@ -8,31 +8,58 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from polyabayes._support import checks
+from polyabayes._support.tables import counted
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.covariates import Design
 
+# Folds where no number is asked for.
+_N_FOLDS = 5
+
+
+def checked_folds(
+    corpus: Corpus, n_folds: Any, groups: Any = None, times: Any = None
+) -> tuple[int, NDArray[np.int64] | None]:
+    """The number of folds, 5 by default, and the group of each document.
+
+    Each fold must have a document, or group, with tokens.
+    """
+    labels, lengths = corpus._groups_of(groups, times), corpus._lengths()
+    held = lengths if labels is None else np.bincount(labels, lengths)
+    n_units = int(np.count_nonzero(held))
+    if n_units < 2:
+        unit = "document" if labels is None else "group"
+        raise InvalidArgumentError(
+            f"there is {counted(n_units, unit)} with tokens, but folds need two or more"
+        )
+    n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
+    return checks.whole_number("n_folds", n_folds, 2, n_units), labels
+
 
 def folds_of(
-    n_documents: int,
+    n_tokens: NDArray[Any],
     n_folds: int,
     rng: np.random.Generator,
     groups: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int64]:
     """The fold of every document, at random and of about equal sizes.
 
+    Documents without tokens are dealt last, so that no fold is of them alone.
     Groups stay whole: the largest first, each to the fold that has the fewest documents (as
     scikit-learn's GroupKFold), those of equal size at random.
     """
     if groups is None:
-        order = rng.permutation(n_documents)
-        folds = np.empty(n_documents, dtype=np.int64)
-        folds[order] = np.arange(n_documents) % n_folds
+        order = rng.permutation(len(n_tokens))
+        order = order[np.argsort(n_tokens[order] == 0, kind="stable")]
+        folds = np.empty(len(order), dtype=np.int64)
+        folds[order] = np.arange(len(order)) % n_folds
         return folds
     sizes = np.bincount(groups)
     by_size = rng.permutation(len(sizes))
     fold_of, filled = np.empty(len(sizes), dtype=np.int64), np.zeros(n_folds, dtype=np.int64)
-    for group in by_size[np.argsort(-sizes[by_size], kind="stable")]:
+    is_empty = np.bincount(groups, n_tokens) == 0
+    for group in by_size[np.lexsort((-sizes[by_size], is_empty[by_size]))]:
         fold_of[group] = filled.argmin()
         filled[fold_of[group]] += sizes[group]
     return fold_of[groups]

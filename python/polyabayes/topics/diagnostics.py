@@ -170,7 +170,7 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     fitted = fitted_model(model)
     corpus = aligned(fitted, documents)
     fitted = named_by(fitted, corpus)
-    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    lengths = corpus._lengths().astype(np.float64)
     if not lengths.any():
         raise InvalidArgumentError("documents hold no tokens of the model's words")
     topics, top = probabilities(fitted), top_words(fitted, n_words)
@@ -279,7 +279,7 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     fitted = fitted_model(model)
     corpus = aligned(fitted, documents)
     wanted = checks.whole_number("n_documents", n_documents)
-    lengths = np.asarray(corpus.counts.sum(axis=1)).reshape(-1, 1)
+    lengths = corpus._lengths()[:, np.newaxis]
     found = expected_tokens(fitted, corpus) / np.maximum(lengths, 1)
     rows = np.argsort(-found, axis=0, kind="stable")[:wanted].T
     ids = None if corpus.ids is None else corpus.ids[rows]

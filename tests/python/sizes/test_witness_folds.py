@@ -199,7 +199,11 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior() -> None:
     ("make", "error", "message"),
     [
         (lambda: cross_validate(nested(), DATA.corpus, 1), InvalidArgumentError, "n_folds must be"),
-        (lambda: cross_validate(nested(), DATA.corpus, 31), InvalidArgumentError, "30 documents"),
+        (
+            lambda: cross_validate(nested(), DATA.corpus, 31),
+            InvalidArgumentError,
+            "between 2 and 30",
+        ),
         (
             lambda: cross_validate(WitnessSearch(math.log, priors.Poisson(2.0)), DATA.corpus),
             InvalidTypeError,

@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
@@ -23,9 +22,9 @@ from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cos
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
 from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, first_sizes
 from polyabayes.sizes.choice.result import SizeChoice
-from polyabayes.sizes.folds import check_covariates, folds_of
+from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of
 
-_N_FOLDS, _MAX_FITS = 5, 200
+_MAX_FITS = 200
 
 
 def choose_n_components(
@@ -182,9 +181,10 @@ def choose_n_components(
         return by_evidence(model, data, ranges, concentrations, random_state, options, folder)
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations, **options})
     corpus, given, limits = _checked(model, data, sizes, held_out)
-    n_folds, labels = _checked_folds(corpus, n_folds, groups, times)
+    n_folds, labels = checked_folds(corpus, n_folds, groups, times)
+    warn_of_few_groups(labels)
     seed = draw_seed(random_state)
-    folds = folds_of(corpus.n_documents, n_folds, np.random.default_rng(seed), labels)
+    folds = folds_of(corpus._lengths(), n_folds, np.random.default_rng(seed), labels)
     check_covariates(model, corpus, folds)
     plan = Plan(model, corpus, labels, folds, n_folds, seed)
     store = None if checkpoint is None else Store(checkpoint, plan)
@@ -245,7 +245,7 @@ def choice_cost(
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
-    n_folds, _ = _checked_folds(corpus, n_folds, None, None)
+    n_folds, _ = checked_folds(corpus, n_folds)
     n_fits = expected_fits(given, n_folds, limits.max_fits)
     tried = given or first_sizes(corpus, limits)
     return measured_cost(model, corpus, tried, found=given is None, n_folds=n_folds, n_fits=n_fits)
@@ -295,20 +295,6 @@ def _checked(
     )
     limits = Limits(int(max_fits or _MAX_FITS), max_time, int(max_size or MOST_SIZE), tolerance)
     return corpus, given, limits
-
-
-def _checked_folds(
-    corpus: Corpus, n_folds: Any, groups: Any, times: Any
-) -> tuple[int, NDArray[np.int64] | None]:
-    """The number of folds, and the group of each document."""
-    labels = corpus._groups_of(groups, times)
-    n_units = corpus.n_documents if labels is None else int(labels.max()) + 1
-    if n_units < 2:
-        name = argument("groups" if times is None else "times")
-        raise InvalidArgumentError(f"{name} has one group; folds need two or more")
-    warn_of_few_groups(labels)
-    n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
-    return checks.whole_number("n_folds", n_folds, 2, n_units), labels
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

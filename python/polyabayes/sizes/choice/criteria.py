@@ -25,7 +25,7 @@ CRITERIA = ("griffiths_2004", "cao_juan_2009", "arun_2010", "deveaud_2014")
 def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> dict[str, Any]:
     """Train every size once on all documents; columns of the sizes and their criteria."""
     rows = []
-    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    lengths = corpus._lengths().astype(np.float64)
     with quiet():
         for size in sizes:
             fitted = comparable(model, size, seed)

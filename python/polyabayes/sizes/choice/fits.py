@@ -120,7 +120,7 @@ def is_shared(model: Any, size: int) -> bool:
 
 def n_scored(documents: Corpus) -> int:
     """How many documents of a fold are scored, the first ones."""
-    n_tokens = np.cumsum(np.asarray(documents.counts.sum(axis=1)))
+    n_tokens = np.cumsum(documents._lengths())
     enough = int(np.searchsorted(n_tokens, _SCORED_TOKENS)) + 1
     return min(max(enough, _SCORED_DOCUMENTS), documents.n_documents)
 

@@ -163,8 +163,7 @@ class Chooser:
         self._executor = check_executor(executor)
         self._workers: Workers | None = None
         self._update = update
-        n_tokens = np.asarray(plan.corpus.counts.sum(axis=1)).ravel()
-        self.race = Race(plan.scored(), n_tokens, plan.groups)
+        self.race = Race(plan.scored(), plan.corpus._lengths(), plan.groups)
         self.dropped: dict[int, int] = {}
         self._n_fits = 0
         self._end = np.inf if limits.max_time is None else time.monotonic() + limits.max_time

@@ -19,7 +19,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.scale.executors import Workers, check_executor, sharing
-from polyabayes.sizes.folds import check_covariates, folds_of, with_one_thread
+from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of, with_one_thread
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch
 from polyabayes.sizes.witness.sources import check_further_prior
@@ -111,11 +111,6 @@ def cross_validate(
             "search must be a WitnessSearch of an estimator: a function is not trained on folds"
         )
     corpus = as_corpus(X, "X")
-    n_folds = checks.whole_number("n_folds", n_folds, 2)
-    if n_folds > corpus.n_documents:
-        raise InvalidArgumentError(
-            f"n_folds={n_folds}, but there are {corpus.n_documents} documents"
-        )
     n_workers = checks.whole_number("n_workers", n_workers, 1, _MOST_WORKERS)
     if isinstance(priors, SizePrior) or not isinstance(priors, Sequence):
         raise InvalidTypeError(f"priors must be a list of priors, got {priors!r}")
@@ -126,9 +121,8 @@ def cross_validate(
                 f"{prior!r} begins at {prior.first}, but the search explores sizes from "
                 f"{search.prior.first} on"
             )
-    labels = corpus._groups_of(groups, times)
-    checks.whole_number("n_folds", n_folds, 2, None if labels is None else int(labels.max()) + 1)
-    folds = folds_of(corpus.n_documents, n_folds, random_generator(random_state), labels)
+    n_folds, labels = checked_folds(corpus, n_folds, groups, times)
+    folds = folds_of(corpus._lengths(), n_folds, random_generator(random_state), labels)
     check_covariates(search.estimator, corpus, folds)
     plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
     rows = _run_all(plan, n_folds, check_executor(executor), n_workers)

@@ -102,6 +102,6 @@ def log_multinomial_ceiling(corpus: Corpus) -> float:
     No mixture of multinomials is better than each document's own frequencies.
     """
     counts = corpus.counts.data.astype(np.float64)
-    lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64).ravel()
+    lengths = corpus._lengths().astype(np.float64)
     lengths = np.repeat(lengths, np.diff(corpus.counts.indptr))
     return float((counts * np.log(counts / lengths)).sum()) * (1.0 - ROUNDING)
