@@ -127,12 +127,8 @@ class Sharded(Documents):
         self._model, self._shards, self._unseen = model, exposed(model, shards, exposure), unseen
         self._priors = priors.rows(model, shards)
         self.n_documents = shards.n_documents
-        lengths, keys = [], []
-        for block in self._aligned():
-            lengths.append(block._lengths())
-            keys.append(_keys(block))
-        self.n_tokens = np.concatenate(lengths)
-        self._keys = np.concatenate(keys)
+        blocks = [(x._lengths(), _keys(x), x.ids) for x in self._aligned()]
+        self.n_tokens, self._keys, self.ids = _joined(blocks)
         self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
 
     def blocks(self) -> Iterator[Corpus]:
@@ -180,11 +176,16 @@ class Streamed(Documents):
     ) -> _core.Scores | BlockScores:
         """Score the documents as they come; then they are known."""
         scores = super().score(plan, executor, progress, rows=rows, **effort)
-        lengths, keys, ids = zip(*self._read, strict=True)
-        self.n_tokens, self._keys = np.concatenate(lengths), np.concatenate(keys)
+        self.n_tokens, self._keys, self.ids = _joined(self._read)
         self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
-        self.ids = None if any(names is None for names in ids) else np.concatenate(ids)
         return scores
+
+
+def _joined(blocks: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[Any] | None]:
+    """Lengths, keys and, if all have some, ids of the documents of blocks."""
+    lengths, keys, ids = zip(*blocks, strict=True)
+    names = None if any(own is None for own in ids) else np.concatenate(ids)
+    return np.concatenate(lengths), np.concatenate(keys), names
 
 
 def _score(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +15,11 @@ from polyabayes._support.files import reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError
 
-# Arrays of compressed sparse rows, one file each; where documents have exposures, beside these.
+# Arrays of compressed sparse rows, one file each; where documents have exposures or ids, these too.
 ARRAYS = ("indptr", "indices", "data")
-EXPOSURE = "exposure"
-TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4", EXPOSURE: "<f8"}
+EXPOSURE, IDS = "exposure", "ids"
+# The ids are a list in JSON, as its bytes.
+TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4", EXPOSURE: "<f8", IDS: "|u1"}
 
 # Size and time of change of a file.
 Stamp = tuple[int, int]
@@ -83,14 +85,11 @@ class Shard(NamedTuple):
         >>> shards[0].array("data").tolist()
         [2, 1, 3]
         """
-        path, dtype = self._path(name), np.dtype(TYPES[name])
+        dtype = np.dtype(TYPES[name])
+        path, stamp = self._checked(name)
         sizes = {"indptr": self.n_documents + 1, EXPOSURE: self.n_documents}
         size = sizes.get(name, self.n_cells)
         stop = size if stop is None else stop
-        stamp = _stamp(path)
-        known = _verified.get(path)
-        if known is None or known != (stamp, self.digests.get(name)):
-            self._verify(name)
         if not 0 <= start <= stop <= size:
             raise _changed(path)
         # The array is at the end of the file, after a header.
@@ -107,7 +106,7 @@ class Shard(NamedTuple):
         Returns
         -------
         Corpus
-            Without words and ids.
+            Without words.
 
         Raises
         ------
@@ -121,7 +120,28 @@ class Shard(NamedTuple):
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
         exposure = self.array(EXPOSURE) if self.is_exposed else None
-        return Corpus(self.rows(0, self.n_documents), exposure=exposure)
+        return Corpus(self.rows(0, self.n_documents), ids=self.ids(), exposure=exposure)
+
+    def ids(self) -> NDArray[np.object_] | None:
+        """Names of the documents, where they have some.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError
+            If the file is missing or damaged.
+
+        Examples
+        --------
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 0]], ids=["a", "b"])
+        >>> pb.write_shards(corpus, folder, n_shards=2)[1].ids().tolist()
+        ['b']
+        """
+        if IDS not in self.digests:
+            return None
+        path, _ = self._checked(IDS)
+        with reading(path):
+            names = json.loads(np.load(path, allow_pickle=False).tobytes())
+        return np.array(names, dtype=object)
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Counts of some of its documents.
@@ -214,6 +234,14 @@ class Shard(NamedTuple):
         """
         for name in dict.fromkeys((*ARRAYS, *self.digests)):
             self._verify(name)
+
+    def _checked(self, name: str) -> tuple[Path, Stamp]:
+        """The file of an array, compared with its checksum if this process has not yet done so."""
+        path = self._path(name)
+        stamp = _stamp(path)
+        if _verified.get(path) != (stamp, self.digests.get(name)):
+            self._verify(name)
+        return path, stamp
 
     def _verify(self, name: str) -> None:
         path, expected = self._path(name), self.digests.get(name)

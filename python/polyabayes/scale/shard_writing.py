@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Container, Iterator
 from contextlib import ExitStack, suppress
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.files import STANDARD_INPUT, checked_path, replacing, writing
+from polyabayes._support.files import STANDARD_INPUT, checked_path, reading, replacing, writing
 from polyabayes.data import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -23,7 +23,7 @@ from polyabayes.io.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 from polyabayes.scale.scratch import remove_unfinished, scratch_folder
-from polyabayes.scale.shard import ARRAYS, EXPOSURE, TYPES, digest_of
+from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, TYPES, digest_of
 from polyabayes.scale.shards import (
     BLOCK_DOCUMENTS,
     FORMAT,
@@ -58,9 +58,9 @@ def write_shards(
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents, with their exposures where a Corpus has them; a stream of texts, lists of
-        tokens or bags is gathered in memory; or blocks of documents in order, over the same words;
-        or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
+        The documents, with their exposures and ids where a Corpus has them; a stream of texts,
+        lists of tokens or bags is gathered in memory; or blocks of documents in order, over the
+        same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
         ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
         ``count``, the rows of a document one after another.
     folder : path-like
@@ -126,7 +126,7 @@ def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
             continue
         with suppress(OSError):
             remove_unfinished(folder, ".npy")
-            for name in (*ARRAYS, EXPOSURE):
+            for name in (*ARRAYS, EXPOSURE, IDS):
                 (folder / f"{name}.npy").unlink(missing_ok=True)
             folder.rmdir()
 
@@ -181,6 +181,7 @@ class _Spool:
         self._lengths: list[NDArray[np.int64]] = []
         self._cells: list[NDArray[np.int64]] = []
         self._exposures: list[NDArray[np.float64]] = []
+        self._has_ids = True
         self._n_words: int | None = None
         self._vocabulary: NDArray[np.object_] | None = None
 
@@ -201,9 +202,15 @@ class _Spool:
         self._lengths.append(np.asarray(counts.sum(axis=1), np.int64).ravel())
         self._cells.append(np.diff(counts.indptr).astype(np.int64))
         for name in ARRAYS[1:]:
-            array = np.ascontiguousarray(getattr(counts, name), TYPES[name])
-            with writing(self._folder.parent), (self._folder / name).open("ab") as stream:
-                stream.write(array.data)
+            self._append(name, np.ascontiguousarray(getattr(counts, name), TYPES[name]).data)
+        self._has_ids &= block.ids is not None
+        if self._has_ids and block.ids is not None:
+            # A line each: JSON in ASCII holds no newline.
+            self._append(IDS, b"".join(json.dumps(name).encode() + b"\n" for name in block.ids))
+
+    def _append(self, name: str, content: Any) -> None:
+        with writing(self._folder.parent), (self._folder / name).open("ab") as stream:
+            stream.write(content)
 
     def write(self, path: Path, n_shards: int | None) -> Shards:
         """Divide the documents, and write shards and manifest."""
@@ -216,17 +223,22 @@ class _Spool:
         offsets = np.concatenate([[0], np.cumsum(cells)])
         tokens = np.concatenate([[0], np.cumsum(lengths)])
         exposures = np.concatenate(self._exposures)
-        names = ARRAYS if (exposures == 1.0).all() else (*ARRAYS, EXPOSURE)
+        is_there = {EXPOSURE: (exposures != 1.0).any(), IDS: self._has_ids}
+        names = (*ARRAYS, *(name for name in is_there if is_there[name]))
         entries = []
-        for number, (start, stop) in enumerate(pairwise(starts)):
+        parts = zip(pairwise(starts), self._listed_ids(starts), strict=True)
+        for number, ((start, stop), ids) in enumerate(parts):
             name = f"shard-{number:05d}"
             folder = path / name
             folder.mkdir(exist_ok=True)
             remove_unfinished(folder, ".npy")
             self._write_rows(folder, offsets[start : stop + 1])
-            (folder / f"{EXPOSURE}.npy").unlink(missing_ok=True)
+            for array in is_there:
+                (folder / f"{array}.npy").unlink(missing_ok=True)
             if EXPOSURE in names:
                 _write_array(folder, EXPOSURE, exposures[start:stop])
+            if ids is not None:
+                _write_array(folder, IDS, np.frombuffer(ids, np.uint8))
             entry: dict[str, Any] = {
                 "name": name,
                 "first_document": start,
@@ -249,6 +261,15 @@ class _Spool:
             stream.write(json.dumps(sealed_manifest(manifest), ensure_ascii=False).encode())
         _remove_parts(path, {entry["name"] for entry in entries})
         return read_shards(path)
+
+    def _listed_ids(self, starts: list[int]) -> Iterator[bytes | None]:
+        """The ids of each shard as JSON; None where there are none."""
+        if not self._has_ids:
+            yield from repeat(None, len(starts) - 1)
+            return
+        with reading(self._folder), (self._folder / IDS).open("rb") as lines:
+            for start, stop in pairwise(starts):
+                yield b"[" + b",".join(islice(lines, stop - start)) + b"]"
 
     def _write_rows(self, folder: Path, offsets: NDArray[np.int64]) -> None:
         _write_array(folder, "indptr", offsets - offsets[0])

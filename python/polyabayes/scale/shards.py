@@ -18,7 +18,7 @@ from polyabayes._support.files import MAX_WORDS, checked_path, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
 from polyabayes.exceptions import FileFormatError, InvalidTypeError
-from polyabayes.scale.shard import ARRAYS, EXPOSURE, Shard
+from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, Shard
 
 FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
@@ -120,9 +120,10 @@ class Shards:
         if exposure is not None:
             checked = checked_exposure(exposure, self.n_documents)
             return replace(self, replaced_exposure=checked)
-        digests = ({name: shard.digests[name] for name in ARRAYS} for shard in self.shards)
-        pairs = zip(self.shards, digests, strict=True)
-        shards = tuple(shard._replace(digests=own) for shard, own in pairs)
+        shards = tuple(
+            shard._replace(digests={n: x for n, x in shard.digests.items() if n != EXPOSURE})
+            for shard in self.shards
+        )
         return replace(self, shards=shards, replaced_exposure=None)
 
     def blocks(self, n_documents: int = BLOCK_DOCUMENTS) -> Iterator[Corpus]:
@@ -144,10 +145,12 @@ class Shards:
         [3, 3]
         """
         for shard in self.shards:
+            ids = shard.ids()
             for start in range(0, shard.n_documents, n_documents):
                 stop = min(start + n_documents, shard.n_documents)
                 exposure = self._exposure(shard, start, stop)
-                yield Corpus(shard.rows(start, stop), self.vocabulary, exposure=exposure)
+                names = None if ids is None else ids[start:stop]
+                yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure)
 
     def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
         """Exposures of some documents of a shard."""
@@ -174,7 +177,8 @@ class Shards:
         if self.replaced_exposure is not None:
             digest.update(self.replaced_exposure.tobytes())
         for shard in self:
-            digest.update(json.dumps([shard.n_documents, shard.digests], sort_keys=True).encode())
+            counts = {name: x for name, x in shard.digests.items() if name != IDS}
+            digest.update(json.dumps([shard.n_documents, counts], sort_keys=True).encode())
         return digest.hexdigest()[:16]
 
     def verify(self) -> None:
@@ -268,7 +272,7 @@ def _is_consistent(content: dict[str, Any]) -> bool:
             re.fullmatch(r"shard-\d{5,}", name) is not None
             and [shard["first_document"], shard["first_token"]] == first
             and all(type(size) is int and size >= 0 for size in sizes)
-            and set(digests) in ({*ARRAYS}, {*ARRAYS, EXPOSURE})
+            and {*ARRAYS} <= set(digests) <= {*ARRAYS, EXPOSURE, IDS}
         )
         if not is_whole:
             return False

@@ -109,6 +109,27 @@ def test_scores_of_exposed_shards_are_those_of_memory(
     assert found.total_std_error == expected.total_std_error
 
 
+def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path: Path) -> None:
+    ids = [f"größe \u2028 {number}\n" for number in range(45)]
+    named = pb.Corpus(CORPUS.counts, CORPUS.vocabulary, ids)
+    shards = pb.write_shards(iter([named[:20], named[20:]]), tmp_path / "named", 4)
+    bare = pb.write_shards(CORPUS, tmp_path / "bare", 4)
+    again = pb.read_shards(tmp_path / "named")
+    for found in (shards, again, again.with_exposure(2.0), again.with_exposure(None)):
+        own = np.concatenate([block.ids for block in found.blocks(7)])
+        assert own.tolist() == ids
+        assert np.concatenate([shard.corpus().ids for shard in found]).tolist() == ids
+    # Names change no number: a run on either goes on from the other's checkpoint.
+    assert again.fingerprint() == bare.fingerprint()
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.1, topic_word=DATA.topic_word
+    )
+    assert pb.log_likelihood(model, again).to_frame()["document"].tolist() == ids
+    half = pb.write_shards(iter([named[:20], CORPUS[20:]]), tmp_path / "named", 4)
+    assert next(half.blocks()).ids is None
+    assert not list((tmp_path / "named").glob("*/ids.npy"))
+
+
 def test_shards_have_about_as_many_tokens(tmp_path: Path) -> None:
     shards = pb.write_shards(CORPUS, tmp_path, 5)
     tokens = [shard.n_tokens for shard in shards]
@@ -124,7 +145,8 @@ def test_streams_tables_and_cells_make_the_same_shards(tmp_path: Path) -> None:
     from_cells = pb.write_shards(cells, tmp_path / "cells", 3)
     for other in (streamed, from_cells):
         for one, two in zip(expected, other, strict=True):
-            assert one.digests == two.digests
+            ids = {"ids": two.digests["ids"]} if other is from_cells else {}
+            assert {**one.digests, **ids} == two.digests
     kept = pb.Corpus(COUNTS[:40], CORPUS.vocabulary)
     table = sparse.coo_matrix(kept.counts)
     order = np.argsort(table.row, kind="stable")

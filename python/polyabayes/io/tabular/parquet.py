@@ -81,4 +81,6 @@ def _long_block(cells: list[tuple[Any, int, int]], vocabulary: NDArray[np.object
     rows = np.cumsum([0, *(one != other for one, other in pairwise(names))])
     columns, counts = (np.array([cell[ix] for cell in cells]) for ix in (1, 2))
     shape = (int(rows[-1]) + 1, len(vocabulary))
-    return Corpus(sparse.csr_matrix((counts, (rows, columns)), shape), vocabulary)
+    firsts = np.unique(rows, return_index=True)[1]
+    ids = [str(names[first]) for first in firsts]
+    return Corpus(sparse.csr_matrix((counts, (rows, columns)), shape), vocabulary, ids)
