@@ -11,8 +11,9 @@ from polyabayes.exceptions import InvalidTypeError
 from polyabayes.interop.shared import fitted_model
 from polyabayes.latent_classes import LatentClassAnalysis
 from polyabayes.latent_classes.choice import ClassPrior
+from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.likelihood.result import LogLikelihood
-from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
 __all__ = ["Citation", "cite"]
 
@@ -81,7 +82,7 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
     if isinstance(model, LatentClassAnalysis):
         parts = [_about_classes(model)]
     else:
-        parts = [] if model is None else [_about_model(fitted_model(model))]
+        parts = [] if model is None else [_about_model(as_scorable("model", model))]
     if result is not None:
         if not isinstance(result, LogLikelihood):
             raise InvalidTypeError(f"result must be of log_likelihood, got {result!r:.100}")
@@ -92,10 +93,19 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
 
 
 def _about_model(model: Any) -> str:
-    is_lda = isinstance(model, LatentDirichletAllocation)
-    name = "latent Dirichlet allocation" if is_lda else "Poisson factor analysis"
+    if isinstance(model, DocumentModel):
+        model._check_fitted()
+        name = f"a {model.prior} model"
+        if model.decoder == "softmax":
+            name += " that decodes weights by a softmax"
+    else:
+        is_lda = isinstance(fitted_model(model), LatentDirichletAllocation)
+        name = "latent Dirichlet allocation" if is_lda else "Poisson factor analysis"
     n_topics, n_words = model.components_.shape
     text = f"We used {name} with {n_topics:,} topics over {n_words:,} words, "
+    if hasattr(model, "covariate_names_"):
+        on = model.formula or ", ".join(model.covariate_names_[1:])
+        text += f"their prior a regression on covariates ({on}), "
     if not model.n_iter_:
         return f"{text}with parameters taken from elsewhere."
     parameters = model.get_params(deep=False)

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -196,6 +197,9 @@ def test_files_of_models_tell_of_themselves(named, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert re.match(rf"saved by polyabayes {pb.__version__}, \d{{4}}-.*\ncorpus: urns\n", shown)
     assert pb.cite().bibtex in shown
+    pb.DocumentModel.mixture(np.eye(2), [1.0, 2.0]).save(tmp_path / "mixture.safetensors")
+    assert main(["info", str(tmp_path / "mixture.safetensors")]) == 0
+    assert "a mixture model with 2 topics over 2 words" in capsys.readouterr().out
     trained = str(tmp_path / "trained.safetensors")
     fit = ["fit", "lda", path, "-k", "2", "-o", trained, "--max-iter", "4", "--seed", "0"]
     assert main([*fit, "--note", "author=me", "--note", "run=3", "--verbose"]) == 0

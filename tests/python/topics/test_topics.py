@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
@@ -212,6 +213,11 @@ def test_the_citation_names_this_model_and_this_result(lda):
     assert f"{result.nats_per_token:.4f} ± {result.nats_per_token_std_error:.2g} nats" in text
     assert pb.__version__ in found.bibtex
     assert "taken from elsewhere" in " ".join(pb.cite(lda).methods.split())
+    decoder = pb.DocumentModel.logistic_normal(np.eye(3), np.zeros(3), np.eye(3), decoder="softmax")
+    text = " ".join(pb.cite(decoder).methods.split())
+    assert "a logistic-normal model that decodes weights by a softmax with 3 topics" in text
+    by_day = clone(model).fit(counts, covariates={"day": np.arange(30.0)})
+    assert "a regression on covariates (day), trained" in " ".join(pb.cite(by_day).methods.split())
     title = re.search(r'^title: "(.*)"', (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
     assert f"title = {{{title}}}" in found.bibtex
     with pytest.raises(errors.InvalidTypeError, match="result must be of log_likelihood"):
