@@ -110,11 +110,11 @@ def positive_vector(name: str, value: Any, size: int) -> Vector:
     return array
 
 
-def matrix(name: str, value: Any) -> NDArray[np.float64]:
+def matrix(name: str, value: Any, shape: str = "(n_components, n_words)") -> NDArray[np.float64]:
     """`value` as a contiguous float array of two dimensions."""
     array = floats(name, value)
     if array.ndim != 2 or 0 in array.shape:
-        rule = f"must have shape (n_components, n_words), got shape {array.shape}"
+        rule = f"must have shape {shape}, got shape {array.shape}"
         raise _wrong(name, value, rule)
     return np.ascontiguousarray(array)
 
@@ -158,8 +158,8 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
     except OverflowError as error:
         raise _wrong(name, value, "holds a number that no float is as large as") from error
     except (TypeError, ValueError) as error:
-        raise _wrong_type(name, value, f"must hold numbers, got {value!r}") from error
-    raise _wrong_type(name, value, f"must hold numbers, got {value!r}")
+        raise _wrong_type(name, value, f"must hold numbers, got {value!r:.100}") from error
+    raise _wrong_type(name, value, f"must hold numbers, got {value!r:.100}")
 
 
 def is_single(value: Any) -> bool:

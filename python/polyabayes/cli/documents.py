@@ -29,7 +29,7 @@ from polyabayes.cli.output import (
 )
 from polyabayes.cli.parser import Given, make_parser
 from polyabayes.cli.signatures import documented
-from polyabayes.exceptions import Interrupted
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 _FLOAT_BYTES = 8
 _MODELS: dict[str, Any] = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
@@ -67,6 +67,10 @@ def fit(
     """
     path = checked_file(output, (".safetensors",))
     estimator = _untrained(given, model)
+    if metadata is not None and estimator.formula is None:
+        raise InvalidArgumentError(
+            f"{argument('metadata')} holds columns for {argument('formula')}: give both, or neither"
+        )
     try:
         data = read(corpus, given, metadata)
         refuse_unwritable(path.parent, _FLOAT_BYTES * estimator.n_components * data.n_words)

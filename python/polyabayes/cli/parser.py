@@ -37,6 +37,7 @@ _SAME = {
     "X": "corpus",
     "by": "drop_duplicates",
     "notes": "note",
+    "covariates": "metadata",
 }
 
 

@@ -48,7 +48,7 @@ class GivenPriors(NamedTuple):
 
 def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.float64]:
     """Numbers of each document, with the wanted shape."""
-    rows = checks.matrix(name, values)
+    rows = checks.matrix(name, values, str(wanted))
     if rows.shape != wanted:
         raise InvalidArgumentError(
             f"{argument(name)} has shape {rows.shape}; these documents want {wanted}, a row for "

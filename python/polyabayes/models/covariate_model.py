@@ -76,6 +76,11 @@ class CovariateModel(FittedModel):
             raise InvalidArgumentError(
                 f"{argument('covariates')}: the prior of this {type(self).__name__} depends on "
                 "covariates; give those of the documents, a row for each"
+                + (
+                    ", or documents with metadata"
+                    if self._design.columns is not None
+                    else "; a model that is trained with a data frame finds them in the metadata"
+                )
             )
         rows = self._design.rows(covariates, documents.n_documents)
         return pseudo_counts(rows @ self.coefficients_.T)

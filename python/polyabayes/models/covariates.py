@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.frames import import_pandas
@@ -35,6 +36,8 @@ _SYNTAX = (
 
 # Share of a column, standardised, that earlier columns must leave of it: less is rounding.
 _LEAST_REST = 1e-7
+# Spread of a column up to which, and from whose inverse on, coefficients are far from overflow.
+_MOST_SPREAD = 1e100
 
 
 class Design(NamedTuple):
@@ -75,7 +78,7 @@ class Design(NamedTuple):
             _check_length(len(frame), n_documents)
             design, rows = _by_columns(cls, frame)
         else:
-            values = checks.matrix("covariates", covariates)
+            values = _matrix(covariates)
             _check_length(len(values), n_documents)
             names = [_INTERCEPT, *(f"x{i}" for i in range(values.shape[1]))]
             design = cls(names, {}, None, None, [], [], [])
@@ -92,7 +95,7 @@ class Design(NamedTuple):
         """
         frame = _frame(covariates)
         if self.columns is None:
-            values = checks.matrix("covariates", covariates if frame is None else frame.to_numpy())
+            values = _matrix(covariates if frame is None else frame.to_numpy())
             if values.shape[1] != len(self.names) - 1:
                 raise InvalidArgumentError(
                     f"{argument('covariates')} has {values.shape[1]} columns: this model was "
@@ -221,6 +224,9 @@ def _by_formula(
             f"{', '.join(map(repr, frame.columns))}"
         )
     frame = _complete(frame[columns])
+    # Levels that no document has would be constant columns.
+    levelled = frame.columns[frame.dtypes == "category"]
+    frame = frame.assign(**{x: frame[x].cat.remove_unused_categories() for x in levelled})
     spec, rows = _evaluated(lambda: formulaic.model_matrix(formula, frame, context={}, **_OPTIONS))
     names = list(spec.column_names)
     if names[:1] != [_INTERCEPT]:
@@ -306,6 +312,18 @@ def _frame(covariates: Any) -> pd.DataFrame | None:
     return frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
 
 
+def _matrix(covariates: Any) -> NDArray[np.float64]:
+    """Numbers and flags of a matrix."""
+    values = covariates.toarray() if sparse.issparse(covariates) else np.asarray(covariates)
+    if values.dtype.kind not in "biufO":
+        raise InvalidTypeError(
+            f"{argument('covariates')} must hold numbers, got {covariates!r:.60}: give a data "
+            "frame, whose columns of text are coded by their levels"
+        )
+    values = values.astype(np.float64) if values.dtype.kind == "b" else values
+    return checks.matrix("covariates", values, "(n_documents, n_covariates)")
+
+
 def _complete(frame: Any) -> pd.DataFrame:
     """The table, refused where a value is missing or a column is of times."""
     for name in frame.columns:
@@ -384,13 +402,19 @@ def _check_columns(names: list[str], rows: NDArray[np.float64]) -> None:
     constant = np.flatnonzero(spread <= 1e-12 * np.abs(values).max(axis=0))
     if len(constant):
         raise _constant(names[1 + constant[0]])
+    extreme = np.flatnonzero(~((spread > 1 / _MOST_SPREAD) & (spread < _MOST_SPREAD)))
+    if len(extreme):
+        raise InvalidArgumentError(
+            f"{argument('covariates')}: values of column {names[1 + extreme[0]]!r} differ by "
+            f"{spread[extreme[0]]:.2g}: give it in other units"
+        )
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
     basis = np.linalg.qr(scaled / np.sqrt(n_documents))[1]
     collinear = np.flatnonzero(np.abs(np.diag(basis)) < _LEAST_REST)
     if len(collinear):
         raise InvalidArgumentError(
             f"{argument('covariates')}: column {names[1 + collinear[0]]!r} is a combination of the "
-            "columns before it: leave it out"
+            "columns before it: leave it out; splines cr, cc and cs need constraints='center'"
         )
 
 

@@ -304,7 +304,8 @@ class DocumentModel(SeveralVocabularies):
             model.bias_ = checks.vector("bias", 0.0 if bias is None else bias, n_words)
         if covariance is None:
             raise InvalidTypeError(f"{argument('covariance')} must be given")
-        model.covariance_ = checks.matrix("covariance", covariance)
+        square = "(n_coordinates, n_coordinates)"
+        model.covariance_ = checks.matrix("covariance", covariance, square)
         n_coordinates = len(model.covariance_)
         if n_coordinates not in (n_components, n_components - 1):
             raise InvalidArgumentError(
@@ -350,9 +351,10 @@ class DocumentModel(SeveralVocabularies):
             covariates = getattr(documents, "metadata", None)
         wanted = (documents.n_documents, n_covariates)
         if covariates is None:
+            columns = names and f" or documents with the metadata {', '.join(map(repr, names))}"
             raise InvalidArgumentError(
                 f"{argument('covariates')}: the prior of this model depends on covariates; give "
-                f"them as an array of shape {wanted}"
+                f"an array of shape {wanted}{columns or ''}"
             )
         if names is not None and hasattr(covariates, "columns"):
             missing = [name for name in names if name not in covariates.columns]
@@ -414,7 +416,7 @@ class DocumentModel(SeveralVocabularies):
         if (values is None) == (coefficients is None):
             raise InvalidArgumentError(f"give {argument(name)} or {argument('coefficients')}")
         if coefficients is not None:
-            found = checks.matrix("coefficients", coefficients)
+            found = checks.matrix("coefficients", coefficients, f"({n}, n_covariates)")
             if len(found) != n:
                 raise InvalidArgumentError(
                     f"{argument('coefficients')} has shape {found.shape}: give a row for each of "

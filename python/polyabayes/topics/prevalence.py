@@ -338,7 +338,10 @@ def _table(at: Any) -> Any:
         if any(len(x) != n_rows for x in long.values()):
             raise InvalidArgumentError(f"{argument('at')} has columns of different length")
         return data_frame(long)
-    return at if (frame := frame_of(at)) is None else frame
+    frame = frame_of(at)
+    if frame is not None and not len(frame):
+        raise InvalidArgumentError(f"{argument('at')} has no rows: give one for each prevalence")
+    return at if frame is None else frame
 
 
 def _labels(table: Any) -> list[str]:

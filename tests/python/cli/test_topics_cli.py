@@ -111,7 +111,11 @@ def test_covariates_come_from_a_table_beside_the_documents(corpus, tmp_path, cap
     assert main(["topics", model, corpus, *given, "--by", "rating", "-o", "x.html"]) == 2
     assert "--by makes a table" in capsys.readouterr().err
     assert main(["score", model, corpus]) == 2
-    assert "covariates" in capsys.readouterr().err
+    assert "--metadata: the prior" in capsys.readouterr().err
+    assert main([*fit, "--prevalence", "~ rating"]) == 2
+    assert "--prevalence needs columns: give --metadata" in capsys.readouterr().err
+    assert main([*fit, *given]) == 2
+    assert "--metadata holds columns for --prevalence" in capsys.readouterr().err
     assert main([*fit, "--prevalence", "~ rating", "--metadata", str(tmp_path / "no.csv")]) == 2
 
 

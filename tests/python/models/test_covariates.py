@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -206,6 +207,27 @@ def test_metadata_is_routed_by_scikit_learn(corpus):
     assert np.isfinite(scores).all()
 
 
+def test_flags_matrices_and_levels_that_do_not_occur(corpus, frame):
+    flags = (frame["party"] == "R").to_numpy()[:, None]
+    expected = lda().fit(corpus, covariates=flags.astype(float)).coefficients_
+    for same in (flags, sparse.csr_matrix(flags.astype(float)), flags.tolist()):
+        np.testing.assert_array_equal(lda().fit(corpus, covariates=same).coefficients_, expected)
+    levels = ["R", "absent", "D", "I"]
+    described = corpus.with_metadata(frame.assign(party=pd.Categorical(frame["party"], levels)))
+    names = ["Intercept", "party[T.D]", "party[T.I]"]
+    for model in (lda(formula="~ party"), lda()):
+        table = described.metadata if model.formula else described.metadata[["party"]]
+        model.fit(described, covariates=table)
+        assert model.covariate_names_.tolist() == names
+        few = described[:5]
+        plain = {"party": frame["party"][:5].tolist()}
+        np.testing.assert_array_equal(
+            model.score_samples(few), model.score_samples(few, covariates=plain)
+        )
+    centred = lda(formula="~ cr(day, df=3, constraints='center')").fit(corpus)
+    assert len(centred.covariate_names_) == 4
+
+
 def changed(frame: pd.DataFrame, **columns) -> pd.DataFrame:
     return frame.assign(**columns)
 
@@ -221,6 +243,8 @@ def changed(frame: pd.DataFrame, **columns) -> pd.DataFrame:
         ({"week": lambda x: 7 * x["day"] + 1}, ["week", "combination", "leave"]),
         ({"name": [f"d{i}" for i in range(N_DOCUMENTS)]}, ["columns", "name", "unite"]),
         ({"day": pd.Timestamp("2008-01-01")}, ["day", "times", "number"]),
+        ({"week": lambda x: 1e200 * x["day"]}, ["week", "differ", "units"]),
+        ({"week": lambda x: 1e-200 * x["day"]}, ["week", "differ", "units"]),
     ],
 )
 @pytest.mark.parametrize("formula", [None, True])
@@ -253,6 +277,15 @@ def test_other_bad_input_is_refused_before_any_work(corpus, frame, fitted, tmp_p
         lda(formula="party ~ day").fit(corpus)
     with pytest.raises(pb.exceptions.InvalidTypeError, match="formula"):
         lda(formula="~ day").fit(corpus, covariates=np.ones((N_DOCUMENTS, 1)))
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="constraints='center'"):
+        lda(formula="~ cr(day, df=3)").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match=r"\(n_documents, n_covariates\)"):
+        lda().fit(corpus, covariates=frame["day"].to_numpy())
+    with pytest.raises(pb.exceptions.InvalidTypeError, match="give a data frame"):
+        lda().fit(corpus, covariates=frame[["party"]].to_numpy(dtype=str))
+    by_matrix = lda().fit(corpus, covariates=frame[["day"]].to_numpy())
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="trained with a data frame"):
+        by_matrix.transform(corpus)
     with pytest.raises(pb.exceptions.InvalidArgumentError, match="partial_fit"):
         fitted.partial_fit(corpus)
     with pytest.raises(pb.exceptions.InvalidArgumentError, match="in memory"):

@@ -123,6 +123,8 @@ def test_bad_input_is_refused(model, corpus):
         pb.topics.prevalence(model, at={"party": "L", "day": 1.0})
     with pytest.raises(InvalidArgumentError, match="different length"):
         pb.topics.prevalence(model, at={"party": ["D", "R"], "day": [1.0, 2.0, 3.0]})
+    with pytest.raises(InvalidArgumentError, match="no rows"):
+        pb.topics.prevalence(model, at=corpus.metadata[:0])
     with pytest.raises(InvalidArgumentError, match="week"):
         pb.topics.prevalence(model, at={"week": 1.0}, documents=corpus)
     with pytest.raises(InvalidArgumentError, match="give at, or documents"):
