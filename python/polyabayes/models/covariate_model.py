@@ -14,8 +14,8 @@ from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.stored_model import StoredModel
 from polyabayes.scale.shards import Shards
 
-# Bounds of ln of a pseudo-count, as the compiled core has them.
-_RANGE = (-100 * np.log(10), 100 * np.log(10))
+# Bounds of a pseudo-count, as the compiled core has them.
+_RANGE = (1e-100, 1e100)
 
 
 class CovariateModel(FittedModel):
@@ -111,5 +111,6 @@ class CovariateModel(FittedModel):
 
 def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """Exp of what covariates predict, within the range of parameters of a prior."""
-    found: NDArray[np.float64] = np.exp(np.clip(predicted, *_RANGE))
+    # Clipped twice: exp of the logarithm of a bound may be beyond it by rounding.
+    found: NDArray[np.float64] = np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE)
     return found

@@ -78,7 +78,7 @@ class Design(NamedTuple):
             _check_length(len(frame), n_documents)
             design, rows = _by_columns(cls, frame)
         else:
-            values = _matrix(covariates)
+            values = covariate_matrix(covariates)
             _check_length(len(values), n_documents)
             names = [_INTERCEPT, *(f"x{i}" for i in range(values.shape[1]))]
             design = cls(names, {}, None, None, [], [], [])
@@ -95,7 +95,7 @@ class Design(NamedTuple):
         """
         frame = _frame(covariates)
         if self.columns is None:
-            values = _matrix(covariates if frame is None else frame.to_numpy())
+            values = covariate_matrix(covariates if frame is None else frame.to_numpy())
             if values.shape[1] != len(self.names) - 1:
                 raise InvalidArgumentError(
                     f"{argument('covariates')} has {values.shape[1]} columns: this model was "
@@ -312,7 +312,7 @@ def _frame(covariates: Any) -> pd.DataFrame | None:
     return frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
 
 
-def _matrix(covariates: Any) -> NDArray[np.float64]:
+def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     """Numbers and flags of a matrix."""
     values = covariates.toarray() if sparse.issparse(covariates) else np.asarray(covariates)
     if values.dtype.kind not in "biufO":

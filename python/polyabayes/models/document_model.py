@@ -17,6 +17,8 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
 from polyabayes.likelihood.simulation import documents_of_weights
+from polyabayes.models.covariate_model import pseudo_counts
+from polyabayes.models.covariates import covariate_matrix
 from polyabayes.models.vocabularies import SeveralVocabularies, columns_of, texts_of
 from polyabayes.scale.shards import Shards
 
@@ -295,8 +297,9 @@ class DocumentModel(SeveralVocabularies):
         )
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
         n_components, n_words = model.components_.shape
-        if decoder == "mixture" and bias is not None:
-            raise InvalidArgumentError(f"{argument('bias')} belongs to decoder='softmax'")
+        for name, is_given in (("bias", bias is not None), ("weights", weights != "softmax")):
+            if decoder == "mixture" and is_given:
+                raise InvalidArgumentError(f"{argument(name)} belongs to decoder='softmax'")
         if decoder == "softmax":
             sizes = model._vocabulary_sizes()
             if bias is not None and sizes and np.ndim(bias[0]):
@@ -306,15 +309,19 @@ class DocumentModel(SeveralVocabularies):
             raise InvalidTypeError(f"{argument('covariance')} must be given")
         square = "(n_coordinates, n_coordinates)"
         model.covariance_ = checks.matrix("covariance", covariance, square)
-        n_coordinates = len(model.covariance_)
-        if n_coordinates not in (n_components, n_components - 1):
+        n_coordinates, n_columns = model.covariance_.shape
+        has_reference = weights == "softmax"
+        possible = (n_components, n_components - 1) if has_reference else (n_components,)
+        if n_coordinates != n_columns or n_coordinates not in possible:
+            beside = f", or {n_components - 1} beside a reference" if has_reference else ""
             raise InvalidArgumentError(
                 f"{argument('covariance')} has shape {model.covariance_.shape}: {n_components} "
-                f"components want {n_components} coordinates, or {n_components - 1} beside a "
-                "reference"
+                f"components want {n_components} rows and columns{beside}"
             )
         model._set_prior("mean", mean, coefficients)
         return model._checked_model()
+
+    _makers = "make it by dirichlet, mixture or logistic_normal"
 
     @property
     def _prior_argument(self) -> str:  # type: ignore[override]
@@ -331,7 +338,7 @@ class DocumentModel(SeveralVocabularies):
         if hasattr(self, "coefficients_"):
             rows = self._covariates_of(documents, covariates)
             predicted = rows @ self.coefficients_.T
-            return np.exp(predicted) if self.prior == "dirichlet" else predicted
+            return pseudo_counts(predicted) if self.prior == "dirichlet" else predicted
         if covariates is not None:
             raise InvalidArgumentError(
                 f"{argument('covariates')}: the prior of this model depends on none"
@@ -364,7 +371,7 @@ class DocumentModel(SeveralVocabularies):
                     f"model depends on {', '.join(map(repr, names))}"
                 )
             covariates = covariates[list(names)].to_numpy()
-        return checked_rows("covariates", covariates, wanted)
+        return checked_rows("covariates", covariate_matrix(covariates), wanted)
 
     def _draw_documents(
         self,
@@ -412,7 +419,7 @@ class DocumentModel(SeveralVocabularies):
         return [found[:, own] / found[:, own].sum(axis=1, keepdims=True) for own in columns]
 
     def _set_prior(self, name: str, values: Any, coefficients: Any) -> None:
-        n = self._n_prior_parameters()
+        n, names = self._n_prior_parameters(), self.covariate_names
         if (values is None) == (coefficients is None):
             raise InvalidArgumentError(f"give {argument(name)} or {argument('coefficients')}")
         if coefficients is not None:
@@ -422,9 +429,20 @@ class DocumentModel(SeveralVocabularies):
                     f"{argument('coefficients')} has shape {found.shape}: give a row for each of "
                     f"{n} parameters of the prior"
                 )
+            if not np.isfinite(found).all():
+                raise InvalidArgumentError(f"{argument('coefficients')} must be finite")
+            if names is not None and len(names) != found.shape[1]:
+                raise InvalidArgumentError(
+                    f"{argument('covariate_names')} are {len(names)}, and the columns of "
+                    f"{argument('coefficients')} {found.shape[1]}: give one name for each"
+                )
             self.coefficients_ = found
             self.prior_ = np.ones(n) if self.prior == "dirichlet" else np.zeros(n)
             return
+        if names is not None:
+            raise InvalidArgumentError(
+                f"{argument('covariate_names')} belong to {argument('coefficients')}"
+            )
         prior = checks.floats(name, values)
         if prior.ndim not in (1, 2) or prior.shape[-1] != n:
             raise InvalidArgumentError(
@@ -434,11 +452,16 @@ class DocumentModel(SeveralVocabularies):
 
     def _checked_model(self) -> Self:
         """The model itself, once the core has accepted it."""
-        if self.prior != "logistic-normal" and not (
-            (self.prior_ >= 0).all() and (self.prior_.sum(axis=-1) > 0).all()
-        ):
+        prior = np.atleast_2d(self.prior_)
+        is_bad = ~np.isfinite(prior)
+        if self.prior != "logistic-normal":
+            is_bad |= (prior < 0) | ~(prior > 0).any(axis=1, keepdims=True)
+        for row, place in np.argwhere(is_bad)[:1]:
+            at = place if self.prior_.ndim == 1 else f"{row}, {place}"
+            rule = " and not negative, and one of each row positive"
             raise InvalidArgumentError(
-                "parameters of the prior must not be negative, and one of each row positive"
+                f"the prior has {prior[row, place]} at [{at}]: its parameters must be finite"
+                f"{'' if self.prior == 'logistic-normal' else rule}"
             )
         self._core_model()
         return self

@@ -112,6 +112,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _default_event: str
     _conditions_on_length: bool
     _prior_argument: str
+    # What makes a model of this class.
+    _makers: ClassVar[str] = "call fit, or make it by from_parameters"
     # Arrays that a file of the model holds: always, and where the model has them.
     _arrays: ClassVar[tuple[str, ...]]
     _optional_arrays: ClassVar[tuple[str, ...]] = ("topic_counts_",)
@@ -541,8 +543,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "components_"):
             raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: call fit, or make it by "
-                "from_parameters"
+                f"This {type(self).__name__} instance is not fitted yet: {self._makers}"
             )
 
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:

@@ -108,7 +108,12 @@ class SeveralVocabularies(FittedModel):
         if self.decoder == "softmax":
             probabilities = np.full(words.shape, 1.0 / words.shape[1])
         elif is_dirichlet:
-            probabilities = words / words.sum(axis=1, keepdims=True)
+            sums = words.sum(axis=1, keepdims=True)
+            if not sums.all():
+                raise InvalidArgumentError(
+                    f"{argument('topic_word')}[{int(np.argmin(sums != 0))}] is zero for every word"
+                )
+            probabilities = words / sums
         super()._set_topic_word(probabilities, vocabulary, random_state, normalised=normalised)
         if self.decoder == "softmax":
             self.components_ = words.copy()

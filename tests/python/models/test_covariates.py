@@ -259,6 +259,13 @@ def test_bad_covariates_are_refused_with_the_column_and_the_remedy(
     assert not hasattr(model, "components_")
 
 
+def test_extreme_covariates_stay_within_the_range_of_parameters(corpus):
+    model = lda(formula="~ day").fit(corpus)
+    for day in (1e9, -1e9):
+        scores = model.score_samples(corpus[:3], covariates={"day": [day] * 3})
+        assert np.isfinite(scores).all()
+
+
 def test_other_bad_input_is_refused_before_any_work(corpus, frame, fitted, tmp_path):
     refused = pytest.raises(pb.exceptions.InvalidArgumentError, match="covariates")
     with refused:

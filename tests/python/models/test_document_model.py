@@ -7,7 +7,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, NotFittedError
 
 PHI = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5], [0.25, 0.25, 0.4, 0.1]])
 DOCUMENTS = np.array([[3, 1, 0, 2], [0, 2, 2, 1], [3, 1, 0, 2], [0, 0, 0, 0]])
@@ -284,9 +284,35 @@ def test_models_are_compared_at_covariates_of_their_own():
         (lambda: pb.DocumentModel.dirichlet(PHI), "doc_topic_prior"),
         (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, 1.0]), r"\(3,\)"),
         (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, -1.0, 1.0]), "negative"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, np.zeros((2, 3))), "positive"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, np.zeros((2, 3))), r"0.0 at \[0, 0\].* positive"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, np.nan, 1.0]), r"nan at \[1\].* finite"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, coefficients=[[np.inf]] * 3), "finite"),
+        (lambda: pb.DocumentModel.dirichlet(PHI, np.ones(3), covariate_names=["a"]), "belong"),
+        (
+            lambda: pb.DocumentModel.dirichlet(
+                PHI, coefficients=np.ones((3, 2)), covariate_names=["a"]
+            ),
+            "one name for each",
+        ),
+        (
+            lambda: pb.DocumentModel.mixture(np.eye(3) - np.eye(3), np.ones(3), is_dirichlet=True),
+            "zero",
+        ),
+        (lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), np.ones((2, 3))), "rows and"),
+        (
+            lambda: pb.DocumentModel.logistic_normal(
+                PHI, np.zeros(2), np.eye(2), decoder="softmax", weights="identity"
+            ),
+            "3 rows and columns",
+        ),
+        (
+            lambda: pb.DocumentModel.logistic_normal(
+                PHI, np.zeros(3), np.eye(3), weights="identity"
+            ),
+            "belongs to decoder='softmax'",
+        ),
         (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(2)), r"\(2,\)"),
-        (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(1)), "coordinates"),
+        (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(1)), "reference"),
         (
             lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), [[1, 2], [2, 1]]),
             "eigenvalue",
@@ -311,6 +337,11 @@ def test_models_are_compared_at_covariates_of_their_own():
 def test_what_is_no_model_is_refused(make, message):
     with pytest.raises(InvalidArgumentError, match=message):
         make()
+
+
+def test_a_model_without_parameters_names_what_makes_it():
+    with pytest.raises(NotFittedError, match="dirichlet, mixture or logistic_normal"):
+        pb.DocumentModel().transform(DOCUMENTS)
 
 
 @pytest.mark.parametrize(
