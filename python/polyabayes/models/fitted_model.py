@@ -210,8 +210,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ``mean``, bit by bit what ``transform`` gives, and ``std``, the posterior standard
             deviation of every weight given the document and the model: by the law of total
             variance, from the closed-form moments of theta given the topics of the tokens, over
-            the same Gibbs sweeps. It leaves out the uncertainty about the model itself. Each has
-            shape (n_documents, n_components). Its table names documents by their ids.
+            the same Gibbs sweeps; of a mixture sqrt(p (1 - p)), p the probability of a component.
+            It leaves out the uncertainty about the model itself. Each has shape (n_documents,
+            n_components). Its table names documents by their ids.
 
         Raises
         ------

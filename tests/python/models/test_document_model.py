@@ -1,12 +1,15 @@
 """Document models of any prior against values computed by hand."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
+from polyabayes.cli import main
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError
 
 PHI = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5], [0.25, 0.25, 0.4, 0.1]])
@@ -62,8 +65,6 @@ def test_gamma_shapes_of_documents():
 
 
 def test_order_threads_and_executors_leave_the_bits():
-    from concurrent.futures import ThreadPoolExecutor
-
     rng = np.random.default_rng(0)
     documents, priors = rng.poisson(4.0, (12, 4)), rng.gamma(0.5, size=(12, 3))
     model = lda(1.0)
@@ -105,7 +106,6 @@ def test_regression_on_covariates_is_a_prior_for_each_document():
 
 
 def test_covariates_are_columns_of_the_metadata():
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"other": 1, "x": [0.0, 1.0, -1.0, 0.5], "one": 1.0})
     corpus = pb.Corpus(DOCUMENTS, metadata=frame)
     model = pb.DocumentModel.dirichlet(
@@ -230,7 +230,7 @@ def test_means_by_document_are_those_of_the_call_or_the_model():
         pb.log_likelihood(given, DOCUMENTS[:3])
 
 
-@pytest.mark.parametrize(
+each_kind = pytest.mark.parametrize(
     "model",
     [
         pb.DocumentModel.dirichlet(PHI, coefficients=np.ones((3, 2)), covariate_names=["a", "b"]),
@@ -240,6 +240,47 @@ def test_means_by_document_are_those_of_the_call_or_the_model():
     ],
     ids=["dirichlet", "mixture", "logistic-normal", "softmax"],
 )
+
+
+@each_kind
+def test_every_way_to_score_gives_the_same_bits(model, tmp_path):
+    rng = np.random.default_rng(1)
+    documents = pb.Corpus(rng.poisson(3.0, (12, 4)), list("abcd"))
+    has_covariates = hasattr(model, "coefficients_")
+    rows = {"covariates": rng.normal(size=(12, 2))} if has_covariates else {}
+    options = {"random_state": 3, "n_samples": 20} if "normal" in model.prior else {}
+    expected = pb.log_likelihood(model, documents, n_jobs=1, **options, **rows).values
+    same = [
+        pb.log_likelihood(model, documents, n_jobs=2, **options, **rows),
+        pb.log_likelihood(
+            model, pb.write_shards(documents, tmp_path, n_shards=3), **options, **rows
+        ),
+    ]
+    with ThreadPoolExecutor(2) as executor:
+        same.append(pb.log_likelihood(model, documents, executor=executor, **options, **rows))
+    for result in same:
+        assert np.array_equal(result.values, expected)
+    weights = model.topic_weights(documents, **rows)
+    assert (weights.std > 0).all()
+    order = rng.permutation(12)
+    moved = {name: values[order] for name, values in rows.items()}
+    found = pb.log_likelihood(model, documents[order], **options, **moved)
+    assert np.array_equal(found.values, expected[order])
+    assert np.array_equal(model.transform(documents[order], **moved), weights.mean[order])
+    described = documents
+    if has_covariates:
+        described = documents.with_metadata(dict(zip("ab", rows["covariates"].T, strict=True)))
+    model.save(tmp_path / "model.safetensors")
+    pb.write_corpus(described, tmp_path / "documents.npz")
+    flags = {"random_state": "--random-state", "n_samples": "--n-samples"}
+    given = [text for name, value in options.items() for text in (flags[name], str(value))]
+    paths = [str(tmp_path / name) for name in ("model.safetensors", "documents.npz")]
+    assert main(["score", *paths, *given, "-o", str(tmp_path / "scores.csv")]) == 0
+    scores = pd.read_csv(tmp_path / "scores.csv")["log_likelihood"]
+    assert scores.to_numpy() == pytest.approx(expected, rel=1e-12)
+
+
+@each_kind
 def test_files_keep_the_model(model, tmp_path):
     model.save(tmp_path / "model.safetensors")
     again = pb.load(tmp_path / "model.safetensors")

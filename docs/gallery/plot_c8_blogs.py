@@ -1,0 +1,73 @@
+"""
+Political blogs of 2008
+=======================
+
+Which topics do liberal and conservative blogs write about, and when in the year of an election?
+5,000 blogs, the sample that R's stm ships, with the rating of each and its day as a spline. The
+program needs ``poliblog5k.ldac.gz``, ``poliblog5k.vocab`` and ``poliblog5k.meta.csv`` in the folder
+``POLYABAYES_DATA``.
+"""
+
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import polyabayes as pb
+
+folder = Path(os.environ.get("POLYABAYES_DATA", "."))
+# Days of 2008: John McCain names Sarah Palin, Lehman Brothers fails, the election.
+EVENTS = {242: "Palin", 259: "Lehman", 309: "election"}
+
+if not (folder / "poliblog5k.ldac.gz").exists():
+    print(
+        f"skipped: {folder} holds no poliblog5k.ldac.gz; POLYABAYES_DATA names another folder"
+    )
+else:
+    corpus = pb.read_corpus(
+        folder / "poliblog5k.ldac.gz", vocabulary=folder / "poliblog5k.vocab"
+    ).with_metadata(pd.read_csv(folder / "poliblog5k.meta.csv"))
+    lda = pb.LatentDirichletAllocation(
+        20, formula="~ rating + bs(day, df=8)", max_iter=2000, random_state=0
+    ).fit(corpus)
+    names = [
+        " ".join(corpus.vocabulary[np.argsort(-topic)[:4]]) for topic in lda.components_
+    ]
+
+    # What a liberal rating adds to the share of a topic, averaged over the days of all blogs.
+    effect = pb.topics.contrast(
+        lda, {"rating": "Liberal"}, {"rating": "Conservative"}, documents=corpus
+    )
+    low, high = effect.interval()[:, 0]
+    order = np.argsort(effect.mean[0])
+    fig, axes = plt.subplots(2, 1, figsize=(8, 10), layout="constrained")
+    middle = effect.mean[0, order]
+    axes[0].errorbar(
+        middle,
+        np.arange(20),
+        xerr=[middle - low[order], high[order] - middle],
+        fmt="o",
+        markersize=4,
+    )
+    axes[0].set_yticks(np.arange(20), [names[k] for k in order], fontsize="small")
+    axes[0].axvline(0, color="grey", linewidth=0.8)
+    axes[0].set_xlabel("difference in prevalence, liberal - conservative")
+
+    # Over the year: the topics that speak most of Palin and of the banks.
+    words = corpus.vocabulary.tolist()
+    shares = lda.components_ / lda.components_.sum(axis=1, keepdims=True)
+    shown = [int(shares[:, words.index(word)].argmax()) for word in ("palin", "bank")]
+    days = np.linspace(1, 366, 74)
+    over_year = pb.topics.prevalence(lda, at={"rating": "Liberal", "day": days})
+    pb.plotting.plot_prevalence(
+        over_year, shown, along=days, labels=[names[k] for k in shown], ax=axes[1]
+    )
+    for day, name in EVENTS.items():
+        axes[1].axvline(day, color="grey", linewidth=0.8, linestyle=":")
+        axes[1].annotate(
+            name, (day, 1), xycoords=("data", "axes fraction"), fontsize="small"
+        )
+    axes[1].set_xlabel("day of 2008, liberal blogs")
+    plt.show()
