@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes._support.frames import import_pandas
@@ -314,7 +313,7 @@ def _frame(covariates: Any) -> pd.DataFrame | None:
 
 def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     """Numbers and flags of a matrix."""
-    values = covariates.toarray() if sparse.issparse(covariates) else np.asarray(covariates)
+    values = covariates.toarray() if hasattr(covariates, "toarray") else np.asarray(covariates)
     if values.dtype.kind not in "biufO":
         raise InvalidTypeError(
             f"{argument('covariates')} must hold numbers, got {covariates!r:.60}: give a data "
