@@ -196,10 +196,8 @@ class DocumentModel(SeveralVocabularies):
             Prior weights of the components; they need not be normalised.
         is_dirichlet : bool, default=False
             Whether word probabilities are integrated out.
-        vocabulary : sequence of str, optional
-            The words; a list of them, one for each, where there are several vocabularies.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Present as everywhere; nothing is random.
+        vocabulary, random_state : optional
+            As of :meth:`dirichlet`.
 
         Returns
         -------
@@ -263,12 +261,8 @@ class DocumentModel(SeveralVocabularies):
             Input of the softmax decoder: theta = softmax(eta), or eta itself.
         coefficients : array of shape (n_coordinates, n_covariates), optional
             In place of `mean`: means coefficients @ x at covariates x (STM: its gamma, transposed).
-        covariate_names : sequence of str, optional
-            Columns of a data frame that are the covariates, in order.
-        vocabulary : sequence of str, optional
-            The words; a list of them, one for each, where there are several vocabularies.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Seed of ``transform`` and ``score``.
+        covariate_names, vocabulary, random_state : optional
+            As of :meth:`dirichlet`.
 
         Returns
         -------

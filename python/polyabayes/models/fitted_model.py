@@ -193,14 +193,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them. Default: the columns of
-            ``corpus.metadata`` that it depends on.
+        layer, exposure, covariates : optional
+            As of :meth:`transform`.
         unseen : {"raise", "drop"}, default="raise"
             What to do with words that the model's vocabulary lacks.
 
@@ -237,14 +231,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them. Default: the columns of
-            ``corpus.metadata`` that it depends on.
+        layer, exposure, covariates : optional
+            As of :meth:`transform`.
 
         Returns
         -------
@@ -283,14 +271,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The documents.
         y : ignored
             Present for scikit-learn.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them. Default: the columns of
-            ``corpus.metadata`` that it depends on.
+        layer, exposure, covariates : optional
+            As of :meth:`transform`.
 
         Returns
         -------
@@ -321,14 +303,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
-        exposure : float or array of shape (n_documents,), optional
-            Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them. Default: the columns of
-            ``corpus.metadata`` that it depends on.
+        layer, exposure, covariates : optional
+            As of :meth:`transform`.
 
         Returns
         -------
