@@ -224,7 +224,7 @@ def _by_formula(
         )
     frame = _complete(frame[columns])
     # Levels that no document has would be constant columns.
-    levelled = frame.columns[frame.dtypes == "category"]
+    levelled = [x for x in frame.columns if _has_levels(frame[x])]
     frame = frame.assign(**{x: frame[x].cat.remove_unused_categories() for x in levelled})
     spec, rows = _evaluated(lambda: formulaic.model_matrix(formula, frame, context={}, **_OPTIONS))
     names = list(spec.column_names)
@@ -308,7 +308,18 @@ def _frame(covariates: Any) -> pd.DataFrame | None:
     frame = frame_of(covariates)
     if frame is None:
         return None
-    return frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
+    names = [str(name) for name in frame.columns]
+    twice = [name for ix, name in enumerate(names) if name in names[:ix]]
+    if twice:
+        raise InvalidArgumentError(
+            f"{argument('covariates')} has two columns that are called {twice[0]!r}; rename one"
+        )
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    # Texts as objects: formulaic takes other types of theirs for numbers.
+    texts = [
+        name for name in names if frame[name].dtype.kind == "O" and not _has_levels(frame[name])
+    ]
+    return frame.astype(dict.fromkeys(texts, object))
 
 
 def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
@@ -341,6 +352,10 @@ def _complete(frame: Any) -> pd.DataFrame:
     return checked
 
 
+def _has_levels(column: pd.Series[Any]) -> bool:
+    return column.dtype.name == "category"
+
+
 def _is_number(column: pd.Series[Any]) -> bool:
     pandas = import_pandas()
     return bool(pandas.api.types.is_numeric_dtype(column.dtype))
@@ -349,7 +364,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
 def _levels(column: pd.Series[Any]) -> list[Any]:
     """Levels that occur, in the order of a categorical column, else sorted."""
     present = set(_plain(column))
-    if column.dtype.name == "category":
+    if _has_levels(column):
         return [x for x in map(_value, column.cat.categories) if x in present]
     return sorted(present, key=lambda level: (str(type(level)), level))
 

@@ -224,6 +224,12 @@ def test_flags_matrices_and_levels_that_do_not_occur(corpus, frame):
         np.testing.assert_array_equal(
             model.score_samples(few), model.score_samples(few, covariates=plain)
         )
+    texts = corpus.with_metadata(frame.assign(party=frame["party"].astype("string")))
+    plain = lda(formula="~ party").fit(corpus)
+    np.testing.assert_array_equal(
+        lda(formula="~ party").fit(texts).coefficients_, plain.coefficients_
+    )
+    np.testing.assert_array_equal(plain.score_samples(texts[:5]), plain.score_samples(corpus[:5]))
     centred = lda(formula="~ cr(day, df=3, constraints='center')").fit(corpus)
     assert len(centred.covariate_names_) == 4
 
@@ -288,6 +294,8 @@ def test_other_bad_input_is_refused_before_any_work(corpus, frame, fitted, tmp_p
         lda(formula="~ cr(day, df=3)").fit(corpus)
     with pytest.raises(pb.exceptions.InvalidArgumentError, match=r"\(n_documents, n_covariates\)"):
         lda().fit(corpus, covariates=frame["day"].to_numpy())
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="two columns that are called 'a'"):
+        lda().fit(corpus, covariates=pd.DataFrame(np.ones((N_DOCUMENTS, 2)), columns=["a", "a"]))
     with pytest.raises(pb.exceptions.InvalidTypeError, match="give a data frame"):
         lda().fit(corpus, covariates=frame[["party"]].to_numpy(dtype=str))
     by_matrix = lda().fit(corpus, covariates=frame[["day"]].to_numpy())
