@@ -12,64 +12,32 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// The error type of the crate.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "messages say what the fields hold")]
 pub enum Error {
     /// A size that must be positive is zero.
     #[error("{name} must be at least 1")]
-    Empty {
-        /// The argument, by its name in every interface, or what has the size.
-        name: &'static str,
-    },
+    Empty { name: &'static str },
     /// Bytes that are no saved state of this work.
     #[error("a saved state is damaged, or is of other work")]
     Saved,
     /// Two arrays that must agree in length do not.
     #[error("{name} has length {found}, expected {expected}")]
-    Length {
-        /// The argument, by its name in every interface, or what the array holds.
-        name: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length it should have.
-        expected: usize,
-    },
+    Length { name: &'static str, found: usize, expected: usize },
     /// A parameter lies outside its domain.
     #[error("{name}[{index}] = {value:?}: must be {domain}")]
-    Parameter {
-        /// The argument, by its name in every interface, or what the parameter is.
-        name: &'static str,
-        /// Position in the flattened array.
-        index: usize,
-        /// The offending value.
-        value: f64,
-        /// The domain in words.
-        domain: &'static str,
-    },
+    Parameter { name: &'static str, index: usize, value: f64, domain: &'static str },
     /// A row of topic-word probabilities does not sum to 1.
     #[error("the words of topic {topic} have probabilities that sum to {sum}, not to 1")]
-    NotNormalised {
-        /// The row.
-        topic: usize,
-        /// Its sum.
-        sum: f64,
-    },
+    NotNormalised { topic: usize, sum: f64 },
     /// The prior of a document leaves it no topic.
     #[error("the prior of document {document} is zero for every topic")]
-    NoTopics {
-        /// The document.
-        document: usize,
-    },
+    NoTopics { document: usize },
     /// Observed and held-out tokens of a document have different priors.
     #[error("observed and held-out tokens of document {document} have different priors")]
-    PriorsDiffer {
-        /// The document.
-        document: usize,
-    },
+    PriorsDiffer { document: usize },
     /// A covariance that is none.
     #[error("the covariance {problem}")]
-    Covariance {
-        /// The flaw.
-        problem: &'static str,
-    },
+    Covariance { problem: &'static str },
     /// A mixture of topics whose weights are no probabilities.
     #[error("a mixture of topics takes weights that are the softmax of the latent coordinates")]
     IdentityLink,
@@ -80,67 +48,28 @@ pub enum Error {
     NoUrn,
     /// Quadrature in too many dimensions.
     #[error("quadrature serves up to {most} dimensions; the covariance has rank {found}")]
-    Dimensions {
-        /// The rank.
-        found: usize,
-        /// The largest that is served.
-        most: usize,
-    },
+    Dimensions { found: usize, most: usize },
     /// Documents have exposures, and the model takes their lengths as given.
     #[error("LDA takes the lengths of documents as given, which leaves nothing to an exposure")]
     GivenLength,
     /// The offsets of a sparse matrix do not start at 0, decrease, or run past its cells.
     #[error("row offsets are inconsistent at document {document}")]
-    Offsets {
-        /// The document whose offsets are wrong.
-        document: usize,
-    },
+    Offsets { document: usize },
     /// A word index lies outside the vocabulary.
     #[error("document {document} holds word {word}, but the vocabulary has {n_words} words")]
-    WordOutOfRange {
-        /// The document.
-        document: usize,
-        /// The word index.
-        word: u64,
-        /// The size of the vocabulary.
-        n_words: usize,
-    },
+    WordOutOfRange { document: usize, word: u64, n_words: usize },
     /// The words of a document are not strictly increasing.
     #[error("the word indices of document {document} are not strictly increasing at word {word}")]
-    Unsorted {
-        /// The document.
-        document: usize,
-        /// The word at which the order breaks.
-        word: u64,
-    },
+    Unsorted { document: usize, word: u64 },
     /// A stored count is zero or does not fit into 32 bits.
     #[error("document {document}, word {word}: count {count} is not between 1 and 4294967295")]
-    Count {
-        /// The document.
-        document: usize,
-        /// The word.
-        word: u64,
-        /// The count.
-        count: i64,
-    },
+    Count { document: usize, word: u64, count: i64 },
     /// A cell of a tensor is not what it must be.
     #[error("cell {cell} of the tensor {problem} (axis {axis})")]
-    Cell {
-        /// Position among the cells.
-        cell: usize,
-        /// The axis.
-        axis: usize,
-        /// The flaw.
-        problem: &'static str,
-    },
+    Cell { cell: usize, axis: usize, problem: &'static str },
     /// A graph that is no network, or not one for the data.
     #[error("node {node} of the graph {problem}")]
-    Graph {
-        /// The node.
-        node: usize,
-        /// The flaw.
-        problem: &'static str,
-    },
+    Graph { node: usize, problem: &'static str },
     /// An exact computation would cost more than its budget.
     #[error(
         "exact likelihood of document {document} ({n_tokens} tokens, {n_distinct} distinct words, \
@@ -148,21 +77,13 @@ pub enum Error {
          above the budget of {budget:.1e} multiply-adds and {most_bytes:.1e} bytes"
     )]
     Budget {
-        /// The document.
         document: usize,
-        /// Its tokens.
         n_tokens: u64,
-        /// Its distinct words.
         n_distinct: usize,
-        /// The topics that can produce any of its words.
         n_topics: usize,
-        /// Estimated multiply-adds of the cheaper algorithm.
         operations: f64,
-        /// Its estimated memory.
         bytes: f64,
-        /// The budget in multiply-adds.
         budget: f64,
-        /// The most memory that it may take.
         most_bytes: f64,
     },
     /// Exact enumeration of allocations would cost more than its budget.
@@ -172,17 +93,11 @@ pub enum Error {
          {most_bytes:.1e} bytes"
     )]
     EnumerationBudget {
-        /// Tokens of the tensor.
         n_tokens: u64,
-        /// Multiply-adds so far, and the least that tokens to come take.
         operations: f64,
-        /// Memory so far.
         bytes: f64,
-        /// The budget in multiply-adds.
         budget: f64,
-        /// The most memory that it may take.
         most_bytes: f64,
-        /// Whether the total runs over what cells that were not observed may hold.
         has_missing: bool,
     },
     /// Listing all allocations would cost more than its budget.
@@ -190,26 +105,10 @@ pub enum Error {
         "listing the allocations of {n_tokens} tokens adds up at least {operations:.1e} marginal \
          counts in {bytes:.1e} bytes; the budget is {budget:.1e} counts and {most_bytes:.1e} bytes"
     )]
-    AllocationsBudget {
-        /// Tokens of the tensor.
-        n_tokens: u64,
-        /// Marginal counts so far, and those of the next cell.
-        operations: f64,
-        /// Memory so far.
-        bytes: f64,
-        /// The budget in marginal counts.
-        budget: f64,
-        /// The most memory that it may take.
-        most_bytes: f64,
-    },
+    AllocationsBudget { n_tokens: u64, operations: f64, bytes: f64, budget: f64, most_bytes: f64 },
     /// More tokens than a sampler of allocations counts.
     #[error("samplers count {n_tokens} tokens one by one, and at most {most}")]
-    TooManyTokens {
-        /// Tokens of the tensor.
-        n_tokens: u64,
-        /// The largest number.
-        most: u64,
-    },
+    TooManyTokens { n_tokens: u64, most: u64 },
     /// A sampler of allocations does not fit into the memory of the machine.
     #[error(
         "{} and {} marginal counts would take {:.1} GiB on {n_at_once} threads, of {:.1}",
@@ -219,23 +118,14 @@ pub enum Error {
         grouped(*n_marginals as u64), bytes / GIB, available / GIB
     )]
     SamplerMemory {
-        /// Tokens of the tensor.
         n_tokens: u64,
-        /// Particles of a run.
         n_particles: usize,
-        /// Chains of a run.
         n_chains: usize,
-        /// Cells that were not observed.
         n_missing: usize,
-        /// Draws that are kept.
         n_draws: usize,
-        /// Marginal counts of one allocation.
         n_marginals: usize,
-        /// Runs at a time.
         n_at_once: usize,
-        /// Memory of these runs.
         bytes: f64,
-        /// The memory there is.
         available: f64,
     },
     /// No sampler takes all the options that were chosen.
@@ -250,42 +140,18 @@ pub enum Error {
          {operations:.1e} multiply-adds by this method, some {:.0} seconds, above the budget of \
          {budget:.1e}", operations / 1e9
     )]
-    SamplingBudget {
-        /// The document.
-        document: usize,
-        /// Its tokens.
-        n_tokens: u64,
-        /// The topics of the model.
-        n_topics: usize,
-        /// Estimated multiply-adds.
-        operations: f64,
-        /// The budget in multiply-adds.
-        budget: f64,
-    },
+    SamplingBudget { document: usize, n_tokens: u64, n_topics: usize, operations: f64, budget: f64 },
     /// The particles of one document would not fit into memory.
     #[error("{n_particles} particles are too many for the memory of a run: at most {most}")]
-    TooManyParticles {
-        /// Particles asked for, a replicate.
-        n_particles: usize,
-        /// The largest number.
-        most: usize,
-    },
+    TooManyParticles { n_particles: usize, most: usize },
     /// The topics given for the tokens of a document cannot have produced them.
     #[error("the topics given for document {row} cannot have produced its words")]
-    TopicPath {
-        /// The document.
-        row: usize,
-    },
+    TopicPath { row: usize },
     /// A model to start from cannot produce a word that it shall explain.
     #[error(
         "the model to start from has probability 0 for word {word}, which document {document} holds"
     )]
-    Impossible {
-        /// The document.
-        document: usize,
-        /// The word.
-        word: u32,
-    },
+    Impossible { document: usize, word: u32 },
     /// The estimator cannot run backwards.
     #[error("only particle filters and annealing have a reverse")]
     NoReverse,
@@ -294,12 +160,7 @@ pub enum Error {
     CellsMissing,
     /// There is no memory for an array.
     #[error("{name} would take {bytes:.1e} bytes, more than there is")]
-    Memory {
-        /// Contents of the array.
-        name: &'static str,
-        /// Its size.
-        bytes: f64,
-    },
+    Memory { name: &'static str, bytes: f64 },
     /// The work was asked to stop before it had a result.
     #[error("stopped before the work was done")]
     Stopped,

@@ -12,7 +12,7 @@ use super::model::problem::Problem;
 use super::tempering::{PowerPath, joined, nearest_path};
 use crate::control::Observer;
 use crate::counts::CountTensor;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::math::{LogSum, pick};
 use crate::rng::{Key, LANES, Lanes, Purpose, Rng};
@@ -130,9 +130,7 @@ fn simulate(
     let mut drawn: HashMap<(usize, Vec<u32>), Vec<f64>> = HashMap::new();
     let mut tokens = Vec::new();
     for _ in 0..total {
-        if observer.stopped() {
-            return Err(Error::Stopped);
-        }
+        observer.check_stop()?;
         let mut token = vec![0; sizes.len()];
         for &node in &order {
             let table = network.tables().iter().position(|table| table.contains(&node));

@@ -33,9 +33,6 @@ pub(crate) struct Load {
 
 impl Load {
     /// Refuses what the threads could not hold that share so many runs.
-    ///
-    /// # Errors
-    /// [`Error::SamplerMemory`] if they would take more than the memory of the machine.
     pub(crate) fn check(self, n_runs: usize) -> Result<()> {
         let n_at_once = n_runs.min(rayon::current_num_threads());
         let (bytes, available) = (self.bytes(n_at_once), available());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use crate::error::{Error, Result, check_all, check_positive};
+use crate::error::{Error, Result, check_all, check_length, check_positive};
 
 /// Sparse matrix of word counts, one row a document.
 ///
@@ -80,13 +80,7 @@ impl CountMatrix {
         if n_words == 0 {
             return Err(Error::Empty { name: "number of words" });
         }
-        if words.len() != counts.len() {
-            return Err(Error::Length {
-                name: "counts",
-                found: counts.len(),
-                expected: words.len(),
-            });
-        }
+        check_length("counts", counts.len(), words.len())?;
         let matrix = CountMatrix {
             n_words,
             offsets: check_offsets(offsets, words.len())?,
@@ -128,9 +122,7 @@ impl CountMatrix {
         let n_words = rows.first().map_or(0, Vec::len);
         let (mut offsets, mut words, mut counts) = (vec![0], vec![], vec![]);
         for row in rows {
-            if row.len() != n_words {
-                return Err(Error::Length { name: "row", found: row.len(), expected: n_words });
-            }
+            check_length("row", row.len(), n_words)?;
             for (word, &count) in (0..).zip(row).filter(|&(_, &count)| count != 0) {
                 words.push(word);
                 counts.push(count);
@@ -147,10 +139,7 @@ impl CountMatrix {
     /// # Errors
     /// Another number of exposures than rows, or one that is not positive and finite.
     pub fn with_exposures(mut self, exposures: Vec<f64>) -> Result<Self> {
-        let (found, expected) = (exposures.len(), self.n_documents());
-        if found != expected {
-            return Err(Error::Length { name: "exposure", found, expected });
-        }
+        check_length("exposure", exposures.len(), self.n_documents())?;
         check_positive("exposure", &exposures)?;
         let exposed = exposures.iter().any(|e| e.to_bits() != 1.0f64.to_bits());
         self.exposures = exposed.then_some(exposures);

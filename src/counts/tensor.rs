@@ -1,6 +1,6 @@
 //! Counts over any number of axes, by their non-zero cells.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 
 /// Coordinate of a cell on an axis that its tokens do not show; -1 where cells are given.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -26,10 +26,7 @@ impl CountTensor {
             return Err(Error::Empty { name: "size of every axis, and the number of axes," });
         }
         let n_axes = shape.len();
-        if coordinates.len() != counts.len() * n_axes {
-            let (found, expected) = (coordinates.len(), counts.len() * n_axes);
-            return Err(Error::Length { name: "coordinates", found, expected });
-        }
+        check_length("coordinates", coordinates.len(), counts.len() * n_axes)?;
         let mut total = 0u64;
         for (cell, (index, &count)) in coordinates.chunks_exact(n_axes).zip(counts).enumerate() {
             let bad = |axis: &usize| {

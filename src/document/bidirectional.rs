@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::sizing::{Choice, Sizing};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::rng::{Key, Purpose};
 use crate::urn::{Extent, LocalUrn};
@@ -50,10 +50,7 @@ pub fn bidirectional(
         let extent = Extent::of(document.counts(), model.urn().n_topics());
         check_sampler(extent, row, settings)?;
     }
-    let expected = documents.n_tokens() as usize;
-    if topics.len() != expected {
-        return Err(Error::Length { name: "topics", found: topics.len(), expected });
-    }
+    check_length("topics", topics.len(), documents.n_tokens() as usize)?;
     let mut rest = topics;
     let paths: Vec<&[u16]> = documents
         .documents()

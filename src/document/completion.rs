@@ -8,7 +8,7 @@ use super::urn_sum::ln_urn_sum;
 use super::{Event, Score, TopicModel};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::math::ln_rising;
 use crate::rng::{Key, Purpose};
@@ -63,13 +63,7 @@ pub fn check_completion(
 ) -> Result<()> {
     check(model, observed, settings)?;
     check(model, held_out, settings)?;
-    if observed.n_documents() != held_out.n_documents() {
-        return Err(Error::Length {
-            name: "held-out documents",
-            found: held_out.n_documents(),
-            expected: observed.n_documents(),
-        });
-    }
+    check_length("held-out documents", held_out.n_documents(), observed.n_documents())?;
     for (row, (observed, held_out)) in observed.documents().zip(held_out.documents()).enumerate() {
         let exposures = [observed, held_out].map(Document::exposure);
         if exposures[0].to_bits() != exposures[1].to_bits() {

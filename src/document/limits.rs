@@ -20,16 +20,7 @@ pub(super) fn check(
     documents: &CountMatrix,
     settings: &Settings,
 ) -> Result<()> {
-    let n_words = model.urn().n_words();
-    if documents.n_words() != n_words {
-        return Err(Error::Length {
-            name: "vocabulary of the documents",
-            found: documents.n_words(),
-            expected: n_words,
-        });
-    }
-    model.check_exposures(documents)?;
-    model.check_priors(documents)?;
+    model.check_documents(documents)?;
     settings.check()
 }
 

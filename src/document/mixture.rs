@@ -6,7 +6,7 @@
 use super::{Event, Method, Score, Settings, Vocabularies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, check_all};
+use crate::error::{Error, Result, check_all, check_length};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_rising};
 
@@ -50,11 +50,8 @@ impl FiniteMixture {
         }
         if rows.is_empty() || !rows.len().is_multiple_of(weights.len()) {
             let (found, n) = (rows.len(), weights.len());
-            return Err(Error::Length {
-                name: "words of components",
-                found,
-                expected: (found / n).max(1) * n,
-            });
+            let expected = (found / n).max(1) * n;
+            return Err(Error::Length { name: "words of components", found, expected });
         }
         let is_valid = |x: f64| x >= 0.0 && x.is_finite();
         check_all("weights of components", weights, "finite and not negative", is_valid)?;
@@ -100,18 +97,14 @@ impl FiniteMixture {
     }
 
     fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
-        let (found, expected) = (documents.n_words(), self.vocabularies.n_words());
-        if found != expected {
-            return Err(Error::Length { name: "vocabulary of the documents", found, expected });
-        }
+        let n_words = self.vocabularies.n_words();
+        check_length("vocabulary of the documents", documents.n_words(), n_words)?;
         if documents.exposures().is_some() {
             return Err(Error::GivenLength);
         }
         let Some(priors) = documents.priors() else { return Ok(()) };
-        let (found, expected) = (priors.len(), self.n_components() * documents.n_documents());
-        if found != expected {
-            return Err(Error::Length { name: "priors of documents", found, expected });
-        }
+        let expected = self.n_components() * documents.n_documents();
+        check_length("priors of documents", priors.len(), expected)?;
         check_all("priors of documents", priors, "not negative", |x| x >= 0.0)?;
         let mut rows = priors.chunks_exact(self.n_components()).enumerate();
         rows.try_for_each(|(document, weights)| check_sum(weights, document))

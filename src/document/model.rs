@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::Vocabularies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, check_all, check_positive};
+use crate::error::{Error, Result, check_all, check_length, check_positive};
 use crate::math::{ln_factorial, ln_rising};
 use crate::urn::{LocalUrn, Urn};
 
@@ -118,9 +118,7 @@ impl TopicModel {
     /// Sizes that disagree, `r` not positive, `p` outside (0, 1), `phi` negative.
     pub fn gamma_poisson(r: Vec<f64>, p: &[f64], phi: &[f64]) -> Result<Self> {
         let n_words = check_topic_word(&r, "shape", phi)?;
-        if p.len() != r.len() {
-            return Err(Error::Length { name: "probability", found: p.len(), expected: r.len() });
-        }
+        check_length("probability", p.len(), r.len())?;
         check_all("probability", p, "strictly between 0 and 1", |x| x > 0.0 && x < 1.0)?;
         let row_sums = phi.chunks_exact(n_words).map(|row| row.iter().sum()).collect();
         let prior = GammaPrior { p: p.to_vec(), row_sums };
@@ -155,17 +153,11 @@ impl TopicModel {
         document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
     }
 
-    /// Refuses priors of documents that are none of this model.
-    ///
-    /// # Errors
-    /// Another number of parameters than topics, negative ones, and rows without a positive one.
-    pub fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
+    /// Refuses another number of parameters than topics, negative ones, and rows without a positive one.
+    fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
         let Some(priors) = documents.priors() else { return Ok(()) };
         let (n_topics, n_documents) = (self.urn.n_topics(), documents.n_documents());
-        if priors.len() != n_topics * n_documents {
-            let (found, expected) = (priors.len(), n_topics * n_documents);
-            return Err(Error::Length { name: "priors of documents", found, expected });
-        }
+        check_length("priors of documents", priors.len(), n_topics * n_documents)?;
         let domain = "zero, or between 1e-100 and 1e100";
         check_all("priors of documents", priors, domain, |x| {
             x == 0.0 || (1e-100..=1e100).contains(&x)
@@ -186,15 +178,14 @@ impl TopicModel {
         }
     }
 
-    /// Refuses exposures of documents whose length the model takes as given.
-    ///
-    /// # Errors
-    /// [`Error::GivenLength`] for LDA, where a document has another exposure than 1.
-    pub fn check_exposures(&self, documents: &CountMatrix) -> Result<()> {
-        match self.law {
-            DocumentPrior::Lda { .. } if documents.exposures().is_some() => Err(Error::GivenLength),
-            _ => Ok(()),
+    /// Refuses documents of another vocabulary, with exposures whose length the model takes as given, or
+    /// with priors that are none of it.
+    pub(super) fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
+        check_length("vocabulary of the documents", documents.n_words(), self.urn.n_words())?;
+        if documents.exposures().is_some() && !self.has_lengths() {
+            return Err(Error::GivenLength);
         }
+        self.check_priors(documents)
     }
 
     /// Q_k, the weight in each topic of a token of any word at exposure 1; `None` for LDA, in which
@@ -234,14 +225,10 @@ impl TopicModel {
     /// the model does not do so by itself.
     pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_odds: f64) -> f64 {
         let n_tokens = document.n_tokens();
-        match &self.law {
+        let ln_sequence = match &self.law {
             DocumentPrior::Lda { alpha_sum } => {
                 let alpha_sum = document.prior().map_or(*alpha_sum, |alpha| alpha.iter().sum());
-                let ln_sequence = -ln_rising(alpha_sum, n_tokens);
-                match query.event {
-                    Event::Sequence => ln_sequence,
-                    Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
-                }
+                -ln_rising(alpha_sum, n_tokens)
             }
             DocumentPrior::GammaPoisson { prior, lengths, .. } => {
                 // P(0) is part of P(N) too, and cancels where the length is given.
@@ -252,12 +239,12 @@ impl TopicModel {
                     }
                     exposure => prior.ln_no_tokens(self.pseudo_counts(document), exposure),
                 };
-                let ln_sequence = ln_length - ln_factorial(n_tokens);
-                match query.event {
-                    Event::Sequence => ln_sequence,
-                    Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
-                }
+                ln_length - ln_factorial(n_tokens)
             }
+        };
+        match query.event {
+            Event::Sequence => ln_sequence,
+            Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
         }
     }
 

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::TopicModel;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::rng::{Key, Purpose, Rng};
 use crate::urn::{Balls, Sweeper};
 
@@ -53,15 +53,7 @@ pub fn transform(
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
     let n_topics = model.urn().n_topics();
-    if documents.n_words() != model.urn().n_words() {
-        return Err(Error::Length {
-            name: "vocabulary of the documents",
-            found: documents.n_words(),
-            expected: model.urn().n_words(),
-        });
-    }
-    model.check_exposures(documents)?;
-    model.check_priors(documents)?;
+    model.check_documents(documents)?;
     let key = Key::new(seed, Purpose::Transform);
     let width = moments.n_arrays() * n_topics;
     let size = documents.n_documents() * width;

@@ -4,7 +4,7 @@
 //! of all tokens does not know vocabularies; normalisation and orders of tokens do.
 
 use crate::counts::Document;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::math::ln_factorial;
 
 /// How far from 1 the probabilities of words in a vocabulary may sum.
@@ -31,10 +31,7 @@ impl Vocabularies {
             Some(*end)
         };
         let ends: Vec<usize> = sizes.iter().scan(0, sum).collect();
-        let found = ends.last().copied().unwrap_or(0);
-        if found != n_words {
-            return Err(Error::Length { name: "vocabularies", found, expected: n_words });
-        }
+        check_length("vocabularies", ends.last().copied().unwrap_or(0), n_words)?;
         if sizes.contains(&0) {
             return Err(Error::Empty { name: "words of a vocabulary" });
         }

@@ -174,9 +174,7 @@ mod tests {
         type State = usize;
 
         fn sweep(&mut self, levels: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let (n, moves, darts) = (self.values.len(), self.uniforms.next(), self.uniforms.next());
             for lane in 0..LANES {
                 let (state, beta) = (self.states[lane], *levels[lane]);

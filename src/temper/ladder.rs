@@ -257,9 +257,6 @@ impl<'a, T: PortableTarget> Ladder<'a, T> {
     }
 
     /// The ladder as bytes, between two scans.
-    ///
-    /// # Errors
-    /// [`Error::Saved`]
     pub(super) fn save(&self) -> Result<Vec<u8>> {
         let groups: Vec<T::Saved> =
             self.groups.iter().map(|group| self.target.save(group)).collect();
@@ -267,9 +264,6 @@ impl<'a, T: PortableTarget> Ladder<'a, T> {
     }
 
     /// The ladder that was saved.
-    ///
-    /// # Errors
-    /// [`Error::Saved`] for bytes that are no ladder of this target; those of the target.
     pub(super) fn restore(target: &'a T, saved: &[u8]) -> Result<Self> {
         let read = postcard::from_bytes::<(Vec<T::Saved>, Rungs)>(saved);
         let (groups, rungs) = read.map_err(|_| Error::Saved)?;

@@ -60,11 +60,8 @@ impl Urn {
             return Err(Error::Empty { name: "number of topics" });
         }
         if a.len() > MAX_TOPICS {
-            return Err(Error::Length {
-                name: "pseudo-counts",
-                found: a.len(),
-                expected: MAX_TOPICS,
-            });
+            let (found, expected) = (a.len(), MAX_TOPICS);
+            return Err(Error::Length { name: "pseudo-counts", found, expected });
         }
         if q.is_empty() || !q.len().is_multiple_of(a.len()) {
             let expected = (q.len() / a.len()).max(1) * a.len();

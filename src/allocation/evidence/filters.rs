@@ -98,9 +98,6 @@ fn compared(small: Option<Estimate>, large: Estimate) -> (Estimate, bool) {
 }
 
 /// One replicate of a filter, with a stream of its own.
-///
-/// # Errors
-/// [`Error::NoSampler`] for a sampler that is no filter; those of the filter.
 pub(super) fn replicate(
     problem: &Problem,
     settings: &EvidenceSettings,
@@ -143,9 +140,6 @@ fn check_clique(problem: &Problem) -> Result<()> {
 }
 
 /// Refuses more than so many replicates could hold at a time.
-///
-/// # Errors
-/// [`Error::SamplerMemory`]
 pub(in crate::allocation) fn check_memory(
     problem: &Problem,
     settings: &EvidenceSettings,

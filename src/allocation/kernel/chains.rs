@@ -46,9 +46,6 @@ pub(super) enum TokenPlace {
 
 impl<'a, U: UniformLanes> StateChains<'a, U> {
     /// Chains without tokens.
-    ///
-    /// # Errors
-    /// [`Error::TooManyTokens`], [`Error::Memory`] for more than counts and memory hold.
     fn empty(problem: &'a Problem, uniforms: U) -> Result<Self> {
         problem.check_total()?;
         let (n_cliques, n_states) = (problem.n_cliques(), problem.n_states());
@@ -297,9 +294,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
                 rows: &mut self.rows,
             };
             for _ in 0..n_states.div_ceil(STATES_A_ROUND) {
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
+                observer.check_stop()?;
                 let [dart, ..] = self.uniforms.next();
                 let round = (dart * n_rounds(n_states) as f64) as usize;
                 self.splits.draw(
@@ -319,9 +314,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     fn sweep_light(&mut self, target: CountWeights<'_>, observer: &impl Observer) -> Result<()> {
         let (n, part) = (self.light.len(), self.tokens_between_polls());
         for start in (0..n).step_by(part) {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             counts::sweep(
                 self.problem,
                 self.problem.n_cliques(),

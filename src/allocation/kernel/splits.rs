@@ -15,7 +15,7 @@ use super::rounds::pairs;
 use super::strides::{PairTokens, Strides, stride};
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::elementary::ln;
 use crate::rng::{LANES, UniformLanes};
 use crate::urn::SweepOrder;
@@ -121,9 +121,7 @@ impl Splits {
             SweepOrder::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
         }
         for pair in 0..self.pairs.len() {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             divide(self, pair, cell, law, uniforms);
             self.stride(pair, cell, order, law, uniforms, observer)?;
         }
@@ -150,9 +148,7 @@ impl Splits {
         let darts = [uniforms.next(), uniforms.next(), uniforms.next()];
         let strides = uniforms.next();
         for lane in (0..LANES).filter(|&lane| held[lane] > MAX_WEIGHED) {
-            if observer.stopped() {
-                return Err(Error::Stopped);
-            }
+            observer.check_stop()?;
             let (now, n) = (cell.piles[first][lane], held[lane]);
             let between = Between { states: [first, second], lane };
             let weights = PairTokens { law, changes, rows: cell.rows, between, now, n };

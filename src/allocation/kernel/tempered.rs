@@ -17,7 +17,7 @@ use super::urns::{self, tally};
 use super::weights::{add, subtract};
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::math::ln_beta_variate;
 use crate::rng::{LANES, Lanes, Rng, UniformLanes as _, Uniforms};
 use crate::urn::SweepOrder;
@@ -156,9 +156,7 @@ impl<'a> Tempered<'a> {
             let n_tokens = self.problem.counts[cell] as usize;
             if n_drawn == 0 || n_drawn > part {
                 n_drawn = 0;
-                if observer.stopped() {
-                    return Err(Error::Stopped);
-                }
+                observer.check_stop()?;
             }
             n_drawn += n_tokens;
             let tokens = start..start + n_tokens * n_cliques;

@@ -82,9 +82,6 @@ impl Incomplete {
 }
 
 /// The problem with all hidden nodes in one clique: their tokens are drawn together.
-///
-/// # Errors
-/// [`Error::Graph`] for too many joint states.
 pub(super) fn joined(mut problem: Problem) -> Result<Problem> {
     let cliques = &problem.plan.cliques;
     if cliques.len() > 1 {

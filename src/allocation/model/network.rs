@@ -1,6 +1,6 @@
 //! The graph of an allocation model, its prior, and the marginal counts that its law depends on.
 
-use crate::error::{Error, Result, check_positive};
+use crate::error::{Error, Result, check_length, check_positive};
 
 /// Relative difference of two equal parameters that were computed in two ways.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
@@ -61,17 +61,11 @@ impl Network {
     ) -> Result<Self> {
         let n_nodes = sizes.len();
         let refuse = |node: usize, problem| Err(Error::Graph { node, problem });
-        if parents.len() != n_nodes {
-            let (found, expected) = (parents.len(), n_nodes);
-            return Err(Error::Length { name: "parents", found, expected });
-        }
+        check_length("parents", parents.len(), n_nodes)?;
         check_positive("concentration", &[prior.concentration])?;
         if let Some(tables) = &prior.tables {
             check_positive("Dirichlet parameters of the tables", tables)?;
-            if tables.len() != n_nodes {
-                let (found, expected) = (tables.len(), n_nodes);
-                return Err(Error::Length { name: "tables", found, expected });
-            }
+            check_length("tables", tables.len(), n_nodes)?;
         }
         for (node, parents) in parents.iter().enumerate() {
             if sizes[node] == 0 {

@@ -7,7 +7,7 @@ use super::patterns::Patterns;
 use super::plan::{Clique, EliminationPlan, Factor, MAX_STATES, SlotRows};
 use crate::allocation::memory::Load;
 use crate::counts::{CountTensor, UNKNOWN};
-use crate::error::{Error, Result, room_for};
+use crate::error::{Error, Result, check_length, room_for};
 use crate::math::{ln_factorial, ln_rising};
 use crate::memory::check_bytes;
 
@@ -407,8 +407,6 @@ impl Problem {
         self.plans().map(|plan| plan.n_states).max().unwrap_or(0)
     }
 
-    /// # Errors
-    /// [`Error::Range`] where the weight of a token is a product that double precision does not hold.
     pub(crate) fn check_range(&self) -> Result<()> {
         let mut margins: Vec<&Margin> = Vec::new();
         for MarginLayout { margin, .. } in &self.margins {
@@ -446,8 +444,6 @@ impl Problem {
         Ok(tokens)
     }
 
-    /// # Errors
-    /// [`Error::TooManyTokens`] for more than marginal counts of 32 bits hold.
     pub(crate) fn check_total(&self) -> Result<()> {
         // A token adds to a row by every slot of its margin.
         let slots = self.margins.iter().map(|laid| laid.margin.slots.len() as u64);
@@ -680,10 +676,7 @@ fn check_rows(n_rows: f64) -> Result<()> {
 /// Checks that the tensor has the axes of a network, none of them longer than its node has values.
 fn check_axes(network: &Network, data: &CountTensor) -> Result<()> {
     let axes = network.axes();
-    if data.shape().len() != axes.len() {
-        let (found, expected) = (data.shape().len(), axes.len());
-        return Err(Error::Length { name: "axes of the tensor", found, expected });
-    }
+    check_length("axes of the tensor", data.shape().len(), axes.len())?;
     for (&node, &size) in axes.iter().zip(data.shape()) {
         if network.sizes()[node] < size {
             return Err(Error::Graph { node, problem: "is smaller than its axis" });

@@ -105,10 +105,6 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
 impl<L: UniformLanes, O: Observer> AllocatedParticles<'_, L, O> {
     /// Allocations of these particles after as many further sweeps as there are for an e-fold growth,
     /// in which copies of one particle part. All others are dropped.
-    ///
-    /// # Errors
-    /// [`Error::Memory`](crate::Error::Memory); [`Error::Stopped`](crate::Error::Stopped) when the
-    /// observer asks to stop.
     pub(super) fn draws(
         &mut self,
         particles: &[usize],

@@ -66,9 +66,6 @@ impl ExposedTokens {
     }
 
     /// Checks sizes and numbers, which may come from another process.
-    ///
-    /// # Errors
-    /// Sizes that disagree; exposures beyond their number.
     pub(in crate::training) fn check(&self, n_topics: usize, n_exposures: usize) -> Result<()> {
         let ExposedTokens { starts, exposures, tokens } = self;
         let (name, end) = ("tokens by exposure", starts.last().map_or(0, |&end| end as usize));

@@ -3,7 +3,7 @@
 use rand_distr::Distribution as _;
 use rayon::prelude::*;
 
-use crate::error::{Error, Result, array_of, check_positive};
+use crate::error::{Result, array_of, check_length, check_positive};
 use crate::math::{
     ExactSum, GammaScratch, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising,
 };
@@ -91,14 +91,8 @@ impl Topics {
     }
 
     /// The same topics with φ_k ~ Dirichlet(row k of `priors`), which is word-major.
-    ///
-    /// # Errors
-    /// Another size than words x topics; values that are not positive.
     pub(in crate::training) fn with_priors(mut self, priors: Vec<f64>) -> Result<Self> {
-        let (found, expected) = (priors.len(), self.weights.len());
-        if found != expected {
-            return Err(Error::Length { name: "topic priors", found, expected });
-        }
+        check_length("topic priors", priors.len(), self.weights.len())?;
         check_positive("topic priors", &priors)?;
         self.own_priors = Some(priors);
         Ok(self)
