@@ -1,6 +1,6 @@
 //! The estimate that every estimator of a probability returns.
 
-use crate::math::LogSum;
+use crate::math::{LogSum, variance};
 
 /// The share of log-normal replicates that is effective when their logs have a standard deviation
 /// of 1.
@@ -120,10 +120,7 @@ fn unseen(n_draws: usize) -> f64 {
 
 /// [`log_normal_error`] of replicates, given their logs. 0 where a replicate is zero.
 fn tail_error(ln_replicates: &[f64]) -> f64 {
-    let n = ln_replicates.len() as f64;
-    let mean = ln_replicates.iter().sum::<f64>() / n;
-    let squares: f64 = ln_replicates.iter().map(|x| (x - mean).powi(2)).sum();
-    let variance = squares / (n - 1.0);
+    let variance = variance(ln_replicates);
     if variance.is_finite() { log_normal_error(variance, ln_replicates.len()) } else { 0.0 }
 }
 

@@ -363,8 +363,7 @@ class AllocationEstimate:
 
 @final
 class AllocationTempering:
-    @property
-    def rounds(self) -> list[tuple[int, list[float], tuple[float, float], int, float]]: ...
+    rounds: Final[list[tuple[int, list[float], tuple[float, float], int, float]]]
     betas: Final[list[float]]
     rejections: Final[list[float]]
     converged: Final[bool]

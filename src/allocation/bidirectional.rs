@@ -36,7 +36,7 @@ pub struct BidirectionalBounds {
 /// path of tempering: forwards `n_chains` from its reference, backwards from the allocation drawn.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
+/// Those of [`Problem::new`]; a product out of range; memory that is too small; a stop when the
 /// observer asks to stop.
 pub fn bidirectional_bounds(
     network: &Network,

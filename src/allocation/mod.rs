@@ -22,7 +22,7 @@ pub use ascent::decomposition::{
 pub use bidirectional::{BidirectionalBounds, bidirectional_bounds};
 pub use evidence::{
     Evidence, EvidenceMethod, EvidenceRun, EvidenceSampler, EvidenceSettings, Task, TaskResult,
-    evidence,
+    evidence, from_bytes, to_bytes,
 };
 pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::MissingAscent;

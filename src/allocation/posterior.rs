@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::allocation::evidence::EvidenceMethod;
     use crate::allocation::model::network::Prior;
-    use crate::math::{ln_factorial, ln_rising};
+    use crate::math::{ln_factorial, ln_rising, mean_and_error};
 
     /// ln of the law of an allocation of all tokens, by the counts of its tables.
     fn ln_law(network: &Network, counts: &[Vec<f64>]) -> f64 {
@@ -317,9 +317,7 @@ mod tests {
                     weighted += weight * squares(&counts);
                 }
                 let exact = weighted / total;
-                let mean = means.iter().sum::<f64>() / 8.0;
-                let spread: f64 = means.iter().map(|x| (x - mean).powi(2)).sum();
-                let error = (spread / 56.0).sqrt();
+                let (mean, error) = mean_and_error(&means);
                 assert!((mean - exact).abs() < 4.0 * error, "{index}: {mean} {exact} {error}");
                 assert!(error < 0.02 * exact, "{index}: {error} of {exact}");
             }

@@ -2,6 +2,7 @@
 
 use super::estimators::table::Estimator;
 use crate::estimate::Estimate;
+use crate::math::variance;
 
 /// The estimate of one document.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +35,6 @@ impl Spread {
         let mean = ln_values.iter().sum::<f64>() / ln_values.len() as f64;
         Spread { shortfall: ln_mean - mean, variance: variance(ln_values) }
     }
-}
-
-fn variance(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)
 }
 
 /// An estimate from part of the samples.

@@ -8,6 +8,7 @@ use super::settings::{BUDGET, Method, Settings};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
+use crate::math::variance;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
 
@@ -75,8 +76,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
             (Some(size), _) => Ok(Choice { size, beside: None }),
             (None, None) => Ok(Choice { size: 1, beside: None }),
             (None, Some(pilot)) if matches!(self.settings.method, Method::Sample(_)) => {
-                let deviation = deviation(&self.pilot_runs(prepared, pilot, rng)?);
-                let size = self.size_from(prepared, pilot, deviation);
+                let size = self.size_from(prepared, pilot, &self.pilot_runs(prepared, pilot, rng)?);
                 Ok(Choice { size, beside: None })
             }
             (None, Some(pilot)) => self.best(prepared, pilot, rng),
@@ -90,7 +90,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     /// beside.
     fn best(&self, prepared: &Prepared<'_>, pilot: Pilot, rng: &mut Rng) -> Result<Choice> {
         let ln_sums = self.pilot_runs(prepared, pilot, rng)?;
-        let size = self.size_from(prepared, pilot, deviation(&ln_sums));
+        let size = self.size_from(prepared, pilot, &ln_sums);
         let smaller = (SHARE_BESIDE * size as f64) as usize;
         if smaller <= pilot.size {
             let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * pilot.size));
@@ -98,7 +98,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
         }
         let pilot = Pilot { size: smaller, ..pilot };
         let ln_sums = self.pilot_runs(prepared, pilot, rng)?;
-        let size = self.size_from(prepared, pilot, deviation(&ln_sums));
+        let size = self.size_from(prepared, pilot, &ln_sums);
         let beside = Some(Estimate::from_replicates(&ln_sums, ln_sums.len() * smaller));
         Ok(Choice { size: size.max(smaller), beside })
     }
@@ -117,9 +117,9 @@ impl<'a, O: Observer> Sizing<'a, O> {
         }
     }
 
-    /// The variance falls with the size.
-    fn size_from(&self, prepared: &Prepared<'_>, pilot: Pilot, deviation: f64) -> usize {
-        let size = pilot.size as f64 * (deviation / RUN_DEVIATION).powi(2);
+    /// Size by the ln Ẑ of a pilot's runs, whose variance falls with it.
+    fn size_from(&self, prepared: &Prepared<'_>, pilot: Pilot, ln_sums: &[f64]) -> usize {
+        let size = pilot.size as f64 * (variance(ln_sums).sqrt() / RUN_DEVIATION).powi(2);
         let most = self.largest(prepared).clamp(pilot.least, MOST);
         (size as usize).clamp(pilot.least, most)
     }
@@ -158,11 +158,4 @@ impl<'a, O: Observer> Sizing<'a, O> {
         }
         size.min(most(prepared.sampler, self.urn.extent(), n_runs)).max(1)
     }
-}
-
-/// Standard deviation of the ln Ẑ of some runs.
-fn deviation(ln_sums: &[f64]) -> f64 {
-    let n = ln_sums.len() as f64;
-    let mean = ln_sums.iter().sum::<f64>() / n;
-    (ln_sums.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }

@@ -42,8 +42,7 @@ impl Moments {
 /// x tokens x topics.
 ///
 /// # Errors
-/// Words outside the model's vocabulary, exposures under LDA; [`Error::Memory`] where there is no room for the result;
-/// [`Error::Stopped`] when the observer asks to stop.
+/// Words outside the model's vocabulary, exposures under LDA; no room for the result; a stop.
 pub fn transform(
     model: &TopicModel,
     documents: &CountMatrix,

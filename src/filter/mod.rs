@@ -57,7 +57,7 @@ mod tests {
     use rand::{Rng, RngExt as _};
 
     use super::*;
-    use crate::math::{Move, Resampling};
+    use crate::math::{Move, Resampling, mean_and_error};
     use crate::rng::{Key, Purpose};
 
     const N_TOKENS: usize = 6;
@@ -105,14 +105,6 @@ mod tests {
         sums.iter().sum()
     }
 
-    /// Mean and standard error.
-    fn mean(x: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
-        let n = x.len() as f64;
-        let mean = x.clone().sum::<f64>() / n;
-        let variance = x.map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        (mean, (variance / n).sqrt())
-    }
-
     #[test]
     fn estimates_and_the_squares_of_their_means_are_unbiased() {
         let mut rng = Key::new(1, Purpose::Score).rng();
@@ -123,12 +115,12 @@ mod tests {
             let mut coins = Coins(vec![0; n_runs * N_PARTICLES]);
             run(&mut coins, &mut population, N_TOKENS, &mut rng, &()).unwrap();
             let ratio = |run: usize| population.ln_mean(run).exp() / exact();
-            let (found, error) = mean((0..n_runs).map(ratio));
+            let (found, error) = mean_and_error(&(0..n_runs).map(ratio).collect::<Vec<_>>());
             assert!((found - 1.0).abs() < 4.0 * error, "{threshold}: {found} {error}");
             assert!(error < 0.01, "{error}");
             let square =
                 |run: usize| ratio(run).powi(2) * (1.0 - population.relative_variance(run));
-            let (found, error) = mean((0..n_runs).map(square));
+            let (found, error) = mean_and_error(&(0..n_runs).map(square).collect::<Vec<_>>());
             // Without resampling the variance is that of the weights: known as well.
             assert!((found - 1.0).abs() < 4.0 * error, "{threshold}: {found} {error}");
         }

@@ -127,7 +127,7 @@ fn within(slope: f64, from: f64, to: f64, u: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::{digamma, trigamma};
+    use crate::math::{digamma, mean_and_error, trigamma, variance};
     use crate::rng::{Key, Purpose};
 
     /// ln of a gamma variate: f = a x - exp x.
@@ -138,8 +138,7 @@ mod tests {
             let mut rng = Key::new(5, Purpose::Parameters).rng();
             let draw = |_| log_concave(|x| (a * x - x.exp(), a - x.exp()), start, &mut rng);
             let draws: Vec<f64> = (0..n).map(draw).collect();
-            let mean = draws.iter().sum::<f64>() / f64::from(n);
-            let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n - 1);
+            let ((mean, _), variance) = (mean_and_error(&draws), variance(&draws));
             let spread = trigamma(a);
             let errors = (mean - digamma(a)) / (spread / f64::from(n)).sqrt();
             assert!(errors.abs() < 4.0, "{a}: {errors}");

@@ -123,6 +123,7 @@ impl LadderPart<'_> {
 mod tests {
     use super::*;
     use crate::control::Stop;
+    use crate::math::mean_and_error;
     use crate::rng::{LANES, Lanes, Purpose, Rng, Stream as _, UniformLanes as _, Uniforms};
     use crate::temper::LadderChains;
 
@@ -271,9 +272,7 @@ mod tests {
             states.iter().filter(|&&state| state >= 20).count() as f64 / 300.0
         };
         let shares: Vec<f64> = found.draws.iter().map(share).collect();
-        let mean = shares.iter().sum::<f64>() / 20.0;
-        let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
-        let error = (squares / (20.0 * 19.0)).sqrt();
+        let (mean, error) = mean_and_error(&shares);
         assert!((mean - above / all).abs() < 4.0 * error, "{mean} {} {error}", above / all);
         assert!(error < 0.05, "{error}");
     }

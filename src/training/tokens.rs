@@ -25,24 +25,14 @@ const LEAST_BLOCK_TOKENS: usize = 1 << 12;
 
 /// A state of a run between two sweeps, by which topics of tokens are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are numbers of starts and of sweeps done")]
 pub enum Position {
     /// After so many sweeps of a start.
-    Start {
-        /// Number of the start.
-        run: u64,
-        /// Sweeps done.
-        sweep: u64,
-    },
+    Start { run: u64, sweep: u64 },
     /// At the end of a start, its topics merged.
-    Merged {
-        /// Number of the start.
-        run: u64,
-    },
+    Merged { run: u64 },
     /// After so many sweeps of the chain.
-    Chain {
-        /// Sweeps done.
-        sweep: u64,
-    },
+    Chain { sweep: u64 },
 }
 
 impl Position {

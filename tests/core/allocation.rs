@@ -8,7 +8,7 @@ use polyabayes::allocation::{
 };
 use polyabayes::control::Observer;
 use polyabayes::counts::CountTensor;
-use polyabayes::math::Resampling;
+use polyabayes::math::{Resampling, mean_and_error};
 use polyabayes::{Error, Estimate, Result};
 use serde_json::Value;
 
@@ -269,10 +269,7 @@ fn gibbs_sampling_visits_allocations_by_their_probability() {
             let batches: Vec<f64> = (found.trace.chunks_exact(BATCH))
                 .map(|batch| batch.iter().filter(is_there).count() as f64 / BATCH as f64)
                 .collect();
-            let n = batches.len() as f64;
-            let mean = batches.iter().sum::<f64>() / n;
-            let variance = batches.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            let error = (variance / n).sqrt();
+            let (mean, error) = mean_and_error(&batches);
             let off = (mean - expected).abs();
             assert!(off < 4.5 * error, "{} {ln_p}: {mean} {expected} {error}", case.name);
             assert!(error < 0.02, "{} {ln_p}: {error}", case.name);

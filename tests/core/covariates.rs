@@ -1,7 +1,7 @@
 //! Pseudo-counts that depend on covariates of documents: the draws of their coefficients.
 
 use polyabayes::CountMatrix;
-use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
+use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate, mean_and_error};
 use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{LdaPrior, PfaPrior};
@@ -142,9 +142,7 @@ fn mean(mut sampler: MemoryChain<'_>, function: impl Fn(&[f64]) -> f64) -> (f64,
         draws.sum::<f64>() / 150.0
     };
     let batches: Vec<f64> = (0..BATCHES).map(|_| batch()).collect();
-    let mean = batches.iter().sum::<f64>() / BATCHES as f64;
-    let variance = batches.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (BATCHES - 1) as f64;
-    (mean, (variance / BATCHES as f64).sqrt())
+    mean_and_error(&batches)
 }
 
 #[test]

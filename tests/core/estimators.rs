@@ -3,6 +3,7 @@
 use crate::common;
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::document::{Conditionals, MeanField, Start, estimators::smc, exact::ExactPlan};
+use polyabayes::math::mean_and_error;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::urn::LocalUrn;
 use polyabayes::{Event, Form, Method, Query, Sampler, Settings, Stop, score};
@@ -46,10 +47,8 @@ fn bias_in_errors(sampler: Sampler, size: usize, n_runs: u64) -> f64 {
         ratios.push(mean);
     }
     assert!(ratios.len() > 25, "{}", ratios.len());
-    let n = ratios.len() as f64;
-    let mean = ratios.iter().sum::<f64>() / n;
-    let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean - 1.0) / (variance / n).sqrt()
+    let (mean, error) = mean_and_error(&ratios);
+    (mean - 1.0) / error
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::common;
 use std::collections::HashMap;
 
-use polyabayes::math::{ln_gamma, ln_rising};
+use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
 use polyabayes::training::{
     Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, TopicStart,
 };
@@ -76,10 +76,8 @@ fn check_frequencies(
         let expected = weight / total;
         let frequencies: Vec<f64> =
             batches.iter().map(|batch| batch.get(z).copied().unwrap_or(0.0)).collect();
-        let mean = frequencies.iter().sum::<f64>() / BATCHES as f64;
-        let variance = frequencies.iter().map(|f| (f - mean).powi(2)).sum::<f64>()
-            / (BATCHES * (BATCHES - 1)) as f64;
-        let deviation = (mean - expected) / variance.sqrt();
+        let (mean, error) = mean_and_error(&frequencies);
+        let deviation = (mean - expected) / error;
         assert!(deviation.abs() < 4.5, "{z:?}: {mean} {expected} ({deviation:.1} errors)");
         chi_squared += deviation * deviation;
     }

@@ -33,54 +33,31 @@ impl From<Estimate> for AllocationEstimate {
     }
 }
 
-/// Rounds of parallel tempering.
-#[pyclass(frozen, module = "polyabayes._core")]
-pub(crate) struct AllocationTempering {
-    outcome: TemperingOutcome,
-}
-
 /// Scans, estimates of the replicates, both sides, round trips, barrier.
 type RoundRow = (usize, Vec<f64>, (f64, f64), u64, f64);
 
-impl AllocationTempering {
-    pub(super) fn new(outcome: TemperingOutcome) -> Self {
-        AllocationTempering { outcome }
-    }
+/// Rounds of parallel tempering.
+#[pyclass(frozen, get_all, module = "polyabayes._core")]
+pub(crate) struct AllocationTempering {
+    rounds: Vec<RoundRow>,
+    /// Inverse temperatures of the last round.
+    betas: Vec<f64>,
+    /// Rejections of the swaps between them.
+    rejections: Vec<f64>,
+    converged: bool,
+    /// Degrees of freedom of the standard error.
+    n_free: usize,
 }
 
-#[pymethods]
 impl AllocationTempering {
-    #[getter]
-    fn rounds(&self) -> Vec<RoundRow> {
+    pub(super) fn new(outcome: TemperingOutcome) -> Self {
         let row = |round: &Round| {
-            let [forward, backward] = round.sides;
-            let sides = (forward, backward);
+            let sides = (round.sides[0], round.sides[1]);
             (round.n_scans, round.ln_values.clone(), sides, round.n_trips, round.barrier)
         };
-        self.outcome.rounds.iter().map(row).collect()
-    }
-
-    /// Inverse temperatures of the last round.
-    #[getter]
-    fn betas(&self) -> Vec<f64> {
-        self.outcome.betas.clone()
-    }
-
-    /// Rejections of the swaps between them.
-    #[getter]
-    fn rejections(&self) -> Vec<f64> {
-        self.outcome.rejections.clone()
-    }
-
-    #[getter]
-    fn converged(&self) -> bool {
-        self.outcome.converged
-    }
-
-    /// Degrees of freedom of the standard error.
-    #[getter]
-    fn n_free(&self) -> usize {
-        self.outcome.n_free()
+        let (rounds, n_free) = (outcome.rounds.iter().map(row).collect(), outcome.n_free());
+        let TemperingOutcome { betas, rejections, converged, .. } = outcome;
+        AllocationTempering { rounds, betas, rejections, converged, n_free }
     }
 }
 

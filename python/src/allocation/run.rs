@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use polyabayes::allocation::{EvidenceRun, EvidenceSettings, Task, TaskResult};
+use polyabayes::allocation::{EvidenceRun, EvidenceSettings, Task, from_bytes, to_bytes};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -40,7 +40,7 @@ impl AllocationRun {
     /// Tasks that are next; none where the evidence is known.
     fn tasks(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBytes>>> {
         let tasks = self.lock().tasks();
-        let bytes = tasks.iter().map(Task::to_bytes).collect::<polyabayes::Result<Vec<_>>>();
+        let bytes = tasks.iter().map(to_bytes).collect::<polyabayes::Result<Vec<_>>>();
         let bytes = bytes.map_err(|error| errors::to_python(py, &error))?;
         Ok(bytes.iter().map(|task| PyBytes::new(py, task).unbind()).collect())
     }
@@ -49,7 +49,7 @@ impl AllocationRun {
     fn add(&self, py: Python<'_>, results: Vec<PyBackedBytes>) -> PyResult<u64> {
         let problem = self.allocation.get().problem();
         let read: polyabayes::Result<Vec<_>> =
-            results.iter().map(|bytes| TaskResult::from_bytes(bytes)).collect();
+            results.iter().map(|bytes| from_bytes(bytes)).collect();
         let added = read.and_then(|results| self.lock().add(problem, results));
         added.map_err(|error| errors::to_python(py, &error))
     }
@@ -80,7 +80,7 @@ pub(crate) fn run_allocation_task(
     let settings: EvidenceSettings = options.to_core()?;
     let problem = allocation.problem();
     let outcome = detach::run(py, n_jobs, None, |watch| {
-        Task::from_bytes(&task)?.run(problem, &settings, seed, watch)?.to_bytes()
+        to_bytes(&from_bytes::<Task>(&task)?.run(problem, &settings, seed, watch)?)
     })?;
     Ok(PyBytes::new(py, &outcome.uninterrupted()?).unbind())
 }

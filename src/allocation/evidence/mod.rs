@@ -9,7 +9,7 @@ pub(super) use filters::{check_memory, key as filter_key};
 pub use run::EvidenceRun;
 pub(super) use settings::round_plan;
 pub use settings::{EvidenceMethod, EvidenceSampler, EvidenceSettings};
-pub use task::{Task, TaskResult};
+pub use task::{Task, TaskResult, from_bytes, to_bytes};
 
 use rayon::prelude::*;
 

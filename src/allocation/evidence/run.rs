@@ -224,7 +224,7 @@ fn tempering_stage(problem: &Problem, settings: &EvidenceSettings) -> Result<Sta
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence;
+    use super::super::{evidence, from_bytes, to_bytes};
     use super::*;
     use crate::allocation::model::examples::{CHAIN, FIVE_CELLS, MIXTURE, table_under};
 
@@ -262,9 +262,9 @@ mod tests {
                     break;
                 }
                 let there = |task: &Task| {
-                    let task = Task::from_bytes(&task.to_bytes().unwrap()).unwrap();
+                    let task: Task = from_bytes(&to_bytes(task).unwrap()).unwrap();
                     let result = task.run(&problem, &settings, 3, &()).unwrap();
-                    TaskResult::from_bytes(&result.to_bytes().unwrap()).unwrap()
+                    from_bytes(&to_bytes(&result).unwrap()).unwrap()
                 };
                 run.add(&problem, tasks.iter().map(there).collect()).unwrap();
             }

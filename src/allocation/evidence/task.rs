@@ -90,38 +90,20 @@ impl Task {
             }
         }
     }
-
-    /// The task as bytes.
-    ///
-    /// # Errors
-    /// [`Error::Saved`]
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        postcard::to_allocvec(self).map_err(|_| Error::Saved)
-    }
-
-    /// The task of some bytes.
-    ///
-    /// # Errors
-    /// [`Error::Saved`] for bytes that are no task.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        postcard::from_bytes(bytes).map_err(|_| Error::Saved)
-    }
 }
 
-impl TaskResult {
-    /// The result as bytes.
-    ///
-    /// # Errors
-    /// [`Error::Saved`]
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        postcard::to_allocvec(self).map_err(|_| Error::Saved)
-    }
+/// A [`Task`] or [`TaskResult`] as bytes.
+///
+/// # Errors
+/// [`Error::Saved`]
+pub fn to_bytes(work: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_allocvec(work).map_err(|_| Error::Saved)
+}
 
-    /// The result of some bytes.
-    ///
-    /// # Errors
-    /// [`Error::Saved`] for bytes that are no result.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        postcard::from_bytes(bytes).map_err(|_| Error::Saved)
-    }
+/// The [`Task`] or [`TaskResult`] of some bytes.
+///
+/// # Errors
+/// [`Error::Saved`] for bytes that are none.
+pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|_| Error::Saved)
 }

@@ -264,7 +264,7 @@ mod tests {
     use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::allocation::model::problem::Problem;
-    use crate::math::{LogSum, ln_factorial, ln_rising};
+    use crate::math::{LogSum, ln_factorial, ln_rising, mean_and_error};
     use crate::rng::{Key, Purpose, Stream as _};
 
     /// Cells (0, 0), (0, 2) and (1, 1) under a network whose nodes `0` and `1` are visible.
@@ -350,9 +350,7 @@ mod tests {
                     }
                 }
             }
-            let mean = means.iter().sum::<f64>() / LANES as f64;
-            let squares: f64 = means.iter().map(|x| (x - mean).powi(2)).sum();
-            let error = (squares / (LANES * (LANES - 1)) as f64).sqrt();
+            let (mean, error) = mean_and_error(&means);
             assert!((mean - exact).abs() < 4.0 * error, "{index}: {mean} {exact} {error}");
             assert!(error < 0.01 * exact, "{index}: {error} of {exact}");
         }
@@ -443,9 +441,7 @@ mod tests {
                     *mean += (f64::from(n) / f64::from(M)).powi(2) / N as f64;
                 }
             }
-            let mean = means.iter().sum::<f64>() / LANES as f64;
-            let variance: f64 = means.iter().map(|x| (x - mean).powi(2)).sum();
-            let error = (variance / (LANES * (LANES - 1)) as f64).sqrt();
+            let (mean, error) = mean_and_error(&means);
             assert!((mean - exact).abs() < 4.0 * error, "{kappa:?}: {mean} {exact} {error}");
             assert!(error < 0.02 * exact, "{kappa:?}: {error} of {exact}");
         }

@@ -333,6 +333,7 @@ mod tests {
     use super::*;
     use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
+    use crate::math::mean_and_error;
     use crate::rng::{Key, Purpose};
 
     /// Two light cells of one token and a heavy cell between them, in a row and a column each. The
@@ -363,13 +364,6 @@ mod tests {
         sums.map(|sums| sums.map(|sum| sum / (0.9 * n_sweeps as f64)))
     }
 
-    fn mean(x: &Lanes) -> (f64, f64) {
-        let n = LANES as f64;
-        let mean = x.iter().sum::<f64>() / n;
-        let squares: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();
-        (mean, squares / (n * (n - 1.0)))
-    }
-
     /// Draws after a draw of γ_β: backwards, pairs of draws come with the same probability in the
     /// opposite order.
     #[test]
@@ -377,13 +371,13 @@ mod tests {
         let forward = agreements(SweepOrder::Forward, 40_000);
         let backward = agreements(SweepOrder::Backward, 40_000);
         for (one, reversed) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
-            let ((x, x_variance), (y, y_variance)) =
-                (mean(&forward[one]), mean(&backward[reversed]));
-            let error = (x_variance + y_variance).sqrt();
+            let [(x, x_error), (y, y_error)] =
+                [forward[one], backward[reversed]].map(|found| mean_and_error(&found));
+            let error = x_error.hypot(y_error);
             assert!((x - y).abs() < 4.0 * error, "{one}: {x} {y} {error}");
             // A sweep that is not reversed would be seen.
-            let (other, variance) = mean(&backward[one]);
-            let error = (x_variance + variance).sqrt();
+            let (other, error) = mean_and_error(&backward[one]);
+            let error = x_error.hypot(error);
             assert!((x - other).abs() > 6.0 * error, "{one}: {x} {other} {error}");
         }
     }

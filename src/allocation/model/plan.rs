@@ -31,7 +31,7 @@ pub(crate) struct Factor {
 }
 
 /// Hidden nodes that are summed out together, and the separator to the clique that takes over.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Clique {
     /// Nodes summed out.
     pub(crate) nodes: Vec<usize>,
@@ -206,15 +206,9 @@ impl EliminationPlan {
             nodes: digits.iter().map(|&(node, ..)| node).collect(),
             n_inner: stride,
             n_states: stride,
-            start: 0,
-            first_separator: 0,
-            factors: Vec::new(),
             n_above: self.cliques.iter().map(|part| part.n_above).sum(),
-            n_before: 0,
-            children: Vec::new(),
-            is_apart: false,
             digits,
-            parent: None,
+            ..Clique::default()
         };
         let all = self.cliques.iter().flat_map(|part| part.factors.iter().map(move |f| (part, f)));
         let (above, below): (Vec<_>, Vec<_>) = all.partition(|(_, factor)| factor.exponent > 0);
@@ -402,20 +396,7 @@ fn cliques(
             stride *= sizes[node];
         }
         let n_inner = nodes.iter().map(|&node| sizes[node]).product();
-        Clique {
-            nodes,
-            n_inner,
-            n_states: stride,
-            start: 0,
-            first_separator: 0,
-            factors: Vec::new(),
-            n_above: 0,
-            n_before: 0,
-            children: Vec::new(),
-            is_apart: false,
-            digits,
-            parent,
-        }
+        Clique { nodes, n_inner, n_states: stride, digits, parent, ..Clique::default() }
     };
     Ok(parts.into_iter().zip(takers).map(clique).collect())
 }

@@ -195,7 +195,7 @@ mod tests {
     use crate::allocation::model::network::{Network, Prior};
     use crate::allocation::particles::smc::TokenOrder;
     use crate::counts::CountTensor;
-    use crate::math::Resampling;
+    use crate::math::{Resampling, mean_and_error};
     use crate::rng::{Key, Purpose};
 
     /// Visible nodes, their parents and those of hidden nodes, ties, and cells with tokens.
@@ -234,9 +234,7 @@ mod tests {
             let mut ratio =
                 || (ln_sum(&problem, &filter, &mut rng, &()).unwrap().0 - ln_exact).exp();
             let ratios: Vec<f64> = (0..1_000).map(|_| ratio()).collect();
-            let mean = ratios.iter().sum::<f64>() / 1_000.0;
-            let squares: f64 = ratios.iter().map(|x| (x - mean).powi(2)).sum();
-            let error = squares.sqrt() / 1_000.0;
+            let (mean, error) = mean_and_error(&ratios);
             assert!((mean - 1.0).abs() < 4.0 * error && error < 0.05, "{mean} {error}");
         }
     }

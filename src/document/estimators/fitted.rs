@@ -236,6 +236,7 @@ mod tests {
     use super::*;
     use crate::counts::CountMatrix;
     use crate::document::exact::ExactPlan;
+    use crate::math::mean_and_error;
     use crate::rng::{Key, Purpose};
     use crate::urn::Urn;
 
@@ -260,9 +261,7 @@ mod tests {
                     let mixture = DirichletMixture::fit(&urn, &mut rng, &()).unwrap().unwrap();
                     let ln_values = mixture.ln_urn_sums(&urn, 40, DRAWS, &mut rng, &()).unwrap();
                     let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
-                    let mean = weights.iter().sum::<f64>() / 40.0;
-                    let squares = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>();
-                    let error = (squares / (39.0 * 40.0)).sqrt();
+                    let (mean, error) = mean_and_error(&weights);
                     let case = (share, third, a);
                     assert!((mean - 1.0).abs() < 4.0 * error, "{case:?}: {mean} +- {error}");
                     assert!(error < 0.03, "{case:?}: {error}");

@@ -245,6 +245,7 @@ fn add_spread(spread: &mut [f64], g: &[f64], count: f64) {
 mod tests {
     use super::*;
     use crate::counts::CountMatrix;
+    use crate::math::mean_and_error;
     use crate::urn::Urn;
 
     #[test]
@@ -258,10 +259,8 @@ mod tests {
         let mean_field = MeanField { order: UpdateRule::Second, n_iterations: 20 };
         let ln_values = ln_urn_sums(&urn, mean_field, runs, &mut rng, &()).unwrap();
         let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
-        let mean = weights.iter().sum::<f64>() / 40.0;
-        let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (39.0 * 40.0);
-        assert!((mean - 1.0).abs() < 4.0 * variance.sqrt(), "{mean} +- {}", variance.sqrt());
-        assert!(variance.sqrt() < 0.05);
+        let (mean, error) = mean_and_error(&weights);
+        assert!((mean - 1.0).abs() < 4.0 * error && error < 0.05, "{mean} +- {error}");
     }
 
     #[test]

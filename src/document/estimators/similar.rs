@@ -151,6 +151,7 @@ mod tests {
     use super::*;
     use crate::counts::CountMatrix;
     use crate::document::exact::ExactPlan;
+    use crate::math::mean_and_error;
     use crate::rng::{Key, Purpose};
     use crate::urn::Urn;
 
@@ -174,10 +175,8 @@ mod tests {
             let ln_values =
                 ln_urn_sums(&urn, spread, 40, n_draws(&urn, 50), &mut rng, &()).unwrap();
             let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
-            let mean = weights.iter().sum::<f64>() / 40.0;
-            let variance = weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (39.0 * 40.0);
-            let error = variance.sqrt() + 1e-9;
-            assert!((mean - 1.0).abs() < 4.0 * error, "{epsilon}: {mean} +- {error}");
+            let (mean, error) = mean_and_error(&weights);
+            assert!((mean - 1.0).abs() < 4.0 * error + 4e-9, "{epsilon}: {mean} +- {error}");
             assert!(error < 0.02, "{epsilon}: {error}");
         }
     }
