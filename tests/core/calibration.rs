@@ -15,7 +15,7 @@ use polyabayes::training::{LdaPrior, PfaPrior};
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 
-use crate::common::{MemoryChain, lda, pfa};
+use crate::common::{MemoryChain, categorical, lda, pfa};
 
 pub(crate) const N_DOCUMENTS: usize = 15;
 pub(crate) const N_TOPICS: usize = 3;
@@ -36,15 +36,6 @@ pub(crate) fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
             row
         })
         .collect()
-}
-
-pub(crate) fn word(phi: &[f64], rng: &mut Rng) -> usize {
-    let mut u: f64 = rng.random();
-    let found = phi.iter().position(|p| {
-        u -= p;
-        u < 0.0
-    });
-    found.unwrap_or(phi.len() - 1)
 }
 
 /// Functions of φ that do not know the labels of the topics.
@@ -131,7 +122,7 @@ fn pfa_ranks(prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
         for k in 0..N_TOPICS {
             let theta = gamma_law(r[k]).sample(&mut rng) * p[k] / (1.0 - p[k]);
             let n = Poisson::new(exposure * theta).map_or(0.0, |law| law.sample(&mut rng));
-            (0..n as u64).for_each(|_| document[word(&phi[k], &mut rng)] += 1);
+            (0..n as u64).for_each(|_| document[categorical(&phi[k], &mut rng)] += 1);
         }
     }
     let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
@@ -222,8 +213,8 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
     for document in &mut documents {
         dirichlet(&truth.alpha, &mut theta, &mut rng);
         for _ in 0..8 {
-            let topic = word(&theta, &mut rng);
-            document[word(&phi[topic], &mut rng)] += 1;
+            let topic = categorical(&theta, &mut rng);
+            document[categorical(&phi[topic], &mut rng)] += 1;
         }
     }
     let functions = |phi: &[f64], alpha: &[f64], beta: f64| {
@@ -296,7 +287,7 @@ impl Graph {
             let mut state = vec![0; sizes.len()];
             for node in (0..sizes.len()).rev() {
                 let row = self.parents[node].iter().fold(0, |row, &p| row * sizes[p] + state[p]);
-                state[node] = word(&tables[node][row], rng);
+                state[node] = categorical(&tables[node][row], rng);
             }
             state.into_iter().map(|x| x as i64).collect()
         };

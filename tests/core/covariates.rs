@@ -7,11 +7,9 @@ use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{LdaPrior, PfaPrior};
 use rand_distr::{Distribution, Poisson, StandardNormal};
 
-use crate::calibration::{
-    FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks, topics, word,
-};
+use crate::calibration::{FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks, topics};
 use crate::common::{
-    MemoryChain, drawing, lda, lda_by_covariates, pfa_globals, simulated, uniform,
+    MemoryChain, categorical, drawing, lda, lda_by_covariates, pfa_globals, simulated, uniform,
 };
 
 /// A binary covariate and a continuous one.
@@ -75,7 +73,7 @@ fn lda_ranks(thin: usize, seed: u64) -> Vec<usize> {
         dirichlet(&pseudo_counts(&truth, x), &mut theta, &mut rng);
         // The first document is empty.
         for _ in 0..if doc_ix > 0 { 8 } else { 0 } {
-            document[word(&phi[word(&theta, &mut rng)], &mut rng)] += 1;
+            document[categorical(&phi[categorical(&theta, &mut rng)], &mut rng)] += 1;
         }
     }
     let counts = CountMatrix::from_dense(&documents).unwrap();
@@ -103,7 +101,7 @@ fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
             // Rates beyond the largest that fits would be of no use to any model.
             let theta = gamma_law(r).sample(&mut rng) * p[k] / (1.0 - p[k]);
             let n = Poisson::new(theta.min(1e4)).map_or(0.0, |law| law.sample(&mut rng));
-            (0..n as u64).for_each(|_| document[word(&phi[k], &mut rng)] += 1);
+            (0..n as u64).for_each(|_| document[categorical(&phi[k], &mut rng)] += 1);
         }
     }
     let counts = CountMatrix::from_dense(&documents).unwrap();

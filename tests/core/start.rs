@@ -7,7 +7,8 @@ use polyabayes::training::{
     TopicStart, find_topics, fit_em,
 };
 use polyabayes::{CountMatrix, Error, Stop};
-use rand::RngExt;
+
+use crate::common::categorical;
 
 const N_TOPICS: usize = 8;
 const N_WORDS: usize = 200;
@@ -26,21 +27,13 @@ fn planted() -> (Vec<Vec<f64>>, CountMatrix) {
         .map(|weights| {
             let mut row = vec![0; N_WORDS];
             for _ in 0..60 {
-                let topic = pick(weights, rng.random());
-                row[pick(&topics[topic], rng.random())] += 1;
+                let topic = categorical(weights, &mut rng);
+                row[categorical(&topics[topic], &mut rng)] += 1;
             }
             row
         })
         .collect();
     (topics, CountMatrix::from_dense(&rows).unwrap())
-}
-
-fn pick(weights: &[f64], mut dart: f64) -> usize {
-    let hit = weights.iter().position(|weight| {
-        dart -= weight;
-        dart < 0.0
-    });
-    hit.unwrap_or(weights.len() - 1)
 }
 
 /// Cosine of the true topic that is found worst, with the topic of word-major φ that is nearest.

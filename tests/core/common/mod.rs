@@ -85,14 +85,9 @@ pub(crate) fn simulated(
     (TopicModel::lda(alpha, &phi).unwrap(), CountMatrix::from_dense(&rows).unwrap())
 }
 
-fn categorical(p: &[f64], rng: &mut Rng) -> usize {
-    let mut u = rng.random::<f64>();
-    p.iter()
-        .position(|p| {
-            u -= p;
-            u < 0.0
-        })
-        .unwrap_or(p.len() - 1)
+/// An index with these probabilities.
+pub(crate) fn categorical(p: &[f64], rng: &mut Rng) -> usize {
+    polyabayes::math::pick(p.iter().copied(), rng.random()).unwrap_or(p.len() - 1)
 }
 
 /// A chain over documents in memory.
