@@ -48,8 +48,8 @@ class Fitted(NamedTuple):
     own: Callable[[pb.Corpus], float] | None
 
 
-def polyabayes_lda(train: pb.Corpus, n_topics: int) -> Fitted:
-    lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=0)
+def polyabayes_lda(train: pb.Corpus, n_topics: int, **settings: Any) -> Fitted:
+    lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=0, **settings)
     return Fitted(lda.fit(train), None)
 
 
@@ -58,26 +58,26 @@ def polyabayes_pfa(train: pb.Corpus, n_topics: int) -> Fitted:
     return Fitted(pfa.fit(train), None)
 
 
-def sklearn_lda(train: pb.Corpus, n_topics: int) -> Fitted:
-    lda = SklearnLDA(n_topics, max_iter=20, random_state=0).fit(train.counts)
+def sklearn_lda(train: pb.Corpus, n_topics: int, max_iter: int = 20) -> Fitted:
+    lda = SklearnLDA(n_topics, max_iter=max_iter, random_state=0).fit(train.counts)
     return Fitted(lda, lambda test: -np.log(lda.perplexity(test.counts)))
 
 
-def gensim_lda(train: pb.Corpus, n_topics: int) -> Fitted:
+def gensim_lda(train: pb.Corpus, n_topics: int, passes: int = 10) -> Fitted:
     import gensim
 
     def bags(corpus: pb.Corpus) -> Any:
         return gensim.matutils.Sparse2Corpus(corpus.counts.T)
 
     words = dict(enumerate(train.vocabulary))
-    lda = gensim.models.LdaModel(bags(train), n_topics, words, passes=10, random_state=0)
+    lda = gensim.models.LdaModel(bags(train), n_topics, words, passes=passes, random_state=0)
     return Fitted(lda, lambda test: lda.log_perplexity(list(bags(test))))
 
 
-def tomotopy_model(model: Any, train: pb.Corpus) -> Fitted:
+def tomotopy_model(model: Any, train: pb.Corpus, sweeps: int = 500) -> Fitted:
     for words in texts(train):
         model.add_doc(words)
-    model.train(500, workers=1)
+    model.train(sweeps, workers=1)
 
     def own(test: pb.Corpus) -> float:
         _, values = model.infer([model.make_doc(words) for words in texts(test)], workers=1)
@@ -86,10 +86,12 @@ def tomotopy_model(model: Any, train: pb.Corpus) -> Fitted:
     return Fitted(model, own)
 
 
-def tomotopy_lda(train: pb.Corpus, n_topics: int) -> Fitted:
+def tomotopy_lda(
+    train: pb.Corpus, n_topics: int, sweeps: int = 500, seed: int = 1, **prior: float
+) -> Fitted:
     import tomotopy
 
-    return tomotopy_model(tomotopy.LDAModel(k=n_topics, seed=1), train)
+    return tomotopy_model(tomotopy.LDAModel(k=n_topics, seed=seed, **prior), train, sweeps)
 
 
 def tomotopy_hdp(train: pb.Corpus, n_topics: int) -> Fitted:

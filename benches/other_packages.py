@@ -12,23 +12,19 @@ and keeps nothing.
 import argparse
 import json
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import tomotopy
 import topica
-from record import RUNS, Table, machine, save, told
+from record import DATA, RUNS, Table, machine, save, texts, told
 
 import polyabayes as pb
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
-DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 KEPT = RUNS / "other-packages.jsonl"
 COMMAND = "python benches/other_packages.py"
 STD_ERROR = 0.001
@@ -46,12 +42,6 @@ OF_PARTICLES = "`evaluate`: left to right, 10 particles"
 
 # A model as one of ours, covariates of the held-out documents, and the package's own figure.
 Fitted = tuple[Any, Any, float, str]
-
-
-def texts(corpus: pb.Corpus) -> list[list[str]]:
-    """Documents as lists of words."""
-    words = np.asarray(corpus.vocabulary)
-    return [np.repeat(words[row.indices], row.data).tolist() for row in corpus.counts]
 
 
 def of_tomotopy(name: str, train: pb.Corpus, test: pb.Corpus, chosen: Any, n: int) -> Fitted:

@@ -6,27 +6,27 @@ scikit-learn is always there, gensim and tomotopy join in where they are install
 scored by `log_likelihood` on the same hold-out, beside the figure that its own library reports.
 """
 
+import importlib.util
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import leaderboard
 import numpy as np
 from record import DATA, Table, save
-from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
 
-try:
-    import gensim
-except ImportError:
-    gensim = None
 try:
     import tomotopy
 except ImportError:
     tomotopy = None
 
 COMMAND = "python benches/peers.py"
+PACKAGES = {"scikit-learn": "sklearn"} | {n: n for n in ("gensim", "tomotopy", "polyabayes")}
 K = 50
 # Sweeps of a fit of ours, the default, with its start; tomotopy has no start, and every sweep of it
 # takes as long.
@@ -34,61 +34,8 @@ SWEEPS, PEER_SWEEPS = 200, 50
 REPEATS = 3
 
 
-class HeldOut:
-    """A split corpus, and the table of those trained on it."""
-
-    def __init__(self, corpus: pb.Corpus) -> None:
-        self.split = corpus.split(test_size=0.2, random_state=0)
-        self.train, self.test = self.split
-        columns = {"AP, K = 50": "s", "training, s": ".1f", "nats per token": ".4f", "±": ".4f"}
-        self.table = Table(
-            "peers", f"{COMMAND} held-out", columns | {"its own figure": "s"}, ["lda, Gibbs"]
-        )
-
-    def row(self, name: str, seconds: float, model: pb.LatentDirichletAllocation, own: str) -> None:
-        result = pb.log_likelihood(model, self.test, random_state=0)
-        value, error = result.nats_per_token, result.nats_per_token_std_error
-        self.table.add(name, seconds, value, error, own)
-
-
 def normalised(topic_word: np.ndarray) -> np.ndarray:
     return topic_word / topic_word.sum(axis=1, keepdims=True)
-
-
-def polyabayes_lda(data: HeldOut, max_iter: int) -> None:
-    start = time.process_time()
-    model = pb.LatentDirichletAllocation(K, max_iter=max_iter, n_jobs=1, random_state=0)
-    model.fit(data.train)
-    data.row(f"polyabayes, {max_iter} sweeps", time.process_time() - start, model, "the same")
-
-
-def sklearn_lda(data: HeldOut, max_iter: int) -> None:
-    start = time.process_time()
-    lda = SklearnLDA(K, max_iter=max_iter, random_state=0).fit(data.train.counts)
-    elapsed = time.process_time() - start
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=lda.doc_topic_prior_, topic_word=normalised(lda.components_)
-    )
-    whole = -np.log(lda.perplexity(data.test.counts))
-    half = -np.log(lda.perplexity(data.test.counts[: data.test.n_documents // 2]))
-    own = f"{whole:.2f}; on half of the documents {half:.2f}"
-    data.row(f"scikit-learn, {max_iter} iterations", elapsed, model, own)
-
-
-def gensim_lda(data: HeldOut, passes: int) -> None:
-    train, test = (gensim.matutils.Sparse2Corpus(corpus.counts.T) for corpus in data.split)
-    start = time.process_time()
-    lda = gensim.models.LdaModel(
-        train, K, dict(enumerate(map(str, range(data.test.n_words)))), passes=passes, random_state=0
-    )
-    elapsed = time.process_time() - start
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=lda.alpha.astype(float),
-        topic_word=normalised(lda.get_topics().astype(float)),
-    )
-    bound = lda.log_perplexity(list(test))
-    own = f"{bound:.2f}; perplexity {2**-bound:,.0f}, 2 to that power"
-    data.row(f"gensim, {passes} passes", elapsed, model, own)
 
 
 def tomotopy_model(corpus: pb.Corpus, n_topics: int, seed: int = 0, **settings: float) -> Any:
@@ -114,21 +61,6 @@ def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
     return pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=np.asarray(lda.alpha), topic_word=tomotopy_topics(lda, n_words)
     )
-
-
-def tomotopy_lda(data: HeldOut, max_iter: int) -> None:
-    lda = tomotopy_model(data.train, K)
-    start = time.process_time()
-    lda.train(max_iter, workers=1)
-    elapsed = time.process_time() - start
-    model = from_tomotopy(lda, data.test.n_words)
-    documents = [
-        lda.make_doc(np.repeat(counts.indices, counts.data).astype(str).tolist())
-        for counts in data.test.counts
-    ]
-    _, values = lda.infer(documents)
-    own = f"{np.sum(values) / data.test.n_tokens:.2f}"
-    data.row(f"tomotopy, {max_iter} sweeps", elapsed, model, own)
 
 
 def sweep_seconds(estimator: Any, corpus: pb.Corpus) -> float:
@@ -167,17 +99,40 @@ def sweeps() -> None:
     save(table)
 
 
+# Fits of the held-out table, by the row's name.
+FITS: dict[str, Callable[[pb.Corpus, int], leaderboard.Fitted]] = {
+    "scikit-learn, 50 iterations": partial(leaderboard.sklearn_lda, max_iter=50),
+    "gensim, 20 passes": partial(leaderboard.gensim_lda, passes=20),
+    "tomotopy, 1000 sweeps": partial(
+        leaderboard.tomotopy_lda, sweeps=1000, alpha=5 / K, eta=0.1, seed=0
+    ),
+    "polyabayes, 200 sweeps": leaderboard.polyabayes_lda,
+    "polyabayes, 1000 sweeps": partial(leaderboard.polyabayes_lda, max_iter=1000),
+}
+
+
 def held_out() -> None:
     """Held-out nats per token of AP, and the figure that each library prints for it."""
-    data = HeldOut(pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab"))
-    sklearn_lda(data, 50)
-    if gensim is not None:
-        gensim_lda(data, 20)
-    if tomotopy is not None:
-        tomotopy_lda(data, 1000)
-    for max_iter in (200, 1000):
-        polyabayes_lda(data, max_iter)
-    save(data.table)
+    corpus = pb.read_corpus(DATA / "ap.ldac.gz", vocabulary=DATA / "ap.vocab")
+    train, test = corpus.split(test_size=0.2, random_state=0)
+    columns = {"AP, K = 50": "s", "training, s": ".1f", "nats per token": ".4f", "±": ".4f"}
+    columns |= {"its own figure": "s"}
+    table = Table("peers", f"{COMMAND} held-out", columns, ["lda, Gibbs"])
+    for name, fit in FITS.items():
+        if importlib.util.find_spec(PACKAGES[name.partition(",")[0]]) is None:
+            continue
+        start = time.process_time()
+        model, own = fit(train, K)
+        seconds = time.process_time() - start
+        found = pb.log_likelihood(model, test, unseen="drop", random_state=0)
+        half = test[: test.n_documents // 2]
+        told = (
+            "the same"
+            if own is None
+            else f"{own(test):.2f}; on half of the documents {own(half):.2f}"
+        )
+        table.add(name, seconds, found.nats_per_token, found.nats_per_token_std_error, told)
+    save(table)
 
 
 def main() -> int:

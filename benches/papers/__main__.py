@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from benches.papers import PAPERS
-from benches.papers.figure import DATA
+from benches.record import DATA
 
 from polyabayes.exceptions import PolyabayesWarning
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from benches.papers.figure import DATA, Figure, Row, Settings
+from benches.papers.figure import Figure, Row, Settings
+from benches.record import DATA
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.decomposition import NMF

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,9 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from benches.record import machine
 from matplotlib.ticker import MaxNLocator
-
-_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
-DATA = Path(os.environ.get("POLYABAYES_DATA", _BESIDE))
 
 # Folder of what long runs keep: one that was cut goes on from there.
 PARTS = Path("papers-output")

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from benches.papers.figure import DATA, PARTS, Figure, Row, Settings, mean_and_error
+from benches.papers.figure import PARTS, Figure, Row, Settings, mean_and_error
+from benches.record import DATA
 from numpy.typing import NDArray
 from scipy import special
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from benches.papers.figure import DATA, PARTS, Figure, Row, Settings, mean_and_error, once
+from benches.papers.figure import PARTS, Figure, Row, Settings, mean_and_error, once
+from benches.record import DATA
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 from scipy.stats import poisson
