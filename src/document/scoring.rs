@@ -13,7 +13,8 @@ use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::error::{Error, Result};
 use crate::estimate::Estimate;
-use crate::rng::{Key, Purpose};
+use crate::rng::{Key, Purpose, Rng};
+use crate::urn::LocalUrn;
 
 /// Scores every document; `None` for those not reached when the observer stopped the work.
 ///
@@ -41,8 +42,9 @@ pub(super) fn by_key(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    score_each(model, documents, settings, observer, |row| {
-        score_document(model, documents.document(row), settings, key, observer)
+    Scoring { model, documents, settings, key, observer }.score_each(|urn, rng| {
+        let plan = exact_plans([urn], settings).map(|[plan]| plan);
+        ln_urn_sum(urn, plan, settings, rng, observer)
     })
 }
 
@@ -57,58 +59,90 @@ pub(super) fn score_for_total(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<Option<Score>>> {
-    score_each(model, documents, settings, observer, |row| {
-        observer.check_stop()?;
-        let document = documents.document(row);
-        let Some(urn) = model.local_urn(document) else {
-            return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact.estimator()));
-        };
-        let least = totals::exact_budget(&urn, n_temperatures);
+    Scoring { model, documents, settings, key, observer }.score_each(|urn, rng| {
+        let least = totals::exact_budget(urn, n_temperatures);
         let budget = settings.budget.unwrap_or(f64::INFINITY).min(least);
         let exactly = Settings { budget: Some(budget), method: Method::Auto, ..*settings };
-        let mut rng = key.document(document).rng();
-        let plan = exact_plans([&urn], &exactly).map(|[plan]| plan);
+        let plan = exact_plans([urn], &exactly).map(|[plan]| plan);
         if urn.n_tokens() == 0 || plan.is_some() {
-            return ln_urn_sum(&urn, plan, &exactly, &mut rng, observer);
+            return ln_urn_sum(urn, plan, &exactly, rng, observer);
         }
-        totals::estimate(&urn, n_temperatures, &mut rng, observer)
+        totals::estimate(urn, n_temperatures, rng, observer)
     })
 }
 
-/// Scores the different documents by `of_row`, with the factors that their urn sums lack.
-fn score_each(
-    model: &TopicModel,
-    documents: &CountMatrix,
-    settings: &Settings,
-    observer: &impl Observer,
-    of_row: impl Fn(usize) -> Result<Score> + Sync,
-) -> Result<Vec<Option<Score>>> {
-    let distinct = documents.distinct();
-    check_distinct(model, documents, &distinct.representatives, settings)?;
-    let mut multiplicity = vec![0u64; distinct.representatives.len()];
-    for &index in &distinct.index {
-        multiplicity[index] += 1;
-    }
-    let ln_odds = match ln_odds_of_lengths(model, documents, settings, observer) {
-        Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
-        result => result?,
-    };
-    let scores = (distinct.representatives.par_iter().zip(&multiplicity))
-        .with_max_len(1)
-        .map(|(&row, &copies)| {
+/// Documents under a model, and how to score them.
+struct Scoring<'a, O> {
+    model: &'a TopicModel,
+    documents: &'a CountMatrix,
+    settings: &'a Settings,
+    key: Key,
+    observer: &'a O,
+}
+
+impl<O: Observer> Scoring<'_, O> {
+    /// Scores the different documents by their urns, with the factors that the urn sums lack.
+    fn score_each(
+        &self,
+        score: impl Fn(&LocalUrn, &mut Rng) -> Result<Score> + Sync,
+    ) -> Result<Vec<Option<Score>>> {
+        let &Scoring { model, documents, settings, key, observer } = self;
+        let distinct = documents.distinct();
+        check_distinct(model, documents, &distinct.representatives, settings)?;
+        let mut multiplicity = vec![0u64; distinct.representatives.len()];
+        for &index in &distinct.index {
+            multiplicity[index] += 1;
+        }
+        let ln_odds = match self.ln_odds_of_lengths() {
+            Err(Error::Stopped) => return Ok(vec![None; documents.n_documents()]),
+            result => result?,
+        };
+        let score_row = |(&row, &copies): (&usize, &u64)| {
+            observer.check_stop()?;
             let document = documents.document(row);
-            let scored = of_row(row).map(|score| {
+            let Some(urn) = model.local_urn(document) else {
                 observer.advance(copies);
-                if score.estimate.ln_value == f64::NEG_INFINITY {
-                    return score;
-                }
-                let ln_odds = ln_odds.get(&length(document)).copied().unwrap_or(0.0);
-                score.scaled(model.ln_prefactor(document, settings.query, ln_odds))
-            });
-            unless_stopped(scored)
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
+                let impossible = Estimate::exact(f64::NEG_INFINITY);
+                return Ok(Score::of(impossible, Method::Exact.estimator()));
+            };
+            let score = score(&urn, &mut key.document(document).rng())?;
+            observer.advance(copies);
+            if score.estimate.ln_value == f64::NEG_INFINITY {
+                return Ok(score);
+            }
+            let ln_odds = ln_odds.get(&length(document)).copied().unwrap_or(0.0);
+            Ok(score.scaled(model.ln_prefactor(document, settings.query, ln_odds)))
+        };
+        let scores = (distinct.representatives.par_iter().zip(&multiplicity))
+            .with_max_len(1)
+            .map(|row| unless_stopped(score_row(row)))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(distinct.index.iter().map(|&index| scores[index].clone()).collect())
+    }
+
+    /// ln P(N)/P(0) of every length that occurs, where the query conditions on it.
+    fn ln_odds_of_lengths(&self) -> Result<BTreeMap<Length, f64>> {
+        let &Scoring { model, documents, settings, observer, .. } = self;
+        if !model.has_lengths() || !settings.query.given_length {
+            return Ok(BTreeMap::new());
+        }
+        let mut lengths: Vec<(Length, Document<'_>)> =
+            documents.documents().map(|document| (length(document), document)).collect();
+        lengths.sort_unstable_by(|x, y| x.0.cmp(&y.0));
+        lengths.dedup_by(|x, y| x.0 == y.0);
+        let ln_odds_of_group = |group: &[(Length, Document<'_>)]| {
+            let n_tokens: Vec<u64> = group.iter().map(|((_, n), _)| *n).collect();
+            model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
+        };
+        let groups: Vec<_> = lengths.chunk_by(|x, y| x.0.0 == y.0.0).collect();
+        let ln_odds: Vec<Vec<f64>> =
+            groups.into_par_iter().map(ln_odds_of_group).collect::<Result<_>>()?;
+        Ok(lengths
+            .into_iter()
+            .map(|(length, _)| length)
+            .zip(ln_odds.into_iter().flatten())
+            .collect())
+    }
 }
 
 /// Refuses what [`score`] would refuse, without any work.
@@ -135,44 +169,4 @@ type Length = (Vec<u64>, u64);
 fn length(document: Document<'_>) -> Length {
     let own = document.prior().into_iter().flatten().map(|x| x.to_bits());
     (own.chain([document.exposure().to_bits()]).collect(), document.n_tokens())
-}
-
-/// ln P(N)/P(0) of every length that occurs, where the query conditions on it.
-fn ln_odds_of_lengths(
-    model: &TopicModel,
-    documents: &CountMatrix,
-    settings: &Settings,
-    observer: &impl Observer,
-) -> Result<BTreeMap<Length, f64>> {
-    if !model.has_lengths() || !settings.query.given_length {
-        return Ok(BTreeMap::new());
-    }
-    let mut lengths: Vec<(Length, Document<'_>)> =
-        documents.documents().map(|document| (length(document), document)).collect();
-    lengths.sort_unstable_by(|x, y| x.0.cmp(&y.0));
-    lengths.dedup_by(|x, y| x.0 == y.0);
-    let ln_odds_of_group = |group: &[(Length, Document<'_>)]| {
-        let n_tokens: Vec<u64> = group.iter().map(|((_, n), _)| *n).collect();
-        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
-    };
-    let groups: Vec<_> = lengths.chunk_by(|x, y| x.0.0 == y.0.0).collect();
-    let ln_odds: Vec<Vec<f64>> =
-        groups.into_par_iter().map(ln_odds_of_group).collect::<Result<_>>()?;
-    Ok(lengths.into_iter().map(|(length, _)| length).zip(ln_odds.into_iter().flatten()).collect())
-}
-
-/// The urn sum of one document.
-fn score_document(
-    model: &TopicModel,
-    document: Document<'_>,
-    settings: &Settings,
-    key: Key,
-    observer: &impl Observer,
-) -> Result<Score> {
-    observer.check_stop()?;
-    let Some(urn) = model.local_urn(document) else {
-        return Ok(Score::of(Estimate::exact(f64::NEG_INFINITY), Method::Exact.estimator()));
-    };
-    let plan = exact_plans([&urn], settings).map(|[plan]| plan);
-    ln_urn_sum(&urn, plan, settings, &mut key.document(document).rng(), observer)
 }

@@ -34,86 +34,62 @@ pub fn ln_urn_sums(
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
+    let target = UrnTarget::of(urn);
     match form {
-        Form::MeanOfProducts => mean_of_products(urn, runs, rng, observer),
-        Form::ProductOfMeans => {
-            let means = (0..runs.n).map(|_| product_of_means(urn, runs, rng, observer));
-            Ok(means.collect::<Result<Vec<_>>>()?.concat())
-        }
-        Form::Sequential => sequential(urn, runs, rng, observer),
-    }
-}
-
-fn mean_of_products(
-    urn: &LocalUrn,
-    runs: Runs<'_>,
-    rng: &mut impl Stream,
-    observer: &impl Observer,
-) -> Result<Vec<f64>> {
-    let target = UrnTarget::of(urn);
-    let ln_products = in_lanes(runs.n * runs.size(), || {
-        let mut chains = TopicChains::new(urn, rng)?;
-        let mut ln_product = [urn.ln_scale(); LANES];
-        for _ in 0..urn.n_tokens() {
-            chains.sweep(target, SweepOrder::Forward, observer)?;
-            add(&mut ln_product, chains.extend(target).map(f64::ln));
-        }
-        Ok(vec![ln_product])
-    })?;
-    Ok(runs.ln_means(&ln_products))
-}
-
-/// One run: all its particles go through the tokens together.
-fn product_of_means(
-    urn: &LocalUrn,
-    runs: Runs<'_>,
-    rng: &mut impl Stream,
-    observer: &impl Observer,
-) -> Result<Vec<f64>> {
-    let target = UrnTarget::of(urn);
-    let n_batches = runs.size().div_ceil(LANES);
-    let mut particles =
-        (0..n_batches).map(|_| TopicChains::new(urn, rng)).collect::<Result<Vec<_>>>()?;
-    let mut ln_values = vec![urn.ln_scale(); runs.sizes.len()];
-    let mut weights = Vec::with_capacity(n_batches * LANES);
-    for _ in 0..urn.n_tokens() {
-        weights.clear();
-        for chains in &mut particles {
-            chains.sweep(target, SweepOrder::Forward, observer)?;
-            weights.extend(chains.extend(target));
-        }
-        let (mut sum, mut n) = (0.0, 0);
-        for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
-            sum += weights[n..size].iter().sum::<f64>();
-            n = size;
-            *ln_value += (sum / n as f64).ln();
-        }
-    }
-    Ok(ln_values)
-}
-
-fn sequential(
-    urn: &LocalUrn,
-    runs: Runs<'_>,
-    rng: &mut impl Stream,
-    observer: &impl Observer,
-) -> Result<Vec<f64>> {
-    let target = UrnTarget::of(urn);
-    in_lanes(runs.n, || {
-        let mut chains = TopicChains::new(urn, rng)?;
-        let mut ln_values = vec![[urn.ln_scale(); LANES]; runs.sizes.len()];
-        for _ in 0..urn.n_tokens() {
-            let (mut sum, mut n) = ([0.0; LANES], 0);
-            for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
-                while n < size {
+        Form::MeanOfProducts => {
+            let ln_products = in_lanes(runs.n * runs.size(), || {
+                let mut chains = TopicChains::new(urn, rng)?;
+                let mut ln_product = [urn.ln_scale(); LANES];
+                for _ in 0..urn.n_tokens() {
                     chains.sweep(target, SweepOrder::Forward, observer)?;
-                    add(&mut sum, chains.weigh(target));
-                    n += 1;
+                    add(&mut ln_product, chains.extend(target).map(f64::ln));
                 }
-                add(ln_value, sum.map(|sum| (sum / n as f64).ln()));
-            }
-            chains.extend(target);
+                Ok(vec![ln_product])
+            })?;
+            Ok(runs.ln_means(&ln_products))
         }
-        Ok(ln_values)
-    })
+        Form::ProductOfMeans => {
+            // All particles of a run go through the tokens together.
+            let n_batches = runs.size().div_ceil(LANES);
+            let run = |_| {
+                let mut particles = (0..n_batches)
+                    .map(|_| TopicChains::new(urn, rng))
+                    .collect::<Result<Vec<_>>>()?;
+                let mut ln_values = vec![urn.ln_scale(); runs.sizes.len()];
+                let mut weights = Vec::with_capacity(n_batches * LANES);
+                for _ in 0..urn.n_tokens() {
+                    weights.clear();
+                    for chains in &mut particles {
+                        chains.sweep(target, SweepOrder::Forward, observer)?;
+                        weights.extend(chains.extend(target));
+                    }
+                    let (mut sum, mut n) = (0.0, 0);
+                    for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
+                        sum += weights[n..size].iter().sum::<f64>();
+                        n = size;
+                        *ln_value += (sum / n as f64).ln();
+                    }
+                }
+                Ok(ln_values)
+            };
+            Ok((0..runs.n).map(run).collect::<Result<Vec<_>>>()?.concat())
+        }
+        Form::Sequential => in_lanes(runs.n, || {
+            let mut chains = TopicChains::new(urn, rng)?;
+            let mut ln_values = vec![[urn.ln_scale(); LANES]; runs.sizes.len()];
+            for _ in 0..urn.n_tokens() {
+                let (mut sum, mut n) = ([0.0; LANES], 0);
+                for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
+                    while n < size {
+                        chains.sweep(target, SweepOrder::Forward, observer)?;
+                        add(&mut sum, chains.weigh(target));
+                        n += 1;
+                    }
+                    add(ln_value, sum.map(|sum| (sum / n as f64).ln()));
+                }
+                chains.extend(target);
+            }
+            Ok(ln_values)
+        }),
+    }
 }
