@@ -99,10 +99,10 @@ fn average_balls(
     let mut assignments = array_of("topics of a document", n_tokens, 0u16)?;
     let mut balls = Balls::new(a);
     let mut sweeper = Sweeper::new(a.len());
-    sweeper.sequence(cells(), &mut assignments, &mut balls, rng);
+    sweeper.draw_all::<false>(cells(), &mut assignments, &mut balls, rng);
     for sweep in 0..BURN_IN + n_sweeps {
         observer.check_stop()?;
-        sweeper.sweep(cells(), &mut assignments, &mut balls, rng);
+        sweeper.draw_all::<true>(cells(), &mut assignments, &mut balls, rng);
         if sweep >= BURN_IN {
             for (sum, x) in mean.iter_mut().zip(balls.totals()) {
                 *sum += x / n_sweeps as f64;

@@ -261,17 +261,7 @@ impl<U: UniformLanes> TopicChains<U> {
         order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
-        self.sweep_parts(order, observer, |chains, part| {
-            sweep(
-                &mut chains.sums,
-                &mut chains.balls,
-                &mut chains.topics[part.clone()],
-                &chains.cells[part],
-                target,
-                order,
-                &mut chains.uniforms,
-            );
-        })
+        self.sweep_parts(order, observer, |chains, part| sweep(chains, part, target, order))
     }
 
     /// One sweep that moves tokens from topics on the list of their word to topics on it, by their
@@ -288,15 +278,7 @@ impl<U: UniformLanes> TopicChains<U> {
         observer: &impl Observer,
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| {
-            sweep_within(
-                &mut chains.sums,
-                &mut chains.balls,
-                &mut chains.topics[part.clone()],
-                (&chains.cells[part], lists),
-                target,
-                order,
-                &mut chains.uniforms,
-            );
+            sweep_within(chains, part, lists, target, order);
         })
     }
 
@@ -338,15 +320,15 @@ fn draw(
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn sweep(
-    sums: &mut [Lanes],
-    balls: &mut [Lanes],
-    topics: &mut [[u16; LANES]],
-    cells: &[u32],
+fn sweep<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    part: Range<usize>,
     target: UrnTarget<'_>,
     order: SweepOrder,
-    uniforms: &mut impl UniformLanes,
 ) {
+    let TopicChains { cells, topics, balls, sums, uniforms } = chains;
+    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
+    let (balls, sums) = (&mut balls[..], &mut sums[..]);
     for step in 0..topics.len() {
         let token = order.nth(step, topics.len());
         take(balls, &topics[token]);
@@ -355,15 +337,16 @@ fn sweep(
 }
 
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn sweep_within(
-    sums: &mut [Lanes],
-    balls: &mut [Lanes],
-    topics: &mut [[u16; LANES]],
-    (cells, lists): (&[u32], &Shortlists),
+fn sweep_within<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    part: Range<usize>,
+    lists: &Shortlists,
     target: UrnTarget<'_>,
     order: SweepOrder,
-    uniforms: &mut impl UniformLanes,
 ) {
+    let TopicChains { cells, topics, balls, sums, uniforms } = chains;
+    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
+    let (balls, sums) = (&mut balls[..], &mut sums[..]);
     for step in 0..topics.len() {
         let token = order.nth(step, topics.len());
         let list = lists.of_word(cells[token]);

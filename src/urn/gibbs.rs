@@ -77,36 +77,14 @@ impl Sweeper {
         total
     }
 
-    /// One Gibbs sweep: every token in turn leaves the urn and is drawn again given the others.
+    /// One Gibbs sweep where tokens are `REDRAWN`: every token in turn leaves the urn and is drawn again
+    /// given the others, which leaves the posterior of the colours given the weights invariant. Else
+    /// draws in sequence, each token given those before it.
     ///
     /// `cells` gives (weights, count) of every distinct word; `assignments` the colour of every
-    /// token, cell after cell, which must be those in `balls`. Leaves the posterior of the colours
-    /// given the weights invariant. Cost: tokens x topics.
-    pub fn sweep<'q>(
-        &mut self,
-        cells: impl Iterator<Item = (&'q [f64], u32)>,
-        assignments: &mut [u16],
-        balls: &mut Balls,
-        rng: &mut Rng,
-    ) {
-        self.draw_all::<true>(cells, assignments, balls, rng);
-    }
-
-    /// Draws the colours of all tokens in sequence, each given those before it.
-    ///
-    /// Arguments as for [`sweep`](Sweeper::sweep), but that `balls` lacks the tokens.
-    pub fn sequence<'q>(
-        &mut self,
-        cells: impl Iterator<Item = (&'q [f64], u32)>,
-        assignments: &mut [u16],
-        balls: &mut Balls,
-        rng: &mut Rng,
-    ) {
-        self.draw_all::<false>(cells, assignments, balls, rng);
-    }
-
-    /// Draws the colours of all tokens, which are in the urn before where they are redrawn.
-    fn draw_all<'q, const REDRAW: bool>(
+    /// token, cell after cell, which must be those in `balls` where they are redrawn. Cost: tokens x
+    /// topics.
+    pub fn draw_all<'q, const REDRAWN: bool>(
         &mut self,
         cells: impl Iterator<Item = (&'q [f64], u32)>,
         assignments: &mut [u16],
@@ -117,7 +95,7 @@ impl Sweeper {
         for (q, count) in cells {
             let (tokens, after) = rest.split_at_mut(count as usize);
             for token in tokens {
-                if REDRAW {
+                if REDRAWN {
                     balls.remove(usize::from(*token));
                 }
                 let topic = self.draw(balls.totals(), q, rng);

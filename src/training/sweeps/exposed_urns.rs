@@ -47,7 +47,7 @@ pub(super) fn sweep(
             balls.set_pseudo_counts(step.a.row(in_corpus));
             balls.refill(own);
             let cells = weights.chunks_exact(n_topics).zip(document.counts().iter().copied());
-            sweeper.sweep(cells, own, &mut balls, &mut rng);
+            sweeper.draw_all::<true>(cells, own, &mut balls, &mut rng);
             if tables {
                 let drawn = balls.drawn().iter().copied().enumerate();
                 tables::seat(drawn, step.a, in_corpus, &mut rng, &mut n_tables);
