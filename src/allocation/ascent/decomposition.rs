@@ -50,34 +50,9 @@ impl Ascent {
     }
 }
 
-/// Tables from which an ascent begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InitialTables {
-    /// Tables that are even up to noise.
-    Noise,
-    /// The same, after some iterations towards the largest likelihood: small concentrations empty
-    /// cells of tables before these have taken shape.
-    Likelihood,
-}
-
-impl InitialTables {
-    /// Iterations towards the largest likelihood.
-    const N_STEPS: usize = 100;
-
-    /// The starts take turns: tables with few tokens are better found from noise, large tensors
-    /// after a climb.
-    pub(crate) fn of(restart: usize) -> Self {
-        if restart.is_multiple_of(2) { InitialTables::Noise } else { InitialTables::Likelihood }
-    }
-
-    pub(crate) fn n_steps(self, ascent: Ascent) -> usize {
-        if self == InitialTables::Noise || ascent == Ascent::Likelihood {
-            0
-        } else {
-            InitialTables::N_STEPS
-        }
-    }
-}
+/// Iterations towards the largest likelihood of every other start: small concentrations empty cells of
+/// tables before these have taken shape. Tables with few tokens are better found from noise.
+const LIKELIHOOD_STEPS: usize = 100;
 
 /// When coordinate ascent ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -245,31 +220,19 @@ impl Tables {
     fn ascend(
         &self,
         ascent: Ascent,
-        start: InitialTables,
-        limits: Limits,
+        climb: Climb,
         rng: &mut Rng,
         observer: &impl Observer,
-    ) -> Result<(Vec<f64>, Vec<f64>, bool)> {
+    ) -> Result<AscentPoint> {
         let mut sum_product = SumProduct::new(&self.problem);
         let mut counts = array_of("expected counts", self.problem.n_rows(), 0.0)?;
         // Responsibilities from tables that are even up to noise.
         let mut weights: Vec<f64> = (0..counts.len()).map(|_| 0.5 + rng.random::<f64>()).collect();
-        for _ in 0..start.n_steps(ascent) {
-            observer.check_stop()?;
-            self.step(Ascent::Likelihood, &mut sum_product, &mut weights, &mut counts);
-        }
-        let mut trace: Vec<f64> = Vec::new();
-        for _ in 0..limits.max_iter {
-            observer.check_stop()?;
-            let objective = self.problem.ln_arrangements
-                + self.step(ascent, &mut sum_product, &mut weights, &mut counts);
-            let gain = trace.last().map_or(f64::INFINITY, |last| objective - last);
-            trace.push(objective);
-            if gain <= limits.tolerance * objective.abs() {
-                return Ok((counts, trace, true));
-            }
-        }
-        Ok((counts, trace, false))
+        let (trace, converged) = climb.run(ascent, observer, |ascent| {
+            let objective = self.step(ascent, &mut sum_product, &mut weights, &mut counts);
+            self.problem.ln_arrangements + objective
+        })?;
+        Ok(AscentPoint { counts, expected: Vec::new(), trace, converged })
     }
 
     /// One iteration: the counts that the weights expect, and the weights that follow from them.
@@ -337,17 +300,75 @@ pub fn ascend(
                        all of them in one clique";
         return Err(Error::Graph { node, problem });
     }
+    let AscentPoint { counts, trace, converged, .. } =
+        best_of_starts(limits, seed, |climb, rng| {
+            tables.ascend(ascent, climb, rng, observer).inspect(|_| observer.advance(1))
+        })?;
+    Ok(Decomposition { counts: self::tables(network, &tables.problem, &counts), trace, converged })
+}
+
+/// Point that the ascent from one start has reached.
+#[derive(Default)]
+pub(crate) struct AscentPoint {
+    /// Expected counts, row after row of all tables.
+    pub(crate) counts: Vec<f64>,
+    /// Those of cells that were not observed.
+    pub(crate) expected: Vec<f64>,
+    pub(crate) trace: Vec<f64>,
+    pub(crate) converged: bool,
+}
+
+/// How an ascent starts, and when it ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Climb {
+    n_first: usize,
+    limits: Limits,
+}
+
+impl Climb {
+    /// Steps towards the largest likelihood, then those of the ascent until one gains little. Returns the
+    /// objective after every one of these, and whether the last gained little.
+    pub(crate) fn run(
+        self,
+        ascent: Ascent,
+        observer: &impl Observer,
+        mut step: impl FnMut(Ascent) -> f64,
+    ) -> Result<(Vec<f64>, bool)> {
+        let n_first = if ascent == Ascent::Likelihood { 0 } else { self.n_first };
+        for _ in 0..n_first {
+            observer.check_stop()?;
+            step(Ascent::Likelihood);
+        }
+        let mut trace: Vec<f64> = Vec::new();
+        for _ in 0..self.limits.max_iter {
+            observer.check_stop()?;
+            let objective = step(ascent);
+            let gain = trace.last().map_or(f64::INFINITY, |last| objective - last);
+            trace.push(objective);
+            if gain <= self.limits.tolerance * objective.abs() {
+                return Ok((trace, true));
+            }
+        }
+        Ok((trace, false))
+    }
+}
+
+/// The best point of ascents from several random starts.
+pub(crate) fn best_of_starts(
+    limits: Limits,
+    seed: u64,
+    ascend: impl Fn(Climb, &mut Rng) -> Result<AscentPoint> + Sync,
+) -> Result<AscentPoint> {
     let key = Key::new(seed, Purpose::Initialise);
     let run = |restart: usize| {
-        let mut rng = key.unit(restart as u64).rng();
-        let start = InitialTables::of(restart);
-        tables.ascend(ascent, start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
+        let climb = Climb { n_first: restart % 2 * LIKELIHOOD_STEPS, limits };
+        ascend(climb, &mut key.unit(restart as u64).rng())
     };
     let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
-    let best =
-        runs?.into_iter().reduce(|best, run| if run.1.last() > best.1.last() { run } else { best });
-    let (rows, trace, converged) = best.unwrap_or_default();
-    Ok(Decomposition { counts: self::tables(network, &tables.problem, &rows), trace, converged })
+    let better = |best: AscentPoint, run: AscentPoint| {
+        if run.trace.last() > best.trace.last() { run } else { best }
+    };
+    Ok(runs?.into_iter().reduce(better).unwrap_or_default())
 }
 
 /// How long a Gibbs sampler of allocations runs.

@@ -18,17 +18,15 @@
 //! ln p(X_observed, θ) = a ln b - (a + T_o) ln(b + ρ_o) + ln Γ(a + T_o)/Γ(a)
 //!     + Σ_observed [X ln p - ln X!] + ln p(θ).
 
-use rayon::prelude::*;
-
 use super::incomplete::Incomplete;
 use crate::allocation::ascent::decomposition::{
-    Ascent, Decomposition, InitialTables, Limits, Tables, ln_used,
+    Ascent, AscentPoint, Climb, Decomposition, Limits, Tables, best_of_starts, ln_used,
 };
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{digamma, ln_factorial, ln_gamma_ratio};
-use crate::rng::{Key, Purpose, Rng};
+use crate::rng::Rng;
 
 /// Halvings of an interval, after which it is as good as a point.
 const BISECTIONS: usize = 100;
@@ -60,18 +58,10 @@ impl Incomplete {
         }
         let tables = &self.tables()?;
         let Incomplete { concentration, rate, .. } = *self;
-        let climb = Climb { tables, ascent, concentration, rate };
-        let key = Key::new(seed, Purpose::Initialise);
-        let run = |restart: usize| {
-            let mut rng = key.unit(restart as u64).rng();
-            let start = InitialTables::of(restart);
-            climb.ascend(start, limits, &mut rng, observer).inspect(|_| observer.advance(1))
-        };
-        let runs: Result<Vec<_>> = (0..limits.n_restarts).into_par_iter().map(run).collect();
-        let better = |best: AscentPoint, run: AscentPoint| {
-            if run.trace.last() > best.trace.last() { run } else { best }
-        };
-        let best = runs?.into_iter().reduce(better).unwrap_or_default();
+        let model = MissingModel { tables, concentration, rate };
+        let best = best_of_starts(limits, seed, |climb, rng| {
+            model.ascend(ascent, climb, rng, observer).inspect(|_| observer.advance(1))
+        })?;
         let AscentPoint { counts, expected, trace, converged } = best;
         let margins = tables.problem.margins.iter();
         let counts = margins.map(|laid| laid.whole(&counts[laid.rows()])).collect();
@@ -79,29 +69,18 @@ impl Incomplete {
     }
 }
 
-/// Point that the ascent from one start has reached.
-#[derive(Default)]
-struct AscentPoint {
-    /// Expected counts, row after row of all tables.
-    counts: Vec<f64>,
-    expected: Vec<f64>,
-    trace: Vec<f64>,
-    converged: bool,
-}
-
 #[derive(Clone, Copy)]
-struct Climb<'a> {
+struct MissingModel<'a> {
     tables: &'a Tables,
-    ascent: Ascent,
     concentration: f64,
     rate: f64,
 }
 
-impl Climb<'_> {
+impl MissingModel<'_> {
     fn ascend(
         &self,
-        start: InitialTables,
-        limits: Limits,
+        ascent: Ascent,
+        climb: Climb,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<AscentPoint> {
@@ -113,44 +92,34 @@ impl Climb<'_> {
             expected: vec![0.0; problem.missing.len()],
             ..Default::default()
         };
-        let first = Climb { ascent: Ascent::Likelihood, ..*self };
-        for _ in 0..start.n_steps(self.ascent) {
-            observer.check_stop()?;
-            first.step(&mut sum_product, &mut weights, &mut found);
-        }
         let constant = problem.ln_arrangements - ln_factorial(problem.total);
-        for _ in 0..limits.max_iter {
-            observer.check_stop()?;
-            let objective = constant + self.step(&mut sum_product, &mut weights, &mut found);
-            let gain = found.trace.last().map_or(f64::INFINITY, |last| objective - last);
-            found.trace.push(objective);
-            if gain <= limits.tolerance * objective.abs() {
-                found.converged = true;
-                break;
-            }
-        }
-        Ok(found)
+        let (trace, converged) = climb.run(ascent, observer, |ascent| {
+            constant + self.step(ascent, &mut sum_product, &mut weights, &mut found)
+        })?;
+        Ok(AscentPoint { trace, converged, ..found })
     }
 
     /// One iteration: the counts that the weights expect, and the weights that follow from them.
     /// Returns the objective.
     fn step(
         &self,
+        ascent: Ascent,
         sum_product: &mut SumProduct<'_>,
         weights: &mut Vec<f64>,
         found: &mut AscentPoint,
     ) -> f64 {
         let ln_weight = sum_product.expect(weights, &mut found.counts);
-        let ln_missing = self.complete(sum_product, weights, found);
+        let ln_missing = self.complete(ascent, sum_product, weights, found);
         let ln_allocation = ln_weight - ln_used(weights, &found.counts) + ln_missing;
-        *weights = self.tables.weights(self.ascent, &found.counts);
-        ln_allocation + self.tables.ln_tables(self.ascent, weights, &found.counts)
+        *weights = self.tables.weights(ascent, &found.counts);
+        ln_allocation + self.tables.ln_tables(ascent, weights, &found.counts)
     }
 
     /// Adds what is expected of the missing cells to the counts. Returns what the intensity and the
     /// entropies of the missing cells have in the objective, but for the tables' share of ln μ.
     fn complete(
         &self,
+        ascent: Ascent,
         sum_product: &mut SumProduct<'_>,
         weights: &[f64],
         found: &mut AscentPoint,
@@ -161,7 +130,7 @@ impl Climb<'_> {
         }
         let weight = found.expected.iter().sum();
         let observed = self.tables.problem.total as f64;
-        let ln_intensity = match self.ascent {
+        let ln_intensity = match ascent {
             Ascent::Em => {
                 ((self.concentration + observed) / (self.rate + observed_share(weight))).ln()
             }
@@ -174,10 +143,10 @@ impl Climb<'_> {
             sum_product.collect(cell, weights);
             sum_product.distribute(cell, *expected, &mut found.counts);
         }
-        if self.ascent == Ascent::Em {
+        if ascent == Ascent::Em {
             return self.ln_total(observed, observed_share(weight));
         }
-        if self.ascent == Ascent::Likelihood {
+        if ascent == Ascent::Likelihood {
             let ln_largest = observed * (ln_intensity - 1.0);
             return if observed > 0.0 { ln_largest } else { 0.0 };
         }
