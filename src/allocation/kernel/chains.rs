@@ -317,7 +317,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             observer.check_stop()?;
             counts::sweep(
                 self.problem,
-                self.problem.n_cliques(),
                 start..(start + part).min(n),
                 &self.light,
                 target,

@@ -131,7 +131,6 @@ pub(crate) fn add_lane(
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
 pub(crate) fn sweep(
     problem: &Problem,
-    n_cliques: usize,
     tokens: impl Iterator<Item = usize>,
     cells: &[u32],
     target: CountWeights<'_>,
@@ -140,6 +139,7 @@ pub(crate) fn sweep(
     sums: &mut [Lanes],
     uniforms: &mut impl UniformLanes,
 ) {
+    let n_cliques = problem.n_cliques();
     for token in tokens {
         let (plan, bases) = (problem.plan(cells[token]), problem.bases(cells[token]));
         let states = &mut states[token * n_cliques..][..n_cliques];

@@ -49,7 +49,6 @@ pub(crate) struct SavedChains {
 pub(crate) struct Tempered<'a> {
     chains: StateChains<'a, Uniforms>,
     mixture: Option<PoweredMixture>,
-    problem: &'a Problem,
     risings: &'a Risings,
     /// Pseudo-counts, row after row.
     alphas: &'a [f64],
@@ -68,11 +67,11 @@ impl<'a> Tempered<'a> {
     /// Chains that have not been swept.
     pub(crate) fn new(
         chains: StateChains<'a, Uniforms>,
-        problem: &'a Problem,
         risings: &'a Risings,
         alphas: &'a [f64],
         rng: &Rng,
     ) -> Self {
+        let problem = chains.problem;
         let ln_uniform = -ln_independent(problem, &vec![1.0; problem.n_rows]);
         let n_states = problem.n_states() as f64;
         let ln_urn = |n: u64| ln_urn_rising(risings.urns.kappa * n_states, n);
@@ -84,7 +83,6 @@ impl<'a> Tempered<'a> {
         Tempered {
             chains,
             mixture: PoweredMixture::new(problem, risings.urns),
-            problem,
             risings,
             alphas,
             ln_constant: ln_uniform - ln_urns,
@@ -105,7 +103,7 @@ impl<'a> Tempered<'a> {
     ) -> Result<Self> {
         let SavedChains { states, piles, uniforms, rng } = saved;
         let chains = StateChains::of_parts(problem, states, piles, uniforms)?;
-        Ok(Tempered::new(chains, problem, risings, alphas, &rng))
+        Ok(Tempered::new(chains, risings, alphas, &rng))
     }
 
     /// One Gibbs sweep over all tokens, at a β for every lane; backwards, its reversal. At β = 0
@@ -119,17 +117,10 @@ impl<'a> Tempered<'a> {
         self.betas = betas;
         self.ln_references = [self.ln_constant; LANES];
         if self.risings.urns.is_shared {
-            urns::tally_all(&mut self.held, &self.chains, self.problem);
+            urns::tally_all(&mut self.held, &self.chains);
             for lane in at_reference(&betas) {
-                let kappa = self.risings.urns.kappa;
-                urns::deal_all(
-                    &mut self.held,
-                    &mut self.chains,
-                    self.problem,
-                    kappa,
-                    lane,
-                    &mut self.rng,
-                );
+                let (kappa, chains) = (self.risings.urns.kappa, &mut self.chains);
+                urns::deal_all(&mut self.held, chains, kappa, lane, &mut self.rng);
             }
         }
         if order == SweepOrder::Backward {
@@ -148,12 +139,12 @@ impl<'a> Tempered<'a> {
     /// Redraws the tokens of light cells.
     fn sweep_light(&mut self, order: SweepOrder, observer: &impl Observer) -> Result<()> {
         let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
-        let n_cliques = self.problem.n_cliques();
-        let (n_cells, urns) = (self.problem.n_cells(), self.risings.urns);
+        let n_cliques = self.chains.problem.n_cliques();
+        let (n_cells, urns) = (self.chains.problem.n_cells(), self.risings.urns);
         for step in 0..n_cells {
             let cell = order.nth(step, n_cells);
             let TokenPlace::States(start) = self.chains.places[cell] else { continue };
-            let n_tokens = self.problem.counts[cell] as usize;
+            let n_tokens = self.chains.problem.counts[cell] as usize;
             if n_drawn == 0 || n_drawn > part {
                 n_drawn = 0;
                 observer.check_stop()?;
@@ -167,11 +158,11 @@ impl<'a> Tempered<'a> {
             self.held.clear();
             if urns.kappa.is_finite() && n_tokens > 1 {
                 let states = &self.chains.states[tokens.clone()];
-                tally(&mut self.held, states, self.problem.plan.n_states);
+                tally(&mut self.held, states, self.chains.problem.plan.n_states);
                 let betas = self.betas;
                 for lane in at_reference(&betas) {
                     let (held, chains, rng) = (&mut self.held, &mut self.chains, &mut self.rng);
-                    urns::deal_cell(held, chains, self.problem, urns.kappa, (cell, lane), rng);
+                    urns::deal_cell(held, chains, urns.kappa, (cell, lane), rng);
                 }
             }
             self.redraw(cell, tokens, order);
@@ -182,9 +173,10 @@ impl<'a> Tempered<'a> {
 
     /// Gibbs draws of the tokens of one cell.
     fn redraw(&mut self, cell: usize, tokens: Range<usize>, order: SweepOrder) {
-        let (plan, chains) = (self.problem.plan(cell as u32), &mut self.chains);
+        let (problem, chains) = (self.chains.problem, &mut self.chains);
+        let plan = problem.plan(cell as u32);
         let path = PathPoint { betas: &self.betas, kappa: self.risings.urns.kappa };
-        let (bases, tokens) = (self.problem.bases(cell as u32), &mut chains.states[tokens]);
+        let (bases, tokens) = (problem.bases(cell as u32), &mut chains.states[tokens]);
         if let Some(mixture) = &mut self.mixture {
             let (clique, rows) = (&plan.cliques[0], &mut chains.rows);
             let uniforms = &mut chains.uniforms;
@@ -194,7 +186,7 @@ impl<'a> Tempered<'a> {
         let target = CountWeights { base: self.alphas, unit: 1.0 };
         let rows = Rows { counts: &mut chains.rows, bases, target };
         let mut token = PoweredRows { rows, held: &mut self.held, path };
-        let n_cliques = self.problem.n_cliques();
+        let n_cliques = problem.n_cliques();
         let n_tokens = tokens.len() / n_cliques.max(1);
         for step in 0..n_tokens {
             let states = &mut tokens[order.nth(step, n_tokens) * n_cliques..][..n_cliques];
@@ -207,7 +199,7 @@ impl<'a> Tempered<'a> {
 
     /// Redraws the tokens of heavy cells, in pairs of states.
     fn sweep_heavy(&mut self, order: SweepOrder, observer: &impl Observer) -> Result<()> {
-        let n_states = self.problem.plan.n_states;
+        let n_states = self.chains.problem.plan.n_states;
         let (n_heavy, urns) = (self.chains.heavy.len(), self.risings.urns);
         let [most, least] = STATES_A_ROUND.map(|n| n_states.div_ceil(n));
         // All heavy cells together have as many as it takes for each state to meet each other.
@@ -216,8 +208,8 @@ impl<'a> Tempered<'a> {
             let index = order.nth(step, n_heavy);
             let heavy = self.chains.heavy[index];
             let mut cell = Cell {
-                clique: &self.problem.plan.cliques[0],
-                bases: self.problem.bases(heavy),
+                clique: &self.chains.problem.plan.cliques[0],
+                bases: self.chains.problem.bases(heavy),
                 piles: &mut self.chains.piles[index * n_states..][..n_states],
                 rows: &mut self.chains.rows,
             };
@@ -245,7 +237,7 @@ impl<'a> Tempered<'a> {
                 continue;
             }
             for lane in at_reference(&self.betas) {
-                let (kappa, n_tokens) = (urns.kappa, self.problem.counts[heavy as usize]);
+                let (kappa, n_tokens) = (urns.kappa, self.chains.problem.counts[heavy as usize]);
                 let of_urn = |n_others: usize, rng: &mut Rng| {
                     ln_beta_variate(kappa, kappa * n_others as f64, rng).0.exp()
                 };
@@ -258,9 +250,9 @@ impl<'a> Tempered<'a> {
 
     /// How many states of a cell hold n tokens, for all n and over all cells and lanes.
     pub(crate) fn occupancies(&self) -> BTreeMap<i32, u64> {
-        let n_states = self.problem.plan.n_states;
+        let n_states = self.chains.problem.plan.n_states;
         let (mut held, mut n_holding) = (Vec::new(), BTreeMap::new());
-        for (&place, &count) in self.chains.places.iter().zip(&self.problem.counts) {
+        for (&place, &count) in self.chains.places.iter().zip(&self.chains.problem.counts) {
             let piles = match place {
                 TokenPlace::States(start) => {
                     tally(&mut held, &self.chains.states[start..][..count as usize], n_states);
@@ -303,7 +295,7 @@ impl<'a> Tempered<'a> {
 
     /// `values` with ln π added.
     fn ln_laws(&self, mut values: Lanes) -> Lanes {
-        for (margin, laid) in self.problem.margins.iter().enumerate() {
+        for (margin, laid) in self.chains.problem.margins.iter().enumerate() {
             for counts in &self.chains.rows[laid.rows()] {
                 for lane in 0..LANES {
                     values[lane] += self.risings.of_row(margin, counts[lane]);
@@ -346,7 +338,7 @@ mod tests {
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
         let chains = StateChains::uniform(&problem, &mut rng, &()).unwrap();
         assert_eq!(chains.heavy, [1]);
-        let mut chains = Tempered::new(chains, &problem, &risings, &alphas, &rng);
+        let mut chains = Tempered::new(chains, &risings, &alphas, &rng);
         let mut sums = [[0.0; LANES]; 4];
         for sweep in 0..n_sweeps {
             let before = (chains.chains.states.clone(), chains.chains.piles[1]);

@@ -6,7 +6,6 @@ use super::chains::{StateChains, TokenPlace};
 use super::counts::{Counts, States};
 use super::splits::Cell;
 use super::weights::add;
-use crate::allocation::model::problem::Problem;
 use crate::math::ln_beta_variate;
 use crate::rng::{LANES, Rng, Uniforms};
 
@@ -38,12 +37,8 @@ pub(super) fn tally(held: &mut Vec<Counts>, tokens: &[States], n_states: usize) 
 }
 
 /// Counts all tokens by their states, for the urn that cells share.
-pub(super) fn tally_all(
-    held: &mut Vec<Counts>,
-    chains: &StateChains<'_, Uniforms>,
-    problem: &Problem,
-) {
-    let n_states = problem.plan.n_states;
+pub(super) fn tally_all(held: &mut Vec<Counts>, chains: &StateChains<'_, Uniforms>) {
+    let n_states = chains.problem.plan.n_states;
     tally(held, &chains.states, n_states);
     for piles in chains.piles.chunks_exact(n_states) {
         held.iter_mut().zip(piles).for_each(|(held, pile)| add(held, pile));
@@ -54,12 +49,13 @@ pub(super) fn tally_all(
 pub(super) fn deal_cell(
     held: &mut [Counts],
     chains: &mut StateChains<'_, Uniforms>,
-    problem: &Problem,
     kappa: f64,
     (cell, lane): (usize, usize),
     rng: &mut Rng,
 ) {
-    let TokenPlace::States(start) = chains.places[cell] else { return };
+    let (TokenPlace::States(start), problem) = (chains.places[cell], chains.problem) else {
+        return;
+    };
     let n_states = problem.plan.n_states;
     let urn = kappa * n_states as f64;
     for nth in 0..problem.counts[cell] as usize {
@@ -69,7 +65,7 @@ pub(super) fn deal_cell(
         } else {
             chains.states[start + (dart as usize).min(nth - 1)][lane]
         };
-        let before = move_token(chains, problem, (cell, start + nth, lane), drawn);
+        let before = move_token(chains, (cell, start + nth, lane), drawn);
         held[before as usize][lane] -= 1;
         held[drawn as usize][lane] += 1;
     }
@@ -79,12 +75,11 @@ pub(super) fn deal_cell(
 pub(super) fn deal_all(
     held: &mut [Counts],
     chains: &mut StateChains<'_, Uniforms>,
-    problem: &Problem,
     kappa: f64,
     lane: usize,
     rng: &mut Rng,
 ) {
-    let n_states = problem.plan.n_states;
+    let (problem, n_states) = (chains.problem, chains.problem.plan.n_states);
     // Share of each state among the tokens that no state before it holds.
     let share = |state: usize, rng: &mut Rng| match n_states - 1 - state {
         0 => 1.0,
@@ -100,7 +95,7 @@ pub(super) fn deal_all(
                 for token in start..start + n_tokens as usize {
                     let is_here = |share: &f64| rng.random::<f64>() < *share;
                     let drawn = shares.iter().position(is_here).unwrap_or(n_states - 1) as u32;
-                    move_token(chains, problem, (cell, token, lane), drawn);
+                    move_token(chains, (cell, token, lane), drawn);
                     held[drawn as usize][lane] += 1;
                 }
             }
@@ -124,11 +119,10 @@ pub(super) fn deal_all(
 /// Moves a token of a cell to a state of the only clique, in one lane; the state that it was in.
 fn move_token(
     chains: &mut StateChains<'_, Uniforms>,
-    problem: &Problem,
     (cell, token, lane): (usize, usize, usize),
     drawn: u32,
 ) -> u32 {
-    let (clique, bases) = (&problem.plan.cliques[0], problem.bases(cell as u32));
+    let (clique, bases) = (&chains.problem.plan.cliques[0], chains.problem.bases(cell as u32));
     let before = std::mem::replace(&mut chains.states[token][lane], drawn);
     for (state, x) in [(before, -1), (drawn, 1)] {
         for factor in 0..clique.factors.len() {

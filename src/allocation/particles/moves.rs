@@ -88,7 +88,6 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
                 }
                 counts::sweep(
                     self.problem,
-                    self.problem.n_cliques(),
                     start..(start + part).min(self.n_drawn),
                     &self.tokens,
                     target,

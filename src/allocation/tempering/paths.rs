@@ -30,7 +30,7 @@ impl<'a> PowerPath<'a> {
     /// Chains of given states of all cliques, token after token.
     pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
         let chains = chains::StateChains::of_states(self.problem, states, rng)?;
-        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
+        Ok(Tempered::new(chains, &self.risings, &self.alphas, rng))
     }
 }
 
@@ -47,7 +47,7 @@ impl LadderTarget for PowerPath<'_> {
 
     fn chains(&self, _: usize, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
         let chains = chains::StateChains::uniform(self.problem, rng, observer)?;
-        Ok(Tempered::new(chains, self.problem, &self.risings, &self.alphas, rng))
+        Ok(Tempered::new(chains, &self.risings, &self.alphas, rng))
     }
 
     fn starts_at_target(&self) -> bool {
