@@ -294,19 +294,6 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_are_the_same_for_any_number_of_threads() {
-        let target = Valley::new();
-        let with = |n_threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            let key = Key::new(2, Purpose::Score);
-            pool.install(|| run(&target, plan(64), key, &()).unwrap())
-        };
-        let alone = with(1);
-        assert_eq!(with(2), alone);
-        assert_eq!(with(5), alone);
-    }
-
-    #[test]
     fn ladders_that_travel_have_the_rounds_of_those_that_stay() {
         let (target, key) = (Valley::new(), Key::new(4, Purpose::Score));
         let whole = run(&target, plan(64), key, &()).unwrap();

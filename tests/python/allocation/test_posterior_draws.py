@@ -30,6 +30,8 @@ CUBE = CountTensor.from_coo(
 )
 MODELS: dict[str, tuple[AllocationModel, Any]] = {
     "nmf": (AllocationModel.nmf(2), SMALL),
+    # A cell whose tokens move together.
+    "heavy cell": (AllocationModel.nmf(2), np.array([[33, 1], [0, 2]])),
     "cp": (AllocationModel.cp(["i", "j", "k"], 2), CUBE),
     "tucker": (AllocationModel.tucker(["i", "j", "k"], [2, 2, 2]), CUBE),
     "symmetric": (AllocationModel.symmetric_cp(3, 2, ["i", "j", "k"]), CUBE),
@@ -43,7 +45,7 @@ def by_chain(draws: pb.PosteriorDraws, values: Any) -> tuple[float, float]:
     return float(np.mean(means)), float(np.std(means, ddof=1) / np.sqrt(len(means)))
 
 
-@pytest.mark.parametrize("name", ["nmf", "cp"])
+@pytest.mark.parametrize("name", ["nmf", "heavy cell", "cp", "tucker"])
 def test_means_of_draws_are_those_of_all_allocations(name: str) -> None:
     model, data = MODELS[name]
     every = model.allocations(data)
