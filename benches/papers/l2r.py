@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -150,33 +150,25 @@ def divergences(
             }
 
 
-def figure2(settings: Settings) -> Iterator[Row]:
-    """Documents whose exact sum has fewer terms than the paper could take."""
-    for name in settings.collections:
-        documents = most_frequent(corpus(name), settings.words)
-        model = trained(name, settings.words, settings.topics, settings.sweeps)
-        chosen = short_enough(documents, settings.topics, settings.documents)
-        if chosen.n_documents > 1:
-            length = chosen.summary().mean_length
-            for row in divergences(model, chosen, settings.samples, settings.repeats):
-                yield {"corpus": name, "mean length": length, **row}
-
-
-def of_every_length(documents: pb.Corpus, most: int) -> pb.Corpus:
+def of_every_length(documents: pb.Corpus, _: int, most: int) -> pb.Corpus:
     """The first documents of one token or more, and so few that the lattice takes a second."""
     lengths = np.asarray(documents.counts.sum(axis=1)).ravel()
     chosen = np.flatnonzero((lengths > 0) & (lengths <= LONGEST_EXACT))
     return pb.Corpus(documents.counts[chosen[:most]])
 
 
-def figure2_all(settings: Settings) -> Iterator[Row]:
-    """The same for all documents of up to 150 tokens, whatever their number of terms."""
+def figure2(
+    settings: Settings, choose: Callable[[pb.Corpus, int, int], pb.Corpus] = short_enough
+) -> Iterator[Row]:
+    """Documents whose exact sum has fewer terms than the paper could take, or others."""
     for name in settings.collections:
         documents = most_frequent(corpus(name), settings.words)
         model = trained(name, settings.words, settings.topics, settings.sweeps)
-        chosen = of_every_length(documents, settings.documents)
-        for row in divergences(model, chosen, settings.samples, settings.repeats):
-            yield {"corpus": name, **row}
+        chosen = choose(documents, settings.topics, settings.documents)
+        if chosen.n_documents > 1:
+            length = chosen.summary().mean_length
+            for row in divergences(model, chosen, settings.samples, settings.repeats):
+                yield {"corpus": name, "mean length": length, **row}
 
 
 def figure3(settings: Settings) -> Iterator[Row]:
@@ -394,7 +386,7 @@ FIGURES = [
         "l2r",
         "fig2-all",
         "The same, documents of up to 150 tokens",
-        figure2_all,
+        partial(figure2, choose=of_every_length),
         {"in": "", **CUT, "documents": 1_000, "samples": [10, 100, 1_000], "repeats": 10},
         small={**SMALL, "documents": 40, "samples": [10, 100], "repeats": 3},
         middle={"documents": 60, "repeats": 3},
