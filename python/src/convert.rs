@@ -48,7 +48,7 @@ impl Documents {
     ) -> PyResult<Self> {
         let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
         let rows = RowFields::new(exposure, priors)?;
-        let new = || CountMatrix::from_narrow(n_words, offsets, words, counts);
+        let new = || CountMatrix::new(n_words, offsets, words, counts);
         detach::briefly(py, || rows.of(new()?))
     }
 

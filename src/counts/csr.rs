@@ -54,24 +54,7 @@ impl CountMatrix {
     /// # Errors
     /// Offsets that are inconsistent, words out of range or out of order, counts that are not
     /// between 1 and 2^32 - 1, no words, or more than 2^32 words.
-    pub fn new(n_words: usize, offsets: &[i64], words: &[i64], counts: &[i64]) -> Result<Self> {
-        Self::checked(n_words, offsets, words, counts)
-    }
-
-    /// The same from words and counts of 32 bits.
-    ///
-    /// # Errors
-    /// As for [`CountMatrix::new`].
-    pub fn from_narrow(
-        n_words: usize,
-        offsets: &[i64],
-        words: &[u32],
-        counts: &[u32],
-    ) -> Result<Self> {
-        Self::checked(n_words, offsets, words, counts)
-    }
-
-    fn checked<T: Copy + Into<i64>>(
+    pub fn new<T: Copy + Into<i64>>(
         n_words: usize,
         offsets: &[i64],
         words: &[T],
@@ -81,7 +64,7 @@ impl CountMatrix {
             return Err(Error::Empty { name: "number of words" });
         }
         check_length("counts", counts.len(), words.len())?;
-        let matrix = CountMatrix {
+        let mut matrix = CountMatrix {
             n_words,
             offsets: check_offsets(offsets, words.len())?,
             words: Vec::with_capacity(words.len()),
@@ -89,16 +72,12 @@ impl CountMatrix {
             exposures: None,
             priors: None,
         };
-        matrix.fill(words, counts)
-    }
-
-    fn fill<T: Copy + Into<i64>>(mut self, words: &[T], counts: &[T]) -> Result<Self> {
-        for document in 0..self.n_documents() {
+        for document in 0..matrix.n_documents() {
             let mut next = 0;
-            for cell in self.cells(document) {
+            for cell in matrix.cells(document) {
                 let (word, count) = (words[cell].into() as u64, counts[cell].into());
-                if word >= self.n_words as u64 || word > u64::from(u32::MAX) {
-                    return Err(Error::WordOutOfRange { document, word, n_words: self.n_words });
+                if word >= n_words as u64 || word > u64::from(u32::MAX) {
+                    return Err(Error::WordOutOfRange { document, word, n_words });
                 }
                 if word < next {
                     return Err(Error::Unsorted { document, word });
@@ -106,12 +85,12 @@ impl CountMatrix {
                 if !(1..=i64::from(u32::MAX)).contains(&count) {
                     return Err(Error::Count { document, word, count });
                 }
-                self.words.push(word as u32);
-                self.counts.push(count as u32);
+                matrix.words.push(word as u32);
+                matrix.counts.push(count as u32);
                 next = word + 1;
             }
         }
-        Ok(self)
+        Ok(matrix)
     }
 
     /// A matrix from dense rows of equal length; zeros are left out.
