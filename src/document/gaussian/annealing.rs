@@ -1,16 +1,56 @@
 //! Annealed importance sampling (Neal 2001) from the fitted Gaussian to the posterior, along
 //! N(u; 0, I) exp(β V(u)): sixteen chains at once, unbiased in p for any number of temperatures.
 
-use super::target::Potential;
+use std::f64::consts::FRAC_PI_2;
+
+use rand::RngExt as _;
+
+use super::target::{Gaussian, Potential};
 use super::walk::Walk;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::{LANES, Lanes, Rng};
 
-/// β of the i-th of n temperatures is (i/n)^1.5: finer near the Gaussian, where a few starts lie far
-/// out. Of the powers 1, 1.5 and 2, this had the smallest errors with 50 and 100 topics.
-const POWER: f64 = 1.5;
+/// Where annealing starts, and how it gets to the posterior.
+pub(super) struct Path {
+    pub(super) start: Start,
+    pub(super) gaussian: Gaussian,
+    /// Turn of a step at the posterior.
+    pub(super) angle: f64,
+}
+
+/// The Gaussian at which annealing starts.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Start {
+    /// Fitted to the posterior.
+    Fitted,
+    Prior,
+}
+
+impl Path {
+    /// β of the i-th of n temperatures, a power of i/n: finer near the start, where a few chains lie far
+    /// out. Of 1, 1.5 and 2 the second had the smallest errors from a fit (50 and 100 topics), of 1.5, 3
+    /// and 5 the second from the prior (3 and 20 topics, variances of 100 and 10,000).
+    fn beta(&self, i: usize, n_temperatures: usize) -> f64 {
+        let power = if self.start == Start::Fitted { 1.5 } else { 3.0 };
+        (i as f64 / n_temperatures as f64).powf(power)
+    }
+
+    /// Turn of a step at β. Where V has a curvature c, steps from the prior have the length of
+    /// 1/√(1 + βc), and `angle` tells c; all turns from there to a quarter, which forgets the state, are
+    /// as probable: short ones in the directions that tokens tell, long ones from one topic to another.
+    fn turn(&self, beta: f64, rng: &mut Rng) -> f64 {
+        match self.start {
+            Start::Fitted => self.angle,
+            Start::Prior => {
+                let curvature = (FRAC_PI_2 / self.angle).powi(2) - 1.0;
+                let shrink = 0.5 * (beta * curvature).ln_1p();
+                FRAC_PI_2 * (-shrink * rng.random::<f64>()).exp()
+            }
+        }
+    }
+}
 
 /// Temperatures of the first pilot.
 const PILOT: usize = 32;
@@ -33,7 +73,7 @@ const MOST: usize = 1 << 13;
 pub(super) fn ln_weights(
     target: &Potential<'_>,
     n_temperatures: usize,
-    angle: f64,
+    path: &Path,
     rng: &mut Rng,
     observer: &impl Observer,
 ) -> Result<(Lanes, Walk)> {
@@ -42,9 +82,11 @@ pub(super) fn ln_weights(
     for i in 0..n_temperatures {
         observer.check_stop()?;
         if i > 0 {
-            walk.step(target, beta(i, n_temperatures), angle, rng);
+            let beta = path.beta(i, n_temperatures);
+            let angle = path.turn(beta, rng);
+            walk.step(target, beta, angle, rng);
         }
-        add_step(&mut ln_weights, i, n_temperatures, &walk);
+        add_step(&mut ln_weights, path, i, n_temperatures, &walk);
     }
     Ok((ln_weights, walk))
 }
@@ -53,7 +95,7 @@ pub(super) fn ln_weights(
 pub(super) fn ln_weights_reversed(
     target: &Potential<'_>,
     n_temperatures: usize,
-    angle: f64,
+    path: &Path,
     mut walk: Walk,
     rng: &mut Rng,
     observer: &impl Observer,
@@ -61,21 +103,20 @@ pub(super) fn ln_weights_reversed(
     let mut ln_weights = [0.0; LANES];
     for i in (0..n_temperatures).rev() {
         observer.check_stop()?;
-        add_step(&mut ln_weights, i, n_temperatures, &walk);
+        add_step(&mut ln_weights, path, i, n_temperatures, &walk);
         if i > 0 {
-            walk.step(target, beta(i, n_temperatures), angle, rng);
+            let beta = path.beta(i, n_temperatures);
+            let angle = path.turn(beta, rng);
+            walk.step(target, beta, angle, rng);
         }
     }
     Ok(ln_weights)
 }
 
-fn beta(i: usize, n_temperatures: usize) -> f64 {
-    (i as f64 / n_temperatures as f64).powf(POWER)
-}
-
 /// Adds the change of ln of the density from the i-th temperature to the next.
-fn add_step(ln_weights: &mut Lanes, i: usize, n_temperatures: usize, walk: &Walk) {
-    let (step, values) = (beta(i + 1, n_temperatures) - beta(i, n_temperatures), walk.values());
+fn add_step(ln_weights: &mut Lanes, path: &Path, i: usize, n_temperatures: usize, walk: &Walk) {
+    let step = path.beta(i + 1, n_temperatures) - path.beta(i, n_temperatures);
+    let values = walk.values();
     for lane in 0..LANES {
         ln_weights[lane] += step * values[lane];
     }
@@ -92,13 +133,13 @@ impl Plan {
     /// Temperatures after which ln of a weight deviates by [`DEVIATION`], found by pilots.
     pub(super) fn of_pilots(
         target: &Potential<'_>,
-        angle: f64,
+        path: &Path,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
         let mut n = PILOT;
         loop {
-            let Plan { variance, .. } = Plan::of_pilot(target, n, angle, rng, observer)?;
+            let Plan { variance, .. } = Plan::of_pilot(target, n, path, rng, observer)?;
             if variance < UNINFORMATIVE * UNINFORMATIVE || n >= MOST {
                 let ratio = (variance / (DEVIATION * DEVIATION)).powf(FALL.recip());
                 let n_temperatures = ((n as f64 * ratio) as usize).clamp(PILOT, MOST);
@@ -113,11 +154,11 @@ impl Plan {
     pub(super) fn of_pilot(
         target: &Potential<'_>,
         n_temperatures: usize,
-        angle: f64,
+        path: &Path,
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Self> {
-        let (ln_weights, _) = ln_weights(target, n_temperatures, angle, rng, observer)?;
+        let (ln_weights, _) = ln_weights(target, n_temperatures, path, rng, observer)?;
         Ok(Plan { n_temperatures, variance: variance(&ln_weights) })
     }
 

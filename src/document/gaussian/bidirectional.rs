@@ -75,21 +75,21 @@ fn bounds(
         let exact = Estimate::exact(local.at(model.link, prior.mean));
         return Ok(Bounds { lower: exact, upper: exact, size: 0 });
     }
-    let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
-    let target = Potential::new(&local, model.link, &prior, &gaussian);
+    let path = fit::path(&local, model.link, &prior, rng);
+    let target = Potential::new(&local, model.link, &prior, &path.gaussian);
     let size = match settings.n_samples {
         Some(n) => n,
-        None => Plan::of_pilots(&target, angle, rng, observer)?.n_temperatures,
+        None => Plan::of_pilots(&target, &path, rng, observer)?.n_temperatures,
     };
-    let start: Vec<_> = gaussian.coordinates(z).iter().map(|&u| [u; LANES]).collect();
+    let start: Vec<_> = path.gaussian.coordinates(z).iter().map(|&u| [u; LANES]).collect();
     let (mut forward, mut reverse) = (Vec::new(), Vec::new());
     for _ in 0..settings.n_replicates.div_ceil(LANES) {
-        forward.extend(ln_weights(&target, size, angle, rng, observer)?.0);
+        forward.extend(ln_weights(&target, size, &path, rng, observer)?.0);
         let mut walk = Walk::at(&target, start.clone());
         for _ in 0..PARTING_STEPS {
-            walk.step(&target, 1.0, angle, rng);
+            walk.step(&target, 1.0, path.angle, rng);
         }
-        reverse.extend(ln_weights_reversed(&target, size, angle, walk, rng, observer)?);
+        reverse.extend(ln_weights_reversed(&target, size, &path, walk, rng, observer)?);
     }
     let n_draws = size * forward.len();
     Ok(Bounds {

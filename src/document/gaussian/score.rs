@@ -3,7 +3,6 @@
 use rayon::prelude::*;
 
 use super::annealing::{Plan, ln_weights};
-use super::decoder::Link;
 use super::decoder::weights;
 use super::target::Potential;
 use super::{LogisticNormal, fit, quadrature};
@@ -118,11 +117,6 @@ fn check_documents(model: &LogisticNormal, documents: &CountMatrix) -> Result<()
     }
 }
 
-/// Largest variance of a coordinate of the topic weights at which errors of annealing hold. From 15
-/// on, replicates agree on values that are up to four errors below those of quadrature, documents of
-/// six tokens and three topics.
-const WIDEST: f64 = 10.0;
-
 /// What is wrong with a covariance whose lattice has too many points.
 const TOO_WIDE: &str = "is too wide for quadrature: take \"annealed\"";
 
@@ -156,26 +150,23 @@ fn score_document(
             return Err(Error::Covariance { problem: TOO_WIDE });
         }
     }
-    let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
-    let target = Potential::new(&local, model.link, &prior, &gaussian);
+    let path = fit::path(&local, model.link, &prior, rng);
+    let target = Potential::new(&local, model.link, &prior, &path.gaussian);
     let plan = match settings.n_samples {
         Some(n) if settings.target_std_error.is_some() => {
-            Plan::of_pilot(&target, n, angle, rng, observer)?
+            Plan::of_pilot(&target, n, &path, rng, observer)?
         }
         Some(n_temperatures) => Plan { n_temperatures, variance: 0.0 },
-        None => Plan::of_pilots(&target, angle, rng, observer)?,
+        None => Plan::of_pilots(&target, &path, rng, observer)?,
     };
     let wanted = settings.target_std_error.map_or(0.0, |error| plan.n_chains(error).ceil());
     let n_runs = (wanted.min(MOST_REPLICATES) as usize).max(settings.n_replicates).div_ceil(LANES);
     let n = plan.n_temperatures;
     let mut replicates = Vec::with_capacity(n_runs * LANES);
     for _ in 0..n_runs {
-        replicates.extend(ln_weights(&target, n, angle, rng, observer)?.0);
+        replicates.extend(ln_weights(&target, n, &path, rng, observer)?.0);
     }
-    let mut estimate = plan.estimate(&replicates);
-    if model.link != Link::Identity && prior.largest_variance() > WIDEST {
-        estimate.n_eff = f64::NAN;
-    }
+    let estimate = plan.estimate(&replicates);
     let reached = wanted <= MOST_REPLICATES;
     let spread = Some(Spread::of(&replicates, estimate.ln_value));
     Ok(Score { size: n, reached, spread, ..Score::of(estimate, annealed.estimator()) })
@@ -195,17 +186,17 @@ fn moments(
         let found = weights(model.link, prior.mean);
         return Ok([found, vec![0.0; model.n_topics]].concat());
     };
-    let (gaussian, angle) = fit::moments(&local, model.link, &prior, rng);
-    let target = Potential::new(&local, model.link, &prior, &gaussian);
-    let plan = Plan::of_pilots(&target, angle, rng, observer)?;
+    let path = fit::path(&local, model.link, &prior, rng);
+    let target = Potential::new(&local, model.link, &prior, &path.gaussian);
+    let plan = Plan::of_pilots(&target, &path, rng, observer)?;
     let n = plan.n_temperatures;
-    let (ln_weights, mut walk) = ln_weights(&target, n, angle, rng, observer)?;
+    let (ln_weights, mut walk) = ln_weights(&target, n, &path, rng, observer)?;
     let total: LogSum = ln_weights.iter().copied().collect();
     let shares: Lanes = ln_weights.map(|x| (x - total.ln_sum()).exp() / MOMENT_STEPS as f64);
     let (mut first, mut second) = (vec![0.0; model.n_topics], vec![0.0; model.n_topics]);
     for _ in 0..MOMENT_STEPS {
         observer.check_stop()?;
-        walk.step(&target, 1.0, angle, rng);
+        walk.step(&target, 1.0, path.angle, rng);
         walk.look(&target);
         for (lane, share) in shares.iter().enumerate() {
             let theta = weights(model.link, &target.coordinates(&walk.room, lane));
