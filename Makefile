@@ -1,7 +1,7 @@
 # Everything a fresh machine needs is set up by the first target that asks for it.
 PYTHON ?= python3
 BIN := .venv/bin
-RUST := $(shell find src python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml
+RUST := $(shell find src macros python/src -name '*.rs') Cargo.toml Cargo.lock python/Cargo.toml macros/Cargo.toml
 
 SECONDS ?= 60
 RECORD ?= target/record.json
@@ -123,7 +123,7 @@ dist: .venv/made
 	$(BIN)/twine check --strict target/dist/*
 	$(BIN)/abi3audit --strict target/dist/*-abi3-*.whl
 	$(BIN)/python packaging/try_wheel.py target/dist/*.whl
-	cargo package --quiet --package polyabayes
+	cargo package --quiet --package polyabayes-macros --package polyabayes
 
 # What the crate's interface changed since a tag: cargo install cargo-semver-checks.
 semver:

@@ -17,6 +17,11 @@ pub enum Error {
     /// A size that must be positive is zero.
     #[error("{name} must be at least 1")]
     Empty { name: &'static str },
+    /// Vector instructions that the processor lacks.
+    #[error(
+        "POLYABAYES_SIMD={name}: must be portable, avx2 or avx512; this processor has {widest}"
+    )]
+    Instructions { name: String, widest: &'static str },
     /// Bytes that are no saved state of this work.
     #[error("a saved state is damaged, or is of other work")]
     Saved,

@@ -13,7 +13,7 @@
 //!
 //! Below them, [`math`] has special functions, draws and resampling schemes, [`counts`] holds the
 //! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops
-//! work, `memory` refuses what the machine cannot hold. A room uses the rooms below it only. All
+//! work, `memory` refuses what the machine cannot hold, [`simd`] says which instructions kernels use. A room uses the rooms below it only. All
 //! logarithms are natural.
 
 #![forbid(unsafe_code)]
@@ -29,6 +29,7 @@ pub mod math;
 mod memory;
 pub mod regression;
 pub mod rng;
+pub mod simd;
 pub mod temper;
 pub mod training;
 pub mod urn;

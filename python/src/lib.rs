@@ -53,9 +53,8 @@ mod _core {
     use super::training::Training;
 
     #[pymodule_init]
-    #[expect(clippy::unnecessary_wraps, reason = "the signature of an initialiser")]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         errors::keep_places_of_panics();
-        Ok(())
+        polyabayes::simd::check().map_err(|error| errors::to_python(module.py(), &error))
     }
 }

@@ -127,7 +127,7 @@ pub fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
 }
 
 /// `outer` of `inner`.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn compose(outer: &[u32], inner: &[u32], result: &mut [u32]) {
     for (value, &index) in result.iter_mut().zip(inner) {
         // Without a branch for what cannot be, the loads are gathered.

@@ -54,7 +54,7 @@ impl Block for Lanes {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn sums_of_lanes(blocks: &[Lanes]) -> (f64, f64) {
     let (mut sums, mut squares) = ([0.0; LANES], [0.0; LANES]);
     for weights in blocks {
@@ -67,7 +67,7 @@ fn sums_of_lanes(blocks: &[Lanes]) -> (f64, f64) {
 }
 
 /// Multiplies weights so that the largest is 1; returns ln of the factor taken out.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 pub(super) fn rescale(blocks: &mut [Lanes]) -> f64 {
     let mut largest = [0.0; LANES];
     for weights in &*blocks {

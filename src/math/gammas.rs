@@ -189,7 +189,7 @@ fn fill(
 
 /// Fills all places with variates; lists those that are not accepted yet and leaves in them p.
 /// Returns their number.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn propose(
     proposal: GammaProposal,
     out: &mut [f64],
@@ -216,7 +216,7 @@ fn propose(
     n_open
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn settle_bodies(
     proposal: GammaProposal,
     out: &mut [f64],
@@ -226,7 +226,7 @@ fn settle_bodies(
     settle(out, places, uniforms, |p, u| proposal.bodies(p, u))
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn settle_tails(
     proposal: GammaProposal,
     out: &mut [f64],
@@ -285,7 +285,7 @@ fn add_exponentials(
     add_listed(counts, out, &places[..n_places], uniforms);
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn add_listed(counts: &[u32], out: &mut [f64], places: &[u32], uniforms: &mut Uniforms) {
     for places in places.chunks(LANES) {
         let mut n = [0; LANES];

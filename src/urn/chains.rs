@@ -303,12 +303,12 @@ impl<U: UniformLanes> TopicChains<U> {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn accumulate(sums: &mut [Lanes], balls: &[Lanes], target: UrnTarget<'_>, cell: u32) -> Lanes {
     accumulate_row(sums, balls, target, cell)
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn draw(
     sums: &mut [Lanes],
     balls: &mut [Lanes],
@@ -319,7 +319,7 @@ fn draw(
     draw_row(sums, balls, target, cell, uniforms)
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn sweep<U: UniformLanes>(
     chains: &mut TopicChains<U>,
     part: Range<usize>,
@@ -336,7 +336,7 @@ fn sweep<U: UniformLanes>(
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn sweep_within<U: UniformLanes>(
     chains: &mut TopicChains<U>,
     part: Range<usize>,
@@ -375,7 +375,7 @@ fn sweep_within<U: UniformLanes>(
 
 /// Adds ln Π of ratios of balls. Products are within these bounds, between which their logarithms
 /// need not be taken, so that no product of two of them overflows.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn balls_ratio(balls: &[Lanes], from: (&[f64], f64), to: (&[f64], f64), ln_ratio: &mut Lanes) {
     let is_moderate = |x: f64| x > 1e-100 && x < 1e100;
     let mut products = [1.0; LANES];
@@ -425,7 +425,7 @@ fn largest(values: &Lanes) -> f64 {
     values[0]
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
     map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16)
 }

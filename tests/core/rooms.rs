@@ -11,7 +11,7 @@ use syn::{Attribute, Item, ItemUse, UseTree, Visibility};
 /// do not import one another, and filters and tempering know no model.
 const FLOORS: [&[&str]; 11] = [
     &["error"],
-    &["memory"],
+    &["memory", "simd"],
     &["control"],
     &["counts"],
     &["rng"],

@@ -92,13 +92,13 @@ impl Token for Rows<'_> {
 }
 
 /// Fills the cumulative weights of all cliques' states; returns the weights of the token.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 pub(crate) fn weigh(plan: &EliminationPlan, token: &impl Token, sums: &mut [Lanes]) -> Lanes {
     weigh_token(plan, token, sums)
 }
 
 /// Draws the states of a token from the weights last computed.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 pub(crate) fn pick(
     plan: &EliminationPlan,
     sums: &[Lanes],
@@ -109,7 +109,7 @@ pub(crate) fn pick(
 }
 
 /// Adds `x` to the counts of a token's states.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 pub(crate) fn add(plan: &EliminationPlan, token: &mut impl Token, states: &[States], x: i32) {
     add_token(plan, token, states, x);
 }
@@ -127,7 +127,7 @@ pub(crate) fn add_lane(
 }
 
 /// One Gibbs sweep over tokens of these cells.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
 pub(crate) fn sweep(
     problem: &Problem,

@@ -31,7 +31,7 @@ pub(crate) fn ln_independent(problem: &Problem, rows: &[f64]) -> f64 {
     (0..).zip(&problem.counts).map(ln_token).sum()
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn ln_rows(base: &[f64], unit: f64, rows: &[Counts]) -> Lanes {
     let mut ln_values = [0.0; LANES];
     if unit == 0.0 {

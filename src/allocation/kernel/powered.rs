@@ -326,7 +326,7 @@ impl PoweredMixture {
 }
 
 /// Gibbs draws of the tokens of one cell.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]
 pub(crate) fn redraw(
     mixture: &mut PoweredMixture,

@@ -224,7 +224,7 @@ impl Splits {
 }
 
 /// Redraws the tokens of a cell in two states, lane after lane.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn divide(
     splits: &mut Splits,
     pair: usize,

@@ -123,7 +123,7 @@ impl<D: Divisions> Weights for PairTokens<'_, D> {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn weigh_neighbours<D: Divisions>(tokens: &PairTokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
     for change in tokens.changes.iter().filter(|change| change.by != 0) {
         tokens.law.add_row(change, tokens.count(change, first), ln_weights);

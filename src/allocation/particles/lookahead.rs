@@ -239,7 +239,7 @@ impl<'a, L: UniformLanes> Guided<'a, L> {
 }
 
 /// Adds weights times a guide's cumulative weights of states.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn add_products(sums: &mut [Lanes], of_guide: &[Lanes], weights: &Lanes) {
     for (sums, of_guide) in sums.iter_mut().zip(of_guide) {
         for lane in 0..LANES {
@@ -393,7 +393,7 @@ impl Ratios {
 }
 
 /// The least and the greatest count at a place.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn range(place: CountPlace, particles: &Particles) -> (i32, i32) {
     let (mut least, mut greatest) = ([i32::MAX; LANES], [0; LANES]);
     for group in 0..particles.n_groups {
@@ -407,7 +407,7 @@ fn range(place: CountPlace, particles: &Particles) -> (i32, i32) {
     (least, greatest.into_iter().fold(0, i32::max))
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn product(rows: &[Ratio], values: &[f64], words: &[CountWords], group: usize) -> Lanes {
     let mut product = [1.0; LANES];
     for row in rows {

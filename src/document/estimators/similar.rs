@@ -77,7 +77,7 @@ pub(super) fn stratified(urn: &LocalUrn, n_draws: usize) -> usize {
 }
 
 /// ln of the integrand at topic weights. One logarithm serves many words.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 pub(super) fn ln_product(urn: &LocalUrn, theta: &[f64]) -> f64 {
     let (mut sum, mut product) = (0.0, 1.0);
     for (q, count) in urn.cells() {

@@ -269,7 +269,7 @@ fn softmax(x: &[f64]) -> Vec<f64> {
     powers.iter().map(|x| x / sum).collect()
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn evaluate(
     local: &Local<'_>,
     link: Link,

@@ -152,7 +152,7 @@ impl<'a> Potential<'a> {
 }
 
 /// offsets + M x in every lane.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn product(matrix: &[f64], offsets: &[f64], x: &[Lanes], out: &mut [Lanes]) {
     for (j, (row, out)) in matrix.chunks_exact(x.len()).zip(out.iter_mut()).enumerate() {
         let mut sum = [offsets.get(j).copied().unwrap_or(0.0); LANES];

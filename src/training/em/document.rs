@@ -158,7 +158,7 @@ fn ln_length(alpha: &[f64], n_tokens: u64) -> f64 {
 }
 
 /// Sets `tokens` to the expected tokens of each topic: Σ_w n_w φ_kw e_k / Σ_j φ_jw e_j.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[polyabayes_macros::vectorised(avx2)]
 fn update(rows: &[f64], counts: &[u32], weights: &[f64], tokens: &mut [f64]) {
     tokens.fill(0.0);
     for (row, &count) in rows.chunks_exact(weights.len()).zip(counts) {
@@ -174,7 +174,7 @@ fn update(rows: &[f64], counts: &[u32], weights: &[f64], tokens: &mut [f64]) {
 
 /// Does the same as [`update`]; also adds each cell's expected tokens to `expected`, and returns
 /// Σ_w n_w ln Σ_k φ_kw e_k.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[polyabayes_macros::vectorised(avx2)]
 fn account(
     (rows, counts): (&[f64], &[u32]),
     weights: &[f64],

@@ -151,7 +151,7 @@ impl Tallies for Dense {
 }
 
 /// Takes up the weights of a word.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn take_up(row: &mut Row, word: &Word<'_>) {
     weigh(word, |line, q, base| (row.q[line], row.base[line]) = (q, base));
 }
@@ -163,7 +163,7 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The draw has
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
 /// of its own. Pseudo-counts of a document's own change none of these numbers.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn propose(
     (row, own, counts): (&Row, Option<&[LaneBlock]>, &[TopicCounts]),
     sums: &mut [LaneBlock],

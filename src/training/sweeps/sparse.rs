@@ -278,7 +278,7 @@ impl Tallies for Sparse {
 }
 
 /// Weights q of a word, and the sums by lane so far of a q.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
     let (q, sums) = (prior.q.as_chunks_mut::<LANES>().0, &mut prior.sums[1..]);
     let mut lanes = LaneBlock::ZERO;
@@ -297,7 +297,7 @@ fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
 /// document. The draw has 16 more: those of the total, of u and its product, and of up to 5
 /// differences. Roundings of the document's sums are in units of the total, those of the lines of a
 /// q in units of their sum.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
+#[polyabayes_macros::vectorised]
 fn propose(
     prior: &PriorWeights,
     lists: &Lists,

@@ -129,7 +129,7 @@ fn place(state: usize, n_topics: usize) -> usize {
 }
 
 /// Σ_k products_k low_k, for every state of the row.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[polyabayes_macros::vectorised(avx2)]
 fn fill(row: &mut [f64], low: &[f64], products: &[f64]) {
     let blocks = low.chunks_exact(N_LANES * products.len());
     for (out, block) in row.chunks_exact_mut(N_LANES).zip(blocks) {

@@ -224,7 +224,7 @@ fn add_within(arena: &mut [f64], to: usize, from: usize, n: usize, factor: f64) 
 }
 
 /// The product of two nodes of which only the lanes are left.
-#[multiversion::multiversion(targets("x86_64+avx2"))]
+#[polyabayes_macros::vectorised(avx2)]
 fn multiply(arena: &mut [f64], leaf: &mut Leaf, f: &[usize], g: &[usize], h: &[usize]) {
     let degree = f.len() - 1;
     let n = degree + 1 + LANE_AXES;

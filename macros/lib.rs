@@ -1,0 +1,90 @@
+//! Kernels of [polyabayes](https://docs.rs/polyabayes) for several instruction sets. The crate is
+//! for that one alone: what it writes asks `crate::simd` which instructions to use.
+
+use proc_macro::TokenStream;
+use quote::{format_ident, quote};
+use syn::{FnArg, ItemFn, Pat, parse_macro_input, parse_quote};
+
+/// Features of processors on which AVX-512 does not slow the clock down: from Ice Lake and Zen 4.
+const AVX512: [&str; 13] = [
+    "avx512f",
+    "avx512bw",
+    "avx512cd",
+    "avx512dq",
+    "avx512vl",
+    "avx512bitalg",
+    "avx512ifma",
+    "avx512vbmi",
+    "avx512vbmi2",
+    "avx512vnni",
+    "avx512vpopcntdq",
+    "vaes",
+    "vpclmulqdq",
+];
+
+/// Compiles a function for AVX-512, for AVX2 and for any processor; each call takes the version that
+/// `crate::simd::instructions` names. With `(avx2)`, AVX2 serves processors with AVX-512, too.
+///
+/// Functions that it calls have to be inlined into it to use the same instructions.
+#[proc_macro_attribute]
+pub fn vectorised(widest: TokenStream, function: TokenStream) -> TokenStream {
+    let has_avx512 = match widest.to_string().as_str() {
+        "" => true,
+        "avx2" => false,
+        other => panic!("the widest instructions are avx2 or left out, not {other}"),
+    };
+    let ItemFn { attrs, vis, sig, block, .. } = parse_macro_input!(function as ItemFn);
+    let version = |name: &str| {
+        let mut sig = sig.clone();
+        sig.ident = format_ident!("{name}");
+        sig
+    };
+    let (portable, avx2, avx512) = (version("portable"), version("avx2"), version("avx512"));
+    let mut outer = sig.clone();
+    let mut arguments = Vec::new();
+    for (position, input) in outer.inputs.iter_mut().enumerate() {
+        let FnArg::Typed(argument) = input else { panic!("methods have no versions") };
+        let name = match &*argument.pat {
+            Pat::Ident(pattern) => pattern.ident.clone(),
+            _ => format_ident!("argument_{position}"),
+        };
+        argument.pat = parse_quote! { #name };
+        arguments.push(name);
+    }
+    let widest = format_ident!("{}", if has_avx512 { "avx512" } else { "avx2" });
+    let features = AVX512;
+    let of_avx512 = has_avx512.then(|| {
+        quote! {
+            #[cfg(target_arch = "x86_64")]
+            #(#[target_feature(enable = #features)])*
+            #avx512 #block
+        }
+    });
+    quote! {
+        #(#attrs)*
+        #vis #outer {
+            #[inline(always)]
+            #portable #block
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            #avx2 #block
+            #of_avx512
+            match crate::simd::instructions() {
+                // SAFETY: the processor has them, as `instructions` has found out.
+                #[cfg(target_arch = "x86_64")]
+                crate::simd::Instructions::Avx512 => unsafe { #widest(#(#arguments),*) },
+                #[cfg(target_arch = "x86_64")]
+                crate::simd::Instructions::Avx2 => unsafe { avx2(#(#arguments),*) },
+                _ => portable(#(#arguments),*),
+            }
+        }
+    }
+    .into()
+}
+
+/// Whether the processor has what [`macro@vectorised`] takes for AVX-512.
+#[proc_macro]
+pub fn has_avx512(_: TokenStream) -> TokenStream {
+    let features = AVX512;
+    quote! { true #(&& ::std::arch::is_x86_feature_detected!(#features))* }.into()
+}

@@ -1,0 +1,69 @@
+"""The same bits with the instructions of every processor, by the switch POLYABAYES_SIMD."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Golden values of every method, and training by EM with many digits that could differ.
+PROGRAM = """
+import test_golden
+import polyabayes as pb
+
+for case in test_golden.CASES:
+    print(case, *(value.hex() for value in test_golden.compute(case)))
+corpus = pb.datasets.make_lda_corpus(60, 400, 12, document_length=80, random_state=0).corpus
+for method, topics in (("em", 10), ("gibbs", 10), ("gibbs", 90)):
+    lda = pb.LatentDirichletAllocation(topics, fit_method=method, max_iter=12, random_state=0)
+    print(method, topics, lda.fit(corpus).components_.tobytes().hex())
+"""
+# The C library of Linux then rounds exp and ln otherwise; other systems do not read it.
+NO_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2"}
+
+
+def bits(instructions: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=os.environ | {"POLYABAYES_SIMD": instructions} | environment,
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if f"POLYABAYES_SIMD={instructions}: must be" in done.stderr:
+        pytest.skip(f"this processor lacks {instructions}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def portable() -> str:
+    return bits("portable")
+
+
+@pytest.mark.parametrize("instructions", ["avx2", "avx512"])
+def test_instructions_give_the_same_bits(instructions: str, portable: str) -> None:
+    assert bits(instructions) == portable
+
+
+def test_em_does_not_depend_on_the_c_library(portable: str) -> None:
+    def em(output: str) -> list[str]:
+        return [line for line in output.splitlines() if line.startswith(("em", "lda, EM"))]
+
+    assert len(em(portable)) == 2
+    assert em(bits("portable", **NO_FMA)) == em(portable)
+
+
+@pytest.mark.parametrize("instructions", ["neon", "AVX2", ""])
+def test_unknown_instructions_are_refused_at_import(instructions: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import polyabayes._core"],
+        env=os.environ | {"POLYABAYES_SIMD": instructions},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"POLYABAYES_SIMD={instructions}: must be portable, avx2 or avx512" in done.stderr
