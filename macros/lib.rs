@@ -26,6 +26,9 @@ const AVX512: [&str; 13] = [
 /// `crate::simd::instructions` names. With `(avx2)`, AVX2 serves processors with AVX-512, too.
 ///
 /// Functions that it calls have to be inlined into it to use the same instructions.
+///
+/// # Panics
+/// At compile time: where the function is a method, or other instructions are named.
 #[proc_macro_attribute]
 pub fn vectorised(widest: TokenStream, function: TokenStream) -> TokenStream {
     let has_avx512 = match widest.to_string().as_str() {
@@ -63,6 +66,7 @@ pub fn vectorised(widest: TokenStream, function: TokenStream) -> TokenStream {
     quote! {
         #(#attrs)*
         #vis #outer {
+            #[allow(clippy::inline_always)]
             #[inline(always)]
             #portable #block
             #[cfg(target_arch = "x86_64")]

@@ -109,8 +109,7 @@ fn check_operations(
     settings: &Settings,
 ) -> Result<()> {
     let budget = match settings.budget {
-        // Here the budget says how far to be exact.
-        Some(budget) if settings.method == Method::Auto => budget.max(SAMPLING_BUDGET),
+        Some(budget) if settings.is_auto_without_target() => budget.max(SAMPLING_BUDGET),
         budget => budget.unwrap_or(SAMPLING_BUDGET),
     };
     if operations > budget {

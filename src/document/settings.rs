@@ -108,6 +108,11 @@ impl Settings {
         positive("target_std_error", self.target_std_error.unwrap_or(1.0))
     }
 
+    /// Whether the budget only says how far to be exact, and limits no sampler.
+    pub(super) fn is_auto_without_target(&self) -> bool {
+        self.method == Method::Auto && self.target_std_error.is_none()
+    }
+
     /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where
     /// a pilot chooses.
     pub(crate) fn size(&self, sampler: Sampler) -> Option<usize> {

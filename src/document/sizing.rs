@@ -148,7 +148,10 @@ impl<'a, O: Observer> Sizing<'a, O> {
     /// Size that the budget and the memory of one document have room for.
     fn largest(&self, prepared: &Prepared<'_>) -> usize {
         let n_runs = self.settings.n_replicates;
-        let budget = self.settings.budget.unwrap_or(BUDGET) / n_runs as f64;
+        let budget = match self.settings.budget {
+            Some(budget) if self.settings.is_auto_without_target() => budget.max(BUDGET),
+            budget => budget.unwrap_or(BUDGET),
+        } / n_runs as f64;
         let mut size = 0;
         for bit in (0..LARGEST_BITS).rev() {
             let larger = size | 1 << bit;

@@ -182,13 +182,14 @@ fn account(
     alive: &[usize],
     expected: Expected<'_>,
 ) -> f64 {
+    let Expected { sums: all, rows: own, n_topics } = expected;
     tokens.fill(0.0);
     let mut ln_words = 0.0;
-    for ((row, &count), &to) in rows.chunks_exact(weights.len()).zip(counts).zip(expected.rows) {
+    for ((row, &count), &to) in rows.chunks_exact(weights.len()).zip(counts).zip(own) {
         let norm = dot(row, weights);
         ln_words += f64::from(count) * libm::log(norm);
         let share = f64::from(count) / norm;
-        let sums = &mut expected.sums[to as usize * expected.n_topics..][..expected.n_topics];
+        let sums = &mut all[to as usize * n_topics..][..n_topics];
         for (((n, phi), weight), &topic) in tokens.iter_mut().zip(row).zip(weights).zip(alive) {
             let x = share * phi * weight;
             *n += x;
