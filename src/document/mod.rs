@@ -19,6 +19,7 @@ mod result;
 mod sampling;
 mod scoring;
 mod settings;
+mod single_topic;
 mod sizing;
 mod totals;
 mod transform;

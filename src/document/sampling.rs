@@ -4,7 +4,7 @@ use super::estimators::runs::Runs;
 use super::rare::may_need;
 use super::settings::Settings;
 use super::sizing::Sizing;
-use super::{Score, TracePoint};
+use super::{Score, TracePoint, single_topic};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -46,6 +46,9 @@ pub(super) fn estimate(
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
     let mut estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
+    // What is missed for certain.
+    let missed = (single_topic::ln_least(urn) - estimate.ln_value).max(0.0);
+    estimate.std_error = estimate.std_error.hypot(missed);
     if may_need(urn, prepared.closed()) {
         // Replicates may agree on what they all miss.
         estimate.n_eff = f64::NAN;

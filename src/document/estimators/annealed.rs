@@ -7,6 +7,7 @@ use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
 use crate::control::Observer;
 use crate::document::rare::{RareTopics, Rarity};
+use crate::document::single_topic;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
@@ -28,8 +29,13 @@ const HEAVIEST_PAIR: f64 = 3.0;
 /// Mean-field sweeps before a start is refined.
 const FIRST_ITERATIONS: usize = 4;
 
-/// Mean pseudo-count below which the last steps are smaller still: topics open and close there.
+/// Mean pseudo-count below which topics hardly open or close at the end: the last steps are smaller
+/// still.
 const SMALL: f64 = 0.05;
+
+fn has_small(urn: &LocalUrn) -> bool {
+    urn.pseudo_counts().iter().sum::<f64>() < SMALL * urn.n_topics() as f64
+}
 
 /// Least pseudo-counts at the end of annealing where they are lowered afterwards: topics open and
 /// close freely there.
@@ -160,7 +166,9 @@ impl<'a> UrnPath<'a> {
     /// A path from the pseudo-counts and the balls that chains of the urn hold on average, in the
     /// second half of some sweeps from the mean field. That start is nearer to the urn: it knows of
     /// more than one mode, and topics in which chains hold nothing need not be emptied on the way.
-    /// It is apart from the chains that are weighed, which are unbiased from any start. Sweeps are
+    /// It is apart from the chains that are weighed, which are unbiased from any start. Chains that
+    /// have all tokens in one topic of a small pseudo-count stay there: all topics that might have
+    /// them count by their probability, or all runs would miss those that no chain is in. Sweeps are
     /// within short lists of topics where these are short, unless pseudo-counts are lowered.
     pub(crate) fn refined<S: Stream>(
         urn: &'a LocalUrn,
@@ -177,8 +185,7 @@ impl<'a> UrnPath<'a> {
         let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
         let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
         path.lists = (path.cost_within(&lists) <= MOST_WITHIN * n_choices).then_some(lists);
-        let total: f64 = urn.pseudo_counts().iter().sum();
-        if total < SMALL * urn.n_topics() as f64 {
+        if has_small(urn) {
             path.bend = 3;
         }
         Ok(path)
@@ -196,14 +203,28 @@ impl<'a> UrnPath<'a> {
         chains.extend_all(self.level(0.0).target(), observer, |_| {})?;
         let n_averaged = n_sweeps.div_ceil(2);
         let mut sums = vec![0.0; urn.n_topics()];
+        let all = if self.start == Start::MeanField && has_small(urn) {
+            urn.n_tokens() as f64
+        } else {
+            f64::INFINITY
+        };
+        let mut n_in_one = 0;
         let end = self.level(1.0);
         for sweep in 0..n_sweeps {
             chains.sweep(end.target(), SweepOrder::Forward, observer)?;
             if sweep >= n_sweeps - n_averaged {
+                let is_in_one = |lane: &usize| chains.balls().iter().any(|x| x[*lane] >= all);
+                let (in_one, in_more): (Vec<_>, Vec<_>) = (0..LANES).partition(is_in_one);
+                n_in_one += in_one.len();
                 for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
-                    *sum += balls.iter().sum::<f64>();
+                    *sum += in_more.iter().map(|&lane| balls[lane]).sum::<f64>();
                 }
             }
+        }
+        if n_in_one > 0 {
+            let tokens = n_in_one as f64 * all;
+            let shares = single_topic::shares(urn);
+            sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += tokens * share);
         }
         let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
         let n_states = (n_averaged * LANES) as f64;
