@@ -205,3 +205,20 @@ def test_a_word_of_very_many_tokens_takes_no_time():
     exact = one_word([0.5, 0.5], np.array(PHI)[:, 0], 214_648)
     assert abs(found.values[0] - exact) < 4 * found.std_errors[0]
     assert found.std_errors[0] < 0.2
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+@pytest.mark.parametrize("pseudo_count", [5e-4, 5e-3])
+def test_all_topics_that_may_hold_a_whole_document_are_found(pseudo_count):
+    """Chains stay in one topic where pseudo-counts are tiny, and none may start in another."""
+    topics = np.array([np.arange(100) < 100 * (topic + 1) // 11 for topic in range(11)], float)
+    topics = np.maximum(topics, 1e-9) / np.maximum(topics, 1e-9).sum(axis=1, keepdims=True)
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=pseudo_count, topic_word=topics
+    )
+    rng = np.random.default_rng(0)
+    documents = np.array([rng.multinomial(4, topics[topic]) for topic in np.arange(22) % 11])
+    truth = pb.log_likelihood(model, documents, "exact").values
+    found = pb.log_likelihood(model, documents, "annealed", random_state=0)
+    assert (found.methods == "annealed").all()
+    assert (abs(found.values - truth) < 4 * found.std_errors).all()
