@@ -5,7 +5,7 @@ Political blogs of 2008
 Which topics do liberal and conservative blogs write about, and when in the year of an election?
 5,000 blogs, the sample that R's stm ships, with the rating of each and its day as a spline. The
 program needs ``poliblog5k.ldac.gz``, ``poliblog5k.vocab`` and ``poliblog5k.meta.csv`` in the folder
-``POLYABAYES_DATA``.
+``POLYABAYES_DATA``, and takes a few minutes.
 """
 
 import os
@@ -67,7 +67,13 @@ else:
     for day, name in EVENTS.items():
         axes[1].axvline(day, color="grey", linewidth=0.8, linestyle=":")
         axes[1].annotate(
-            name, (day, 1), xycoords=("data", "axes fraction"), fontsize="small"
+            name,
+            (day, 0.98),
+            xycoords=("data", "axes fraction"),
+            ha="right",
+            va="top",
+            rotation=90,
+            fontsize="small",
         )
     axes[1].set_xlabel("day of 2008, liberal blogs")
     plt.show()
