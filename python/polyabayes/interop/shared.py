@@ -23,7 +23,10 @@ def fitted_model(model: Any, name: str = "model") -> TopicModel:
     """A model of ours, fitted; foreign ones are converted."""
     found: Any = as_scorable(name, model)
     if not isinstance(found, (LatentDirichletAllocation, PoissonFactorAnalysis)):
-        raise InvalidTypeError(f"{name} must be a topic model, got {type(found).__name__}")
+        raise InvalidTypeError(
+            f"{name} must be a topic model that is LDA or Poisson factors, got "
+            f"{type(found).__name__}: the topics of others are their components_"
+        )
     found._check_fitted()
     return found
 
