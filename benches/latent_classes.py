@@ -64,8 +64,9 @@ def choice(n_sets: int, minutes: float) -> None:
         with kept.open("a") as file:
             print(json.dumps(pieces[-1]), file=file)
     columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
-    command = f"{COMMAND} choice --sets {n_sets} --minutes {minutes:g}"
-    table = Table("latent-classes-choice", command, columns | {"s a set": ".1f"}, RESTS_ON)
+    table = Table(
+        "latent-classes-choice", f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON
+    )
     for row in counted(pieces, sizes):
         table.add(*row)
     save(table, note=told(pieces))
@@ -213,9 +214,17 @@ def calibration(n_sets: int) -> None:
         weights = rng.dirichlet(np.full(n_classes, PRIORS["learned"].weights))
         of = rng.choice(n_classes, size=100, p=weights)
         tables = [rng.dirichlet(np.full(3, items), size=n_classes) for _ in range(6)]
-        answers = [(rng.random((100, 1)) > np.cumsum(t, axis=1)[of][:, :-1]).sum(1) for t in tables]
+        points = rng.random((6, 100, 1))
+        answers = [
+            (u > np.cumsum(t, axis=1)[of][:, :-1]).sum(axis=1)
+            for u, t in zip(points, tables, strict=True)
+        ]
+        # What is said of the other sets is as true without these.
+        if any(len(set(column)) == 1 for column in answers):
+            continue
+        frame = {f"q{n}": pd.Categorical(a, [0, 1, 2]) for n, a in enumerate(answers)}
         found = pb.LatentClassAnalysis(max_classes=8, random_state=0, n_jobs=1).fit(
-            np.transpose(answers)
+            pd.DataFrame(frame)
         )
         for number, probability in found.choice_.probabilities.items():
             called.append(probability)

@@ -263,8 +263,10 @@ def _refuse_measurement(values: Any, column: Any) -> None:
         f"or leave it out of {argument('items')}"
     )
     if getattr(values.dtype, "kind", "O") == "f" and len(known):
+        numbers = known.to_numpy(dtype=float)
+        bad = numbers[~np.isfinite(numbers) | (numbers != np.rint(numbers))]
         raise InvalidArgumentError(
-            f"item {column!r} holds {float(known.iloc[0]):g}, a number with a fraction; {remedy}"
+            f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
         )
     if known.nunique() > _MOST_LEVELS:
         raise InvalidArgumentError(

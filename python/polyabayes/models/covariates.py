@@ -267,7 +267,7 @@ def formula_columns(formula: Any) -> list[str]:
     except Exception as error:
         raise InvalidArgumentError(
             f"{argument('formula')}={formula!r:.80} has only a right side, such as '~ party + day'"
-            f"; it cannot be read: {error}"
+            f"; it cannot be read: {str(error).partition(chr(10))[0]}"
         ) from error
     columns: dict[str, None] = {}
     for factor in factors:
@@ -341,7 +341,7 @@ def _complete(frame: Any) -> pd.DataFrame:
         if len(missing):
             raise InvalidArgumentError(
                 f"{argument('covariates')}: column {name!r} has no value in row {missing[0]} "
-                f"({len(missing):,} in all): leave these documents out, or fill it in"
+                f"({len(missing):,} in all): leave these rows out, or fill it in"
             )
         if frame[name].dtype.kind in "mM":
             raise InvalidTypeError(

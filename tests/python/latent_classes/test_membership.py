@@ -151,6 +151,9 @@ def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
             classes.fit(items, covariates=covariates)
     with pytest.raises(InvalidArgumentError, match="no column 'income'"):
         pb.LatentClassAnalysis(2, formula="~ income").fit(items)
+    with pytest.raises(InvalidArgumentError, match=r"cannot be read: .*\.$") as caught:
+        pb.LatentClassAnalysis(2, formula="~ age +").fit(frame)
+    assert str(caught.value).isprintable()
     with pytest.raises(InvalidArgumentError, match="are for method='bayes'"):
         pb.LatentClassAnalysis(2, formula="~ age", method="em").fit(frame)
     found = pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
