@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
@@ -406,18 +405,17 @@ class LatentClassAnalysis(FittedClasses):
         self, answers: Answers, sizes: list[int], run: Run
     ) -> tuple[ClassTables, ClassChoice]:
         """Tables of the largest likelihood, and the criteria of every number of classes."""
-        tensor, n_rows = answers.tensor(), float(answers.weights.sum())
-        fits, found = {}, {}
+        tensor, fits, found = answers.tensor(), {}, {}
         for n_classes in sizes:
             model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
             made = model.decompose(
                 tensor, "ml", n_restarts=self.n_restarts, tol=self.tol, **run.options(n_classes, 0)
             ).tables
             tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
-            ln_rows = special.logsumexp(tables.ln_joint(answers.levels), axis=1)
             found[n_classes] = tables
-            fits[n_classes] = (float(answers.weights @ ln_rows), tables.n_parameters)
-        choice = by_criteria(fits, n_rows)
+            value = float(answers.weights @ tables.ln_rows(answers.levels))
+            fits[n_classes] = (value, tables.n_parameters)
+        choice = by_criteria(fits, float(answers.weights.sum()))
         return found[choice.best], choice
 
 

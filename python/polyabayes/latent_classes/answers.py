@@ -124,17 +124,13 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
     """
     frame, counts = _frame_of(data, weights)
     if items is None:
-        items = [
-            column
-            for column in frame.columns
-            if not _is_same(column, weights) and str(column) not in covariates
-        ]
+        left_out = {*covariates, weights} if isinstance(weights, str) else {*covariates}
+        items = [column for column in frame.columns if str(column) not in left_out]
     columns = _columns(frame, items)
     for column in columns:
         _refuse_measurement(frame[column], column)
-    factors = [factor(frame, column) for column in columns]
-    levels = np.stack([found for found, _ in factors], axis=1)
-    labels = tuple(tuple(found) for _, found in factors)
+    codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
+    levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     _refuse_items(columns, levels, labels)
     answers = Answers(tuple(map(str, columns)), labels, levels, counts)
     _refuse_empty_rows(answers, frame)
@@ -196,10 +192,8 @@ def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64
 
 def _cells_of(tensor: CountTensor) -> pd.DataFrame:
     columns = {}
-    for axis, name in enumerate(tensor.axes):
-        labels = tensor.labels[axis]
-        known = np.arange(tensor.shape[axis]) if labels is None else labels
-        texts: Any = [str(label) for label in known]
+    for axis, (name, labels) in enumerate(zip(tensor.axes, tensor.labels, strict=True)):
+        texts: Any = list(map(str, range(tensor.shape[axis]) if labels is None else labels))
         codes = tensor.coordinates[:, axis]
         columns[name] = import_pandas().Categorical.from_codes(codes, texts)
     return data_frame(columns)
@@ -226,10 +220,6 @@ def _columns(frame: pd.DataFrame, items: Any) -> list[Any]:
             f"{argument('items')} must be two columns or more, each once, got {columns}"
         )
     return columns
-
-
-def _is_same(column: Any, weights: Any) -> bool:
-    return isinstance(weights, str) and bool(column == weights)
 
 
 def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Figures that files keep as they are.
+_NUMBERS = ("log_evidence_", "log_likelihood_")
+
+
 class FittedClasses(ClassPredictions):
     """Fitted latent classes: their profiles, what they depend on, draws, and files."""
 
@@ -266,10 +270,8 @@ class FittedClasses(ClassPredictions):
         True
         """
         self._check_fitted()
-        scalars = {
+        scalars = {name: getattr(self, name) for name in _NUMBERS} | {
             "seed_": self.seed_,
-            "log_evidence_": self.log_evidence_,
-            "log_likelihood_": self.log_likelihood_,
             "items": self.feature_names_in_.tolist(),
             "labels": self._labels,
             "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
@@ -306,8 +308,8 @@ class FittedClasses(ClassPredictions):
         best, criterion, rows = scalars["choice"]
         model.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
         model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-        model.log_evidence_ = float(scalars["log_evidence_"])
-        model.log_likelihood_ = float(scalars["log_likelihood_"])
+        for name in _NUMBERS:
+            setattr(model, name, float(scalars[name]))
         return model
 
     def _set(

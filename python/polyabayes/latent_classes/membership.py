@@ -13,7 +13,7 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet
 from polyabayes.latent_classes.answers import Answers
 from polyabayes.latent_classes.choice import Run
-from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index
+from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index, ln_with_missing
 
 Integers = NDArray[np.intp]
 
@@ -98,9 +98,7 @@ class MembershipChain:
     def _drawn_classes(self, items: list[Floats]) -> Integers:
         terms = np.log(self._weights())[self._groups]
         for column, table in zip(self._levels.T, items, strict=True):
-            with np.errstate(divide="ignore"):
-                # The row of zeros at the end is that of a missing answer, -1.
-                terms += np.pad(np.log(table), ((0, 1), (0, 0)))[column]
+            terms += ln_with_missing(table)[column]
         return drawn_index(self._generator, special.softmax(terms, axis=1))
 
 

@@ -292,10 +292,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def _ln_rows(self, answers: Answers) -> Floats:
-        found: Floats = special.logsumexp(
-            self._tables.ln_joint(answers.levels, answers.covariates), axis=1
-        )
-        return found
+        return self._tables.ln_rows(answers.levels, answers.covariates)
 
     def _criterion(self, name: str, X: Any, weights: Any, covariates: Any) -> float:
         answers = self._like(X, weights, covariates)

@@ -49,16 +49,13 @@ class ClassTables(NamedTuple):
 
     def mean(self) -> Self:
         """Means over the draws."""
-        weights = self.weights.mean(axis=0, keepdims=True)
-        return type(self)(weights, tuple(t.mean(axis=0, keepdims=True) for t in self.items))
+        first, *others = (t.mean(axis=0, keepdims=True) for t in (self.weights, *self.items))
+        return type(self)(first, tuple(others))
 
     def take(self, draws: NDArray[np.intp]) -> Self:
         """The tables of some draws."""
-        return self._replace(
-            weights=self.weights[draws],
-            items=tuple(table[draws] for table in self.items),
-            coefficients=None if self.coefficients is None else self.coefficients[draws],
-        )
+        coefficients = None if self.coefficients is None else self.coefficients[draws]
+        return type(self)(self.weights[draws], tuple(t[draws] for t in self.items), coefficients)
 
     def by_size(self) -> NDArray[np.intp]:
         """Numbers of the classes, the largest first."""
@@ -86,9 +83,7 @@ class ClassTables(NamedTuple):
         n_items = levels.shape[1]
         columns = levels if covariates is None else np.column_stack([levels, covariates])
         patterns, rows = np.unique(columns, axis=0, return_inverse=True)
-        with np.errstate(divide="ignore"):
-            # A row of zeros at the end is that of a missing answer, -1.
-            ln_items = [np.pad(np.log(t), ((0, 0), (0, 1), (0, 0))) for t in self.items]
+        ln_items = [ln_with_missing(table) for table in self.items]
         found = np.empty((len(patterns), self.n_classes))
         size = max(1, _CHUNK // self.weights.size)
         for start in range(0, len(patterns), size):
@@ -100,6 +95,11 @@ class ClassTables(NamedTuple):
             found[start : start + size] = special.logsumexp(terms, axis=0)
         found -= np.log(len(self.weights))
         return found[rows.ravel()]
+
+    def ln_rows(self, levels: Integers, covariates: Floats | None = None) -> Floats:
+        """Ln of the probability of each row's answers."""
+        found: Floats = special.logsumexp(self.ln_joint(levels, covariates), axis=1)
+        return found
 
     def draw(
         self, generator: np.random.Generator, tables: Integers, covariates: Floats | None = None
@@ -173,6 +173,12 @@ class ClassCounts(NamedTuple):
 
 def _of_classes(coefficients: Floats | None, order: NDArray[np.intp]) -> Floats | None:
     return None if coefficients is None else coefficients[:, order]
+
+
+def ln_with_missing(table: Floats) -> Floats:
+    """Ln of probabilities, shape (..., n_levels, n_classes); at -1, a missing answer, zeros."""
+    with np.errstate(divide="ignore"):
+        return np.pad(np.log(table), (*[(0, 0)] * (table.ndim - 2), (0, 1), (0, 0)))
 
 
 def drawn_index(generator: np.random.Generator, probabilities: Floats) -> NDArray[np.intp]:
