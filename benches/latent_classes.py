@@ -5,7 +5,8 @@ keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weight
 items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 
 ``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended; ``--minutes`` is
-the processor time of all cells together, and a cell whose share is spent gets no further set.
+the processor time of all cells together: the next set is of the cell with the least time so far,
+and a cell whose share is spent gets no further one.
 """
 
 import argparse
@@ -29,6 +30,8 @@ WEIGHTS[5] = [0.35, 0.25, 0.2, 0.12, 0.08]
 CELLS = [(n_rows, n_items) for n_items in (6, 20) for n_rows in (100, 300, 1000)]
 # Seed of the first set of the choice: those below served to choose the prior.
 FIRST_SEED = 10_000
+# Processor seconds of a set by its rows times items times classes, until one of its cell is made.
+SECONDS = 3e-4
 CRITERIA = ("bic", "aic", "sabic")
 RESTS_ON = ["nmf, tempered"]
 
@@ -55,12 +58,21 @@ def choice(n_sets: int, minutes: float) -> None:
     kept = RUNS / "latent-classes-choice.jsonl"
     pieces = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     sizes = [(*cell, k) for cell in (*CELLS, (5000, 6), (5000, 20)) for k in WEIGHTS]
-    for seed, cell in itertools.product(range(FIRST_SEED, FIRST_SEED + n_sets), sizes):
-        spent = [piece["seconds"] for piece in pieces if piece["cell"] == list(cell)]
-        is_made = any(p["cell"] == list(cell) and p["seed"] == seed for p in pieces)
-        if is_made or sum(spent) > 60 * minutes / len(sizes):
-            continue
-        pieces.append({"cell": list(cell), "seed": seed, **named(*cell, seed), **machine()})
+    made = {size: [p["seconds"] for p in pieces if p["cell"] == list(size)] for size in sizes}
+
+    def after_next(size: tuple[int, ...]) -> float:
+        """Seconds of a cell when it has one set more."""
+        return sum(made[size]) + float(np.mean(made[size] or SECONDS * np.prod(size)))
+
+    while open_cells := [
+        size
+        for size in sizes
+        if len(made[size]) < n_sets and sum(made[size]) <= 60 * minutes / len(sizes)
+    ]:
+        size = min(open_cells, key=after_next)
+        seed = FIRST_SEED + len(made[size])
+        pieces.append({"cell": list(size), "seed": seed, **named(*size, seed), **machine()})
+        made[size].append(pieces[-1]["seconds"])
         with kept.open("a") as file:
             print(json.dumps(pieces[-1]), file=file)
     columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
@@ -69,7 +81,8 @@ def choice(n_sets: int, minutes: float) -> None:
     )
     for row in counted(pieces, sizes):
         table.add(*row)
-    save(table, note=told(pieces))
+    commits = ", ".join(sorted({piece["commit"] for piece in pieces}))
+    save(table, note=f"sets by {commits}; {told(pieces)}")
 
 
 def named(n_rows: int, n_items: int, n_classes: int, seed: int) -> dict[str, Any]:
