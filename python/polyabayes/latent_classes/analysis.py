@@ -307,11 +307,10 @@ class LatentClassAnalysis(FittedClasses):
 
         Examples
         --------
-        >>> import polyabayes as pb
         >>> answers = [[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 0, 0]] * 20
         >>> cost = pb.LatentClassAnalysis([1, 2, 3], random_state=0).choice_cost(answers)
         >>> cost.n_fits, cost.sizes
-        (9, (2, 3))
+        (15, (2, 3))
         """
         if self.method == "em":
             raise InvalidArgumentError(
