@@ -119,15 +119,13 @@ class Chooser:
 
     def _seconds(self, n_classes: int) -> float:
         """Seconds of the first look, from one of its replicates; the first of two warms up."""
-        model, _ = self.prior.model(self.tensor.axes, n_classes)
+        model, _, run = self._model((n_classes, 0), 0)
         effort: dict[str, Any] = {"n_particles": _PARTICLES[0], "n_sweeps": _SWEEPS}
         taken = []
         for _ in range(2):
             began = time.perf_counter()
             with quiet(UnreliableErrorWarning):
-                model.log_evidence(
-                    self.tensor, n_replicates=1, **effort, **self.run.options(n_classes, 0)
-                )
+                model.log_evidence(self.tensor, n_replicates=1, **effort, **run)
             taken.append(time.perf_counter() - began)
         return _REPLICATES * min(taken)
 
@@ -140,10 +138,10 @@ class Chooser:
             self._look_outward(n_classes, tell)
             if ends and n_classes not in [n for n, _ in self._possible()]:
                 break
-        again: list[Callable[[Candidate], None]] = [
-            partial(self._look, level=level) for level in range(1, len(_PARTICLES))
+        looks: list[tuple[Callable[[Candidate], None], Callable[[Candidate], bool]]] = [
+            (partial(self._look, level=level), self._wants_particles)
+            for level in range(1, len(_PARTICLES))
         ]
-        looks = [(look, self._wants_particles) for look in again]
         n_looks = len(self.evidences)
         for look, is_wanted in (*looks, (self._temper, self._wants_tempering)):
             for one in self._possible():
@@ -198,18 +196,13 @@ class Chooser:
                 found.append(one)
         return found
 
-    def _error(self, one: Candidate) -> float:
-        """Standard error of an evidence; twice as much where it cannot be trusted."""
-        found = self.evidences[one]
-        return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)
-
     def _lacks(self, one: Candidate) -> bool:
         """Whether its error moves the probability of a candidate by more than is wanted."""
         joint = self._joint()
         others = [value for other, value in joint.items() if other != one]
         if not others:
             return False
-        ln_odds, error = joint[one] - special.logsumexp(others), self._error(one)
+        ln_odds, error = joint[one] - special.logsumexp(others), _honest_error(self.evidences[one])
         moved = special.expit([ln_odds - error, ln_odds, ln_odds + error])
         return bool(np.diff(moved).max() > _WANTED) or error > _MOST_ERROR
 
@@ -284,8 +277,7 @@ class Chooser:
         with quiet():
             draws = model.sample_posterior(self.tensor, n_samples=self._n_samples(one[0]), **run)
         found, before = _given_total(draws.evidence), self.evidences[one]
-        error = found.std_error * (2.0 if found.doubt else 1.0)
-        if error < self._error(one):
+        if _honest_error(found) < _honest_error(before):
             self.evidences[one] = _confirmed(found, before)
             self._draws[one] = draws
         elif before.method != "exact":
@@ -383,6 +375,11 @@ def r_hat(values: Floats, chain: NDArray[np.intp]) -> float:
     between = np.var([group.mean(axis=0) for group in groups], axis=0, ddof=1)
     ratios = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
     return float(np.sqrt(1 + ratios.max()))
+
+
+def _honest_error(found: Evidence) -> float:
+    """Standard error of an evidence; twice as much where it cannot be trusted."""
+    return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)
 
 
 def _given_total(found: Evidence) -> Evidence:
