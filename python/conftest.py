@@ -15,13 +15,16 @@ import polyabayes as pb
 
 @pytest.fixture(autouse=True)
 def _names_of_examples(doctest_namespace: dict[str, Any], tmp_path: Path) -> Iterator[None]:
-    """The package, NumPy, a model of two topics over four words, and an empty folder."""
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.1,
-        topic_word=[[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]],
-        random_state=0,
-    )
-    doctest_namespace.update(pb=pb, np=np, model=model, folder=tmp_path)
+    """The package, NumPy, two models of two topics over four words, counts, and an empty folder."""
+    topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
+    models = {
+        str(prior): pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=prior, topic_word=topics, random_state=0
+        )
+        for prior in (0.1, 1.0)
+    }
+    doctest_namespace.update(pb=pb, np=np, model=models["0.1"], models=models, folder=tmp_path)
+    doctest_namespace.update(counts=[[4, 3, 0], [0, 0, 3], [0, 0, 3]])
     yield
     # Figures that examples have drawn.
     if "matplotlib.pyplot" in sys.modules:

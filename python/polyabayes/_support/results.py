@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import data_frame
 from polyabayes._support.tables import columns_of, html_table, text_table
 
@@ -20,6 +21,7 @@ _ROWS_SHOWN = 20
 _LAST_ROWS = 12
 
 
+@shared_docs
 class Result:
     """Base class of results, whose columns :meth:`_columns` gives.
 
@@ -34,10 +36,7 @@ class Result:
         pandas.DataFrame
             The columns that the class names.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
+        {raises: no pandas}
 
         Examples
         --------

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import data_frame
 from polyabayes._support.tables import counted
 from polyabayes.allocation.contraction import Factor, contract
@@ -46,6 +47,7 @@ _OBJECTIVES = {
 _CHUNK = 2**22
 
 
+@shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class Decomposition:
     """A count tensor explained by the tables of an allocation model.
@@ -88,7 +90,6 @@ class Decomposition:
 
     Examples
     --------
-    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
     >>> found.tables["topic"].sum().round(12), found.families["word"]
     (np.float64(1.0), ('word', 'topic'))
@@ -180,7 +181,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> found.reconstruction().sum().round(6)
         np.float64(13.0)
@@ -238,16 +238,12 @@ class Decomposition:
         pandas.DataFrame
             A column for the node and each of its parents, `probability` and `expected_count`.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such node.
+        {raises: no such node}
         MissingDependencyError
             If pandas is not installed.
 
         Examples
         --------
-        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> len(found.to_frame("word"))  # 3 words x 2 topics
         6
@@ -262,10 +258,7 @@ class Decomposition:
         pandas.DataFrame
             A column an axis, and `expected_count`.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
+        {raises: no pandas}
 
         Examples
         --------
@@ -299,7 +292,6 @@ class Decomposition:
 
         Examples
         --------
-        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> found.level_probabilities().sum(axis=1).round(12).tolist()
         [1.0, 1.0, 1.0, 1.0]
@@ -337,14 +329,10 @@ class Decomposition:
         list of str or int
             One entry a value.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such node.
+        {raises: no such node}
 
         Examples
         --------
-        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> found = pb.AllocationModel.nmf(2).decompose(counts, random_state=0)
         >>> found.level_names("topic")
         [0, 1]
@@ -454,6 +442,7 @@ def _hoyer(table: Floats) -> float:
     return float(np.mean((np.sqrt(n) - ratio) / (np.sqrt(n) - 1)))
 
 
+@shared_docs
 def n_effective_parameters(
     allocation: Decomposition | Mapping[str, Any], threshold: float = 0.5
 ) -> int:
@@ -483,8 +472,7 @@ def n_effective_parameters(
 
     References
     ----------
-    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-    allocation model. arXiv:1903.04478.
+    {Cemgil 2019}
 
     Examples
     --------

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.arviz import inference_data
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes._support.results import Result
@@ -57,6 +58,7 @@ class _Groups(NamedTuple):
     values: NDArray[np.uint32]
 
 
+@shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class PosteriorDraws(Result):
     """Allocations of a count tensor to hidden values, drawn from their posterior.
@@ -92,7 +94,7 @@ class PosteriorDraws(Result):
     Examples
     --------
     >>> model = pb.AllocationModel.nmf(2)
-    >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+    >>> draws = model.sample_posterior(counts, random_state=0)
     >>> draws.counts["word"].shape, len(draws)
     ((400, 3, 2), 400)
     """
@@ -129,7 +131,7 @@ class PosteriorDraws(Result):
         Examples
         --------
         >>> model = pb.AllocationModel.nmf(2)
-        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws = model.sample_posterior(counts, random_state=0)
         >>> draws.tables()["word"].sum(axis=1).round(12).max()
         np.float64(1.0)
         """
@@ -177,7 +179,7 @@ class PosteriorDraws(Result):
         Examples
         --------
         >>> model = pb.AllocationModel.nmf(2)
-        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws = model.sample_posterior(counts, random_state=0)
         >>> draws.decomposition().tables["word"].shape
         (3, 2)
         """
@@ -213,7 +215,7 @@ class PosteriorDraws(Result):
         Examples
         --------
         >>> model = pb.AllocationModel.nmf(2)
-        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws = model.sample_posterior(counts, random_state=0)
         >>> cells, numbers, values = draws.allocation(0)
         >>> numbers.sum(), list(values)
         (np.int64(13), ['topic'])
@@ -241,15 +243,12 @@ class PosteriorDraws(Result):
             A ``posterior`` group with a draw of every table, dimensions (chain, draw) and the
             nodes; ``log_joint`` is ``lp`` of ``sample_stats``.
 
-        Raises
-        ------
-        MissingDependencyError
-            If ArviZ is not installed.
+        {raises: no ArviZ}
 
         Examples
         --------
         >>> model = pb.AllocationModel.nmf(2)
-        >>> draws = model.sample_posterior([[4, 3, 0], [0, 0, 3], [0, 0, 3]], random_state=0)
+        >>> draws = model.sample_posterior(counts, random_state=0)
         >>> draws.to_inference_data().posterior.sizes["topic"]
         2
         """

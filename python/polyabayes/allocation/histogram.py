@@ -39,7 +39,6 @@ class Allocations:
 
     Examples
     --------
-    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
     >>> found = pb.AllocationModel.nmf(2).allocations(counts)
     >>> int(found.multiplicities.sum())
     320
@@ -81,7 +80,6 @@ class Allocations:
 
         Examples
         --------
-        >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
         >>> heights, edges = pb.AllocationModel.nmf(2).allocations(counts).histogram(10)
         >>> heights.sum(), len(edges)
         (np.float64(320.0), 11)

@@ -44,7 +44,7 @@ class Cost(NamedTuple):
 
     Examples
     --------
-    >>> cost = pb.AllocationModel.nmf(3).cost([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> cost = pb.AllocationModel.nmf(3).cost(counts)
     >>> cost.n_tokens, cost.n_cells
     (13, 4)
     """

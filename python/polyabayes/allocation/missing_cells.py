@@ -13,6 +13,7 @@ from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import data_frame
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
@@ -37,6 +38,7 @@ _MOST_MISSING = 10**7
 _METHODS = ("auto", "exact", "smc", "tempered", "vb")
 
 
+@shared_docs
 @dataclass(frozen=True, eq=False, repr=False)
 class MissingCells(Result):
     """What a model says of cells that were not observed, X being the observed ones.
@@ -108,10 +110,7 @@ class MissingCells(Result):
         low, high : int
             Both included.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------
@@ -134,10 +133,7 @@ class MissingCells(Result):
         pandas.DataFrame
             Columns `total`, `log_joint`, `std_error`, `posterior` and `posterior_std_error`.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
+        {raises: no pandas}
 
         Examples
         --------

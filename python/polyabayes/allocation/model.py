@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
 from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.decomposition import Decomposition
@@ -38,6 +39,7 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 _Constructor: TypeAlias = "classmethod[AllocationModel, ..., AllocationModel]"
 
 
+@shared_docs
 class AllocationModel:
     """A Bayesian network whose tokens are counted in a tensor, some of its nodes hidden.
 
@@ -92,8 +94,7 @@ class AllocationModel:
 
     References
     ----------
-    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-    allocation model. arXiv:1903.04478.
+    {Cemgil 2019}
 
     D. Heckerman, D. Geiger and D. M. Chickering (1995). Learning Bayesian networks: the combination
     of knowledge and statistical data. Machine Learning 20(3).
@@ -101,7 +102,7 @@ class AllocationModel:
     Examples
     --------
     >>> model = AllocationModel("word <- topic -> doc", sizes={"topic": 2})
-    >>> evidence = model.log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> evidence = model.log_evidence(counts)
     >>> print(f"{evidence.value:.10f} {evidence.method}")
     -17.2541660962 exact
     """
@@ -220,7 +221,7 @@ class AllocationModel:
 
         Examples
         --------
-        >>> AllocationModel.nmf(3).cost([[4, 3, 0], [0, 0, 3], [0, 0, 3]]).n_states
+        >>> AllocationModel.nmf(3).cost(counts).n_states
         3
         """
         layout = lay_out(self, data, elimination_order)
@@ -306,16 +307,14 @@ class AllocationModel:
             Standard error at which ``"tempered"`` ends: 0.5 nats.
         elimination_order : sequence of str, optional
             Order in which hidden nodes are summed out; by default that of fewest states.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Equal seeds give equal bits, for any number of threads and any executor.
+        {seed}
         n_jobs : int, optional
             Threads, of each task where there is an `executor`; None means all cores, and one thread
             a task.
         executor : concurrent.futures.Executor, optional
             Where the replicates of a sampler run, so that as many workers as there are replicates
             are of use; it is not shut down. By default here.
-        progress : bool, default=False
-            Show a progress bar (needs tqdm).
+        {progress}
         **options
             Further options of single methods. Of the filters: `resampling` ("systematic",
             "stratified", "residual" or "multinomial"), `resample_below`, the effective share of
@@ -350,8 +349,7 @@ class AllocationModel:
 
         References
         ----------
-        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-        allocation model. arXiv:1903.04478.
+        {Cemgil 2019}
 
         W. R. Gilks and C. Berzuini (2001). Following a moving target: Monte Carlo inference for
         dynamic Bayesian models. JRSS B 63(1).
@@ -361,7 +359,7 @@ class AllocationModel:
 
         Examples
         --------
-        >>> found = AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> found = AllocationModel.nmf(2).log_evidence(counts)
         >>> print(f"{found.value:.6f} {found.method}")
         -17.254166 exact
 
@@ -484,8 +482,7 @@ class AllocationModel:
 
         References
         ----------
-        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-        allocation model. arXiv:1903.04478.
+        {Cemgil 2019}
 
         Examples
         --------
@@ -542,12 +539,11 @@ class AllocationModel:
 
         References
         ----------
-        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-        allocation model. arXiv:1903.04478.
+        {Cemgil 2019}
 
         Examples
         --------
-        >>> AllocationModel.nmf(2).allocations([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> AllocationModel.nmf(2).allocations(counts)
         <Allocations: 320 in 98 groups, log evidence -13.651705 nats given the total>
         """
         return enumerate_allocations(lay_out(self, data), budget)
@@ -645,8 +641,7 @@ class AllocationModel:
 
         References
         ----------
-        R. Grosse, Z. Ghahramani and R. Adams (2015). Sandwiching the marginal likelihood using
-        bidirectional Monte Carlo. arXiv:1511.02543.
+        {Grosse 2015}
 
         Examples
         --------
@@ -731,8 +726,7 @@ class AllocationModel:
 
         References
         ----------
-        A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-        allocation model. arXiv:1903.04478.
+        {Cemgil 2019}
 
         Examples
         --------
@@ -807,8 +801,7 @@ class AllocationModel:
 
         References
         ----------
-        S. Syed, A. Bouchard-Côté, G. Deligiannidis, A. Doucet (2022). Non-reversible parallel
-        tempering: a scalable highly parallel MCMC scheme. JRSS B 84.
+        {Syed 2022}
 
         Examples
         --------

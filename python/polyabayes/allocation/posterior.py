@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special, stats
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.state_folder import StateFolder, fingerprint_of
@@ -37,6 +38,7 @@ _NO_ODDS = (
 )
 
 
+@shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class ModelPosterior(Result):
     """Allocation models by their posterior probability, best first.
@@ -53,7 +55,7 @@ class ModelPosterior(Result):
     Examples
     --------
     >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
-    >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> found = pb.posterior_over_models(models, counts)
     >>> found.best
     'rank 3'
     """
@@ -82,23 +84,19 @@ class ModelPosterior(Result):
 
         Parameters
         ----------
-        first, second : str
-            Names of the models.
+        {first, second}
 
         Returns
         -------
         log_odds, std_error : float
             In nats.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such model.
+        {raises: no such model}
 
         Examples
         --------
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
-        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> found = pb.posterior_over_models(models, counts)
         >>> odds, std_error = found.log_odds("rank 3", "rank 2")
         >>> f"{odds:.4f} {std_error:g}"
         '0.2629 0'
@@ -129,15 +127,12 @@ class ModelPosterior(Result):
         float
             That of the normal law where all evidences are exact.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
-        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> found = pb.posterior_over_models(models, counts)
         >>> round(found.quantile(0.95), 2)
         1.96
         """
@@ -156,8 +151,7 @@ class ModelPosterior(Result):
         ----------
         name : str
             Name of the model.
-        level : float, default=0.95
-            Probability that the interval holds the true value.
+        {level}
 
         Returns
         -------
@@ -172,7 +166,7 @@ class ModelPosterior(Result):
         Examples
         --------
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
-        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> found = pb.posterior_over_models(models, counts)
         >>> low, high = found.interval("rank 3")
         >>> bool(low == high)  # all evidences are exact
         True
@@ -198,15 +192,12 @@ class ModelPosterior(Result):
         pandas.DataFrame
             Indexed by model, best first.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
+        {raises: no pandas}
 
         Examples
         --------
         >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
-        >>> found = pb.posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+        >>> found = pb.posterior_over_models(models, counts)
         >>> found.to_frame().index[0]
         'rank 3'
         """
@@ -308,7 +299,7 @@ def posterior_over_models(
     Examples
     --------
     >>> models = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
-    >>> posterior = posterior_over_models(models, [[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> posterior = posterior_over_models(models, counts)
     >>> {name: round(p, 4) for name, p in posterior.probabilities.items()}
     {'rank 3': 0.5643, 'rank 2': 0.4339, 'rank 1': 0.0018}
     """

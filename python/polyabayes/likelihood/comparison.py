@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.jackknife import paired_difference, totals_of
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Result):
     """Models compared on the same documents, best first.
@@ -61,9 +63,6 @@ class Comparison(Result):
 
     Examples
     --------
-    >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
-    >>> make = pb.LatentDirichletAllocation.from_parameters
-    >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
     >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
     >>> found.best
     '0.1'
@@ -95,18 +94,14 @@ class Comparison(Result):
 
         Parameters
         ----------
-        first, second : str
-            Names of the models.
+        {first, second}
 
         Returns
         -------
         difference, std_error : float
             In nats per token.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such model.
+        {raises: no such model}
 
         References
         ----------
@@ -114,9 +109,6 @@ class Comparison(Result):
 
         Examples
         --------
-        >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
-        >>> make = pb.LatentDirichletAllocation.from_parameters
-        >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
         >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
         >>> difference, std_error = found.difference("0.1", "1.0")
         >>> difference > 0
@@ -134,8 +126,7 @@ class Comparison(Result):
 
         Parameters
         ----------
-        first, second : str
-            Names of the models.
+        {first, second}
         level : float, default=0.95
             Probability that the interval holds the difference on new documents.
 
@@ -151,9 +142,6 @@ class Comparison(Result):
 
         Examples
         --------
-        >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
-        >>> make = pb.LatentDirichletAllocation.from_parameters
-        >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
         >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
         >>> low, high = found.interval("0.1", "1.0")
         >>> low < found.difference("0.1", "1.0")[0] < high
@@ -203,10 +191,7 @@ class Comparison(Result):
         pandas.DataFrame
             Indexed by model, best first.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
+        {raises: no pandas}
 
         References
         ----------
@@ -214,9 +199,6 @@ class Comparison(Result):
 
         Examples
         --------
-        >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
-        >>> make = pb.LatentDirichletAllocation.from_parameters
-        >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
         >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
         >>> found.to_frame().index.tolist()
         ['0.1', '1.0']
@@ -444,9 +426,6 @@ def compare(
 
     Examples
     --------
-    >>> topics = [[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]]
-    >>> make = pb.LatentDirichletAllocation.from_parameters
-    >>> models = {str(a): make(doc_topic_prior=a, topic_word=topics) for a in (0.1, 1.0)}
     >>> found = pb.compare(models, [[3, 1, 1, 0], [0, 0, 2, 4], [2, 2, 0, 0]])
     >>> list(found.results)
     ['0.1', '1.0']

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
@@ -63,6 +64,7 @@ class _Transformer(Scorable, Protocol):
         """Posterior mean topic weights."""
 
 
+@shared_docs
 def split_tokens(
     documents: Any, held_out: float = 0.5, random_state: RandomState = None
 ) -> tuple[Corpus, Corpus]:
@@ -70,8 +72,7 @@ def split_tokens(
 
     Parameters
     ----------
-    documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents.
+    {documents}
     held_out : float, default=0.5
         Share of each document's tokens that is held out, rounded down: a document of one token
         keeps it.
@@ -83,15 +84,11 @@ def split_tokens(
     observed, held_out : Corpus
         Documents in the same order, over the same vocabulary.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad.
+    {raises: bad argument}
 
     References
     ----------
-    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
-    models. ICML.
+    {Wallach 2009}
 
     Examples
     --------
@@ -122,6 +119,7 @@ def split_tokens(
     return parts[0], parts[1]
 
 
+@shared_docs
 def log_completion(
     model: Any,
     observed: Any,
@@ -155,30 +153,23 @@ def log_completion(
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or DocumentModel
         A model that is fitted or made from parameters.
-    observed, held_out : Corpus, sparse matrix, integer array or DataFrame
-        Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
-        them.
+    {observed, held_out}
     method : str, default="auto"
         As in :func:`log_likelihood`.
     n_samples, n_particles, n_replicates, budget, options
         As in :func:`log_likelihood`.
     event : {"sequence", "counts"}, default="sequence"
         The held-out tokens in order, or their bag with its multiplicity.
-    exposure : float or array of shape (n_documents,), optional
-        Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
-        Default: those of the corpus, else 1.
+    {exposure}
     doc_topic_prior, shape, covariates : array, optional
         As in :func:`log_likelihood`: priors of the documents, or what the model makes them of.
-    unseen : {"raise", "drop"}, default="raise"
-        What to do with words that the model's vocabulary lacks.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Equal seeds give equal bits, for any number of threads.
+    {unseen}
+    {seed}
     n_jobs : int, optional
         Threads; None means all cores, or one for each task of an `executor`.
     executor : concurrent.futures.Executor, optional
         As in :func:`log_likelihood`.
-    progress : bool, default=False
-        Show a progress bar (needs tqdm).
+    {progress}
 
     Returns
     -------
@@ -197,8 +188,7 @@ def log_completion(
 
     References
     ----------
-    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
-    models. ICML.
+    {Wallach 2009}
 
     Examples
     --------
@@ -251,6 +241,7 @@ def log_completion(
     return result
 
 
+@shared_docs
 def completion_perplexity(
     model: Any,
     documents: Any,
@@ -283,15 +274,11 @@ def completion_perplexity(
         ``exp(-log_completion / held-out tokens)``, and the standard error of estimating it for
         this division; NaN without held-out tokens.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad; before any work.
+    {raises: bad argument}
 
     References
     ----------
-    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
-    models. ICML.
+    {Wallach 2009}
 
     Examples
     --------
@@ -306,6 +293,7 @@ def completion_perplexity(
     return Perplexity(value, value * result.nats_per_token_std_error)
 
 
+@shared_docs
 def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: Any = None) -> float:
     """Perplexity of held-out entries under point estimates of the topic weights.
 
@@ -320,22 +308,15 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     ----------
     model : LatentDirichletAllocation or PoissonFactorAnalysis
         A model that is fitted or made by ``from_parameters``.
-    observed, held_out : Corpus, sparse matrix, integer array or DataFrame
-        Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
-        them.
-    exposure : float or array of shape (n_documents,), optional
-        Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
-        Default: those of the corpus, else 1.
+    {observed, held_out}
+    {exposure}
 
     Returns
     -------
     float
         The perplexity; infinite where a held-out word has rate zero, NaN without held-out tokens.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad; before any work.
+    {raises: bad argument}
 
     References
     ----------

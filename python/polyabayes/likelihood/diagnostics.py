@@ -12,6 +12,7 @@ from scipy import sparse, special
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
@@ -42,6 +43,7 @@ class Simulated(Scorable, Protocol):
         """
 
 
+@shared_docs
 def bidirectional_bounds(
     model: Any,
     method: str = "auto",
@@ -88,10 +90,8 @@ def bidirectional_bounds(
         As in :func:`log_likelihood`.
     random_state : None, int, RandomState, Generator or SeedSequence
         Source of the documents and of the estimates.
-    n_jobs : int, optional
-        Threads; None means all cores.
-    progress : bool, default=False
-        Show a progress bar (needs tqdm).
+    {n_jobs}
+    {progress}
 
     Returns
     -------
@@ -99,15 +99,11 @@ def bidirectional_bounds(
         Bounds of ln p of each document: of the counts under gamma-Poisson, else of the sequence
         given its length.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If an argument is bad; before any work.
+    {raises: bad argument}
 
     References
     ----------
-    R. Grosse, Z. Ghahramani and R. Adams (2015). Sandwiching the marginal likelihood using
-    bidirectional Monte Carlo. arXiv:1511.02543.
+    {Grosse 2015}
 
     Examples
     --------
@@ -193,6 +189,7 @@ def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:
     return found
 
 
+@shared_docs
 def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike | Any) -> float:
     """Kullback-Leibler divergence of estimated from exact document probabilities.
 
@@ -217,8 +214,7 @@ def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike 
 
     References
     ----------
-    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
-    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+    {Capdevila 2018}
 
     Examples
     --------

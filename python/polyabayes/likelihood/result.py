@@ -13,6 +13,7 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.results import Record, Result
 from polyabayes._support.tables import counted
 from polyabayes.exceptions import (
@@ -61,6 +62,7 @@ class Trace(Record):
         return {"document": document, **{n: c.ravel() for n, c in super()._columns().items()}}
 
 
+@shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class LogLikelihood(Result):
     """Log-likelihood of documents under a model, with standard errors, in nats.
@@ -222,18 +224,14 @@ class LogLikelihood(Result):
 
         Parameters
         ----------
-        level : float, default=0.95
-            Probability that the interval holds the true value.
+        {level}
 
         Returns
         -------
         lower, upper : ndarray of shape (n_documents,)
             Bounds in nats; equal where the value is exact.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------
@@ -253,18 +251,14 @@ class LogLikelihood(Result):
 
         Parameters
         ----------
-        level : float, default=0.95
-            Probability that the interval holds the true value.
+        {level}
 
         Returns
         -------
         lower, upper : float
             Bounds in nats; equal where the total is exact.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.warnings import warn
@@ -31,6 +32,7 @@ _LOG = logging.getLogger(__name__)
 EVENTS = ("sequence", "counts")
 
 
+@shared_docs
 def log_likelihood(
     model: Any,
     documents: Any,
@@ -185,8 +187,7 @@ def log_likelihood(
     executor : concurrent.futures.Executor, optional
         Scores blocks of documents on its workers: processes, or a cluster's, as those of Dask
         (``client.get_executor()``). The model is sent once. The same bits as without.
-    progress : bool, default=False
-        Show a progress bar (needs tqdm).
+    {progress}
     trace : bool, default=False
         Keep the estimates on the way: after some of the samples of every replicate, or, for the
         filters, annealing and Chib, whose replicates are one piece, after some of the replicates.
@@ -218,11 +219,9 @@ def log_likelihood(
     ----------
     W. Buntine (2009). Estimating likelihoods for topic models. ACML.
 
-    H. Wallach, I. Murray, R. Salakhutdinov and D. Mimno (2009). Evaluation methods for topic
-    models. ICML.
+    {Wallach 2009}
 
-    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
-    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+    {Capdevila 2018}
 
     I. Murray and R. Salakhutdinov (2009). Evaluating probabilities under high-dimensional latent
     variable models. NIPS.

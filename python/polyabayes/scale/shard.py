@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.files import reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError
@@ -28,6 +29,7 @@ Stamp = tuple[int, int]
 _verified: dict[Path, tuple[Stamp, str]] = {}
 
 
+@shared_docs
 class Shard(NamedTuple):
     """Consecutive documents of a corpus.
 
@@ -155,10 +157,7 @@ class Shard(NamedTuple):
         -------
         csr_matrix of shape (stop - start, n_words)
 
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If a file is missing or damaged.
+        {raises: bad file}
 
         Examples
         --------
@@ -186,10 +185,7 @@ class Shard(NamedTuple):
         offsets, words, counts : ndarray
             First cell of each document and the end; word and count of each cell.
 
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If a file is missing or damaged.
+        {raises: bad file}
 
         Examples
         --------

@@ -155,7 +155,7 @@ class Evidence(Result):
 
     Examples
     --------
-    >>> pb.AllocationModel.nmf(2).log_evidence([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
+    >>> pb.AllocationModel.nmf(2).log_evidence(counts)
     <Evidence: -17.254166 nats (exact)>
     """
 
@@ -268,7 +268,7 @@ class Evidence(Result):
         Examples
         --------
         >>> found = pb.AllocationModel.nmf(2).log_evidence(
-        ...     [[4, 3, 0], [0, 0, 3], [0, 0, 3]], "smc", n_particles=64, random_state=0
+        ...     counts, "smc", n_particles=64, random_state=0
         ... )
         >>> lower, upper = found.interval(0.95)
         >>> lower < found.value < upper

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -29,6 +30,7 @@ class _Network(Protocol):
 M = TypeVar("M", bound=_Network)
 
 
+@shared_docs
 def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), **options: Any) -> M:
     """Non-negative matrix factorisation, or LDA with its prior: ``doc <- topic -> word``.
 
@@ -38,26 +40,14 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
         Number of topics; None where it is not known yet, as every size of a ready-made model.
     axes : sequence of two str, default=("doc", "word")
         Names of the axes.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name two different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
     D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
     factorization. Nature 401.
 
-    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-    allocation model. arXiv:1903.04478.
+    {Cemgil 2019}
 
     Examples
     --------
@@ -68,6 +58,7 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
     return cls(f"{first} <- topic -> {second}", {"topic": K}, **options)
 
 
+@shared_docs
 def symmetric_nmf(
     cls: type[M], /, K: int | None, axes: Sequence[str] = ("i", "j"), **options: Any
 ) -> M:
@@ -81,18 +72,7 @@ def symmetric_nmf(
         Rank.
     axes : sequence of two str, default=("i", "j")
         Names of the axes.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name two different nodes, or a size or an option is bad.
+    {ready made}
 
     Examples
     --------
@@ -102,6 +82,7 @@ def symmetric_nmf(
     return symmetric_cp(cls, 2, K, axes, **options)
 
 
+@shared_docs
 def symmetric_cp(
     cls: type[M], /, order: int, R: int | None, axes: Sequence[str] | None = None, **options: Any
 ) -> M:
@@ -120,23 +101,11 @@ def symmetric_cp(
         Rank.
     axes : sequence of str, optional
         Names of the axes; by default i1, i2, ...
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name `order` different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
-    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-    allocation model. arXiv:1903.04478.
+    {Cemgil 2019}
 
     Examples
     --------
@@ -149,6 +118,7 @@ def symmetric_cp(
     return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
 
 
+@shared_docs
 def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M:
     """CP, also called PARAFAC, of rank R: ``r -> i, j, k``.
 
@@ -158,18 +128,7 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
         Names of the axes.
     R : int or None
         Rank.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
@@ -184,6 +143,7 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
     return cls(f"r -> {', '.join(_axes(axes))}", {"r": R}, **options)
 
 
+@shared_docs
 def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **options: Any) -> M:
     """Tucker: every axis has a hidden node of its own, and those have a full joint table.
 
@@ -193,18 +153,7 @@ def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **
         Names of the axes.
     ranks : sequence of int
         Size of the hidden node of each axis, whose name is that of the axis after ``r_``.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
@@ -227,6 +176,7 @@ def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **
     return cls("; ".join([*loadings, _chain_rule(hidden)]), sizes, **options)
 
 
+@shared_docs
 def pachinko(
     cls: type[M],
     /,
@@ -243,18 +193,7 @@ def pachinko(
         names them. Two without a name are called super and topic, others h1, h2, ...
     axes : sequence of two str, default=("doc", "word")
         Names of the axes.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name two different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
@@ -274,6 +213,7 @@ def pachinko(
     return cls(" -> ".join([first, *sizes, last]), sizes, **options)
 
 
+@shared_docs
 def blockmodel(
     cls: type[M],
     /,
@@ -290,18 +230,7 @@ def blockmodel(
         Number of groups of senders (node g) and of receivers (node h).
     axes : sequence of three str, default=("i", "j", "s")
         Names of the axes of senders, receivers and kinds of link.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name three different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
@@ -317,6 +246,7 @@ def blockmodel(
     return cls(f"{i} -> g; {j} -> h; g, h -> {s}", {"g": K1, "h": K2}, **options)
 
 
+@shared_docs
 def hidden_markov(
     cls: type[M], /, length: int, n_states: int | None, tied: bool = False, **options: Any
 ) -> M:
@@ -335,18 +265,7 @@ def hidden_markov(
         Number of hidden states.
     tied : bool, default=False
         Whether all steps have one table of transitions and one of emissions.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `length` is less than 2 or more than 10,000, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
@@ -366,6 +285,7 @@ def hidden_markov(
     return cls(text, dict.fromkeys(states, n_states), tied=ties, axes=seen, **options)
 
 
+@shared_docs
 def sum_conditioned(
     cls: type[M], /, R: int | None, axes: Sequence[str] = ("i", "j", "k"), **options: Any
 ) -> M:
@@ -377,23 +297,11 @@ def sum_conditioned(
         Rank.
     axes : sequence of three str, default=("i", "j", "k")
         Names of the axes.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name three different nodes, or a size or an option is bad.
+    {ready made}
 
     References
     ----------
-    A. T. Cemgil, M. B. Kurutmaz, S. Yıldırım, M. Barsbey and U. Şimşekli (2019). Bayesian
-    allocation model. arXiv:1903.04478.
+    {Cemgil 2019}
 
     Examples
     --------
@@ -405,6 +313,7 @@ def sum_conditioned(
     return cls(text, {"r": R}, axes=(i, j, k), **options)
 
 
+@shared_docs
 def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
     """Every axis depends on all before it: no independence, and a closed form.
 
@@ -412,18 +321,7 @@ def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
     ----------
     axes : sequence of str
         Names of the axes.
-    **options
-        `concentration`, `rate` and `prior` of :class:`AllocationModel`.
-
-    Returns
-    -------
-    AllocationModel
-        The model.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `axes` do not name different nodes, or a size or an option is bad.
+    {ready made}
 
     Examples
     --------
