@@ -1,10 +1,15 @@
 """The compiled core of polyabayes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from polyabayes.allocation.options import Options
+from polyabayes.likelihood.methods import Settings
+from polyabayes.models.fitting import Schedule
+from polyabayes.scale.token_order import Blocks
 
 __all__ = [
     "Allocation",
@@ -48,88 +53,6 @@ _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 _Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
 _Position = tuple[str, int, int]
 _Progress = Callable[[int], None] | None
-
-class _ScoreSettings(Protocol):
-    @property
-    def method(self) -> str: ...
-    @property
-    def event(self) -> str: ...
-    @property
-    def given_length(self) -> bool: ...
-    @property
-    def n_samples(self) -> int | None: ...
-    @property
-    def n_particles(self) -> int | None: ...
-    @property
-    def n_replicates(self) -> int: ...
-    @property
-    def target_std_error(self) -> float | None: ...
-    @property
-    def budget(self) -> float | None: ...
-    @property
-    def trace(self) -> bool: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def n_iterations(self) -> int: ...
-    @property
-    def n_conditional_samples(self) -> int | None: ...
-    @property
-    def start(self) -> str | None: ...
-
-class _FitSchedule(Protocol):
-    @property
-    def max_iter(self) -> int: ...
-    @property
-    def burn_in(self) -> int: ...
-    @property
-    def warm_up(self) -> int: ...
-    @property
-    def thin(self) -> int: ...
-    @property
-    def start_sweeps(self) -> int: ...
-    @property
-    def n_init(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def n_jobs(self) -> int: ...
-
-class _Blocks(Protocol):
-    @property
-    def n_documents(self) -> NDArray[np.uint64]: ...
-    @property
-    def word_starts(self) -> NDArray[np.uint32]: ...
-    @property
-    def token_documents(self) -> NDArray[np.uint16]: ...
-    @property
-    def documents_before(self) -> int: ...
-    @property
-    def longest(self) -> int: ...
-    @property
-    def documents(self) -> Documents | None: ...
-
-class _EvidenceOptions(Protocol):
-    @property
-    def method(self) -> str: ...
-    @property
-    def n_particles(self) -> int | None: ...
-    @property
-    def n_samples(self) -> int | None: ...
-    @property
-    def n_replicates(self) -> int | None: ...
-    @property
-    def resampling(self) -> str: ...
-    @property
-    def resample_below(self) -> float: ...
-    @property
-    def order(self) -> str | Sequence[int]: ...
-    @property
-    def n_sweeps(self) -> int | None: ...
-    @property
-    def budget(self) -> float | None: ...
-    @property
-    def target_std_error(self) -> float | None: ...
 
 @final
 class Documents:
@@ -204,7 +127,7 @@ class EmResult:
 def score(
     model: Model,
     documents: Documents,
-    settings: _ScoreSettings,
+    settings: Settings,
     *,
     seed: int,
     n_jobs: int,
@@ -213,22 +136,22 @@ def score(
 def score_for_total(
     model: Model,
     documents: Documents,
-    settings: _ScoreSettings,
+    settings: Settings,
     *,
     n_temperatures: int,
     seed: int,
     n_jobs: int,
     progress: _Progress = None,
 ) -> Scores: ...
-def check_score(model: Model, documents: Documents, settings: _ScoreSettings) -> None: ...
+def check_score(model: Model, documents: Documents, settings: Settings) -> None: ...
 def check_completion(
-    model: Model, observed: Documents, held_out: Documents, settings: _ScoreSettings
+    model: Model, observed: Documents, held_out: Documents, settings: Settings
 ) -> None: ...
 def completion(
     model: Model,
     observed: Documents,
     held_out: Documents,
-    settings: _ScoreSettings,
+    settings: Settings,
     *,
     seed: int,
     n_jobs: int,
@@ -241,7 +164,7 @@ def bidirectional(
     model: Model,
     documents: Documents,
     draws: NDArray[np.uint16] | _Floats,
-    settings: _ScoreSettings,
+    settings: Settings,
     *,
     seed: int,
     n_jobs: int,
@@ -258,9 +181,9 @@ def transform(
     progress: _Progress = None,
 ) -> _Floats: ...
 def order_tokens(documents: Documents) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]: ...
-def order_topics(blocks: _Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
+def order_topics(blocks: Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
 def sweep_part(
-    blocks: _Blocks,
+    blocks: Blocks,
     topics: NDArray[np.uint16],
     urns: _Urns,
     counts: NDArray[np.uint32],
@@ -270,15 +193,15 @@ def sweep_part(
     tables: bool,
     n_jobs: int,
 ) -> NDArray[np.uint64]: ...
-def count_part(blocks: _Blocks, topics: NDArray[np.uint16], counts: NDArray[np.uint32]) -> None: ...
+def count_part(blocks: Blocks, topics: NDArray[np.uint16], counts: NDArray[np.uint32]) -> None: ...
 def exposed_of_part(
-    blocks: _Blocks,
+    blocks: Blocks,
     topics: NDArray[np.uint16],
     n_topics: int,
     exposures: NDArray[np.uint32],
     n_jobs: int,
 ) -> list[_Exposed]: ...
-def ln_urns_of_part(blocks: _Blocks, topics: NDArray[np.uint16], a: _Floats) -> int: ...
+def ln_urns_of_part(blocks: Blocks, topics: NDArray[np.uint16], a: _Floats) -> int: ...
 
 @final
 class FirstTopics:
@@ -289,12 +212,9 @@ class ClassRegression:
     def __new__(
         cls, covariates: _Floats, start: _Floats, shape: float, seed: int
     ) -> ClassRegression: ...
-    @property
-    def groups(self) -> NDArray[np.uint32]: ...
-    @property
-    def weights(self) -> _Floats: ...
-    @property
-    def parameters(self) -> _Floats: ...
+    groups: Final[NDArray[np.uint32]]
+    weights: Final[_Floats]
+    parameters: Final[_Floats]
     def draw(self, n_rows: NDArray[np.uint64], exposures: _Floats, sweep: int) -> None: ...
 
 @final
@@ -307,7 +227,7 @@ class Training:
         alpha: _Floats,
         beta: float,
         learned: bool,
-        schedule: _FitSchedule,
+        schedule: Schedule,
         topic_priors: _Floats | None = None,
         covariates: _Floats | None = None,
         state: Any = None,
@@ -323,7 +243,7 @@ class Training:
         topic_word_prior: float,
         probability_prior: tuple[float, float] | None,
         shape_prior: tuple[float, float] | None,
-        schedule: _FitSchedule,
+        schedule: Schedule,
         covariates: _Floats | None = None,
         state: Any = None,
     ) -> Training: ...
@@ -408,20 +328,14 @@ class Allocation:
     n_marginals: Final[int]
     def ln_total(self, rate: float) -> float: ...
     def evidence(
-        self, options: _EvidenceOptions, *, seed: int, n_jobs: int, progress: _Progress = None
+        self, options: Options, *, seed: int, n_jobs: int, progress: _Progress = None
     ) -> tuple[_Evidence, BaseException | None]: ...
     def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def draws(
-        self,
-        options: _EvidenceOptions,
-        *,
-        n_draws: int,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
+        self, options: Options, *, n_draws: int, seed: int, n_jobs: int, progress: _Progress = None
     ) -> tuple[AllocationDraws, BaseException | None]: ...
     def best_particle(
-        self, options: _EvidenceOptions, *, seed: int, n_jobs: int, progress: _Progress = None
+        self, options: Options, *, seed: int, n_jobs: int, progress: _Progress = None
     ) -> AllocationDecomposition: ...
     def variational(
         self,
@@ -451,15 +365,13 @@ class Allocation:
 
 @final
 class AllocationRun:
-    def __new__(
-        cls, allocation: Allocation, options: _EvidenceOptions, *, n_jobs: int
-    ) -> AllocationRun: ...
+    def __new__(cls, allocation: Allocation, options: Options, *, n_jobs: int) -> AllocationRun: ...
     def tasks(self) -> list[bytes]: ...
     def add(self, results: Sequence[bytes]) -> int: ...
     def evidence(self) -> _Evidence: ...
 
 def run_allocation_task(
-    allocation: Allocation, options: _EvidenceOptions, task: bytes, *, seed: int, n_jobs: int
+    allocation: Allocation, options: Options, task: bytes, *, seed: int, n_jobs: int
 ) -> bytes: ...
 
 @final
@@ -474,7 +386,7 @@ class IncompleteAllocation:
     n_missing: Final[int]
     def complete(
         self,
-        options: _EvidenceOptions,
+        options: Options,
         *,
         max_total: int | None,
         seed: int,

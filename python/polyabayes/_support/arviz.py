@@ -7,22 +7,15 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from polyabayes.exceptions import MissingDependencyError
+from polyabayes._support.optional import import_optional
 
 
 def import_arviz(what: str) -> ModuleType:
     """The module, or what to install for `what` to work."""
-    try:
-        # Releases before 1.0 announce it at every import.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            import arviz
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{what} needs ArviZ: pip install 'polyabayes[diagnostics]'"
-        ) from error
-    module: ModuleType = arviz
-    return module
+    # Releases before 1.0 announce it at every import.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return import_optional("arviz", f"{what} needs ArviZ", "diagnostics")
 
 
 def inference_data(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from polyabayes.exceptions import MissingDependencyError
+from polyabayes._support.optional import import_optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +20,4 @@ def data_frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.Data
 
 def import_pandas() -> ModuleType:
     """Import pandas, or say how to install it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingDependencyError(
-            "tables need pandas: pip install 'polyabayes[frames]'"
-        ) from error
-    return pandas
+    return import_optional("pandas", "tables need pandas", "frames")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from polyabayes._support import checks
-from polyabayes.exceptions import MissingDependencyError
+from polyabayes._support.optional import import_optional
 
 
 @contextmanager
@@ -18,12 +18,7 @@ def progress_bar(show: bool, total: int | None, unit: str) -> Generator[Callable
     if not checks.flag("progress", show):
         yield None
         return
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise MissingDependencyError(
-            "progress=True needs tqdm: pip install 'polyabayes[progress]'"
-        ) from error
+    tqdm = import_optional("tqdm.auto", "progress=True needs tqdm", "progress").tqdm
     with tqdm(total=total, unit=unit) as bar:
 
         def update(done: int, text: str = "") -> None:

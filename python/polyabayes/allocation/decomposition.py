@@ -314,7 +314,7 @@ class Decomposition:
             axes = tuple(axis for axis in compress(self.tensor.axes, seen) if axis in known)
             for chunk in self._chunks(rows, axes):
                 found[chunk] = self._contracted(cells[chunk], axes, 1.0, (node,))
-        return _rows_to_one(found)
+        return shares(found, 1)
 
     def level_names(self, node: str) -> list[Any]:
         """Labels of the values of a node, or their numbers where it has none.
@@ -426,10 +426,10 @@ class Decomposition:
         )
 
 
-def _rows_to_one(weights: Floats) -> Floats:
-    """Rows scaled to sum to one; even where all weights are zero."""
-    total = weights.sum(axis=1, keepdims=True)
-    found = np.full_like(weights, 1 / weights.shape[1])
+def shares(weights: Floats, axis: int) -> Floats:
+    """Weights scaled to sum to one along an axis; even where all of them are zero."""
+    total = weights.sum(axis=axis, keepdims=True)
+    found = np.full_like(weights, 1 / weights.shape[axis])
     np.divide(weights, total, out=found, where=total > 0)
     return found
 

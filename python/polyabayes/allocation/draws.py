@@ -14,8 +14,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.arviz import inference_data
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
+from polyabayes._support.random import RandomState, dirichlet, random_generator
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import warn
@@ -303,13 +302,7 @@ def _mean_table(alpha: float, counts: Floats) -> Floats:
 
 
 def draw_posterior(
-    layout: Layout,
-    options: Options,
-    n_draws: int | None,
-    *,
-    random_state: RandomState,
-    n_jobs: int | None,
-    progress: bool,
+    layout: Layout, options: Options, n_draws: int | None, run: Run
 ) -> PosteriorDraws:
     """Allocations of a tensor under a model that is laid out for it.
 
@@ -329,14 +322,11 @@ def draw_posterior(
             f"the counts of {n_draws:,} draws take {n_bytes:,} bytes, more than {_MOST_BYTES:,}; "
             f"lower {argument('n_draws')}"
         )
-    run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     ln_total, intensity = layout.ln_total(), layout.intensity()
     start = time.perf_counter()
     unit = "round" if options.method == "tempered" else "replicate"
-    with progress_bar(run.progress, None, unit) as update:
-        found, interruption = layout.core.draws(
-            options, n_draws=n_draws, seed=run.seed, n_jobs=run.n_jobs, progress=update
-        )
+    with run.shown(None, unit) as running:
+        found, interruption = layout.core.draws(options, n_draws=n_draws, **running)
     if interruption is not None and not isinstance(interruption, KeyboardInterrupt):
         raise interruption
     estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"

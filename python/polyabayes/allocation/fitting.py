@@ -8,82 +8,48 @@ import numpy as np
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, draw_seed
-from polyabayes.allocation.decomposition import Decomposition, Floats
+from polyabayes.allocation.decomposition import Decomposition, Floats, shares
 from polyabayes.allocation.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete, rates_of
-from polyabayes.allocation.options import (
-    DECOMPOSITIONS,
-    MAX_ITER,
-    RESTARTS,
-    SWEEPS,
-    TOL,
-    Options,
-    Run,
-)
+from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
 from polyabayes.data.cells import Integers
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
+
+# Sweeps of a Gibbs sampler by default.
+_SWEEPS = 1000
+
+# The other methods draw or choose whole tokens, of which missing cells have no known number.
+_WITH_MISSING = ("vb", "em", "ml")
 
 
 def _climb(
     core: _core.Allocation | _core.IncompleteAllocation, options: Options, run: Run
 ) -> _core.AllocationDecomposition:
-    n_restarts = options.n_restarts or RESTARTS
-    with progress_bar(run.progress, n_restarts, "restart") as update:
-        return core.variational(
-            options.method,
-            max_iter=options.max_iter or MAX_ITER,
-            tolerance=TOL if options.tol is None else options.tol,
-            n_restarts=n_restarts,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
-        )
+    with options.ascending(run) as running:
+        return core.variational(options.method, **running)
 
 
 def _gibbs(core: _core.Allocation, options: Options, run: Run) -> _core.AllocationDecomposition:
-    n_sweeps = options.max_iter or SWEEPS
+    n_sweeps = options.max_iter or _SWEEPS
     burn_in = n_sweeps // 2 if options.burn_in is None else options.burn_in
     if burn_in >= n_sweeps:
         raise InvalidArgumentError(f"burn_in={burn_in} leaves none of max_iter={n_sweeps} sweeps")
     if not core.n_states:  # nothing to draw: the counts are those of the data
-        return core.variational(
-            "vb", max_iter=1, tolerance=1.0, n_restarts=1, seed=run.seed, n_jobs=run.n_jobs
-        )
-    with progress_bar(run.progress, n_sweeps, "sweep") as update:
-        return core.gibbs(
-            n_sweeps=n_sweeps, burn_in=burn_in, seed=run.seed, n_jobs=run.n_jobs, progress=update
-        )
+        return _climb(core, Options("vb", max_iter=1, tol=1.0, n_restarts=1), run)
+    with run.shown(n_sweeps, "sweep") as running:
+        return core.gibbs(n_sweeps=n_sweeps, burn_in=burn_in, **running)
 
 
 def _smc(core: _core.Allocation, options: Options, run: Run) -> _core.AllocationDecomposition:
     return core.best_particle(options, seed=run.seed, n_jobs=run.n_jobs)
 
 
-# The other methods draw or choose whole tokens, of which missing cells have no known number.
-_WITH_MISSING = ("vb", "em", "ml")
-
 _SAMPLED = {"gibbs": _gibbs, "smc": _smc}
 
 
-def _normalised(table: Floats) -> Floats:
-    """Conditional probabilities: even where no value has a weight."""
-    total = table.sum(axis=0)
-    found = np.full_like(table, 1 / len(table))
-    np.divide(table, total, out=found, where=total > 0)
-    return found
-
-
 def find_decomposition(
-    layout: Layout,
-    missing: Integers,
-    options: Options,
-    *,
-    random_state: RandomState,
-    n_jobs: int | None,
-    progress: bool,
+    layout: Layout, missing: Integers, options: Options, run: Run
 ) -> Decomposition:
     """Decompose a tensor by a model that is laid out for its observed cells."""
     method = checks.choice("method", options.method, tuple(DECOMPOSITIONS))
@@ -95,13 +61,10 @@ def find_decomposition(
     options = options.checked(methods=DECOMPOSITIONS)
     if method == "tempered":
         try:
-            return draw_posterior(
-                layout, options, None, random_state=random_state, n_jobs=n_jobs, progress=progress
-            ).decomposition()
+            return draw_posterior(layout, options, None, run).decomposition()
         except Interrupted as stop:
             raise Interrupted(str(stop), stop.partial.decomposition()) from None
     tensor = layout.tensor
-    run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     if len(missing):
         ln_total, rates = np.nan, rates_of(layout).values
@@ -120,14 +83,11 @@ def find_decomposition(
     counts: dict[str, Floats] = {}
     for flat, table in zip(found.counts, layout.tables, strict=True):
         counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
-    is_likelihood = method == "ml"
-    if is_likelihood:
+    if method == "ml":
         intensity = tensor.total + found.expected.sum()
+    alphas = {node: 0.0 if method == "ml" else layout.alpha(node) for node in layout.sizes}
     return Decomposition(
-        tables={
-            node: _normalised(counts[node] + (0.0 if is_likelihood else layout.alpha(node)))
-            for node in layout.sizes
-        },
+        tables={node: shares(counts[node] + alpha, 0) for node, alpha in alphas.items()},
         expected_counts={node: counts[node] for node in layout.sizes},
         families={node: layout.model.graph.family(node) for node in layout.sizes},
         intensity=float(intensity),

@@ -15,14 +15,12 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import data_frame
-from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete, rates_of
-from polyabayes.allocation.options import MAX_ITER, METHODS, RESTARTS, TOL, Options, Run
+from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
@@ -197,10 +195,9 @@ def _sampled(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
 ) -> tuple[str, _Found]:
     unit = "round" if options.method == "tempered" else "replicate"
-    with progress_bar(run.progress and options.method != "exact", None, unit) as update:
-        used, found = core.complete(
-            options, max_total=max_total, seed=run.seed, n_jobs=run.n_jobs, progress=update
-        )
+    run = run._replace(progress=run.progress and options.method != "exact")
+    with run.shown(None, unit) as running:
+        used, found = core.complete(options, max_total=max_total, **running)
     sampled = _Found.of(found)
     # A bound of all totals says nothing of those up to a last one.
     if sampled.estimate.rounds and max_total is None:
@@ -218,17 +215,8 @@ def _bound(
             f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
             "all totals"
         )
-    n_restarts = options.n_restarts or RESTARTS
-    with progress_bar(run.progress, n_restarts, "restart") as update:
-        found = core.bound(
-            max_iter=options.max_iter or MAX_ITER,
-            tolerance=options.tol or TOL,
-            n_restarts=n_restarts,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
-        )
-    return "vb", _Found.of(found)
+    with options.ascending(run) as running:
+        return "vb", _Found.of(core.bound(**running))
 
 
 def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
@@ -272,14 +260,7 @@ def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
 
 
 def find_missing(
-    layout: Layout,
-    missing: Integers,
-    options: Options,
-    max_total: int | None,
-    *,
-    random_state: RandomState,
-    n_jobs: int | None,
-    progress: bool,
+    layout: Layout, missing: Integers, options: Options, max_total: int | None, run: Run
 ) -> MissingCells:
     """Sum out cells that were not observed, in a model that is laid out for the others."""
     if not len(missing):
@@ -296,7 +277,6 @@ def find_missing(
         )
     if max_total is not None:
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
-    run = Run(draw_seed(random_state), checks.n_threads(n_jobs), bool(progress))
     start = time.perf_counter()
     rates, ln_weights = rates_of(layout)
     found_at = []
@@ -307,25 +287,18 @@ def find_missing(
     if len(rates) > 1:
         used = max((used for used, _ in found_at), key=tuple(METHODS).index)
         found = _averaged([found for _, found in found_at], ln_weights)
+    estimate = found.estimate._replace(n_free=max(found.estimate.n_replicates - 1, 0))
     evidence = Evidence(
-        value=found.estimate.ln_value,
-        std_error=found.estimate.std_error,
+        value=estimate.ln_value,
         method=used,
         given_total=False,
         log_probability_of_total=np.nan,
         n_tokens=tensor.total,
         is_unbiased=METHODS[used].is_unbiased,
         is_lower_bound=is_bound,
-        n_replicates=found.estimate.n_replicates,
-        n_eff=found.estimate.n_eff,
         seconds=time.perf_counter() - start,
         log_remainder=found.ln_remainder,
-        rounds=found.estimate.rounds,
-        converged=found.estimate.converged,
-        betas=found.estimate.betas,
-        rejections=found.estimate.rejections,
-        n_free=max(found.estimate.n_replicates - 1, 0),
-        lower_bound=found.estimate.lower_bound,
+        **estimate.fields(),
     )
     if evidence.doubt:
         warn(evidence.doubt, UnreliableErrorWarning)

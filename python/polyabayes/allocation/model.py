@@ -30,7 +30,7 @@ from polyabayes.allocation.histogram import Allocations, enumerate_allocations
 from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
-from polyabayes.allocation.options import Options
+from polyabayes.allocation.options import Options, Run
 from polyabayes.allocation.rates import Rate, checked_rate
 from polyabayes.allocation.simulation import Simulation, simulate
 from polyabayes.data.cells import checked_axes
@@ -379,16 +379,15 @@ class AllocationModel:
         True
         """
         chosen = Options.of(
-            {
-                "method": method,
-                "n_samples": n_samples,
-                "n_particles": n_particles,
-                "n_replicates": n_replicates,
-                "budget": budget,
-                "target_std_error": target_std_error,
-                **options,
-            }
+            method=method,
+            n_samples=n_samples,
+            n_particles=n_particles,
+            n_replicates=n_replicates,
+            budget=budget,
+            target_std_error=target_std_error,
+            **options,
         )
+        run = Run.of(random_state, n_jobs, progress, executor)
         layout, missing = lay_out_observed(
             self, data, observed, elimination_order, method, stepwise=method in ("auto", "smc")
         )
@@ -403,26 +402,10 @@ class AllocationModel:
                     f"{argument('given_total', True)} needs all cells observed: the total is not "
                     f"known, {argument('predict_missing')} has its posterior"
                 )
-            return find_missing(
-                layout,
-                missing,
-                chosen,
-                max_total,
-                random_state=random_state,
-                n_jobs=n_jobs,
-                progress=progress,
-            ).evidence
+            return find_missing(layout, missing, chosen, max_total, run).evidence
         if max_total is not None:
             raise InvalidArgumentError("max_total needs missing cells, and all are observed")
-        return find_evidence(
-            layout,
-            chosen,
-            given_total=given_total,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
-            executor=executor,
-        )
+        return find_evidence(layout, chosen, run, executor, given_total=given_total)
 
     def predict_missing(
         self,
@@ -498,18 +481,14 @@ class AllocationModel:
         return find_missing(
             *lay_out_observed(self, data, observed, elimination_order, method),
             Options.of(
-                {
-                    "method": method,
-                    "n_particles": n_particles,
-                    "n_replicates": n_replicates,
-                    "budget": budget,
-                    **options,
-                }
+                method=method,
+                n_particles=n_particles,
+                n_replicates=n_replicates,
+                budget=budget,
+                **options,
             ),
             max_total,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
+            Run.of(random_state, n_jobs, progress),
         )
 
     def allocations(self, data: Any, *, budget: float | None = None) -> Allocations:
@@ -657,9 +636,7 @@ class AllocationModel:
             n_chains=n_chains,
             n_samples=n_samples,
             n_replicates=n_replicates,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
+            run=Run.of(random_state, n_jobs, progress),
         )
 
     def decompose(
@@ -736,18 +713,8 @@ class AllocationModel:
         """
         return find_decomposition(
             *lay_out_observed(self, data, observed, elimination_order, method),
-            Options.of(
-                {
-                    "method": method,
-                    "max_iter": max_iter,
-                    "tol": tol,
-                    "n_restarts": n_restarts,
-                    **options,
-                }
-            ),
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
+            Options.of(method=method, max_iter=max_iter, tol=tol, n_restarts=n_restarts, **options),
+            Run.of(random_state, n_jobs, progress),
         )
 
     def sample_posterior(
@@ -811,11 +778,9 @@ class AllocationModel:
         """
         return draw_posterior(
             lay_out(self, data, elimination_order),
-            Options.of({"method": checks.choice("method", method, tuple(DRAWING)), **options}),
+            Options.of(method=checks.choice("method", method, tuple(DRAWING)), **options),
             n_draws,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
+            Run.of(random_state, n_jobs, progress),
         )
 
     nmf: _Constructor = classmethod(ready_made.nmf)

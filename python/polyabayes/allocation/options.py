@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.progress import progress_bar
+from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.scale.executors import threads_of_task
 
-# Defaults: sweeps of a Gibbs sampler; random starts of an ascent, its iterations, which have no
-# limit, and the relative gain at which it has converged.
-SWEEPS = 1000
-RESTARTS = 10
-MAX_ITER = sys.maxsize
+# Defaults: random starts of an ascent, and the relative gain at which it has converged.
+_RESTARTS = 10
 TOL = 1e-9
 
 _LARGEST = 10**9
-_COUNTS = ("n_particles", "n_samples", "n_replicates", "max_iter", "n_restarts")
+# Options that are whole numbers, and their least values.
+_POSITIVE = ("n_particles", "n_samples", "n_replicates", "max_iter", "n_restarts")
+_COUNTS = dict.fromkeys(_POSITIVE, 1) | {"burn_in": 0, "n_sweeps": 0}
 _RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
 
 
@@ -65,6 +68,19 @@ class Run(NamedTuple):
     n_jobs: int
     progress: bool
 
+    @classmethod
+    def of(
+        cls, random_state: RandomState, n_jobs: int | None, progress: bool, executor: Any = None
+    ) -> Run:
+        """The run that arguments describe."""
+        return cls(draw_seed(random_state), threads_of_task(executor, n_jobs), bool(progress))
+
+    @contextmanager
+    def shown(self, total: int | None, unit: str) -> Iterator[dict[str, Any]]:
+        """Keywords of the compiled core, with a progress bar where one is wanted."""
+        with progress_bar(self.progress, total, unit) as update:
+            yield {"seed": self.seed, "n_jobs": self.n_jobs, "progress": update}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -86,11 +102,11 @@ class Options:
     target_std_error: float | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
+    def of(cls, **given: Any) -> Options:
         """Options by name; None leaves one to the method, an unknown one is refused."""
         known = cls.names()
         for name in given:
-            if name not in (*known, "method"):
+            if name not in ("method", *known):
                 raise InvalidTypeError(
                     f"no method has an option {name!r}; the options are {', '.join(known)}"
                 )
@@ -99,17 +115,24 @@ class Options:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Names of all options."""
-        return tuple(field.name for field in fields(cls) if field.name != "method")
+        return tuple(field.name for field in fields(cls)[1:])
 
     def given(self) -> list[str]:
         """Names of the options that are not left to the method."""
-        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        values = [(field, getattr(self, field.name)) for field in fields(self)[1:]]
         return [
             field.name
             for field, value in values
-            if field.name != "method"
-            and not (isinstance(value, type(field.default)) and value == field.default)
+            if not (isinstance(value, type(field.default)) and value == field.default)
         ]
+
+    @contextmanager
+    def ascending(self, run: Run) -> Iterator[dict[str, Any]]:
+        """Keywords of the compiled core for an ascent, and a progress bar."""
+        n_restarts = self.n_restarts or _RESTARTS
+        with run.shown(n_restarts, "restart") as running:
+            limits = {"max_iter": self.max_iter or sys.maxsize, "tolerance": self.tol or TOL}
+            yield {**limits, "n_restarts": n_restarts, **running}
 
     def samplers(self) -> list[str]:
         """Samplers that take all that is given; the budget is that of an exact sum."""
@@ -138,13 +161,9 @@ class Options:
                 "method 'auto' chooses from 'smc' and 'tempered', neither of which takes all of "
                 f"these options: {'; '.join(told)}"
             )
-        for name in _COUNTS:
+        for name, least in _COUNTS.items():
             if getattr(self, name) is not None:
-                checks.whole_number(name, getattr(self, name), 1, _LARGEST)
-        if self.burn_in is not None:
-            checks.whole_number("burn_in", self.burn_in, 0, _LARGEST)
-        if self.n_sweeps is not None:
-            checks.whole_number("n_sweeps", self.n_sweeps, 0, _LARGEST)
+                checks.whole_number(name, getattr(self, name), least, _LARGEST)
         for name in ("budget", "tol", "target_std_error"):
             if getattr(self, name) is not None:
                 checks.positive_number(name, getattr(self, name))
@@ -154,7 +173,7 @@ class Options:
             raise InvalidTypeError(f"resample_below must be a number, got {below!r}")
         if not 0 <= below <= 1:
             raise InvalidArgumentError(f"resample_below must be between 0 and 1, got {below}")
-        return Options(**{**vars(self), "order": _checked_order(self.order, n_cells)})
+        return replace(self, order=_checked_order(self.order, n_cells))
 
 
 def _methods_with(option: str) -> str:

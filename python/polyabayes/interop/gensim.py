@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from polyabayes._support.optional import import_optional
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    MissingDependencyError,
-    NotFittedError,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
 from polyabayes.interop.shared import attribute, normalised
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
@@ -121,14 +117,11 @@ def to_gensim(model: LatentDirichletAllocation) -> Any:
             f"model must be a LatentDirichletAllocation of polyabayes, got {type(model).__name__}"
         )
     model._check_fitted()
-    try:
-        from gensim.models import LdaModel
-    except ImportError as error:
-        raise MissingDependencyError("to_gensim needs gensim: pip install gensim") from error
+    gensim = import_optional("gensim.models", "to_gensim needs gensim")
     n_topics, n_words = model.components_.shape
     words = range(n_words) if model.vocabulary_ is None else model.vocabulary_.tolist()
     eta = float(getattr(model, "topic_word_prior_", 0.0)) or 1e-6
-    theirs = LdaModel(
+    theirs = gensim.LdaModel(
         num_topics=n_topics,
         id2word={column: str(word) for column, word in enumerate(words)},
         alpha=np.asarray(model.doc_topic_prior_, dtype=np.float32),

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
+from polyabayes._support.optional import import_optional
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.interop.shared import expected_tokens, fitted_model, principal_coordinates
 
 
@@ -115,12 +116,9 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     3
     """
     arguments = pyldavis_arguments(model, corpus)
-    try:
-        import pyLDAvis
-    except ImportError as error:
-        raise MissingDependencyError("to_pyldavis needs pyLDAvis: pip install pyLDAvis") from error
+    pyldavis = import_optional("pyLDAvis", "to_pyldavis needs pyLDAvis")
     # Its own default takes eigenvalues of a symmetric matrix as those of any: some are complex.
-    return pyLDAvis.prepare(**arguments, **{"mds": _by_jensen_shannon, **options})
+    return pyldavis.prepare(**arguments, **{"mds": _by_jensen_shannon, **options})
 
 
 def _by_jensen_shannon(topics: Any) -> NDArray[np.float64]:

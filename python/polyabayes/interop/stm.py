@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.files import checked_path, content_of, reading
-from polyabayes.exceptions import (
-    FileFormatError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    MissingDependencyError,
-    argument,
-)
+from polyabayes._support.optional import import_optional
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.interop.shared import normalised
 from polyabayes.models import DocumentModel
 
@@ -115,12 +110,7 @@ def _is_fit(value: Any) -> bool:
 
 
 def _read(path: Any) -> Any:
-    try:
-        import rdata
-    except ImportError as error:
-        raise MissingDependencyError(
-            "files of R need rdata: python -m pip install rdata"
-        ) from error
+    rdata = import_optional("rdata", "files of R need rdata")
     file = checked_path(path, "fit")
     with reading(file), content_of(file):
         try:

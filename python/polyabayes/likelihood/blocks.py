@@ -34,8 +34,8 @@ _ENOUGH_VARIANCE = 0.16
 # Rounds in which documents of doubtful errors are done again: each has up to 32 times the samples.
 MOST_ROUNDS = 2
 
-# A trace's numbers of samples, values and standard errors.
-_N_TRACED = 3
+# Arrays of scores with an entry a document; a trace's numbers of samples, values and errors.
+_N_ARRAYS, _N_TRACED = 8, 3
 
 
 class BlockScores(NamedTuple):
@@ -44,7 +44,7 @@ class BlockScores(NamedTuple):
     values: NDArray[np.float64]
     std_errors: NDArray[np.float64]
     n_effs: NDArray[np.float64]
-    methods: list[str]
+    methods: NDArray[np.object_]
     sizes: NDArray[np.int64]
     reached: NDArray[np.bool_]
     shortfalls: NDArray[np.float64]
@@ -55,16 +55,18 @@ class BlockScores(NamedTuple):
     @classmethod
     def of(cls, scores: _core.Scores | BlockScores) -> BlockScores:
         """The same arrays."""
-        return cls(*(getattr(scores, name) for name in cls._fields))
+        found = cls(*(getattr(scores, name) for name in cls._fields))
+        return found._replace(methods=np.array(found.methods, dtype=object))
 
     @classmethod
     def none(cls, n_documents: int) -> BlockScores:
         """Documents that are not scored."""
+        values, std_errors, n_effs = np.full((3, n_documents), np.nan)
         return cls(
-            values=np.full(n_documents, np.nan),
-            std_errors=np.full(n_documents, np.nan),
-            n_effs=np.full(n_documents, np.nan),
-            methods=[""] * n_documents,
+            values,
+            std_errors,
+            n_effs,
+            methods=np.full(n_documents, "", dtype=object),
             sizes=np.zeros(n_documents, np.int64),
             reached=np.zeros(n_documents, np.bool_),
             shortfalls=np.zeros(n_documents),
@@ -74,13 +76,9 @@ class BlockScores(NamedTuple):
 
     def put(self, rows: slice | NDArray[np.int64], scores: BlockScores) -> BlockScores:
         """Take over the scores of these documents."""
-        self.values[rows], self.std_errors[rows] = scores.values, scores.std_errors
-        self.n_effs[rows] = scores.n_effs
-        places = np.arange(len(self.values))[rows]
-        for place, method in zip(places.tolist(), scores.methods, strict=True):
-            self.methods[place] = method
-        self.sizes[rows], self.reached[rows] = scores.sizes, scores.reached
-        self.shortfalls[rows], self.variances[rows] = scores.shortfalls, scores.variances
+        arrays: list[tuple[Any, Any]] = list(zip(self, scores, strict=True))
+        for mine, other in arrays[:_N_ARRAYS]:
+            mine[rows] = other
         n_points = max(self.trace[0].shape[1], scores.trace[0].shape[1])
         trace = self._widened(n_points)
         for mine, other in zip(trace, scores._widened(n_points), strict=True):
@@ -89,17 +87,8 @@ class BlockScores(NamedTuple):
 
     def taken(self, rows: NDArray[np.int64]) -> BlockScores:
         """The documents at these places, some of them more than once."""
-        return self._replace(
-            values=self.values[rows],
-            std_errors=self.std_errors[rows],
-            n_effs=self.n_effs[rows],
-            methods=[self.methods[row] for row in rows.tolist()],
-            sizes=self.sizes[rows],
-            reached=self.reached[rows],
-            shortfalls=self.shortfalls[rows],
-            variances=self.variances[rows],
-            trace=[table[rows] for table in self.trace],
-        )
+        arrays = {name: getattr(self, name)[rows] for name in self._fields[:_N_ARRAYS]}
+        return self._replace(**arrays, trace=[table[rows] for table in self.trace])
 
     def _widened(self, n_points: int) -> list[NDArray[np.float64]]:
         """The trace with more points: no samples, and the estimate itself."""
@@ -278,19 +267,14 @@ def score_in_blocks(
     scores = BlockScores.none(len(first))
     done = 0
 
-    def tasks() -> Iterator[tuple[Any, ...]]:
-        for block in blocks:
-            rows = first[block]
-            parts = tuple(_Rows.of(corpus, rows) for corpus in corpora)
-            yield parts, effort
-
     def describe(number: int) -> str:
         rows = first[blocks[number]]
         return f"documents {rows.min():,} to {rows.max():,}"
 
+    tasks = ((tuple(_Rows.of(corpus, first[own]) for corpus in corpora), effort) for own in blocks)
     try:
         with sharing(executor, plan) as workers:
-            for number, found in workers.run(_score_block, tasks(), describe):
+            for number, found in workers.run(_score_block, tasks, describe):
                 block = blocks[number]
                 scores = scores.put(block, found)
                 done += int(copies[block].sum())

@@ -42,12 +42,9 @@ class CoreParts(NamedTuple):
 
         An array that cannot change is recognised by its identity, any other by its content.
         """
-        return (self.kind, self.flags, self.vocabulary_sizes, len(self.arrays)) == (
-            copied.kind,
-            copied.flags,
-            copied.vocabulary_sizes,
-            len(copied.arrays),
-        ) and all(
+        mine, other = (parts._replace(arrays=()) for parts in (self, copied))
+        same_number = len(self.arrays) == len(copied.arrays)
+        return (mine == other and same_number) and all(
             mine is other if _is_sealed(mine) else mine is not other and np.array_equal(mine, other)
             for mine, other in zip(self.arrays, copied.arrays, strict=True)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from polyabayes import _core
@@ -52,30 +53,12 @@ class Options(NamedTuple):
     start: str | None = None
 
 
-def _order(value: Any) -> int:
-    return checks.whole_number("options['order']", value, 1, 2)
-
-
-def _n_iterations(value: Any) -> int:
-    return checks.whole_number("options['n_iterations']", value, 0, 10**6)
-
-
-def _n_conditional_samples(value: Any) -> int | None:
-    name = "options['n_conditional_samples']"
-    return None if value is None else checks.whole_number(name, value, 1, 10**6)
-
-
-def _start(value: Any) -> str | None:
-    if value is None:
-        return None
-    return checks.choice("options['start']", value, ("mean-field", "prior", "lowered"))
-
-
-_OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "order": _order,
-    "n_iterations": _n_iterations,
-    "n_conditional_samples": _n_conditional_samples,
-    "start": _start,
+_SOME = partial(checks.whole_number, most=10**6)
+_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
+    "order": partial(checks.whole_number, most=2),
+    "n_iterations": partial(_SOME, least=0),
+    "n_conditional_samples": _SOME,
+    "start": partial(checks.choice, choices=("mean-field", "prior", "lowered")),
 }
 
 
@@ -92,7 +75,8 @@ def check_options(method: str, options: Mapping[str, Any] | None) -> Options:
             raise InvalidArgumentError(
                 f"method {method!r} has no option {name!r}; its options: {takes}"
             )
-    return Options(**{name: _OPTIONS[name](value) for name, value in options.items()})
+    given = {name: value for name, value in options.items() if value is not None}
+    return Options(**{name: _OPTIONS[name](f"options[{name!r}]", x) for name, x in given.items()})
 
 
 class Settings(NamedTuple):

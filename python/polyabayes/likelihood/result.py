@@ -14,12 +14,12 @@ from scipy import stats
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.optional import import_optional
 from polyabayes._support.results import Record, Result
 from polyabayes._support.tables import counted
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
-    MissingDependencyError,
     PolyabayesWarning,
     UnreliableErrorWarning,
     argument,
@@ -290,13 +290,9 @@ class LogLikelihood(Result):
         >>> result.to_arrow().num_rows
         2
         """
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_arrow needs pyarrow: pip install 'polyabayes[frames]'"
-            ) from error
-        return pa.table(self._columns())
+        pyarrow = import_optional("pyarrow", "to_arrow needs pyarrow", "frames")
+        found: pa.Table = pyarrow.table(self._columns())
+        return found
 
     def _columns(self) -> dict[str, Any]:
         ids = np.arange(len(self.values)) if self.ids is None else self.ids
@@ -335,7 +331,7 @@ def collect(
     is_ratio: bool = False,
     correction_std_error: float | None = None,
 ) -> LogLikelihood:
-    """Dress the scores of the compiled core."""
+    """The scores of the compiled core as a result."""
     return LogLikelihood(
         values=scores.values,
         std_errors=scores.std_errors,
@@ -439,64 +435,56 @@ def _remedies(of_models: Mapping[str, Doubt]) -> str:
 
 def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
     """What :func:`doubts` says, in parts."""
-    found: list[Doubt] = []
-    impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
-    if len(impossible):
-        found.append(
-            Doubt(
-                ImpossibleDocumentWarning,
-                "documents of probability zero",
-                len(impossible),
-                _name(result, impossible[0]),
-                "they hold a word that no topic can produce",
-            )
-        )
     is_unsure = np.isnan(result.n_effs) & has_error(result)
-    wide = np.flatnonzero(is_unsure & (result.methods == "annealed"))
-    if len(wide):
-        found.append(
-            Doubt(
-                UnreliableErrorWarning,
-                "documents whose logistic normal prior is so wide that all replicates may miss the "
-                "same topics",
-                len(wide),
-                _name(result, wide[0]),
-                "errors hold for variances up to 10, and for quadrature of up to two dimensions",
-            )
-        )
-    unsure = np.flatnonzero(is_unsure & (result.methods != "annealed"))
-    if len(unsure):
-        found.append(
-            Doubt(
-                UnreliableErrorWarning,
-                "documents that may need topics of tiny priors, which all replicates of this "
-                "method may miss",
-                len(unsure),
-                _name(result, unsure[0]),
-                f"score them by {call.format(argument('method', 'auto'))}, without n_particles",
-                "method",
-            )
-        )
+    is_annealed = result.methods == "annealed"
+    auto = f"score them by {call.format(argument('method', 'auto'))}"
+    impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
     shaky = unreliable(result, result.n_replicates)
-    if len(shaky):
-        found.append(
-            Doubt(
-                UnreliableErrorWarning,
-                "documents whose replicates differ too much for their standard error to be trusted",
-                len(shaky),
-                _name(result, shaky[0]),
-                *_remedy(result, shaky, call),
-            )
+    kinds: list[tuple[str, NDArray[np.intp], tuple[Any, ...]]] = [
+        (
+            "documents of probability zero",
+            impossible,
+            ("they hold a word that no topic can produce",),
+        ),
+        (
+            "documents whose logistic normal prior is so wide that all replicates may miss the "
+            "same topics",
+            np.flatnonzero(is_unsure & is_annealed),
+            ("errors hold for variances up to 10, and for quadrature of up to two dimensions",),
+        ),
+        (
+            "documents that may need topics of tiny priors, which all replicates of this method "
+            "may miss",
+            np.flatnonzero(is_unsure & ~is_annealed),
+            (f"{auto}, without n_particles", "method"),
+        ),
+        (
+            "documents whose replicates differ too much for their standard error to be trusted",
+            shaky,
+            _remedy(result, shaky, call, auto) if len(shaky) else (),
+        ),
+    ]
+    return [
+        Doubt(
+            ImpossibleDocumentWarning if rows is impossible else UnreliableErrorWarning,
+            what,
+            len(rows),
+            _name(result, rows[0]),
+            *remedy,
         )
-    return found
+        for what, rows, remedy in kinds
+        if len(rows)
+    ]
 
 
-def _remedy(result: LogLikelihood, shaky: NDArray[np.intp], call: str) -> tuple[str, str, int]:
+def _remedy(
+    result: LogLikelihood, shaky: NDArray[np.intp], call: str, auto: str
+) -> tuple[str, str, int]:
     """What the worst document needs: in words, the argument, and its value if that is a size."""
     worst = shaky[np.argmin(result.n_effs[shaky])]
     method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:
-        return f"score them by {call.format(argument('method', 'auto'))}", "method", 0
+        return auto, "method", 0
     wanted = size_wanted(size, result.n_effs[worst], result.n_replicates)
     power = 10 ** int(np.log10(wanted))
     rounded = power * int(np.ceil(wanted / power))

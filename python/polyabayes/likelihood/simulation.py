@@ -20,14 +20,7 @@ def documents_of_weights(
 ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
     """Documents as by :func:`documents_of_topics` that have Dirichlet weights of topics.
 
-    Parameters
-    ----------
-    priors : ndarray of shape (n_documents, n_topics)
-        Dirichlet parameters; topics of 0 drop out.
-    lengths : ndarray of int, shape (n_documents,)
-        Tokens of each document in each vocabulary.
-    topic_word, rng, vocabularies
-        As there.
+    `priors` of 0 leave a topic out; `lengths` are tokens of each document in each vocabulary.
     """
     with np.errstate(divide="ignore"):
         weights = dirichlet(rng, priors, axis=1)
@@ -43,23 +36,9 @@ def documents_of_topics(
 ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
     """Counts of words of documents, given the number of tokens of each topic.
 
-    Parameters
-    ----------
-    topic_counts : ndarray of int, shape (n_documents, n_vocabularies, n_topics)
-        Tokens of each topic; the axis of vocabularies may be missing where there is one.
-    topic_word : ndarray of shape (n_topics, n_words)
-        Weights of words.
-    rng : Generator
-        Source of the words.
-    vocabularies : sequence of slice
-        Columns of each vocabulary.
-
-    Returns
-    -------
-    counts : csr_matrix of shape (n_documents, n_words)
-        The documents.
-    topics : ndarray of uint16
-        Topics of the tokens: those of a document follow one another by word.
+    `topic_counts` has shape (n_documents, n_vocabularies, n_topics), or no axis of vocabularies
+    where there is one; `topic_word` are weights of words, `vocabularies` the columns of each.
+    Topics are those of the tokens: those of a document follow one another by word.
     """
     n_documents, n_words = len(topic_counts), topic_word.shape[1]
     cells = topic_counts.reshape(n_documents, len(vocabularies), -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,16 @@ class Documents:
         """
         found: list[_core.Scores | BlockScores] = []
         done = 0
+
+        def told(number: int) -> None:
+            if progress is not None:
+                progress(done + number)
+
         interruption: BaseException | None = None
         try:
             for block in self._chosen(rows):
-                told = None if progress is None else _after(progress, done)
-                found.append(_score(block, plan, executor, told, **effort))
+                shown = None if progress is None else told
+                found.append(_score(block, plan, executor, shown, **effort))
                 done += block.n_documents
                 if not effort and found[-1].interruption is None:
                     found[-1] = _done_again(block, plan, executor, found[-1])
@@ -242,7 +248,7 @@ def documents_of(
         return Sharded(model, documents, unseen, exposure, priors)
     if isinstance(documents, Iterator):
         rest, first = documents, next(documents, None)
-        documents = iter(()) if first is None else _put_back(first, rest)
+        documents = iter(()) if first is None else chain((first,), rest)
         is_blocks = isinstance(first, Corpus) or getattr(first, "ndim", 0) == 2
         needs_all = is_total or any(given is not None for given in (exposure, *priors))
         if is_blocks and not (needs_all or model._has_prior_rows()):
@@ -250,17 +256,6 @@ def documents_of(
         if is_blocks:
             documents = [as_corpus(block, "a block of documents") for block in documents]
     return InMemory(model, documents, unseen, exposure, priors)
-
-
-def _put_back(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    # It is held no longer than the others.
-    del first
-    yield from rest
-
-
-def _after(progress: Callable[[int], None], before: int) -> Callable[[int], None]:
-    return lambda done: progress(before + done)
 
 
 def _keys(corpus: Corpus) -> NDArray[np.uint64]:

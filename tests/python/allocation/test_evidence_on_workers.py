@@ -13,7 +13,7 @@ import pytest
 import polyabayes as pb
 from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, _core
-from polyabayes.allocation.evidence import estimation
+from polyabayes.allocation import options as options_module
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options
 from polyabayes.exceptions import (
@@ -86,7 +86,7 @@ def test_an_interrupt_on_workers_keeps_the_rounds(monkeypatch: pytest.MonkeyPatc
     plain = MODEL.log_evidence(COUNTS, **TEMPERED)
     with (
         ThreadPoolExecutor(2) as pool,
-        interrupted_when_done(2, monkeypatch, estimation),
+        interrupted_when_done(2, monkeypatch, options_module),
         pytest.raises(Interrupted, match="stopped after 2 rounds") as caught,
     ):
         MODEL.log_evidence(COUNTS, executor=pool, **TEMPERED)

@@ -13,7 +13,6 @@ from scipy.special import gammaln, logsumexp
 import polyabayes as pb
 from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
-from polyabayes.allocation import draws as draws_module
 from polyabayes.allocation.alignment import Numbering
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -208,7 +207,7 @@ def calls(model: AllocationModel, n_draws: int, **options: Any) -> dict[str, Any
 def test_ctrl_c_keeps_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"target_std_error": 1e-9, "n_samples": 2**20, "random_state": 0}
     call = calls(AllocationModel.nmf(3), 40, **options)[name]
-    with interrupted_when_done(10, monkeypatch, draws_module), pytest.raises(Interrupted) as stop:
+    with interrupted_when_done(10, monkeypatch, options_module), pytest.raises(Interrupted) as stop:
         call()
     found = stop.value.partial
     if name == "decompose":

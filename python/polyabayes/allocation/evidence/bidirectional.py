@@ -8,9 +8,8 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
-from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.allocation.layout import HasGraph, lay_out
+from polyabayes.allocation.options import Run
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -25,9 +24,7 @@ def find_bounds(
     n_chains: int,
     n_samples: int,
     n_replicates: int,
-    random_state: RandomState,
-    n_jobs: int | None,
-    progress: bool,
+    run: Run,
 ) -> BidirectionalBounds:
     """Draw a tensor of the given shape and total, and anneal from both sides."""
     if not isinstance(shape, Mapping) or not shape:
@@ -44,21 +41,9 @@ def find_bounds(
         raise InvalidArgumentError(
             f"graph {model.graph.to_text()!r} has no hidden nodes: its evidence is exact"
         )
-    seed, n_threads = draw_seed(random_state), checks.n_threads(n_jobs)
-    with progress_bar(progress, n_replicates, "replicate") as update:
+    with run.shown(n_replicates, "replicate") as running:
         lower, upper = layout.core.bidirectional_bounds(
-            total,
-            n_chains=n_chains,
-            n_temperatures=n_samples,
-            n_replicates=n_replicates,
-            seed=seed,
-            n_jobs=n_threads,
-            progress=update,
+            total, n_chains=n_chains, n_temperatures=n_samples, n_replicates=n_replicates, **running
         )
-    return BidirectionalBounds(
-        lower=np.array([lower.ln_value]),
-        lower_std_errors=np.array([lower.std_error]),
-        upper=np.array([upper.ln_value]),
-        upper_std_errors=np.array([upper.std_error]),
-        sizes=np.array([n_samples]),
-    )
+    found = (lower.ln_value, lower.std_error, upper.ln_value, upper.std_error, n_samples)
+    return BidirectionalBounds(*(np.array([number]) for number in found))

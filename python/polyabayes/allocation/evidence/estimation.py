@@ -11,14 +11,12 @@ import numpy as np
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.options import MAX_ITER, METHODS, RESTARTS, TOL, Options, Run
+from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -26,7 +24,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.scale.executors import check_executor, sharing, threads_of_task
+from polyabayes.scale.executors import check_executor, sharing
 
 # Methods whose replicates are tasks.
 _SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
@@ -80,13 +78,12 @@ def _sampled(
     """Exact or by replicates, and the method that it came to."""
     # How many rounds tempering needs is not known before.
     unit = "round" if options.method == "tempered" else "replicate"
-    with progress_bar(run.progress and options.method != "exact", None, unit) as update:
+    run = run._replace(progress=run.progress and options.method != "exact")
+    with run.shown(None, unit) as running:
         if executor is None:
-            found, interruption = layout.core.evidence(
-                options, seed=run.seed, n_jobs=run.n_jobs, progress=update
-            )
+            found, interruption = layout.core.evidence(options, **running)
         else:
-            found, interruption = _on_workers(layout, options, run, executor, update)
+            found, interruption = _on_workers(layout, options, run, executor, running["progress"])
     method, estimated, converged, tempering = found
     estimate = Estimate.of(estimated, converged, tempering)
     if estimate.rounds and interruption is None:
@@ -95,30 +92,8 @@ def _sampled(
     return method, estimate._replace(interruption=interruption)
 
 
-def _bound(core: _core.Allocation, options: Options, run: Run) -> tuple[str, Estimate]:
-    n_restarts = options.n_restarts or RESTARTS
-    with progress_bar(run.progress, n_restarts, "restart") as update:
-        found = core.variational(
-            "vb",
-            max_iter=options.max_iter or MAX_ITER,
-            tolerance=options.tol or TOL,
-            n_restarts=n_restarts,
-            seed=run.seed,
-            n_jobs=run.n_jobs,
-            progress=update,
-        )
-    return "vb", Estimate(found.ln_value, np.nan, np.nan, 0)
-
-
 def find_evidence(
-    layout: Layout,
-    options: Options,
-    *,
-    given_total: bool,
-    random_state: RandomState,
-    n_jobs: int | None,
-    progress: bool,
-    executor: Executor | None = None,
+    layout: Layout, options: Options, run: Run, executor: Executor | None, *, given_total: bool
 ) -> Evidence:
     """Evidence of a tensor under a model that is laid out for it."""
     checks.choice("method", options.method, tuple(METHODS))
@@ -146,10 +121,11 @@ def find_evidence(
     ln_total = np.nan
     if not given_total or layout.model.rate is not None or n_tokens:
         ln_total = layout.ln_total()
-    run = Run(draw_seed(random_state), threads_of_task(executor, n_jobs), bool(progress))
     start = time.perf_counter()
     if METHODS[options.method].is_lower_bound:
-        used, estimate = _bound(layout.core, options, run)
+        with options.ascending(run) as running:
+            bound = layout.core.variational("vb", **running).ln_value
+        used, estimate = "vb", Estimate(bound, np.nan, np.nan, 0)
     else:
         used, estimate = _sampled(layout, options, run, executor)
     evidence = as_evidence(

@@ -374,6 +374,12 @@ class Estimate(NamedTuple):
             n_free=tempering.n_free,
         )
 
+    def fields(self) -> dict[str, Any]:
+        """The fields that the result has, too."""
+        found = self._asdict()
+        del found["ln_value"], found["interruption"]
+        return found
+
     def held_by(self, lower_bound: float) -> Estimate:
         """The same, with doubt and a larger error where a lower bound is above it."""
         estimate = self._replace(lower_bound=lower_bound)
@@ -394,23 +400,19 @@ def as_evidence(
 ) -> Evidence:
     """The result of a method that began at `start`, from its estimate given the total."""
     ln_factor = 0.0 if given_total else ln_total
+    scaled = estimate._replace(
+        rounds=tuple(one.scaled(ln_factor) for one in estimate.rounds),
+        lower_bound=estimate.lower_bound + ln_factor,
+    )
     return Evidence(
         value=estimate.ln_value + ln_factor,
-        std_error=estimate.std_error,
         method=method,
         given_total=given_total,
         log_probability_of_total=ln_total,
         n_tokens=layout.tensor.total,
         is_unbiased=METHODS[method].is_unbiased,
         is_lower_bound=METHODS[method].is_lower_bound,
-        n_replicates=estimate.n_replicates,
-        n_eff=estimate.n_eff,
         seconds=time.perf_counter() - start,
-        rounds=tuple(one.scaled(ln_factor) for one in estimate.rounds),
-        converged=estimate.converged,
-        betas=estimate.betas,
-        rejections=estimate.rejections,
-        n_free=estimate.n_free,
-        lower_bound=estimate.lower_bound + ln_factor,
         parts=parts_of(layout, None if given_total else ln_total),
+        **scaled.fields(),
     )

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from polyabayes._support.checks import is_name
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
+from polyabayes._support.optional import import_optional
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -199,14 +200,8 @@ class Graph:
 
 def import_networkx() -> ModuleType:
     """Import networkx, or say how to install it."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise MissingDependencyError(
-            "graphs without directions and pictures of graphs need networkx: "
-            "pip install 'polyabayes[graph]'"
-        ) from error
-    return networkx
+    why = "graphs without directions and pictures of graphs need networkx"
+    return import_optional("networkx", why, "graph")
 
 
 def read_edges(text: str) -> tuple[tuple[str, ...], list[Edge]]:
