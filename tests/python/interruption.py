@@ -2,21 +2,14 @@
 
 import _thread
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from types import ModuleType
-from typing import Any
-
-import pytest
 
 
 @contextmanager
-def interrupted_when_done(
-    least: int, monkeypatch: pytest.MonkeyPatch, module: ModuleType
-) -> Iterator[None]:
+def interrupted_when_done(least, monkeypatch, module):
     """Ctrl-C as soon as the work of `module` has so many units done, however long that takes."""
 
-    def update(done: int) -> None:
+    def update(done):
         if done >= least:
             _thread.interrupt_main()
 
@@ -26,14 +19,12 @@ def interrupted_when_done(
 
 
 @contextmanager
-def interrupted_at_work(
-    seconds: float, monkeypatch: pytest.MonkeyPatch, module: ModuleType
-) -> Iterator[None]:
+def interrupted_at_work(seconds, monkeypatch, module):
     """Ctrl-C so long after `module` has come to its long work, which opens its progress bar."""
     timer = threading.Timer(seconds, _thread.interrupt_main)
     progress_bar = vars(module)["progress_bar"]
 
-    def started(*arguments: Any) -> Any:
+    def started(*arguments):
         timer.start()
         return progress_bar(*arguments)
 

@@ -3,14 +3,13 @@
 import itertools
 import math
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
 from polyabayes import AllocationModel, CountTensor
 
 
-def problem(case: dict[str, Any]) -> tuple[AllocationModel, CountTensor]:
+def problem(case):
     """A case of the vectors: nodes are called by their numbers."""
     names = [f"n{node}" for node in range(len(case["sizes"]))]
     statements = [
@@ -32,12 +31,12 @@ def problem(case: dict[str, Any]) -> tuple[AllocationModel, CountTensor]:
     return model, cells(case["cells"], axes, shape)
 
 
-def cells(entries: list[Any], axes: Any, shape: list[int]) -> CountTensor:
+def cells(entries, axes, shape):
     coordinates = np.array([place for place, _ in entries], dtype=int).reshape(-1, len(shape))
     return CountTensor.from_coo(coordinates, [count for _, count in entries], axes, shape)
 
 
-def ln_enumerated(model: AllocationModel, sizes: dict[str, int], rows: list[Any]) -> float:
+def ln_enumerated(model, sizes, rows):
     """ln of the probability of the counts of rows, given the total and which values are None.
 
     A row maps nodes to values. Every value that it does not give is summed out, token after token,
@@ -48,18 +47,18 @@ def ln_enumerated(model: AllocationModel, sizes: dict[str, int], rows: list[Any]
     table_of = {node: table_of.get(node, node) for node in sizes}
     n_tied = Counter(table_of.values())
 
-    def alpha(node: str) -> float:
+    def alpha(node):
         if model.prior == "flat":
             return 1.0
         cells = math.prod(sizes[name] for name in model.graph.family(node))
         uses = n_tied[table_of[node]] if model.prior == "bdeu-tokens" else 1
         return uses * model.concentration / cells
 
-    paths: dict[Any, float] = {frozenset(): 1.0}
+    paths = {frozenset(): 1.0}
     for row in rows:
         values = [range(n) if row.get(node) is None else [row[node]] for node, n in sizes.items()]
         tokens = [dict(zip(sizes, token, strict=True)) for token in itertools.product(*values)]
-        following: dict[Any, float] = {}
+        following = {}
         for (path, mass), token in itertools.product(paths.items(), tokens):
             counts = Counter(dict(path))
             for node in sizes:

@@ -65,9 +65,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Given) -> int:
-    from polyabayes.cli.output import refuse_overwriting
+    from polyabayes.cli.output import check_outputs, refuse_overwriting
 
     refuse_overwriting(given)
+    check_outputs(given)
     module = import_module(f"polyabayes.cli.{COMMANDS[given.command][0]}")
     command: Callable[..., int] = getattr(module, given.command)
     with _log_shown(given.verbose):

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
 from polyabayes.cli.corpora import read_table
-from polyabayes.cli.output import (
-    check_table,
-    checked_file,
-    checked_picture,
-    escaped,
-    keep,
-    save_picture,
-    say,
-    write_table,
-)
+from polyabayes.cli.output import escaped, keep, save_picture, say, write_table
 from polyabayes.cli.parser import Given
 
 if TYPE_CHECKING:
@@ -59,11 +51,6 @@ def classes(
     --------
     $ polyabayes classes survey.csv --items q1,q2,q3 --seed 0
     """
-    picture = checked_picture(plot, "--plot")
-    for table in (output, profiles):
-        if table is not None:
-            check_table(table)
-    model = None if save is None else checked_file(save, (".safetensors",))
     frame = read_table(answers, sep)
     found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
     found.fit(frame, weights=weights)
@@ -71,13 +58,13 @@ def classes(
         write_table(escaped(_memberships(found, frame), wanted=escape_formulas), output)
     if profiles is not None:
         write_table(escaped(found.profiles(), wanted=escape_formulas), profiles)
-    if model is not None:
-        keep({model: found.save})
-    if picture is not None:
-        save_picture(pb.plotting.plot_item_probabilities(found), picture)
-    for path in (profiles, save, plot):
+    if save is not None:
+        keep({Path(save): found.save})
+    for path in (profiles, save):
         if path is not None:
             say(f"wrote {path}")
+    if plot is not None:
+        save_picture(pb.plotting.plot_item_probabilities(found), plot)
     if output != "-" and profiles != "-":
         print(found.choice_)
         print()

@@ -15,10 +15,7 @@ from polyabayes._support.tables import counted
 from polyabayes.cli.corpora import given_exposure, read, read_for, size
 from polyabayes.cli.output import (
     INTERRUPTED,
-    check_table,
-    checked_file,
     checked_folder,
-    checked_picture,
     escaped,
     keep,
     need,
@@ -65,7 +62,7 @@ def fit(
     --------
     $ polyabayes fit lda train.npz -k 5 -o lda.safetensors --seed 0
     """
-    path = checked_file(output, (".safetensors",))
+    path = Path(output)
     estimator = _untrained(given, model)
     if metadata is not None and estimator.formula is None:
         raise InvalidArgumentError(
@@ -125,8 +122,6 @@ def score(
     --------
     $ polyabayes score lda.safetensors test.npz -o scores.csv --seed 0
     """
-    if output is not None:
-        check_table(output)
     scorer = pb.interop.read_model(model)
     documents = read_for(scorer, corpus, given, metadata)
     options = {**given_exposure(documents, given), **given.of("log_likelihood")}
@@ -169,7 +164,6 @@ def compare(
     --------
     $ polyabayes compare lda.safetensors pfa.safetensors --on test.npz --plot models.png
     """
-    picture = checked_picture(plot, "--plot")
     found = {
         name: pb.interop.read_model(path)
         for name, path in zip(_model_names(models), models, strict=True)
@@ -179,9 +173,8 @@ def compare(
     options = {**given_exposure(corpus, given), **given.of("compare", "log_likelihood")}
     comparison = pb.compare(found, corpus, **options)
     print(comparison)
-    if picture is not None:
-        save_picture(pb.plotting.plot_comparison(comparison), picture)
-        say(f"wrote {picture}")
+    if plot is not None:
+        save_picture(pb.plotting.plot_comparison(comparison), plot)
     return 0
 
 
@@ -212,9 +205,6 @@ def choose(
     --------
     $ polyabayes choose lda train.npz --sizes 2,5,10 --plot choice.png --seed 0
     """
-    picture = checked_picture(plot, "--plot")
-    if output is not None:
-        check_table(output)
     estimator = _untrained(given, model)
     data = read(corpus, given, metadata)
     say(f"choosing on {size(data)}")
@@ -241,8 +231,8 @@ def choose(
         )
     if output is not None:
         write_table({name: [row[name] for row in choice.rows] for name in choice.rows[0]}, output)
-    if picture is not None:
-        save_picture(pb.plotting.plot_choice(choice), picture)
+    if plot is not None:
+        save_picture(pb.plotting.plot_choice(choice), plot)
     return status
 
 

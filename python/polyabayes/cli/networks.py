@@ -17,9 +17,7 @@ from polyabayes.allocation.observed_cells import observed_outside
 from polyabayes.cli.corpora import read, read_as_wide, size
 from polyabayes.cli.output import (
     INTERRUPTED,
-    check_table,
     checked_folder,
-    checked_picture,
     escaped,
     keep,
     save_picture,
@@ -68,8 +66,7 @@ def evidence(
     --------
     $ polyabayes evidence 'i <- r -> j' counts.tns --size r=2
     """
-    picture = checked_picture(plot, "--plot")
-    if picture is not None and try_ is None:
+    if plot is not None and try_ is None:
         raise InvalidArgumentError("--plot draws evidence against size; add --try NODE=N..M")
     if given.checkpoint and try_ is None and predict is None:
         raise InvalidArgumentError("--checkpoint keeps evidences of sizes; add --try NODE=N..M")
@@ -96,10 +93,9 @@ def evidence(
         models = {str(n): _network(given, graph, undirected, {node: n}) for n in sizes}
         say(f"{node} from {sizes[0]} to {sizes[-1]}, {data}")
         evidences = _of_sizes(models, data, options, given.of("posterior_over_models"))
-        if picture is not None:
+        if plot is not None:
             by_size = {n: evidences[str(n)] for n in sizes}
-            save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), picture)
-            say(f"wrote {picture}")
+            save_picture(pb.plotting.plot_evidence(by_size, xlabel=f"size of {node}"), plot)
     return 0
 
 
@@ -218,8 +214,6 @@ def search(
     --------
     $ polyabayes search train.npz --prior poisson:5 --max-steps 4 -o bounds.csv --seed 0
     """
-    check_table(output)
-    picture = checked_picture(plot, "--plot")
     if len(inputs) > 2:
         raise InvalidArgumentError("give a corpus, or a graph and a tensor")
     of_network = len(inputs) == 2
@@ -245,16 +239,16 @@ def search(
     if of_network:
         tensor = _read_for(model, inputs[1], given)
         say(f"searching {model} on {tensor}")
-        return _run(found, tensor, prior, output, picture)
+        return _run(found, tensor, prior, output, plot)
     corpus = read(inputs[0], given, metadata)
     held_out = read_as_wide(corpus.n_words, test, given.of("read_corpus")) if test else None
     say(f"searching on {size(corpus)}")
     if given.n_folds is None:
-        return _run(found, corpus, prior, output, picture, held_out)
+        return _run(found, corpus, prior, output, plot, held_out)
     folds = pb.cross_validate(found, corpus, priors=prior[1:], **given.of("cross_validate"))
     write_table(folds, output)
-    if picture is not None:
-        save_picture(pb.plotting.plot_predictive_bounds(folds), picture)
+    if plot is not None:
+        save_picture(pb.plotting.plot_predictive_bounds(folds), plot)
     return 0
 
 
@@ -279,7 +273,7 @@ def _run(
     data: Any,
     all_priors: Sequence[priors.SizePrior],
     output: str,
-    picture: Path | None,
+    plot: str | None,
     test: pb.Corpus | None = None,
 ) -> int:
     try:
@@ -296,8 +290,8 @@ def _run(
     searches = {repr(prior): search.under(prior) for prior in all_priors}
     try:
         write_table(_stacked(search, all_priors), output)
-        if picture is not None:
-            save_picture(pb.plotting.plot_size_bounds(searches), picture)
+        if plot is not None:
+            save_picture(pb.plotting.plot_size_bounds(searches), plot)
     finally:
         say(f"{search.n_steps_:,} sizes, stopped by {search.stop_reason_}")
         for name, one in searches.items():
@@ -317,10 +311,8 @@ def _observed(
     data: pb.CountTensor, missing: str | None, predict: str | None, given: Given
 ) -> dict[str, Any]:
     """Which cells were observed, if some were not."""
-    if predict is not None:
-        if missing is None:
-            raise InvalidArgumentError("--predict needs --missing")
-        check_table(predict)
+    if predict is not None and missing is None:
+        raise InvalidArgumentError("--predict needs --missing")
     if missing is None:
         return {}
     return {"observed": observed_outside(data, pb.read_tensor(missing, given.axes or data.axes))}

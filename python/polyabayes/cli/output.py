@@ -7,6 +7,7 @@ import errno
 import importlib.util
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -26,12 +27,18 @@ from polyabayes.io.vocabularies import vocabulary_path
 INTERRUPTED = 130
 
 # Arguments that name what is written, for commands where they are others than usual.
-_OUTPUTS_OF = {"split": ("train", "test"), "classes": ("output", "profiles", "save", "plot")}
+_OUTPUTS_OF = {
+    "split": ("train", "test"),
+    "classes": ("output", "profiles", "save", "plot"),
+    "fit": ("output",),
+    "plot": ("output",),
+}
 
 # First letters of what a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-_PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
+# Endings that the help of an argument names.
+_SUFFIX = re.compile(r"\.[a-z]+")
 
 
 def checked_file(path: str, suffixes: tuple[str, ...], also: str = "") -> Path:
@@ -54,23 +61,26 @@ def checked_folder(path: str) -> Path:
     return folder
 
 
-def checked_picture(path: str | None, purpose: str) -> Path | None:
-    """Path of a picture to draw, if there shall be one."""
-    if path is None:
-        return None
-    file = checked_file(path, _PICTURE_SUFFIXES)
-    need("matplotlib", "plot", purpose)
-    return file
+def check_outputs(given: Given) -> None:
+    """Refuse files that cannot be written: by their names, as the help tells them, and places."""
+    parameters = given.described().parameters
+    for name in _outputs(given):
+        path, suffixes = getattr(given, name), tuple(_SUFFIX.findall(parameters[name].wording))
+        is_table = ".csv" in suffixes
+        if path is None or not suffixes or (is_table and path == "-"):
+            continue
+        checked_file(path, suffixes, "; '-' is CSV on standard output" if is_table else "")
+        if ".png" in suffixes:
+            need("matplotlib", "plot", given.command if name == "output" else f"--{name}")
+        if path.lower().endswith(".parquet"):
+            need("pandas", "frames", "writing Parquet files")
+            need("pyarrow", "frames", "writing Parquet files")
 
 
-def check_table(output: str) -> None:
-    """Refuse a table that cannot be written."""
-    if output == "-":
-        return
-    path = checked_file(output, (".csv", ".parquet"), "; '-' is CSV on standard output")
-    if path.suffix.lower() == ".parquet":
-        need("pandas", "frames", "writing Parquet files")
-        need("pyarrow", "frames", "writing Parquet files")
+def _outputs(given: Given) -> list[str]:
+    """Arguments of the command that name what it writes."""
+    names = _OUTPUTS_OF.get(given.command, ("output", "plot", "predict"))
+    return [name for name in names if name in given.described().parameters]
 
 
 def refuse_unwritable(folder: Path, n_bytes: int = 0) -> None:
@@ -186,7 +196,7 @@ def escaped(columns: Mapping[str, Any], *, wanted: bool) -> Mapping[str, Any]:
 
 def refuse_overwriting(arguments: Given) -> None:
     """Refuse outputs that are inputs of the same command, or one another."""
-    outputs = _OUTPUTS_OF.get(arguments.command, ("output", "plot", "predict"))
+    outputs = _outputs(arguments)
     given = {name: value for name, value in vars(arguments).items() if value is not None}
     written = [Path(given[name]) for name in outputs if given.get(name, "-") != "-"]
     read = [
@@ -217,9 +227,11 @@ def _is_in(file: Path, folder: Path) -> bool:
     return folder.is_dir() and file.resolve().parent == folder.resolve()
 
 
-def save_picture(ax: Any, path: Path) -> None:
+def save_picture(ax: Any, output: str) -> None:
     """Write the figure of `ax`, and close it."""
     from matplotlib import pyplot as plt
+
+    path = Path(output)
 
     def write(place: Path) -> None:
         with replacing(place) as stream:
@@ -227,3 +239,4 @@ def save_picture(ax: Any, path: Path) -> None:
 
     keep({path: write})
     plt.close(ax.figure)
+    say(f"wrote {output}")

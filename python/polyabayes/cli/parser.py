@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from polyabayes.cli.signatures import Parameter, documented
+from polyabayes.cli.signatures import Documented, Parameter, documented
 from polyabayes.cli.values import how_to_read, is_repeatable
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -174,11 +174,13 @@ class Given(argparse.Namespace):
                     found[parameter.name] = value
         return found
 
+    def described(self) -> Documented:
+        """The command's own signature and docstring."""
+        return documented(self.command, f"polyabayes.cli.{COMMANDS[self.command][0]}")
+
     def own(self) -> dict[str, Any]:
         """Arguments of the command itself; those not given have their defaults."""
-        parameters = documented(
-            self.command, f"polyabayes.cli.{COMMANDS[self.command][0]}"
-        ).parameters
+        parameters = self.described().parameters
         values = {name: getattr(self, name) for name in parameters if name != "given"}
         return {name: value for name, value in values.items() if value is not None}
 

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from polyabayes._support.docs import filled
+
 _PACKAGE = Path(__file__).parents[1]
 
 _SECTION = r"^{}\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)"
@@ -60,7 +62,7 @@ def documented(name: str, module: str = "polyabayes") -> Documented:
     if isinstance(definition, ast.ClassDef):
         _, signature = _member(module, definition, "__init__")
     assert isinstance(signature, ast.FunctionDef)
-    text = inspect.cleandoc(ast.get_docstring(definition) or "")
+    text = filled(ast.get_docstring(definition) or "")
     entries = dict(_entries(_section(text, "Parameters")))
     scope = name.rpartition(".")[0]
     parameters = {

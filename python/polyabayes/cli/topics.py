@@ -8,15 +8,7 @@ from typing import Any
 import polyabayes as pb
 from polyabayes._support.tables import counted
 from polyabayes.cli.corpora import given_exposure, read_for
-from polyabayes.cli.output import (
-    check_table,
-    checked_file,
-    checked_picture,
-    escaped,
-    save_picture,
-    say,
-    write_table,
-)
+from polyabayes.cli.output import escaped, save_picture, say, write_table
 from polyabayes.cli.parser import Given
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.vocabularies import resolve_vocabulary
@@ -48,7 +40,6 @@ def transform(
     --------
     $ polyabayes transform lda.safetensors test.npz -o weights.csv
     """
-    check_table(output)
     fitted = pb.interop.read_model(model)
     documents = read_for(fitted, corpus, given, metadata)
     general = given.of("log_likelihood")
@@ -111,8 +102,6 @@ def topics(
     $ polyabayes topics lda.safetensors train.npz -o topics.html
     """
     page = output is not None and output.lower().endswith(".html")
-    if output is not None:
-        checked_file(output, (".html",)) if page else check_table(output)
     fitted = pb.interop.read_model(model)
     if page and by is not None:
         raise InvalidArgumentError(f"{argument('by')} makes a table: give a .csv or .parquet")
@@ -186,8 +175,6 @@ def plot(
     --------
     $ polyabayes plot topics lda.safetensors -o topics.png
     """
-    picture = checked_picture(output, "plot")
-    assert picture is not None
     if (what in ("weights", "groups")) != (on is not None):
         needs = "needs documents: give" if on is None else "has no use for"
         raise InvalidArgumentError(f"a picture of {what} {needs} --on CORPUS")
@@ -208,6 +195,5 @@ def plot(
     else:
         words = resolve_vocabulary(given.of("read_corpus").get("vocabulary"))
         ax = pb.plotting.plot_topics(fitted, vocabulary=words, **given.of("plotting.plot_topics"))
-    save_picture(ax, picture)
-    say(f"wrote {picture}")
+    save_picture(ax, output)
     return 0

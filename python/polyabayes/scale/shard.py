@@ -61,32 +61,7 @@ class Shard(NamedTuple):
     digests: dict[str, str]
 
     def array(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """One of the arrays of compressed sparse rows, or the exposures.
-
-        A file is compared with its checksum when a process reads from it for the first time.
-
-        Parameters
-        ----------
-        name : {"indptr", "indices", "data", "exposure"}
-            Which one; exposures where ``"exposure" in shard.digests``.
-        start, stop : int, optional
-            Entries to read; by default all.
-
-        Returns
-        -------
-        ndarray
-
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If its file is missing, or is not the one that was written.
-
-        Examples
-        --------
-        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        >>> shards[0].array("data").tolist()
-        [2, 1, 3]
-        """
+        """Entries of one of the arrays, compared with its checksum before the first is read."""
         dtype = np.dtype(TYPES[name])
         path, stamp = self._checked(name)
         sizes = {"indptr": self.n_documents + 1, EXPOSURE: self.n_documents}
@@ -146,25 +121,7 @@ class Shard(NamedTuple):
         return np.array(names, dtype=object)
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Counts of some of its documents.
-
-        Parameters
-        ----------
-        start, stop : int
-            First document, counted from that of the shard, and the end.
-
-        Returns
-        -------
-        csr_matrix of shape (stop - start, n_words)
-
-        {raises: bad file}
-
-        Examples
-        --------
-        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        >>> shards[0].rows(1, 2).toarray().tolist()
-        [[0, 3, 0]]
-        """
+        """Counts of some of its documents, counted from its first."""
         offsets, indices, data = self.cells(start, stop)
         with reading(self.folder):
             matrix = (data.astype(np.int64), indices.astype(np.int64), offsets)
@@ -173,26 +130,7 @@ class Shard(NamedTuple):
     def cells(
         self, start: int, stop: int
     ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-        """Counts of some of its documents as compressed sparse rows.
-
-        Parameters
-        ----------
-        start, stop : int
-            First document, counted from that of the shard, and the end.
-
-        Returns
-        -------
-        offsets, words, counts : ndarray
-            First cell of each document and the end; word and count of each cell.
-
-        {raises: bad file}
-
-        Examples
-        --------
-        >>> shards = pb.write_shards([[2, 0, 1], [0, 3, 0]], folder, n_shards=1)
-        >>> [array.tolist() for array in shards[0].cells(0, 1)]
-        [[0, 2], [0, 2], [2, 1]]
-        """
+        """The same as first cells of documents and the end, words and counts of cells."""
         offsets = self.array("indptr", start, stop + 1)
         is_end = stop == self.n_documents and offsets[-1] != self.n_cells
         if (np.diff(offsets) < 0).any() or (start == 0 and offsets[0] != 0) or is_end:
@@ -206,13 +144,7 @@ class Shard(NamedTuple):
         return EXPOSURE in self.digests
 
     def stamps(self) -> tuple[Stamp, ...]:
-        """Size and time of change of each of its files.
-
-        Examples
-        --------
-        >>> len(pb.write_shards([[2, 0, 1], [0, 3, 0]], folder)[0].stamps())
-        3
-        """
+        """Size and time of change of each of its files."""
         return tuple(_stamp(self._path(name)) for name in self.digests)
 
     def verify(self) -> None:

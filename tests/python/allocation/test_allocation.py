@@ -1,7 +1,6 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
-def test_exact_evidence_is_that_of_rational_arithmetic(case: dict[str, Any]) -> None:
+def test_exact_evidence_is_that_of_rational_arithmetic(case):
     model, tensor = problem(case)
     evidence = model.log_evidence(tensor, "exact")
     assert evidence.value == pytest.approx(case["log_evidence"], abs=1e-10)
@@ -29,7 +28,7 @@ def test_exact_evidence_is_that_of_rational_arithmetic(case: dict[str, Any]) -> 
     assert evidence.value == given.value + evidence.log_probability_of_total
 
 
-def test_exact_evidence_of_the_shared_vectors(shared_vectors: Path) -> None:
+def test_exact_evidence_of_the_shared_vectors(shared_vectors):
     for case in json.loads((shared_vectors / "allocation.json").read_text()):
         model, tensor = problem(case)
         value = model.log_evidence(tensor, "exact").value
@@ -43,10 +42,10 @@ def test_exact_evidence_of_the_shared_vectors(shared_vectors: Path) -> None:
         assert value == pytest.approx(case["log_evidence"], abs=1e-10), case["name"]
 
 
-def test_exact_evidence_and_bounds_of_the_toy_matrices(shared_vectors: Path) -> None:
+def test_exact_evidence_and_bounds_of_the_toy_matrices(shared_vectors):
     toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
 
-    def parts(name: str) -> tuple[str, AllocationModel]:
+    def parts(name):
         matrix, rank, concentration = name.split()[:3]
         model = AllocationModel.nmf(int(rank[2:]), concentration=float(concentration[2:]))
         return matrix, model
@@ -62,7 +61,7 @@ def test_exact_evidence_and_bounds_of_the_toy_matrices(shared_vectors: Path) -> 
         assert bound.value == pytest.approx(value, abs=1e-9), name
 
 
-def test_saturated_graph_has_a_closed_form() -> None:
+def test_saturated_graph_has_a_closed_form():
     counts = np.array(TABLE)
     a, total = 1.7, counts.sum()
     b = a / total
@@ -78,7 +77,7 @@ def test_saturated_graph_has_a_closed_form() -> None:
             assert (found.method, found.std_error) == ("exact", 0)
 
 
-def test_rank_one_is_independence() -> None:
+def test_rank_one_is_independence():
     one = AllocationModel.nmf(1).log_evidence(TABLE, "exact")
     independent = AllocationModel("i, j").log_evidence(TABLE, "exact")
     assert one.value == pytest.approx(independent.value, abs=1e-12)
@@ -86,7 +85,7 @@ def test_rank_one_is_independence() -> None:
 
 @pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "tempered"])
 @pytest.mark.parametrize("scale", [1, 10**6])
-def test_one_hidden_value_is_exact_by_any_method(method: str, scale: int) -> None:
+def test_one_hidden_value_is_exact_by_any_method(method, scale):
     """One allocation, however many tokens; the two nodes of the chain are in cliques apart."""
     counts = scale * np.array([[3, 0, 1], [2, 2, 5]])
     apart = AllocationModel("i -> j").log_evidence(counts).value
@@ -100,7 +99,7 @@ def test_one_hidden_value_is_exact_by_any_method(method: str, scale: int) -> Non
         assert found.value == pytest.approx(expected, rel=1e-12)
 
 
-def test_draws_of_one_hidden_value_are_the_data() -> None:
+def test_draws_of_one_hidden_value_are_the_data():
     counts = 10**6 * np.array([[3, 0, 1], [2, 2, 5]])
     model = AllocationModel("i <- r -> s; s -> j", {"r": 1, "s": 1})
     draws = model.sample_posterior(counts, 3)
@@ -113,7 +112,7 @@ def test_draws_of_one_hidden_value_are_the_data() -> None:
     assert draws.counts["j"][0, :, 0].tolist() == counts.sum(axis=0).tolist()
 
 
-def test_total_is_negative_binomial() -> None:
+def test_total_is_negative_binomial():
     a, b = 2.5, 0.3
     evidence = AllocationModel.nmf(2, concentration=a, rate=b).log_evidence(TABLE, "exact")
     expected = stats.nbinom.logpmf(np.sum(TABLE), a, b / (b + 1))
@@ -129,9 +128,7 @@ def test_total_is_negative_binomial() -> None:
         (["i -> j; i, j -> k", "k -> j; k, j -> i"], (2, 3, 2)),
     ],
 )
-def test_markov_equivalent_graphs_have_equal_evidence(
-    texts: list[str], shape: tuple[int, ...]
-) -> None:
+def test_markov_equivalent_graphs_have_equal_evidence(texts, shape):
     counts = np.random.default_rng(0).poisson(0.8, shape)
     tensor = CountTensor.from_dense(counts, list("ijk")[: len(shape)])
     values = [
@@ -144,7 +141,7 @@ def test_markov_equivalent_graphs_have_equal_evidence(
     assert values[0].n_tokens == counts.sum() > 3
 
 
-def test_flat_tables_need_not_agree() -> None:
+def test_flat_tables_need_not_agree():
     flat = [
         AllocationModel(text, {"r": 2}, prior="flat", axes=["i", "j"]).log_evidence(
             [[3, 1], [0, 2]]
@@ -156,7 +153,7 @@ def test_flat_tables_need_not_agree() -> None:
     assert ones.log_evidence([[3, 1], [0, 2]]).value == flat[0].value
 
 
-def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
+def test_data_may_be_tensors_corpora_and_bare_matrices():
     counts = np.array([[2, 0, 1], [1, 1, 0]])
     model = AllocationModel("word <- topic -> doc", {"topic": 2})
     assert model.axes == ("doc", "word")
@@ -172,7 +169,7 @@ def test_data_may_be_tensors_corpora_and_bare_matrices() -> None:
     assert larger.log_evidence(tensor).value < model.log_evidence(tensor).value
 
 
-def test_empty_tensor_has_the_probability_of_its_total() -> None:
+def test_empty_tensor_has_the_probability_of_its_total():
     empty = CountTensor.from_coo(np.empty((0, 2), int), [], ["doc", "word"], [2, 3])
     model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
     for method in ("auto", "exact", "smc", "smc-lookahead", "tempered", "vb"):
@@ -186,7 +183,7 @@ def test_empty_tensor_has_the_probability_of_its_total() -> None:
     assert math.isnan(given.log_probability_of_total)
 
 
-def test_cost_is_known_before_anything_runs() -> None:
+def test_cost_is_known_before_anything_runs():
     cost = AllocationModel.nmf(3).cost(DEEP)
     assert cost == (13, 4, 3, 3 * 3 + 3 * 3 + 3)
     chain = AllocationModel.pachinko([4, 5]).cost(DEEP)
@@ -195,7 +192,7 @@ def test_cost_is_known_before_anything_runs() -> None:
     assert huge.n_marginals == 201 * 10**4
 
 
-def test_models_show_what_they_are() -> None:
+def test_models_show_what_they_are():
     model = AllocationModel.symmetric_nmf(3, concentration=0.5, rate=2, prior="flat")
     expected = "r -> i, j; r 3; concentration 0.5; rate 2; tied i, j; prior flat"
     assert repr(model) == f"<AllocationModel: {expected}>"

@@ -2,7 +2,6 @@ import itertools
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ TABLE = [[2, 1, 0], [0, 0, 3], [0, 1, 1]]
 
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
-def test_probabilities_of_all_allocations_sum_to_the_evidence(case: dict[str, Any]) -> None:
+def test_probabilities_of_all_allocations_sum_to_the_evidence(case):
     model, tensor = problem(case)
     n_states = math.prod(size for node, size in model.sizes.items() if node not in tensor.axes)
     n_allocations = math.prod(
@@ -32,11 +31,11 @@ def test_probabilities_of_all_allocations_sum_to_the_evidence(case: dict[str, An
     assert found.log_evidence == pytest.approx(case["log_probability_given_total"], abs=1e-12)
 
 
-def test_groups_are_those_of_plain_enumeration() -> None:
+def test_groups_are_those_of_plain_enumeration():
     """Equation (3.11), allocation by allocation, over two hidden values."""
     counts, a, K = np.array(TABLE), 1.3, 2
     places = np.argwhere(counts)
-    one: dict[tuple[float, int], int] = {}
+    one = {}
     for first in itertools.product(*(range(counts[i, j] + 1) for i, j in places)):
         S = np.zeros((3, 3, K))
         for (i, j), n in zip(places, first, strict=True):
@@ -53,12 +52,12 @@ def test_groups_are_those_of_plain_enumeration() -> None:
     assert dict(zip(keys, found.multiplicities, strict=True)) == one
 
 
-def rising(x: float, n: Any) -> float:
+def rising(x, n):
     """ln of Γ(x + n)/Γ(x), summed."""
     return float((gammaln(x + np.asarray(n)) - gammaln(x)).sum())
 
 
-def test_the_histogram_counts_every_allocation_and_is_drawn() -> None:
+def test_the_histogram_counts_every_allocation_and_is_drawn():
     found = AllocationModel.nmf(3).allocations(TABLE)
     heights, edges = found.histogram(bins=20)
     assert len(edges) == 21
@@ -69,7 +68,7 @@ def test_the_histogram_counts_every_allocation_and_is_drawn() -> None:
     assert ax.patches[0].get_data().values.tolist() == heights.tolist()
 
 
-def test_what_cannot_be_enumerated_is_refused() -> None:
+def test_what_cannot_be_enumerated_is_refused():
     model = AllocationModel.nmf(4)
     with pytest.raises(BudgetExceededError, match="raise budget"):
         model.allocations([[50, 3], [4, 80]])
@@ -78,10 +77,10 @@ def test_what_cannot_be_enumerated_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="bins"):
         model.allocations([[1]]).histogram(bins=0)
     with pytest.raises(InvalidTypeError, match="allocations"):
-        plotting.plot_allocations(3)  # type: ignore[arg-type]
+        plotting.plot_allocations(3)
 
 
-def test_counts_beyond_any_budget_are_refused() -> None:
+def test_counts_beyond_any_budget_are_refused():
     with pytest.raises(BudgetExceededError, match="take a smaller tensor or fewer hidden values"):
         AllocationModel.nmf(1000).allocations([[2000, 3]])
     found = AllocationModel.nmf(1).allocations([[10**9, 3]])

@@ -1,6 +1,5 @@
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,7 +52,7 @@ WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
         ({"graph": "doc -> topic -> doc"}, "cycle"),
     ],
 )
-def test_bad_models_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_bad_models_are_refused(arguments, message):
     with pytest.raises(PolyabayesError, match=message):
         AllocationModel(**{"graph": "doc <- topic -> word", **arguments})
 
@@ -73,7 +72,7 @@ def test_bad_models_are_refused(arguments: dict[str, Any], message: str) -> None
         (lambda: AllocationModel.complete([]), "axes names no axis"),
     ],
 )
-def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
+def test_bad_ready_made_models_are_refused(make, message):
     with pytest.raises(PolyabayesError, match=message):
         make()
 
@@ -96,16 +95,14 @@ def test_bad_ready_made_models_are_refused(make: Any, message: str) -> None:
         ("doc <- topic -> word", {"topic": 2}, None, "data must be an array .* got NoneType"),
     ],
 )
-def test_data_that_do_not_fit_are_refused(
-    text: str, sizes: dict[str, int], data: Any, message: str
-) -> None:
+def test_data_that_do_not_fit_are_refused(text, sizes, data, message):
     model = AllocationModel(text, sizes)
     for call in (model.log_evidence, model.decompose, model.cost, model.sample_posterior):
         with pytest.raises(PolyabayesError, match=message):
             call(data)
 
 
-def test_frames_and_ties_of_different_shapes_are_refused() -> None:
+def test_frames_and_ties_of_different_shapes_are_refused():
     with pytest.raises(InvalidTypeError, match=r"CountTensor\.from_frame"):
         AllocationModel.nmf(2).log_evidence(pd.DataFrame(TABLE))
     with pytest.raises(InvalidArgumentError, match=r"one tie \(i \(2, 2\), j \(3, 2\)\)"):
@@ -147,7 +144,7 @@ def test_frames_and_ties_of_different_shapes_are_refused() -> None:
         ({"n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+def test_bad_options_are_refused(options, message):
     with pytest.raises(PolyabayesError, match=message):
         AllocationModel.nmf(2).log_evidence(TABLE, **options)
 
@@ -165,13 +162,13 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         ({"n_samples": 0}, "n_samples must be"),
     ],
 )
-def test_bad_bounds_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_bad_bounds_are_refused(arguments, message):
     shape = {"doc": 3, "word": 2}
     with pytest.raises(PolyabayesError, match=message):
         AllocationModel.nmf(2).bidirectional_bounds(**{"shape": shape, "total": 5, **arguments})
 
 
-def test_too_much_work_is_refused() -> None:
+def test_too_much_work_is_refused():
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
     with pytest.raises(BudgetExceededError, match="raise budget, or use method='tempered'"):
         AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
@@ -192,7 +189,7 @@ def test_too_much_work_is_refused() -> None:
         AllocationModel.nmf(2).log_evidence([[2**62, 2**62]])
 
 
-def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
+def test_tables_that_are_too_large_are_no_matter_of_a_budget():
     model = AllocationModel.nmf(10**9)
     told = r"graph 'topic -> doc, word' with the sizes doc 3, topic 1,000,000,000, word 3: marginal"
     for call in (model.cost, model.log_evidence, model.decompose, model.allocations):
@@ -200,7 +197,7 @@ def test_tables_that_are_too_large_are_no_matter_of_a_budget() -> None:
             call(TABLE)
 
 
-def test_variational_methods_need_no_tokens() -> None:
+def test_variational_methods_need_no_tokens():
     huge = np.array([[9 * 10**11, 10**11], [10**11, 9 * 10**11]])
     model = AllocationModel.nmf(2)
     bound = model.log_evidence(huge, "vb", random_state=0)
@@ -210,7 +207,7 @@ def test_variational_methods_need_no_tokens() -> None:
         assert found.expected_counts["topic"].sum() == pytest.approx(huge.sum(), rel=1e-9)
 
 
-def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
+def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead():
     chain = AllocationModel.hidden_markov(3, 2)
     with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*summed out in"):
         chain.log_evidence(
@@ -218,14 +215,14 @@ def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead() -> None:
         )
 
 
-def test_more_tokens_than_samplers_count_are_refused() -> None:
+def test_more_tokens_than_samplers_count_are_refused():
     core = lay_out(AllocationModel.nmf(2), [[2**31, 1], [3, 4]]).core
     with pytest.raises(InvalidArgumentError, match="2147483656 tokens one by one"):
         core.evidence(Options("smc", 16, n_replicates=1), seed=0, n_jobs=1)
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered"])
-def test_one_replicate_has_no_error(method: str) -> None:
+def test_one_replicate_has_no_error(method):
     with pytest.warns(UnreliableErrorWarning, match="one replicate does not say"):
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
     assert np.isfinite(found.value)
@@ -233,7 +230,7 @@ def test_one_replicate_has_no_error(method: str) -> None:
     assert repr(found).endswith(f" nats ({method}, one replicate)>")
 
 
-def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:
+def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one():
     graph = "g -> user; g -> h; h -> item"
     sizes = {"g": 2, "h": 2}
     model = AllocationModel(graph, sizes=sizes, axes=["user", "item"], concentration=4)
@@ -244,7 +241,7 @@ def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one() -> None:
 
 
 @pytest.mark.parametrize("make", [AllocationModel.hidden_markov, AllocationModel.symmetric_cp])
-def test_ready_made_graphs_of_too_many_axes_are_refused_before_they_are_built(make: Any) -> None:
+def test_ready_made_graphs_of_too_many_axes_are_refused_before_they_are_built(make):
     for n_axes in (10_001, 2**31, 2**32):
         with pytest.raises(InvalidArgumentError, match="must be between 2 and 10000"):
             make(n_axes, 2)

@@ -2,7 +2,6 @@ import itertools
 import math
 import warnings
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +31,7 @@ READY = {
 
 
 @pytest.mark.parametrize("name", READY)
-def test_probabilities_of_all_tensors_sum_to_one(name: str) -> None:
+def test_probabilities_of_all_tensors_sum_to_one(name):
     model, shape = READY[name]
     total, n_cells = 3, math.prod(shape)
     values = []
@@ -44,7 +43,7 @@ def test_probabilities_of_all_tensors_sum_to_one(name: str) -> None:
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead"])
 @pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
-def test_samplers_agree_with_exact_values(name: str, method: str) -> None:
+def test_samplers_agree_with_exact_values(name, method):
     if (name, method) == ("hidden_markov", "smc-lookahead"):
         pytest.skip("its hidden nodes are in several cliques, which smc-lookahead refuses")
     model, shape = READY[name]
@@ -58,7 +57,7 @@ def test_samplers_agree_with_exact_values(name: str, method: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in READY if name != "complete"])
-def test_tempering_agrees_with_exact_values(name: str) -> None:
+def test_tempering_agrees_with_exact_values(name):
     model, shape = READY[name]
     counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
     exact = model.log_evidence(counts, "exact")
@@ -72,9 +71,9 @@ def test_tempering_agrees_with_exact_values(name: str) -> None:
     assert np.mean(found.sides) == pytest.approx(found.value, abs=0.1)
 
 
-def test_tempering_says_when_it_has_not_converged() -> None:
+def test_tempering_says_when_it_has_not_converged():
     counts = np.random.default_rng(0).poisson(1.0, (12, 12))
-    options: dict[str, Any] = {"random_state": 0, "n_jobs": 1}
+    options = {"random_state": 0, "n_jobs": 1}
     with pytest.warns(
         UnreliableErrorWarning, match="not converged to the standard error.*n_samples"
     ):
@@ -92,7 +91,7 @@ def test_tempering_says_when_it_has_not_converged() -> None:
     assert given.rounds[0].sides == pytest.approx(np.array(long.rounds[0].sides) - shift, abs=1e-9)
 
 
-def test_tempering_at_small_concentrations() -> None:
+def test_tempering_at_small_concentrations():
     """Two states that hardly any table shares: the chains must cross from one to the other."""
     counts = [[5, 3, 0], [0, 8, 9], [2, 1, 14]]
     for a in (1e-2, 1e-4):
@@ -103,7 +102,7 @@ def test_tempering_at_small_concentrations() -> None:
 
 
 @pytest.mark.parametrize("n_topics", [2, 8])
-def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
+def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics):
     """A table of one cell has probability 1, however many tokens there are."""
     model = AllocationModel.nmf(n_topics)
     for n in (500, 2_000, 200_000):
@@ -114,7 +113,7 @@ def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["tempered", "auto"])
-def test_tempering_finds_the_evidence_of_a_cell_of_very_many_tokens(method: Any) -> None:
+def test_tempering_finds_the_evidence_of_a_cell_of_very_many_tokens(method):
     """The topics of a table of one row add up to one Dirichlet law of its cells."""
     counts = np.array([[200_000, 3, 40]])
     found = AllocationModel.nmf(3).log_evidence(counts, method, given_total=True, random_state=0)
@@ -124,7 +123,7 @@ def test_tempering_finds_the_evidence_of_a_cell_of_very_many_tokens(method: Any)
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied: bool) -> None:
+def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied):
     model = AllocationModel.hidden_markov(3, 2, tied=tied)
     counts = np.zeros((2, 2, 2), np.int64)
     counts[0, 1, 0], counts[1, 1, 1] = 300, 200
@@ -139,7 +138,7 @@ def test_heavy_cells_move_where_hidden_nodes_are_summed_out_apart(tied: bool) ->
     assert found.round_trips > 0
 
 
-def test_without_a_round_trip_tempering_has_not_converged() -> None:
+def test_without_a_round_trip_tempering_has_not_converged():
     rng = np.random.default_rng(0)
     first, second = rng.dirichlet(np.full(12, 0.1), 6), rng.dirichlet(np.full(12, 0.1), 6)
     counts = rng.multinomial(600, (first.T @ second / 6).ravel()).reshape(12, 12)
@@ -150,26 +149,26 @@ def test_without_a_round_trip_tempering_has_not_converged() -> None:
     assert (found.round_trips, found.converged) == (0, False)
 
 
-def test_looking_ahead_over_many_tokens_stays_in_range() -> None:
+def test_looking_ahead_over_many_tokens_stays_in_range():
     """Guides of ten thousand tokens differ by more than double precision holds."""
     for counts in ([[16_000]], [[8_000, 8_000]]):
         model = AllocationModel.nmf(3)
-        sizes: dict[str, Any] = {"n_particles": 200, "n_replicates": 4}
-        options: dict[str, Any] = {"given_total": True, "random_state": 0, **sizes}
+        sizes = {"n_particles": 200, "n_replicates": 4}
+        options = {"given_total": True, "random_state": 0, **sizes}
         found = model.log_evidence(counts, "smc-lookahead", **options)
         plain = model.log_evidence(counts, "smc", n_sweeps=0, **options)
         gap = abs(found.value - plain.value)
         assert gap < 4 * math.hypot(found.std_error, plain.std_error) < 0.1
 
 
-def test_weights_that_are_no_numbers_are_refused() -> None:
+def test_weights_that_are_no_numbers_are_refused():
     names = [f"n{axis}" for axis in range(14)]
     model = AllocationModel.cp(names, 2, concentration=1e-20, rate=1.0)
     places = np.eye(14, dtype=int)[:3]
     counts = CountTensor.from_coo(places, [1, 2, 1], names, [2] * 14)
     observed = np.ones([2] * 14, dtype=bool)
     observed[(1,) * 14] = False
-    calls: list[Any] = [
+    calls = [
         *(partial(model.log_evidence, counts, method) for method in METHODS),
         *(partial(model.decompose, counts, method=method) for method in ("gibbs", "smc")),
         partial(model.log_evidence, counts, "smc", observed=observed),
@@ -180,7 +179,7 @@ def test_weights_that_are_no_numbers_are_refused() -> None:
             call()
 
 
-def test_tempering_finds_the_evidence_of_a_few_heavy_cells() -> None:
+def test_tempering_finds_the_evidence_of_a_few_heavy_cells():
     counts, model = [[500, 3], [100, 200]], AllocationModel.nmf(3)
     exact = model.log_evidence(counts, "smc", n_particles=20_000, n_sweeps=0, random_state=0)
     assert exact.std_error < 0.01
@@ -189,7 +188,7 @@ def test_tempering_finds_the_evidence_of_a_few_heavy_cells() -> None:
 
 
 @pytest.mark.parametrize("name", READY)
-def test_bound_is_below_exact_values(name: str) -> None:
+def test_bound_is_below_exact_values(name):
     model, shape = READY[name]
     counts = np.random.default_rng(1).poisson(8 / math.prod(shape), shape)
     exact = model.log_evidence(counts, "exact")
@@ -200,7 +199,7 @@ def test_bound_is_below_exact_values(name: str) -> None:
     assert bound.interval() == (bound.value, math.inf)
 
 
-def test_tempering_is_held_against_a_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tempering_is_held_against_a_lower_bound(monkeypatch):
     """Replicates that agree on a value below the bound are not believed."""
     rng = np.random.default_rng(0)
     shares, tables = rng.dirichlet(np.ones(8)), rng.dirichlet(np.full(12, 0.2), (2, 8))
@@ -225,7 +224,7 @@ def test_tempering_is_held_against_a_lower_bound(monkeypatch: pytest.MonkeyPatch
     assert vb.value == pytest.approx(exact.value, rel=1e-12)
 
 
-def few_topics() -> tuple[AllocationModel, Any]:
+def few_topics():
     """A small concentration: nearly all tokens are in one of four topics."""
     rng = np.random.default_rng(0)
     first, second = rng.dirichlet(np.full(12, 0.5), 2)
@@ -234,12 +233,12 @@ def few_topics() -> tuple[AllocationModel, Any]:
     return AllocationModel.symmetric_nmf(4, concentration=1e-3), counts.reshape(12, 12)
 
 
-def test_tempering_that_does_not_come_back_from_few_topics_has_not_converged() -> None:
+def test_tempering_that_does_not_come_back_from_few_topics_has_not_converged():
     model, data = few_topics()
-    options: dict[str, Any] = {"random_state": 0, "given_total": True}
+    options = {"random_state": 0, "given_total": True}
     with pytest.warns(UnreliableErrorWarning, match="tempering has not converged"):
         found = model.log_evidence(data, "tempered", n_samples=128, **options)
-    size: dict[str, Any] = {"n_particles": 4000, "n_sweeps": 0, "random_state": 1}
+    size = {"n_particles": 4000, "n_sweeps": 0, "random_state": 1}
     smc = model.log_evidence(data, "smc", given_total=True, **size)
     assert smc.converged
     assert smc.std_error < 0.5
@@ -270,7 +269,7 @@ TUCKER_EVIDENCE, TUCKER_ERROR = -422.05, 0.14
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", ["smc", "auto"])
-def test_estimates_without_a_warning_are_within_their_errors(method: str) -> None:
+def test_estimates_without_a_warning_are_within_their_errors(method):
     n_converged = 0
     for seed in range(6):
         found = TUCKER.log_evidence(TOKENS, method, given_total=True, random_state=seed)
@@ -283,7 +282,7 @@ def test_estimates_without_a_warning_are_within_their_errors(method: str) -> Non
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_particles_without_moves_are_not_believed_where_they_miss_a_mode() -> None:
+def test_particles_without_moves_are_not_believed_where_they_miss_a_mode():
     for seed in range(6):
         found = TUCKER.log_evidence(
             TOKENS, "smc", given_total=True, n_sweeps=0, n_particles=1000, random_state=seed
@@ -296,9 +295,9 @@ def test_particles_without_moves_are_not_believed_where_they_miss_a_mode() -> No
 
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
-    def value(seed: Any, n_jobs: int | None) -> float:
-        sizes: dict[str, Any] = {"n_replicates": 3}
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
+    def value(seed, n_jobs):
+        sizes = {"n_replicates": 3}
         if method == "tempered":
             sizes |= {"n_samples": 128, "target_std_error": 100.0}
         if method == "vb":
@@ -327,7 +326,7 @@ def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> N
         {"order": np.array([1, 0, 3, 2])},
     ],
 )
-def test_options_of_smc_leave_it_unbiased(options: dict[str, Any]) -> None:
+def test_options_of_smc_leave_it_unbiased(options):
     model = AllocationModel.nmf(3)
     exact = model.log_evidence(DEEP, "exact").value
     found = model.log_evidence(
@@ -336,7 +335,7 @@ def test_options_of_smc_leave_it_unbiased(options: dict[str, Any]) -> None:
     assert abs(found.value - exact) < 4 * found.std_error < 0.3
 
 
-def test_order_of_tokens_and_elimination_matter_to_smc_alone() -> None:
+def test_order_of_tokens_and_elimination_matter_to_smc_alone():
     model = AllocationModel.pachinko([2, 3])
     values = {
         order: model.log_evidence(DEEP, "exact", elimination_order=order).value
@@ -350,7 +349,7 @@ def test_order_of_tokens_and_elimination_matter_to_smc_alone() -> None:
     assert one != other
 
 
-def test_bounds_close_with_temperatures() -> None:
+def test_bounds_close_with_temperatures():
     model, shape = AllocationModel.cp(["i", "j"], 3), {"i": 6, "j": 5}
     wide, narrow = (
         model.bidirectional_bounds(shape, 200, n_samples=n, n_replicates=2, random_state=1)
@@ -365,7 +364,7 @@ def test_bounds_close_with_temperatures() -> None:
     assert again.upper == wide.upper
 
 
-def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None:
+def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot():
     assert AllocationModel.nmf(2).log_evidence(DEEP).method == "exact"
     wide = np.random.default_rng(0).poisson(1.0, (12, 12))
     found = AllocationModel.nmf(4).log_evidence(wide, n_replicates=2, random_state=0)
@@ -380,9 +379,9 @@ def test_auto_is_exact_where_that_is_quick_and_else_chooses_by_a_pilot() -> None
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
+def test_auto_passes_the_options_on_and_chooses_what_takes_them():
     model, wide = AllocationModel.nmf(4), np.random.default_rng(0).poisson(1.0, (12, 12))
-    shared: dict[str, Any] = {"n_replicates": 3, "random_state": 0}
+    shared = {"n_replicates": 3, "random_state": 0}
     for options in (
         {"n_particles": 32},
         {"order": "sorted"},
@@ -403,7 +402,7 @@ def test_auto_passes_the_options_on_and_chooses_what_takes_them() -> None:
     assert AllocationModel.nmf(2).log_evidence(DEEP, order="sorted").method == "exact"
 
 
-def test_intervals_hold_the_value_and_widen() -> None:
+def test_intervals_hold_the_value_and_widen():
     evidence = AllocationModel.nmf(3).log_evidence(DEEP, "smc", random_state=0, n_replicates=4)
     low, high = evidence.interval(0.5)
     lower, higher = evidence.interval()
@@ -417,7 +416,7 @@ def test_intervals_hold_the_value_and_widen() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:replicates of a quarter")
-def test_intervals_cover_as_promised() -> None:
+def test_intervals_cover_as_promised():
     """4 replicates, 400 seeds: 95 % within 4 standard errors of a binomial share, or more.
 
     The error of smc is the larger of two, one of which chance hardly touches: there are more by
@@ -440,7 +439,7 @@ def test_intervals_cover_as_promised() -> None:
     assert doubted / 400 < 0.01 + 4 * math.sqrt(0.01 * 0.99 / 400)
 
 
-def test_replicates_that_differ_much_raise_doubts() -> None:
+def test_replicates_that_differ_much_raise_doubts():
     counts = np.random.default_rng(0).poisson(2, (10, 10))
     with pytest.warns(UnreliableErrorWarning, match="raise n_particles") as caught:
         found = AllocationModel.nmf(5).log_evidence(
@@ -451,7 +450,7 @@ def test_replicates_that_differ_much_raise_doubts() -> None:
 
 
 @pytest.mark.slow
-def test_intervals_that_look_ahead_hold_exact_values() -> None:
+def test_intervals_that_look_ahead_hold_exact_values():
     rng = np.random.default_rng(5)
     inside = []
     while len(inside) < 200:

@@ -1,6 +1,5 @@
 import math
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,7 @@ MODELS = {
 }
 
 
-def by_definition(found: Decomposition) -> Any:
+def by_definition(found):
     """All cells by one sum over the joint values of all nodes."""
     letters = dict(zip(found.tables, "abcdefghijklmnop", strict=False))
     terms = ["".join(letters[name] for name in found.families[node]) for node in found.tables]
@@ -44,7 +43,7 @@ def by_definition(found: Decomposition) -> Any:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_reconstruction_and_errors_follow_from_the_tables(name: str) -> None:
+def test_reconstruction_and_errors_follow_from_the_tables(name):
     found = MODELS[name].decompose(CUBE, random_state=0)
     expected, counts = by_definition(found), CUBE.to_dense()
     np.testing.assert_allclose(found.reconstruction(), expected, rtol=1e-12)
@@ -61,7 +60,7 @@ def test_reconstruction_and_errors_follow_from_the_tables(name: str) -> None:
 
 @pytest.mark.parametrize("method", DECOMPOSITIONS)
 @pytest.mark.parametrize("name", MODELS)
-def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str) -> None:
+def test_tables_are_posterior_means_of_counts_that_add_up(name, method):
     model = MODELS[name]
     found = model.decompose(CUBE, method, random_state=0)
     assert found.method == method
@@ -86,9 +85,7 @@ def test_tables_are_posterior_means_of_counts_that_add_up(name: str, method: str
 
 
 @pytest.mark.parametrize("concentration", [0.01, 1.0, 100.0])
-def test_values_are_those_of_equivalent_graphs_where_one_allocation_is_possible(
-    concentration: float,
-) -> None:
+def test_values_are_those_of_equivalent_graphs_where_one_allocation_is_possible(concentration):
     rows = CountTensor.from_coo([[0, 0], [0, 1], [1, 1]], [2, 1, 1], ["x", "a"])
     graphs = ("x -> c -> a", "c -> x, a", "a -> c -> x")
     models = [AllocationModel(graph, {"c": 1}, concentration) for graph in graphs]
@@ -102,7 +99,7 @@ def test_values_are_those_of_equivalent_graphs_where_one_allocation_is_possible(
             assert values[0] == pytest.approx(exact, abs=1e-9)
 
 
-def test_iterations_go_on_until_they_have_converged() -> None:
+def test_iterations_go_on_until_they_have_converged():
     # Two classes of weak items: the likelihood is nearly flat.
     rng = np.random.default_rng(0)
     items = rng.integers(0, 2, (400, 4))
@@ -115,7 +112,7 @@ def test_iterations_go_on_until_they_have_converged() -> None:
 
 
 @pytest.mark.parametrize("method", CLIMBING)
-def test_objectives_climb(method: str) -> None:
+def test_objectives_climb(method):
     found = AllocationModel.nmf(3).decompose(DEEP, method, random_state=1, n_restarts=3)
     assert (np.diff(found.trace) >= -1e-12 * abs(found.value)).all()
     assert found.value == found.trace[-1]
@@ -123,7 +120,7 @@ def test_objectives_climb(method: str) -> None:
     assert len(found.trace) > 1
 
 
-def test_displays_name_the_objective_and_count_the_iterations() -> None:
+def test_displays_name_the_objective_and_count_the_iterations():
     model, data = AllocationModel.nmf(2, rate=0.1), [[4, 3, 0], [0, 0, 3]]
     named = {
         "vb": "ln P(X | T) >= ",
@@ -143,7 +140,7 @@ def test_displays_name_the_objective_and_count_the_iterations() -> None:
     assert part.reached(1).startswith("ln P(X | θ) = -")
 
 
-def test_bound_is_that_of_the_evidence() -> None:
+def test_bound_is_that_of_the_evidence():
     model = AllocationModel.nmf(3)
     found = model.decompose(DEEP, random_state=0)
     bound = model.log_evidence(DEEP, "vb", random_state=0)
@@ -152,7 +149,7 @@ def test_bound_is_that_of_the_evidence() -> None:
     assert found.value < model.log_evidence(DEEP, "exact", given_total=True).value
 
 
-def test_largest_likelihood_of_as_many_groups_as_rows_is_that_of_the_shares() -> None:
+def test_largest_likelihood_of_as_many_groups_as_rows_is_that_of_the_shares():
     found = AllocationModel.nmf(3).decompose(DEEP, "ml", random_state=0)
     counts = DEEP[DEEP > 0]
     arrangements = math.lgamma(DEEP.sum() + 1) - sum(math.lgamma(n + 1) for n in counts)
@@ -161,7 +158,7 @@ def test_largest_likelihood_of_as_many_groups_as_rows_is_that_of_the_shares() ->
     np.testing.assert_allclose(found.reconstruction(), DEEP, atol=1e-3)
 
 
-def test_largest_likelihood_asks_nothing_of_the_prior() -> None:
+def test_largest_likelihood_asks_nothing_of_the_prior():
     one, other = (
         AllocationModel.nmf(2, concentration=a, rate=b).decompose(DEEP, "ml", random_state=0)
         for a, b in ((1e-3, 0.1), (50.0, 3.0))
@@ -172,7 +169,7 @@ def test_largest_likelihood_asks_nothing_of_the_prior() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_good_modes_of_a_planted_tensor_are_found(seed: int) -> None:
+def test_good_modes_of_a_planted_tensor_are_found(seed):
     """At least as likely as the truth; and what the others explain is as near as the truth."""
     rng, shape, R = np.random.default_rng(seed), (15, 12, 10), 6
     axes = [rng.dirichlet([0.2] * n, R) for n in shape]
@@ -186,7 +183,7 @@ def test_good_modes_of_a_planted_tensor_are_found(seed: int) -> None:
         assert model.decompose(counts, method, random_state=seed).kl_error < 1.25 * kl
 
 
-def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known() -> None:
+def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known():
     """With one group, or none hidden, the counts are those of the data."""
     found = AllocationModel.nmf(1).decompose(DEEP, "gibbs", random_state=0, max_iter=20)
     np.testing.assert_allclose(found.expected_counts["doc"][:, 0], DEEP.sum(axis=1))
@@ -194,7 +191,7 @@ def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known() -> None:
 
 
 @pytest.mark.parametrize("method", ["vb", "gibbs"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
     one, two = (
         AllocationModel.nmf(2).decompose(DEEP, method, random_state=3, max_iter=40, n_jobs=n)
         for n in (1, 2)
@@ -204,7 +201,7 @@ def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> N
         np.testing.assert_array_equal(one.tables[node], two.tables[node])
 
 
-def test_frames_have_labels_and_all_cells() -> None:
+def test_frames_have_labels_and_all_cells():
     labels = {"doc": ["d0", "d1", "d2"]}
     tensor = CountTensor.from_dense(DEEP, ["doc", "word"], labels)
     found = AllocationModel.nmf(2).decompose(tensor, random_state=0)
@@ -220,8 +217,8 @@ def test_frames_have_labels_and_all_cells() -> None:
         found.to_frame("x")
 
 
-def test_sparsity_is_that_of_hoyer() -> None:
-    def decomposition(table: Any) -> Decomposition:
+def test_sparsity_is_that_of_hoyer():
+    def decomposition(table):
         tensor = CountTensor.from_dense([1], ["i"])
         tables, nothing = {"i": np.array(table)}, np.zeros(1)
         found = (1.0, nothing, 0.0, True, 0.0, "vb", tensor, np.empty((0, 1), dtype=np.int64), 0.0)
@@ -234,7 +231,7 @@ def test_sparsity_is_that_of_hoyer() -> None:
     assert math.isnan(decomposition([1.0]).sparsity["i"])
 
 
-def test_effective_parameters_are_the_slope_at_vanishing_concentration() -> None:
+def test_effective_parameters_are_the_slope_at_vanishing_concentration():
     """ln π(S | T) = d ln a + O(1): a saturated tensor is its own allocation."""
     model = AllocationModel.complete(["i", "j"])
     found = model.decompose(DEEP)
@@ -249,17 +246,17 @@ def test_effective_parameters_are_the_slope_at_vanishing_concentration() -> None
     assert slope == pytest.approx(n_effective_parameters(found), abs=1e-6)
 
 
-def test_effective_parameters_of_counts() -> None:
+def test_effective_parameters_of_counts():
     assert n_effective_parameters({"topic": [3, 1], "word": [[2, 0], [1, 1]]}) == 2
     assert n_effective_parameters({"topic": [4, 0], "word": [[4, 0], [0, 0]]}) == 0
     assert n_effective_parameters({"topic": [3.6, 0.4], "word": [[3.6, 0.4]]}, threshold=0.1) == 1
     symmetric = AllocationModel.symmetric_nmf(1).decompose([[1, 1], [0, 2]])
     assert n_effective_parameters(symmetric) == 1
     with pytest.raises(InvalidTypeError, match="allocation must be a Decomposition or a mapping"):
-        n_effective_parameters([1, 2])  # type: ignore[arg-type]
+        n_effective_parameters([1, 2])
 
 
-def test_empty_tensors_have_prior_tables() -> None:
+def test_empty_tensors_have_prior_tables():
     empty = CountTensor.from_coo(np.empty((0, 2), int), [], ["doc", "word"], [2, 3])
     found = AllocationModel.nmf(2, rate=1.0).decompose(empty, max_iter=5)
     np.testing.assert_allclose(found.tables["word"], 1 / 3)
@@ -269,7 +266,7 @@ def test_empty_tensors_have_prior_tables() -> None:
         AllocationModel.nmf(2).decompose(empty)
 
 
-def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch):
     found = MODELS["tucker"].decompose(CUBE, random_state=0)
     whole = found.fitted_counts
     monkeypatch.setattr("polyabayes.allocation.decomposition._CHUNK", 1)
@@ -277,14 +274,14 @@ def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(again.fitted_counts, whole, rtol=1e-12)
 
 
-def test_dense_reconstruction_has_a_limit() -> None:
+def test_dense_reconstruction_has_a_limit():
     found = MODELS["cp"].decompose(CUBE, random_state=0)
     with pytest.raises(BudgetExceededError, match="all cells take 216 bytes, above max_bytes=100"):
         found.reconstruction(max_bytes=100)
 
 
 @pytest.mark.parametrize("keep", [(), ("a",), ("d", "a"), ("b", "c")])
-def test_contraction_is_the_sum_over_all_joint_values(keep: tuple[str, ...]) -> None:
+def test_contraction_is_the_sum_over_all_joint_values(keep):
     rng = np.random.default_rng(0)
     scopes = ["ab", "bc", "cd", "da", "bd"]
     sizes = dict(zip("abcd", (2, 3, 4, 5), strict=True))
@@ -294,27 +291,27 @@ def test_contraction_is_the_sum_over_all_joint_values(keep: tuple[str, ...]) -> 
     np.testing.assert_allclose(contract(factors, keep), expected, rtol=1e-12)
 
 
-def test_many_nodes_are_contracted() -> None:
+def test_many_nodes_are_contracted():
     """More nodes than there are letters for one sum."""
     links = [Factor(np.full((2, 2), 0.5), (f"n{i}", f"n{i + 1}")) for i in range(80)]
     np.testing.assert_allclose(contract(links, ("n80",)), [1.0, 1.0])
 
 
-def test_options_reach_the_core() -> None:
-    seen: dict[str, Any] = {}
+def test_options_reach_the_core():
+    seen = {}
 
     class Core:
         n_states, n_cliques, n_marginals, n_tokens = 2, 1, 8, 10
 
-        def gibbs(self, **options: Any) -> Any:
+        def gibbs(self, **options):
             seen.update(options)
             return SimpleNamespace()
 
-        def variational(self, method: str, **options: Any) -> Any:
+        def variational(self, method, **options):
             seen.update(options, method=method)
             return SimpleNamespace()
 
-    core: Any = Core()
+    core = Core()
     run = Run(5, 2, False)
     fitting._gibbs(core, Options("gibbs", max_iter=100), run)
     assert seen == {"n_sweeps": 100, "burn_in": 50, "seed": 5, "n_jobs": 2, "progress": None}
@@ -340,6 +337,6 @@ def test_options_reach_the_core() -> None:
         ({"elimination_order": ["doc"]}, "every hidden node once"),
     ],
 )
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+def test_bad_options_are_refused(options, message):
     with pytest.raises(PolyabayesError, match=message):
         AllocationModel.nmf(2).decompose(DEEP, **options)

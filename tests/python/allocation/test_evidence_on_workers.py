@@ -2,10 +2,8 @@
 
 import os
 import signal
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,12 +29,12 @@ CHAIN = AllocationModel.hidden_markov(3, 2)
 SMALL = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 
 
-def triples(most: int) -> CountTensor:
+def triples(most):
     counts = np.random.default_rng(0).poisson(2.0, (3, 3, 3))
     return CountTensor.from_dense(np.minimum(counts, most), axes=["x1", "x2", "x3"])
 
 
-WAYS: dict[str, dict[str, Any]] = {
+WAYS = {
     "tempered": {"method": "tempered", "n_samples": 64},
     "smc": {"method": "smc", "n_particles": 64, "resampling": "residual", "order": "sorted"},
     "smc-lookahead": {"method": "smc-lookahead", "n_particles": 64, "n_replicates": 3},
@@ -49,7 +47,7 @@ TEMPERED = {**WAYS["tempered"], "random_state": 3}
 pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 
 
-def assert_same(found: pb.Evidence, expected: pb.Evidence) -> None:
+def assert_same(found, expected):
     for field in fields(pb.Evidence):
         if field.name != "seconds":
             mine, other = getattr(found, field.name), getattr(expected, field.name)
@@ -57,7 +55,7 @@ def assert_same(found: pb.Evidence, expected: pb.Evidence) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_workers_give_the_bits_of_one_process(way: str, spawned: Executor) -> None:
+def test_workers_give_the_bits_of_one_process(way, spawned):
     options = {**WAYS[way], "random_state": 7}
     counts = SMALL if way.endswith("exact") else COUNTS
     plain = MODEL.log_evidence(counts, n_jobs=1, **options)
@@ -68,7 +66,7 @@ def test_workers_give_the_bits_of_one_process(way: str, spawned: Executor) -> No
     assert_same(threads, plain)
 
 
-def test_hidden_nodes_apart_joined_or_tied_and_huge_cells_travel(spawned: Executor) -> None:
+def test_hidden_nodes_apart_joined_or_tied_and_huge_cells_travel(spawned):
     huge = COUNTS.copy()
     huge[0, 0] = 70_000
     tied = AllocationModel.symmetric_nmf(2)
@@ -82,7 +80,7 @@ def test_hidden_nodes_apart_joined_or_tied_and_huge_cells_travel(spawned: Execut
     assert_same(CHAIN.log_evidence(triples(1), executor=spawned, **options), plain)
 
 
-def test_an_interrupt_on_workers_keeps_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_on_workers_keeps_the_rounds(monkeypatch):
     plain = MODEL.log_evidence(COUNTS, **TEMPERED)
     with (
         ThreadPoolExecutor(2) as pool,
@@ -95,13 +93,13 @@ def test_an_interrupt_on_workers_keeps_the_rounds(monkeypatch: pytest.MonkeyPatc
     assert not partial.converged
 
 
-def test_tasks_of_other_work_are_refused() -> None:
+def test_tasks_of_other_work_are_refused():
     options = Options("tempered", n_samples=64)
     core, others = (lay_out(MODEL, counts).core for counts in (COUNTS, COUNTS + 1))
     run = _core.AllocationRun(core, options, n_jobs=1)
     (reference,) = run.tasks()
 
-    def result(core: Any, task: bytes) -> bytes:
+    def result(core, task):
         return _core.run_allocation_task(core, options, task, seed=0, n_jobs=1)
 
     run.add([result(core, reference)])
@@ -116,7 +114,7 @@ def test_tasks_of_other_work_are_refused() -> None:
         run.add([b"nothing"])
 
 
-def test_bad_combinations_are_refused_before_any_work() -> None:
+def test_bad_combinations_are_refused_before_any_work():
     with ThreadPoolExecutor(1) as pool:
         for method in ("exact", "vb"):
             with pytest.raises(InvalidArgumentError, match=f"not of '{method}'"):
@@ -129,20 +127,18 @@ def test_bad_combinations_are_refused_before_any_work() -> None:
         with pytest.raises(InvalidArgumentError, match="needs all hidden nodes in one clique"):
             CHAIN.log_evidence(triples(1), "smc-lookahead", executor=pool)
     with pytest.raises(InvalidTypeError, match="executor must be"):
-        MODEL.log_evidence(COUNTS, executor=4)  # type: ignore[arg-type]
+        MODEL.log_evidence(COUNTS, executor=4)
 
 
 MODELS = {f"K = {K}": AllocationModel.nmf(K) for K in (2, 3)}
-COMPARED: dict[str, Any] = {"method": "tempered", "n_samples": 32, "random_state": 1}
+COMPARED = {"method": "tempered", "n_samples": 32, "random_state": 1}
 
 
-def test_a_comparison_goes_on_from_the_evidences_that_are_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_goes_on_from_the_evidences_that_are_done(tmp_path, monkeypatch):
     plain = pb.posterior_over_models(MODELS, COUNTS, **COMPARED)
     original = AllocationModel.log_evidence
 
-    def interrupted(self: AllocationModel, *arguments: Any, **options: Any) -> pb.Evidence:
+    def interrupted(self, *arguments, **options):
         if self.sizes["topic"] == 3:
             os.kill(os.getpid(), signal.SIGINT)
         return original(self, *arguments, **options)
@@ -154,7 +150,7 @@ def test_a_comparison_goes_on_from_the_evidences_that_are_done(
     assert sorted(path.name for path in tmp_path.glob("model-*")) == ["model-0.safetensors"]
     found = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
 
-    def refused(*_: Any, **__: Any) -> pb.Evidence:
+    def refused(*_, **__):
         raise AssertionError("all evidences are in the folder")
 
     monkeypatch.setattr(AllocationModel, "log_evidence", refused)
@@ -175,16 +171,14 @@ def test_a_comparison_goes_on_from_the_evidences_that_are_done(
         ("models", {"models": {"K = 2": AllocationModel.nmf(2, rate=0.5)}}),
     ],
 )
-def test_a_folder_of_another_comparison_is_refused(
-    name: str, change: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_folder_of_another_comparison_is_refused(name, change, tmp_path):
     arguments = {"models": MODELS, "data": COUNTS, **COMPARED}
     pb.posterior_over_models(checkpoint=tmp_path, **arguments)
     with pytest.raises(InvalidArgumentError, match=f"another comparison: its {name}"):
         pb.posterior_over_models(checkpoint=tmp_path, **{**arguments, **change})
 
 
-def test_a_damaged_evidence_is_made_again_with_a_warning(tmp_path: Path) -> None:
+def test_a_damaged_evidence_is_made_again_with_a_warning(tmp_path):
     plain = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
     path = tmp_path / "model-1.safetensors"
     content = bytearray(path.read_bytes())
@@ -196,7 +190,7 @@ def test_a_damaged_evidence_is_made_again_with_a_warning(tmp_path: Path) -> None
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
-def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path: Path) -> None:
+def test_sizes_are_chosen_by_evidence_on_workers_and_from_a_checkpoint(tmp_path):
     model = AllocationModel.nmf(None)
     plain = pb.choose_n_components(model, COUNTS, [2, 3], **COMPARED)
     for _ in range(2):

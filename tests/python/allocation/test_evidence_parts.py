@@ -22,7 +22,7 @@ SQUARE = CountTensor.from_dense([[4, 1, 0], [2, 5, 1], [0, 0, 3]], ["i", "j"])
 @pytest.mark.parametrize(
     "graph", ["i -> j -> k", "i; j; k", "i -> j <- k", "i -> j; i, j -> k", "j -> i, k"]
 )
-def test_parts_sum_to_the_evidence(graph: str, prior: str, given_total: bool) -> None:
+def test_parts_sum_to_the_evidence(graph, prior, given_total):
     found = AllocationModel(graph, prior=prior).log_evidence(CUBE, given_total=given_total)
     assert found.parts is not None
     assert found.parts.value == pytest.approx(found.value, abs=1e-9)
@@ -30,7 +30,7 @@ def test_parts_sum_to_the_evidence(graph: str, prior: str, given_total: bool) ->
 
 
 @pytest.mark.parametrize("prior", ["bdeu", "bdeu-tokens"])
-def test_parts_of_tied_tables_sum_to_the_evidence(prior: str) -> None:
+def test_parts_of_tied_tables_sum_to_the_evidence(prior):
     model = AllocationModel("i; j", tied=[("i", "j")], prior=prior)
     found = model.log_evidence(SQUARE)
     assert found.parts is not None
@@ -38,7 +38,7 @@ def test_parts_of_tied_tables_sum_to_the_evidence(prior: str) -> None:
     assert found.parts.to_frame()["nodes"].tolist() == ["i + j", "- + -", "i, j", "-"]
 
 
-def test_equivalent_graphs_have_the_same_cliques_and_separators() -> None:
+def test_equivalent_graphs_have_the_same_cliques_and_separators():
     found = [
         AllocationModel(graph).log_evidence(CUBE).parts
         for graph in ("i -> j -> k", "i <- j -> k", "i <- j <- k")
@@ -57,7 +57,7 @@ def test_equivalent_graphs_have_the_same_cliques_and_separators() -> None:
         assert (parts - found[0])["difference"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_clique_is_the_sum_over_its_joint_counts() -> None:
+def test_a_clique_is_the_sum_over_its_joint_counts():
     found = AllocationModel("i -> j -> k", concentration=2.0).log_evidence(CUBE)
     assert found.parts is not None
     (of_pair,) = [row.value for row in found.parts.rows if row.nodes == "i, j"]
@@ -66,7 +66,7 @@ def test_a_clique_is_the_sum_over_its_joint_counts() -> None:
     assert of_pair == pytest.approx((gammaln(alpha + counts) - gammaln(alpha)).sum(), rel=1e-12)
 
 
-def test_the_difference_of_two_networks_is_that_of_their_evidences() -> None:
+def test_the_difference_of_two_networks_is_that_of_their_evidences():
     first = AllocationModel("i -> j -> k").log_evidence(CUBE)
     for graph in ("i <- j; k", "i, j -> k"):
         for prior in ("bdeu", "flat"):
@@ -81,7 +81,7 @@ def test_the_difference_of_two_networks_is_that_of_their_evidences() -> None:
             assert table["difference"][same] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_hidden_nodes_have_no_parts_and_their_allocations_have() -> None:
+def test_hidden_nodes_have_no_parts_and_their_allocations_have():
     model = AllocationModel.nmf(2)
     drawn = model.simulate({"doc": 3, "word": 4}, 30, random_state=0)
     assert model.log_evidence(drawn.tensor, "smc", random_state=0).parts is None
@@ -92,7 +92,7 @@ def test_hidden_nodes_have_no_parts_and_their_allocations_have() -> None:
     assert AllocationModel("i -> j").log_evidence(unknown, given_total=True).parts is None
 
 
-def test_parts_travel_through_json() -> None:
+def test_parts_travel_through_json():
     found = AllocationModel("i -> j").log_evidence(SQUARE)
     again = Evidence.from_plain(json.loads(json.dumps(asdict(found))))
     assert again.parts is not None

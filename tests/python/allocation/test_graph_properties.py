@@ -1,7 +1,5 @@
 """The graph language for any graph, not only for those that somebody thought of."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -13,7 +11,7 @@ NAMES = ["doc", "topic", "word", "x1", "été", "_r"]
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> dict[str, list[str]]:
+def graphs(draw):
     """Parents of every node, among the nodes before it."""
     nodes = draw(st.lists(st.sampled_from(NAMES), min_size=2, max_size=5, unique=True))
     return {
@@ -22,7 +20,7 @@ def graphs(draw: st.DrawFn) -> dict[str, list[str]]:
     }
 
 
-def texts(parents: dict[str, list[str]], arrows: list[bool], gap: str) -> str:
+def texts(parents, arrows, gap):
     """The graph in the language: an edge a statement, in either direction, after all nodes."""
     edges = [(parent, node) for node in parents for parent in parents[node]]
     statements = [
@@ -36,9 +34,7 @@ ARROWS = st.lists(st.booleans(), min_size=10, max_size=10)
 
 
 @given(graphs(), ARROWS, st.sampled_from(["", " ", "  "]))
-def test_text_and_graph_say_the_same(
-    parents: dict[str, list[str]], arrows: list[bool], gap: str
-) -> None:
+def test_text_and_graph_say_the_same(parents, arrows, gap):
     sizes = dict.fromkeys(parents, 2)
     model = AllocationModel(texts(parents, arrows, gap), sizes)
     assert {node: set(of) for node, of in model.graph.parents.items()} == {
@@ -49,7 +45,7 @@ def test_text_and_graph_say_the_same(
 
 
 @given(graphs(), ARROWS)
-def test_a_cycle_is_refused(parents: dict[str, list[str]], arrows: list[bool]) -> None:
+def test_a_cycle_is_refused(parents, arrows):
     edges = [(parent, node) for node in parents for parent in parents[node]]
     text = texts(parents, arrows, " ")
     for parent, node in edges:
@@ -58,7 +54,7 @@ def test_a_cycle_is_refused(parents: dict[str, list[str]], arrows: list[bool]) -
 
 
 @given(st.text(alphabet="ab,;<->- \n", max_size=12))
-def test_any_text_is_a_graph_or_one_clear_refusal(text: str) -> None:
+def test_any_text_is_a_graph_or_one_clear_refusal(text):
     try:
         model = AllocationModel(text, {"a": 2, "b": 2})
     except PolyabayesError:
@@ -76,15 +72,13 @@ def test_any_text_is_a_graph_or_one_clear_refusal(text: str) -> None:
         st.lists(st.floats(), max_size=1),
     ),
 )
-def test_what_is_no_positive_number_is_refused_by_name(name: str, value: Any) -> None:
+def test_what_is_no_positive_number_is_refused_by_name(name, value):
     with pytest.raises(PolyabayesError, match=name):
         AllocationModel("a -> b", {"a": 2}, **{name: value})
 
 
 @given(st.integers(0, 2**31), st.sampled_from([(2, 3), (3, 2), (1, 4)]))
-def test_order_of_rows_and_columns_does_not_change_the_evidence(
-    seed: int, shape: tuple[int, int]
-) -> None:
+def test_order_of_rows_and_columns_does_not_change_the_evidence(seed, shape):
     rng = np.random.default_rng(seed)
     counts = rng.poisson(0.7, shape)
     model = AllocationModel.nmf(2)

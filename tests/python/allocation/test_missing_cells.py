@@ -3,11 +3,9 @@ import math
 import threading
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import special, stats
 
 import polyabayes as pb
@@ -30,7 +28,7 @@ SEEN = np.where(OBSERVED, TABLE, 0)
 NMF = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
 
 
-def mask(case: dict[str, Any], tensor: CountTensor) -> Any:
+def mask(case, tensor):
     observed = np.ones(tensor.shape, dtype=bool)
     observed[tuple(np.array(case["missing"]).T)] = False
     return observed
@@ -38,7 +36,7 @@ def mask(case: dict[str, Any], tensor: CountTensor) -> Any:
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
-def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> None:
+def test_exact_joint_is_that_of_rational_arithmetic(case):
     model, tensor = problem(case)
     found = model.predict_missing(
         tensor, "exact", observed=mask(case, tensor), max_total=case["total"]
@@ -50,7 +48,7 @@ def test_exact_joint_is_that_of_rational_arithmetic(case: dict[str, Any]) -> Non
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
+def test_evidence_by_total_of_the_toy_matrices(shared_vectors):
     toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
     matrices = {"X3": X3, "X4": np.ma.masked_equal([[-1, 1], [4, 4]], -1)}
     n_checked = 0
@@ -66,7 +64,7 @@ def test_evidence_by_total_of_the_toy_matrices(shared_vectors: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_shares_are_those_of_the_joint() -> None:
+def test_shares_are_those_of_the_joint():
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     joint = np.exp(found.log_joint)
     assert found.evidence.value == pytest.approx(math.log(joint.sum()), abs=1e-12)
@@ -81,7 +79,7 @@ def test_shares_are_those_of_the_joint() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_evidence_with_all_observed_is_the_ordinary_one() -> None:
+def test_evidence_with_all_observed_is_the_ordinary_one():
     everything = np.ones(TABLE.shape, dtype=bool)
     ordinary = NMF.log_evidence(TABLE, "exact")
     assert NMF.log_evidence(TABLE, "exact", observed=everything).value == ordinary.value
@@ -90,7 +88,7 @@ def test_evidence_with_all_observed_is_the_ordinary_one() -> None:
     assert found.evidence.value == pytest.approx(NMF.log_evidence(SEEN, "exact").value, abs=1e-12)
 
 
-def test_nothing_observed_leaves_the_prior() -> None:
+def test_nothing_observed_leaves_the_prior():
     model = AllocationModel.nmf(1, concentration=1.5, rate=0.75)
     found = model.predict_missing(np.zeros((2, 3), int), "exact", observed=np.zeros((2, 3), bool))
     prior = stats.nbinom(1.5, 0.75 / 1.75)
@@ -100,7 +98,7 @@ def test_nothing_observed_leaves_the_prior() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_masked_arrays_and_tensors_say_the_same() -> None:
+def test_masked_arrays_and_tensors_say_the_same():
     masked = np.ma.array(TABLE, mask=~OBSERVED)
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"])
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
@@ -113,7 +111,7 @@ def test_masked_arrays_and_tensors_say_the_same() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
+def test_nan_marks_missing_cells_where_it_is_said_to():
     floats = np.where(OBSERVED, TABLE.astype(float), np.nan)
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=9)
     for data, observed in ((floats, "nan"), (floats.tolist(), "nan"), (floats, ~np.isnan(floats))):
@@ -144,9 +142,7 @@ def test_nan_marks_missing_cells_where_it_is_said_to() -> None:
         ([[None, 1, 2], [3, 4, 5]], "nan", InvalidTypeError, "an array of numbers, .* got list"),
     ],
 )
-def test_nan_is_refused_elsewhere(
-    data: Any, observed: Any, error: type[Exception], message: str
-) -> None:
+def test_nan_is_refused_elsewhere(data, observed, error, message):
     if isinstance(data, float):
         data = np.where(OBSERVED, TABLE.astype(float), data)
     with pytest.raises(error, match=message):
@@ -156,13 +152,13 @@ def test_nan_is_refused_elsewhere(
 @pytest.mark.parametrize(
     "model", [pb.LatentDirichletAllocation(2), pb.PoissonFactorAnalysis(2, prior="gamma")]
 )
-def test_documents_have_no_missing_cells(model: Any) -> None:
+def test_documents_have_no_missing_cells(model):
     with pytest.raises(InvalidCountsError, match=r"contains NaN.* write 0 .*predict_missing"):
         model.fit([[1.0, np.nan], [2.0, 3.0]])
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_frames_name_the_cells() -> None:
+def test_frames_name_the_cells():
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)
     found = NMF.predict_missing(tensor, "exact", observed=OBSERVED, max_total=9)
@@ -178,7 +174,7 @@ def test_frames_name_the_cells() -> None:
     assert "(exact)" in text
 
 
-def test_totals_go_on_until_little_is_left() -> None:
+def test_totals_go_on_until_little_is_left():
     model = AllocationModel.nmf(2, concentration=1.5, rate=0.5)
     observed = np.array([[True, True, True], [True, True, False]])
     whole = model.predict_missing(np.where(observed, TABLE, 0), "exact", observed=observed)
@@ -193,7 +189,7 @@ def test_totals_go_on_until_little_is_left() -> None:
     assert beyond <= part.log_remainder <= part.log_remainder_bound + 1e-12
 
 
-def assert_within_errors(found: Any, exact: Any, largest: float) -> None:
+def assert_within_errors(found, exact, largest):
     """Every value is within four of its errors of the exact one, and no error above the largest."""
     pairs = [
         (found.log_joint, found.std_errors, exact.log_joint),
@@ -207,7 +203,7 @@ def assert_within_errors(found: Any, exact: Any, largest: float) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_smc_agrees_with_exact_values() -> None:
+def test_smc_agrees_with_exact_values():
     exact = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     found = NMF.predict_missing(
         SEEN, "smc", observed=OBSERVED, max_total=12, n_replicates=40, random_state=1
@@ -223,9 +219,9 @@ def test_smc_agrees_with_exact_values() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:totals beyond the last")
-def test_tempering_agrees_with_exact_values() -> None:
+def test_tempering_agrees_with_exact_values():
     exact = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
-    options: dict[str, Any] = {"n_replicates": 16, "target_std_error": 0.05, "random_state": 1}
+    options = {"n_replicates": 16, "target_std_error": 0.05, "random_state": 1}
     found = NMF.predict_missing(SEEN, "tempered", observed=OBSERVED, max_total=12, **options)
     assert found.evidence.method == "tempered"
     assert found.evidence.converged
@@ -236,15 +232,15 @@ def test_tempering_agrees_with_exact_values() -> None:
     assert value.rounds == found.evidence.rounds
 
 
-def exact_completion(n: int, b: int, d: int, most: int) -> tuple[NDArray[np.float64], float]:
+def exact_completion(n, b, d, most):
     """ln Pr(T, X) of [[n, b], [?, d]] under two topics with rate 1/n, and the expected missing
     count, by all ways in which the tokens of each cell divide, `most` in the missing one.
     """
 
-    def ln_rising(x: float, count: Any) -> Any:
+    def ln_rising(x, count):
         return special.gammaln(x + count) - special.gammaln(x)
 
-    def ln_topic(cells: list[Any]) -> Any:
+    def ln_topic(cells):
         (n, b), (m, d) = cells[:2], cells[2:]
         total = n + b + m + d
         sides = [n + b, m + d, n + m, b + d]
@@ -266,7 +262,7 @@ def exact_completion(n: int, b: int, d: int, most: int) -> tuple[NDArray[np.floa
 
 
 @pytest.mark.filterwarnings("ignore:totals beyond the last")
-def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most() -> None:
+def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most():
     ln_joint, expected = exact_completion(30, 1, 2, 120)
     found = AllocationModel.nmf(2, rate=1 / 30).predict_missing(
         [[30, 1], [0, 2]],
@@ -283,7 +279,7 @@ def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most() -> No
     assert (found.std_errors[:60] < 0.2).all()
 
 
-def test_as_many_missing_tokens_as_observed_ones_are_found() -> None:
+def test_as_many_missing_tokens_as_observed_ones_are_found():
     """Many missing tokens and the tables hold each other: neither moves far, given the other."""
     model, counts = AllocationModel.nmf(1, rate=1 / 2000), [[2000, 1], [0, 2]]
     observed = [[True, True], [False, True]]
@@ -297,7 +293,7 @@ def test_as_many_missing_tokens_as_observed_ones_are_found() -> None:
     assert abs(found.expected_counts[0] - exact.expected_counts[0]) < 4 * error < 400
 
 
-def test_heavy_cells_divide_among_topics_beside_missing_ones() -> None:
+def test_heavy_cells_divide_among_topics_beside_missing_ones():
     """Tokens that are drawn given tables, and tables given tokens, hold each other."""
     counts = np.ma.masked_equal([[3000, 1], [-1, 2]], -1)
     found = AllocationModel.nmf(2, rate=1 / 3000).predict_missing(
@@ -310,7 +306,7 @@ def test_heavy_cells_divide_among_topics_beside_missing_ones() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_probabilities_below_the_smallest_number_are_left_alone(seed: int) -> None:
+def test_probabilities_below_the_smallest_number_are_left_alone(seed):
     """Of concentrations far below 1, tables hold probabilities of e^-1000."""
     model = AllocationModel.nmf(2, concentration=0.02, rate=0.1)
     counts = np.ma.masked_equal([[3, 1], [-1, 2]], -1)
@@ -324,7 +320,7 @@ def test_probabilities_below_the_smallest_number_are_left_alone(seed: int) -> No
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
+def test_a_total_without_missing_tokens_is_that_of_empty_cells():
     """Hundreds of tokens are missing: none is e^-120 times as likely, and found nevertheless."""
     rng = np.random.default_rng(3)
     first, second = rng.dirichlet(np.full(6, 0.5), 2), rng.dirichlet(np.full(5, 0.7), 2)
@@ -341,7 +337,7 @@ def test_a_total_without_missing_tokens_is_that_of_empty_cells() -> None:
     assert abs(found.log_joint[0] - empty.value) < 4 * error < 20
 
 
-def test_auto_tempers_what_is_too_much_for_an_exact_sum() -> None:
+def test_auto_tempers_what_is_too_much_for_an_exact_sum():
     rng = np.random.default_rng(1)
     tables = [rng.dirichlet([0.3] * 8, 3) for _ in range(2)]
     counts = rng.multinomial(150, np.einsum("ki,kj->ij", *tables).ravel() / 3).reshape(8, 8)
@@ -356,7 +352,7 @@ def test_auto_tempers_what_is_too_much_for_an_exact_sum() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_auto_is_exact_where_quick_and_smc_by_its_options() -> None:
+def test_auto_is_exact_where_quick_and_smc_by_its_options():
     assert NMF.log_evidence(SEEN, observed=OBSERVED, max_total=9).method == "exact"
     rng = np.random.default_rng(0)
     counts = rng.poisson(3, (6, 6))
@@ -365,7 +361,7 @@ def test_auto_is_exact_where_quick_and_smc_by_its_options() -> None:
     model = AllocationModel.nmf(3, concentration=9.0, rate=0.1)
     evidence = model.log_evidence(np.where(observed, counts, 0), observed=observed, random_state=0)
     assert evidence.method == "tempered"
-    options: dict[str, Any] = {"resampling": "residual", "order": "sorted", "random_state": 0}
+    options = {"resampling": "residual", "order": "sorted", "random_state": 0}
     found, same = (
         model.predict_missing(np.where(observed, counts, 0), method, observed=observed, **options)
         for method in ("auto", "smc")
@@ -376,7 +372,7 @@ def test_auto_is_exact_where_quick_and_smc_by_its_options() -> None:
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["name"])
-def test_the_bound_is_one(case: dict[str, Any]) -> None:
+def test_the_bound_is_one(case):
     model, tensor = problem(case)
     observed = mask(case, tensor)
     found = model.predict_missing(tensor, "vb", observed=observed, random_state=0)
@@ -389,7 +385,7 @@ def test_the_bound_is_one(case: dict[str, Any]) -> None:
     assert found.expected_total == pytest.approx(tensor.total + missing, abs=1e-6)
 
 
-def test_a_graph_without_hidden_nodes() -> None:
+def test_a_graph_without_hidden_nodes():
     # One urn: E[X_c] of a missing cell is its share of the concentration over the rate.
     model = AllocationModel("i", concentration=2.0, rate=0.25)
     observed = np.array([True, False, True])
@@ -401,8 +397,8 @@ def test_a_graph_without_hidden_nodes() -> None:
         assert found.evidence.value == pytest.approx(expected, abs=1e-3)
 
 
-def test_bad_input_is_refused_before_any_work() -> None:
-    def refused(error: type[Exception], what: str, *arguments: Any, **options: Any) -> None:
+def test_bad_input_is_refused_before_any_work():
+    def refused(error, what, *arguments, **options):
         model = options.pop("model", NMF)
         with pytest.raises(error, match=what):
             model.predict_missing(*arguments, **options)
@@ -441,7 +437,7 @@ def test_bad_input_is_refused_before_any_work() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_plot_of_the_total() -> None:
+def test_plot_of_the_total():
     pytest.importorskip("matplotlib").use("Agg")
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     ax = pb.plotting.plot_total(found)
@@ -451,14 +447,14 @@ def test_plot_of_the_total() -> None:
     assert ax.get_xlabel() == "total of all cells"
     ax.figure.clear()
     with pytest.raises(InvalidTypeError, match="must be MissingCells"):
-        pb.plotting.plot_total(found.evidence)  # type: ignore[arg-type]
+        pb.plotting.plot_total(found.evidence)
 
 
 @pytest.mark.slow
-def test_intervals_cover() -> None:
+def test_intervals_cover():
     rng = np.random.default_rng(1)
     factor, rounding = stats.t.ppf(0.975, 3), 1e-12
-    covered: dict[str, list[bool]] = {"evidence": [], "joint": [], "counts": []}
+    covered = {"evidence": [], "joint": [], "counts": []}
     while len(covered["evidence"]) < 200:
         rank, shape, n_tokens = int(rng.integers(1, 4)), rng.integers(2, 4, 2), rng.integers(4, 13)
         left, right = (rng.dirichlet(np.ones(size), rank) for size in shape)
@@ -495,7 +491,7 @@ def test_intervals_cover() -> None:
         assert np.mean(inside) > 0.92, what
 
 
-def test_vb_ends_where_weights_underflow() -> None:
+def test_vb_ends_where_weights_underflow():
     rng = np.random.default_rng(0)
     table, observed = rng.poisson(2, (20, 20)), rng.random((20, 20)) > 0.5
     table[~observed] = 0
@@ -505,13 +501,13 @@ def test_vb_ends_where_weights_underflow() -> None:
     assert np.isfinite(found.expected_counts).all()
 
 
-def test_laying_out_many_missing_cells_lets_other_threads_run() -> None:
+def test_laying_out_many_missing_cells_lets_other_threads_run():
     observed = np.random.default_rng(0).random((1000, 600)) > 0.5
     layout = lay_out(NMF, CountTensor.from_dense(observed.astype(int), ["doc", "word"]))
     missing = np.argwhere(~observed).ravel()
     ticks, done = [0], threading.Event()
 
-    def tick() -> None:
+    def tick():
         while not done.wait(0.001):
             ticks[0] += 1
 
@@ -527,7 +523,7 @@ def test_laying_out_many_missing_cells_lets_other_threads_run() -> None:
     assert ticks[0] > 10
 
 
-def test_memory_of_missing_cells_is_checked_before_any_work() -> None:
+def test_memory_of_missing_cells_is_checked_before_any_work():
     observed = np.random.default_rng(0).random((300, 200)) > 0.5
     n_missing, total = np.count_nonzero(~observed), int(observed.sum()) + 1
     with pytest.raises(

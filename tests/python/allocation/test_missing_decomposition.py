@@ -1,15 +1,13 @@
 """Decompositions of tensors with cells that were not observed."""
 
 import csv
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
 import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor, Decomposition, cli
+from polyabayes import AllocationModel, CountTensor, cli
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError
 
 RNG = np.random.default_rng(3)
@@ -18,18 +16,18 @@ TABLE = np.where(OBSERVED, RNG.poisson(6 * RNG.dirichlet(np.ones(6), 5) * 5), 0)
 NMF = AllocationModel.nmf(2, concentration=3.0, rate=0.1)
 
 
-def predicted(found: Decomposition) -> Any:
+def predicted(found):
     return found.intensity * np.einsum("k,ik,jk->ij", *(found.tables[n] for n in NODES))
 
 
 NODES = ("topic", "doc", "word")
 
 
-def tensor_of(table: Any) -> CountTensor:
+def tensor_of(table):
     return CountTensor.from_dense(table, ["doc", "word"])
 
 
-def test_the_bound_is_that_of_the_evidence() -> None:
+def test_the_bound_is_that_of_the_evidence():
     found = NMF.decompose(TABLE, observed=OBSERVED, random_state=1)
     same = NMF.predict_missing(TABLE, "vb", observed=OBSERVED, random_state=1)
     assert found.is_lower_bound
@@ -42,7 +40,7 @@ def test_the_bound_is_that_of_the_evidence() -> None:
     assert (np.diff(found.trace) > -1e-9).all()
 
 
-def test_largest_likelihood_of_one_group_fills_a_gap_by_its_row_and_column() -> None:
+def test_largest_likelihood_of_one_group_fills_a_gap_by_its_row_and_column():
     table = np.ma.masked_equal([[-1, 30], [20, 60]], -1)
     model = AllocationModel.nmf(1, rate=0.1)
     found = model.decompose(table, "ml", random_state=0, max_iter=5000, tol=1e-14)
@@ -55,7 +53,7 @@ def test_largest_likelihood_of_one_group_fills_a_gap_by_its_row_and_column() -> 
 
 
 @pytest.mark.parametrize("method", ["vb", "em"])
-def test_tables_predict_the_missing_cells(method: str) -> None:
+def test_tables_predict_the_missing_cells(method):
     found = NMF.decompose(TABLE, method, observed=OBSERVED, random_state=0)
     everywhere = predicted(found)
     np.testing.assert_allclose(found.reconstruction(), everywhere, rtol=1e-12)
@@ -74,7 +72,7 @@ def test_tables_predict_the_missing_cells(method: str) -> None:
 ALPHA = 1.5
 
 
-def log_density(tables: list[Any]) -> float:
+def log_density(tables):
     """ln p(X_observed, θ), the intensity integrated out."""
     law = stats.dirichlet
     prior = sum(law.logpdf(c, np.full(len(c), ALPHA)) for t in tables for c in np.atleast_2d(t.T))
@@ -84,9 +82,9 @@ def log_density(tables: list[Any]) -> float:
     return float(prior + total + stats.multinomial.logpmf(counts, counts.sum(), cells / share))
 
 
-def test_em_climbs_to_a_mode_of_the_tables() -> None:
+def test_em_climbs_to_a_mode_of_the_tables():
     model = AllocationModel.nmf(2, concentration=3.0, rate=0.1, prior=dict.fromkeys(NODES, ALPHA))
-    options: dict[str, Any] = {"max_iter": 100_000, "tol": 1e-15, "n_restarts": 2}
+    options = {"max_iter": 100_000, "tol": 1e-15, "n_restarts": 2}
     found = model.decompose(TABLE, "em", observed=OBSERVED, random_state=0, **options)
     modes = [found.expected_counts[node] + ALPHA - 1 for node in NODES]
     modes = [mode / mode.sum(axis=0) for mode in modes]
@@ -98,7 +96,7 @@ def test_em_climbs_to_a_mode_of_the_tables() -> None:
         assert log_density([n / n.sum(axis=0) for n in near]) < found.value
 
 
-def test_a_proportional_table_is_completed() -> None:
+def test_a_proportional_table_is_completed():
     table = np.outer([100, 300, 200], [10, 30, 20, 40])
     model = AllocationModel.nmf(1, concentration=1.0, rate=1e-4)
     for method in ("vb", "em"):
@@ -108,7 +106,7 @@ def test_a_proportional_table_is_completed() -> None:
         np.testing.assert_allclose(found.missing_counts, table[range(3), range(3)], rtol=0.01)
 
 
-def test_nothing_missing_is_the_ordinary_decomposition() -> None:
+def test_nothing_missing_is_the_ordinary_decomposition():
     everything = np.ones(TABLE.shape, dtype=bool)
     found, same = (
         NMF.decompose(TABLE, observed=mask, random_state=0) for mask in (everything, None)
@@ -117,7 +115,7 @@ def test_nothing_missing_is_the_ordinary_decomposition() -> None:
     assert found.missing_counts.shape == (0,)
 
 
-def test_graphs_with_visible_tables_and_ties() -> None:
+def test_graphs_with_visible_tables_and_ties():
     chain = AllocationModel("i -> r -> j; i -> j", {"r": 2}, rate=0.2)
     symmetric = AllocationModel.symmetric_nmf(2, rate=0.2)
     table = np.array([[4, 1, 0], [0, 0, 3], [2, 0, 5]])
@@ -133,13 +131,13 @@ def test_graphs_with_visible_tables_and_ties() -> None:
 
 
 @pytest.mark.parametrize("method", ["dual-em", "icm", "gibbs", "smc"])
-def test_methods_without_a_form_for_missing_cells(method: str) -> None:
+def test_methods_without_a_form_for_missing_cells(method):
     with pytest.raises(InvalidArgumentError, match=f"'{method}' needs all cells .*method='vb'"):
         NMF.decompose(TABLE, method, observed=OBSERVED)
 
 
 @pytest.mark.parametrize("make", [np.asarray, np.float64, sparse.csr_matrix, tensor_of])
-def test_what_masked_cells_hold_is_ignored(make: Any) -> None:
+def test_what_masked_cells_hold_is_ignored(make):
     """Entries are held out by a mask, whatever stands in them."""
     full = np.where(OBSERVED, TABLE, 7)
     wanted = NMF.decompose(np.where(OBSERVED, TABLE, 0), observed=OBSERVED, random_state=0)
@@ -153,7 +151,7 @@ def test_what_masked_cells_hold_is_ignored(make: Any) -> None:
     assert NMF.decompose(bad, observed=OBSERVED, random_state=0).value == wanted.value
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused():
     with pytest.raises(InvalidArgumentError, match="rate must be given"):
         AllocationModel.nmf(2).decompose(TABLE, observed=OBSERVED)
     with pytest.raises(InvalidCountsError, match="data holds NaN at cell"):
@@ -162,13 +160,13 @@ def test_bad_input_is_refused() -> None:
         NMF.decompose(TABLE, "em", observed=OBSERVED, burn_in=3)
 
 
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_the_command_line(tmp_path, capsys):
     files = {name: tmp_path / name for name in ("a.tns", "gaps.tns", "cells.csv", "tables")}
     axes = ["doc", "word"]
     pb.write_tensor(CountTensor.from_dense(TABLE, axes), files["a.tns"])
     pb.write_tensor(CountTensor.from_dense((~OBSERVED).astype(int), axes), files["gaps.tns"])
 
-    def run(*options: object) -> int:
+    def run(*options):
         model = ["doc <- topic -> word", files["a.tns"], "--size", "topic=2", "--concentration", 3]
         arguments = ["decompose", *model, "--seed", 1, "-o", files["tables"], *options]
         return cli.main([str(argument) for argument in arguments])

@@ -1,5 +1,4 @@
 import itertools
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,13 +20,13 @@ MODELS = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
 EXACT = {name: model.log_evidence(DEEP, "exact").value for name, model in MODELS.items()}
 
 
-def evidence(value: float, std_error: float = 0.0, n_replicates: int = 0) -> Evidence:
+def evidence(value, std_error=0.0, n_replicates=0):
     n_free = max(n_replicates - 1, 0)
     values = (value, std_error, "smc", False, 0.0, 3, True, False, n_replicates, 3.0, 0.0)
     return Evidence(*values, n_free=n_free)
 
 
-def test_posterior_is_bayes_rule() -> None:
+def test_posterior_is_bayes_rule():
     prior = {"rank 1": 2.0, "rank 2": 1.0, "rank 3": 1.0}
     found = posterior_over_models(MODELS, DEEP, "exact", prior=prior)
     ln_weights = [np.log(prior[name]) + EXACT[name] for name in MODELS]
@@ -42,7 +41,7 @@ def test_posterior_is_bayes_rule() -> None:
     assert found.prior["rank 1"] == 0.5
 
 
-def test_error_bars_of_log_odds_hold_the_truth() -> None:
+def test_error_bars_of_log_odds_hold_the_truth():
     truth = EXACT["rank 3"] - EXACT["rank 2"]
     found = posterior_over_models(MODELS, DEEP, "smc", n_replicates=32, random_state=0)
     ahead, error = found.log_odds("rank 3", "rank 2")
@@ -52,7 +51,7 @@ def test_error_bars_of_log_odds_hold_the_truth() -> None:
     assert low < exact < high < low + 0.1
 
 
-def test_intervals_are_those_of_simulated_evidences() -> None:
+def test_intervals_are_those_of_simulated_evidences():
     errors = {"a": 0.3, "b": 0.2, "c": 0.4}
     values = {"a": 0.0, "b": -0.5, "c": -1.0}
     found = ModelPosterior(
@@ -69,13 +68,13 @@ def test_intervals_are_those_of_simulated_evidences() -> None:
         assert found.interval(name) == pytest.approx(ends[:, column], abs=0.02)
 
 
-def test_bounds_have_no_posterior() -> None:
+def test_bounds_have_no_posterior():
     bound = AllocationModel.nmf(2).log_evidence(DEEP, "vb", random_state=0)
     with pytest.raises(InvalidArgumentError, match="evidence of 'b' is a bound; lower bounds may"):
         ModelPosterior({"a": evidence(0.0), "b": bound}, {"a": 0.5, "b": 0.5})
 
 
-def test_few_replicates_widen_intervals() -> None:
+def test_few_replicates_widen_intervals():
     few, many = (
         ModelPosterior({"a": evidence(0.0, 0.1, n), "b": evidence(-1.0)}, {"a": 0.5, "b": 0.5})
         for n in (4, 400)
@@ -87,7 +86,7 @@ def test_few_replicates_widen_intervals() -> None:
     assert exact.interval("a") == (1.0, 1.0)
 
 
-def test_tables_of_models() -> None:
+def test_tables_of_models():
     found = posterior_over_models(MODELS, DEEP)
     frame = found.to_frame()
     assert frame.index.tolist() == list(found.evidences)
@@ -97,11 +96,11 @@ def test_tables_of_models() -> None:
     assert repr(found).startswith("<ModelPosterior of 3 models>")
 
 
-def test_interrupted_posteriors_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_posteriors_are_kept(monkeypatch):
     original = AllocationModel.log_evidence
     calls = itertools.count()
 
-    def interrupt(self: AllocationModel, *arguments: Any, **options: Any) -> Evidence:
+    def interrupt(self, *arguments, **options):
         if next(calls) == 2:
             raise KeyboardInterrupt
         return original(self, *arguments, **options)
@@ -125,17 +124,17 @@ def test_interrupted_posteriors_are_kept(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"prior": {**dict.fromkeys(MODELS, 1), "rank 1": 0}}, r"prior\['rank 1'\] must be"),
     ],
 )
-def test_bad_arguments_of_posteriors_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_bad_arguments_of_posteriors_are_refused(arguments, message):
     with pytest.raises(PolyabayesError, match=message):
         posterior_over_models(**{"models": MODELS, "data": DEEP, **arguments})
 
 
-def test_plot_of_evidence_has_points_intervals_and_bounds() -> None:
+def test_plot_of_evidence_has_points_intervals_and_bounds():
     by_rank = {K: AllocationModel.nmf(K).log_evidence(DEEP, "smc", random_state=0) for K in (1, 2)}
     bound = AllocationModel.nmf(3).log_evidence(DEEP, "vb", random_state=0)
     ax = plotting.plot_evidence({**by_rank, 3: bound}, xlabel="K")
     (bars,) = ax.containers
-    data: Any = bars[0]
+    data = bars[0]
     np.testing.assert_array_equal(data.get_xdata(), [1, 2])
     np.testing.assert_array_equal(ax.lines[-1].get_xydata(), [[3, bound.value]])
     segments = bars[2][0].get_segments()
@@ -144,7 +143,7 @@ def test_plot_of_evidence_has_points_intervals_and_bounds() -> None:
     assert ax.get_xlabel() == "K"
 
 
-def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder() -> None:
+def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder():
     found = AllocationModel.nmf(2).log_evidence(DEEP, "tempered", random_state=0)
     assert (found.betas[0], found.betas[-1]) == (0.0, 1.0)
     assert sum(found.rejections) == pytest.approx(found.barrier, rel=0.5)
@@ -156,10 +155,10 @@ def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder() -> None:
     np.testing.assert_array_equal(lines["posterior to prior"], backward)
     np.testing.assert_allclose(lines["both"][-1], found.value, atol=1e-12)
     (bars,) = ax.containers
-    ((_, low), (_, high)) = bars[2][0].get_segments()[0]  # type: ignore[index, attr-defined]
+    ((_, low), (_, high)) = bars[2][0].get_segments()[0]
     assert (low, high) == pytest.approx(found.interval())
     (ladder,) = ax.child_axes
-    steps: Any = ladder.patches[0]
+    steps = ladder.patches[0]
     np.testing.assert_array_equal(steps.get_data().edges, found.betas)
     np.testing.assert_array_equal(steps.get_data().values, found.rejections)
     assert f"{found.round_trips} round trips, converged" in ax.get_title(loc="left")
@@ -168,7 +167,7 @@ def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder() -> None:
         plotting.plot_evidence(exact)
 
 
-def test_plot_of_a_posterior_shows_log_odds_and_probabilities() -> None:
+def test_plot_of_a_posterior_shows_log_odds_and_probabilities():
     found = posterior_over_models(MODELS, DEEP)
     ax = plotting.plot_posterior(found, ax=plt.figure().add_subplot())
     assert [label.get_text() for label in ax.get_yticklabels()] == list(found.evidences)
@@ -177,18 +176,18 @@ def test_plot_of_a_posterior_shows_log_odds_and_probabilities() -> None:
     assert "rank 3" in ax.get_xlabel()
 
 
-def test_plot_of_tables() -> None:
+def test_plot_of_tables():
     found = AllocationModel.nmf(2).decompose(DEEP, random_state=0)
     ax = plotting.plot_table(found, "word")
-    shown: Any = ax.images[0].get_array()
+    shown = ax.images[0].get_array()
     np.testing.assert_array_equal(shown, found.tables["word"])
     assert (ax.get_ylabel(), ax.get_xlabel()) == ("word", "topic")
     # The graph doc <- topic -> word has one node without parents.
     bars = plotting.plot_table(found, "topic").patches
-    assert [bar.get_width() for bar in bars] == found.tables["topic"].tolist()  # type: ignore[attr-defined]
+    assert [bar.get_width() for bar in bars] == found.tables["topic"].tolist()
 
 
-def test_plots_of_tables_have_the_labels_of_all_parents() -> None:
+def test_plots_of_tables_have_the_labels_of_all_parents():
     counts = np.ones((50, 2, 2), dtype=int)
     tensor = pb.CountTensor.from_dense(counts, ["i", "j", "k"], {"j": ["low", "high"]})
     model = AllocationModel("j, k -> i; j; k")
@@ -199,11 +198,11 @@ def test_plots_of_tables_have_the_labels_of_all_parents() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == list(map(str, range(0, 50, 2)))
 
 
-def test_plot_of_a_graph_shades_visible_nodes() -> None:
+def test_plot_of_a_graph_shades_visible_nodes():
     model = AllocationModel.symmetric_nmf(3)
     ax = plotting.plot_graph(model)
     assert {text.get_text() for text in ax.texts} == {"r", "i", "j"}
-    nodes: Any = ax.collections[0]
+    nodes = ax.collections[0]
     colours = [tuple(colour) for colour in nodes.get_facecolor()]
     order = list(model.graph.to_networkx())
     assert colours[order.index("r")] != colours[order.index("i")] == colours[order.index("j")]
@@ -213,26 +212,26 @@ def test_plot_of_a_graph_shades_visible_nodes() -> None:
 @pytest.mark.parametrize(
     "draw", [plotting.plot_evidence, plotting.plot_posterior, plotting.plot_graph]
 )
-def test_plots_refuse_other_things(draw: Any) -> None:
+def test_plots_refuse_other_things(draw):
     with pytest.raises(InvalidTypeError):
         draw(3)
     with pytest.raises(InvalidTypeError):
-        plotting.plot_table(3, "i")  # type: ignore[arg-type]
+        plotting.plot_table(3, "i")
     with pytest.raises(InvalidTypeError, match="visible must be a sequence of str, got 'topic'"):
         plotting.plot_graph(AllocationModel.nmf(2), "topic")
     with pytest.raises(InvalidArgumentError, match="visible names 'x', which is no node"):
         plotting.plot_graph(AllocationModel.nmf(2), ["x"])
 
 
-def test_plot_of_evidence_sends_a_posterior_to_its_own_plot() -> None:
+def test_plot_of_evidence_sends_a_posterior_to_its_own_plot():
     found = posterior_over_models(MODELS, DEEP)
     with pytest.raises(InvalidTypeError, match="got a ModelPosterior: plot_posterior draws that"):
-        plotting.plot_evidence(found)  # type: ignore[arg-type]
+        plotting.plot_evidence(found)
     with pytest.raises(InvalidTypeError, match="evidences must map numbers"):
-        plotting.plot_evidence(found.evidences)  # type: ignore[arg-type]
+        plotting.plot_evidence(found.evidences)
 
 
-def test_plots_take_and_return_axes() -> None:
+def test_plots_take_and_return_axes():
     ax = plt.figure().add_subplot()
     assert plotting.plot_graph(AllocationModel.nmf(2), ax=ax) is ax
     assert isinstance(ax, Axes)

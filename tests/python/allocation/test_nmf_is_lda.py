@@ -13,14 +13,14 @@ COUNTS = np.array([[2, 1, 0], [0, 1, 3]])
 LARGER = np.random.default_rng(2).poisson(np.outer([3, 9, 1, 5], [4, 1, 2, 6, 1]) / 4)
 
 
-def ln_dirichlet_multinomial(counts: list[int], alpha: float) -> float:
+def ln_dirichlet_multinomial(counts, alpha):
     """Ln of the probability of a sequence of draws with these totals."""
     total, n = sum(counts), len(counts)
     rising = sum(float(gammaln(alpha + x) - gammaln(alpha)) for x in counts)
     return rising + float(gammaln(n * alpha) - gammaln(n * alpha + total))
 
 
-def ln_lda(counts: np.ndarray, n_topics: int, alpha: float, beta: float) -> float:
+def ln_lda(counts, n_topics, alpha, beta):
     """Ln of the probability of all words in order under LDA, topics and weights integrated out."""
     tokens = [(d, w) for (d, w), x in np.ndenumerate(counts) for _ in range(x)]
     n_documents, n_words = counts.shape
@@ -39,9 +39,7 @@ def ln_lda(counts: np.ndarray, n_topics: int, alpha: float, beta: float) -> floa
 
 @pytest.mark.parametrize("n_topics", [1, 2])
 @pytest.mark.parametrize("concentration", [0.3, 2.0])
-def test_given_the_documents_the_evidence_of_nmf_is_that_of_lda(
-    n_topics: int, concentration: float
-) -> None:
+def test_given_the_documents_the_evidence_of_nmf_is_that_of_lda(n_topics, concentration):
     n_documents, n_words = COUNTS.shape
     model = AllocationModel.nmf(n_topics, concentration=concentration)
     found = model.log_evidence(COUNTS, "exact", given_total=True).value
@@ -54,7 +52,7 @@ def test_given_the_documents_the_evidence_of_nmf_is_that_of_lda(
     assert found == pytest.approx(ln_documents + ln_words + ln_orders, abs=1e-10)
 
 
-def test_the_largest_likelihood_is_the_least_kl_divergence() -> None:
+def test_the_largest_likelihood_is_the_least_kl_divergence():
     tables = AllocationModel.nmf(2).decompose(LARGER, "ml", random_state=0).tables
     fitted = LARGER.sum() * (tables["doc"] * tables["topic"]) @ tables["word"].T
     divergences = []
@@ -73,7 +71,7 @@ def test_the_largest_likelihood_is_the_least_kl_divergence() -> None:
     assert kl(fitted) == pytest.approx(min(divergences), abs=1e-4)
 
 
-def kl(fitted: np.ndarray) -> float:
+def kl(fitted):
     """Generalised Kullback-Leibler divergence of the counts from a fit, in nats."""
     seen = LARGER > 0
     logs = LARGER[seen] * np.log(LARGER[seen] / fitted[seen])

@@ -4,15 +4,14 @@ import copy
 import pickle
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
-import polyabayes as pb
 from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
+from polyabayes.allocation import options as options_module
 from polyabayes.allocation.alignment import Numbering
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -27,7 +26,7 @@ SMALL = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 CUBE = CountTensor.from_coo(
     [[0, 1, 1], [1, 0, 2], [2, 2, 0], [2, 1, 1]], [3, 2, 1, 4], ["i", "j", "k"], [3, 3, 3]
 )
-MODELS: dict[str, tuple[AllocationModel, Any]] = {
+MODELS = {
     "nmf": (AllocationModel.nmf(2), SMALL),
     # A cell whose tokens move together.
     "heavy cell": (AllocationModel.nmf(2), np.array([[33, 1], [0, 2]])),
@@ -38,14 +37,14 @@ MODELS: dict[str, tuple[AllocationModel, Any]] = {
 }
 
 
-def by_chain(draws: pb.PosteriorDraws, values: Any) -> tuple[float, float]:
+def by_chain(draws, values):
     """Mean over the chains, and its error."""
     means = [np.mean(np.asarray(values)[draws.chain == chain]) for chain in set(draws.chain)]
     return float(np.mean(means)), float(np.std(means, ddof=1) / np.sqrt(len(means)))
 
 
 @pytest.mark.parametrize("name", ["nmf", "heavy cell", "cp", "tucker"])
-def test_means_of_draws_are_those_of_all_allocations(name: str) -> None:
+def test_means_of_draws_are_those_of_all_allocations(name):
     model, data = MODELS[name]
     every = model.allocations(data)
     weights = every.multiplicities * np.exp(every.log_probabilities)
@@ -64,7 +63,7 @@ def test_means_of_draws_are_those_of_all_allocations(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_groups_of_tokens_have_the_counts_of_the_tables(name: str) -> None:
+def test_groups_of_tokens_have_the_counts_of_the_tables(name):
     model, data = MODELS[name]
     draws = model.sample_posterior(data, 12, random_state=0)
     places = draws.tensor.coordinates
@@ -73,7 +72,7 @@ def test_groups_of_tokens_have_the_counts_of_the_tables(name: str) -> None:
         np.testing.assert_array_equal(np.bincount(cells, weights=numbers), draws.tensor.counts)
         assert len({*zip(cells, *values.values(), strict=True)}) == len(cells)
         values |= {axis: places[cells, at] for at, axis in enumerate(draws.tensor.axes)}
-        found: dict[int, Any] = {}
+        found = {}
         for node, family in draws.families.items():
             counts = draws.counts[node]
             table = found.setdefault(id(counts), np.zeros(counts.shape[1:]))
@@ -82,7 +81,7 @@ def test_groups_of_tokens_have_the_counts_of_the_tables(name: str) -> None:
             np.testing.assert_array_equal(counts[draw], found[id(counts)], err_msg=node)
 
 
-def divisions(n: int, n_parts: int) -> list[tuple[int, ...]]:
+def divisions(n, n_parts):
     """All ways to give n tokens to so many topics."""
     if n_parts == 1:
         return [(n,)]
@@ -90,7 +89,7 @@ def divisions(n: int, n_parts: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", ["nmf", "cp", "tucker", "symmetric"])
-def test_particles_are_draws_from_all_allocations(name: str) -> None:
+def test_particles_are_draws_from_all_allocations(name):
     model, data = MODELS[name]
     every = model.allocations(data)
     weights = every.multiplicities * np.exp(every.log_probabilities)
@@ -110,7 +109,7 @@ def test_particles_are_draws_from_all_allocations(name: str) -> None:
     assert draws.evidence.value == pytest.approx(alone.value, abs=1e-12)
 
 
-def mixture_allocations(draws: pb.PosteriorDraws) -> tuple[dict[str, Any], Any]:
+def mixture_allocations(draws):
     """Tables of counts of all allocations to a mixture with two axes, and their ln π(S | T)."""
     cells, (one, other) = draws.tensor.coordinates, draws.tensor.axes
     n_topics = draws.counts["topic"].shape[1]
@@ -130,7 +129,7 @@ def mixture_allocations(draws: pb.PosteriorDraws) -> tuple[dict[str, Any], Any]:
 
 
 @pytest.mark.parametrize("n_topics", [2, 3])
-def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics: int) -> None:
+def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics):
     data = SMALL[[0, 2]]
     model = AllocationModel.nmf(n_topics)
     # No error is small enough, so that there are as many rounds as it takes.
@@ -171,7 +170,7 @@ def test_tables_and_counts_are_posterior_means_over_all_allocations(n_topics: in
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_log_joint_is_the_law_of_an_allocation(name: str) -> None:
+def test_log_joint_is_the_law_of_an_allocation(name):
     model, data = MODELS[name]
     every = model.allocations(data).log_probabilities
     draws = model.sample_posterior(data, 40, random_state=0)
@@ -182,7 +181,7 @@ def test_log_joint_is_the_law_of_an_allocation(name: str) -> None:
         assert abs(every - log_joint).min() < 1e-8
 
 
-def test_draws_are_copied_and_pickled() -> None:
+def test_draws_are_copied_and_pickled():
     draws = AllocationModel.symmetric_cp(3, 2, ["i", "j", "k"]).sample_posterior(
         CUBE, 8, random_state=0
     )
@@ -195,7 +194,7 @@ def test_draws_are_copied_and_pickled() -> None:
         assert other.counts["i"] is other.counts["k"]
 
 
-def calls(model: AllocationModel, n_draws: int, **options: Any) -> dict[str, Any]:
+def calls(model, n_draws, **options):
     """The functions that draw from the posterior."""
     return {
         "sample_posterior": partial(model.sample_posterior, planted(), n_draws, **options),
@@ -204,7 +203,7 @@ def calls(model: AllocationModel, n_draws: int, **options: Any) -> dict[str, Any
 
 
 @pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
-def test_ctrl_c_keeps_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_the_draws(name, monkeypatch):
     options = {"target_std_error": 1e-9, "n_samples": 2**20, "random_state": 0}
     call = calls(AllocationModel.nmf(3), 40, **options)[name]
     with interrupted_when_done(10, monkeypatch, options_module), pytest.raises(Interrupted) as stop:
@@ -221,12 +220,12 @@ def test_ctrl_c_keeps_the_draws(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_array_equal(found.counts["topic"].sum(axis=1), planted().sum())
 
 
-def planted() -> Any:
+def planted():
     """Three groups that cannot be mistaken for each other."""
     return np.kron(np.eye(3, dtype=int), np.array([[9, 4], [5, 8]]))
 
 
-def test_draws_have_the_numbers_of_the_most_probable() -> None:
+def test_draws_have_the_numbers_of_the_most_probable():
     model = AllocationModel.nmf(3)
     draws = model.sample_posterior(planted(), 64, random_state=2)
     words = draws.counts["word"]
@@ -237,14 +236,14 @@ def test_draws_have_the_numbers_of_the_most_probable() -> None:
     np.testing.assert_allclose(np.sort(found.tables["topic"]), [1 / 3] * 3, atol=0.05)
 
 
-def test_fits_have_the_moments_of_the_posterior() -> None:
+def test_fits_have_the_moments_of_the_posterior():
     """A cell's probability has E p = Pr(X + e) (X_c + 1) / ((T + 1) Pr(X)), and E p² likewise."""
     model, total = AllocationModel.nmf(2), SMALL.sum()
     draws = model.sample_posterior(
         SMALL, 4096, n_replicates=8, target_std_error=0.02, random_state=3
     )
 
-    def ln_evidence(cell: Any, more: int) -> float:
+    def ln_evidence(cell, more):
         counts = SMALL.copy()
         counts[*cell] += more
         return model.log_evidence(counts, "exact", given_total=True).value
@@ -288,12 +287,7 @@ def test_fits_have_the_moments_of_the_posterior() -> None:
         ),
     ],
 )
-def test_changed_numbers_are_found(
-    families: dict[str, tuple[str, ...]],
-    hidden: list[str],
-    tied: list[tuple[str, ...]],
-    classes: list[list[str]],
-) -> None:
+def test_changed_numbers_are_found(families, hidden, tied, classes):
     numbering = Numbering(families, hidden, tied)
     rng, size = np.random.default_rng(0), 4
     first = {node: nodes[0] for nodes in tied for node in nodes}
@@ -317,7 +311,7 @@ def test_changed_numbers_are_found(
             np.testing.assert_array_equal(orders[node][found[node]], np.arange(size))
 
 
-def test_draws_of_tables_are_dirichlet() -> None:
+def test_draws_of_tables_are_dirichlet():
     model = AllocationModel.nmf(2, concentration=3.0)
     draws = model.sample_posterior(SMALL, 2000, random_state=0)
     tables = draws.tables(random_state=1)
@@ -333,7 +327,7 @@ def test_draws_of_tables_are_dirichlet() -> None:
 
 
 @pytest.mark.parametrize("method", ["tempered", "smc"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> None:
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
     one, two = (
         AllocationModel.nmf(2).sample_posterior(SMALL, 40, method=method, random_state=3, n_jobs=n)
         for n in (1, 2)
@@ -343,7 +337,7 @@ def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method: str) -> N
     np.testing.assert_array_equal(one.log_joint, two.log_joint)
 
 
-def test_arviz_reads_the_draws() -> None:
+def test_arviz_reads_the_draws():
     pytest.importorskip("arviz")
     draws = AllocationModel.nmf(2).sample_posterior(SMALL, 40, random_state=3)
     data = draws.to_inference_data()
@@ -355,7 +349,7 @@ def test_arviz_reads_the_draws() -> None:
     assert len(frame) == 40
 
 
-def test_decomposition_by_tempering_is_that_of_the_draws() -> None:
+def test_decomposition_by_tempering_is_that_of_the_draws():
     model = AllocationModel.nmf(2)
     found = model.decompose(SMALL, "tempered", random_state=5)
     draws = model.sample_posterior(SMALL, random_state=5)
@@ -366,7 +360,7 @@ def test_decomposition_by_tempering_is_that_of_the_draws() -> None:
 
 
 @pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
-def test_doubts_are_told_where_the_call_is(name: str) -> None:
+def test_doubts_are_told_where_the_call_is(name):
     options = {"n_samples": 1, "target_std_error": 1e-6, "random_state": 0}
     call = calls(AllocationModel.nmf(4), 8, **options)[name]
     with pytest.warns(UnreliableErrorWarning, match="not converged") as told:
@@ -374,7 +368,7 @@ def test_doubts_are_told_where_the_call_is(name: str) -> None:
     assert {warning.filename for warning in told} == {__file__}
 
 
-def test_there_are_as_many_draws_as_asked_for() -> None:
+def test_there_are_as_many_draws_as_asked_for():
     model = AllocationModel.nmf(2)
     assert len(model.sample_posterior(SMALL, 5000, random_state=0)) == 5000
     # Rounds of 8, 16, ... 128 scans.
@@ -388,7 +382,7 @@ def test_there_are_as_many_draws_as_asked_for() -> None:
     model.decompose(SMALL, "tempered", n_samples=64, target_std_error=1.0, random_state=0)
 
 
-def test_draws_that_memory_does_not_hold_are_refused() -> None:
+def test_draws_that_memory_does_not_hold_are_refused():
     with pytest.raises(BudgetExceededError, match=r"400,000 draws .* lower n_draws") as refused:
         AllocationModel.nmf(2).sample_posterior(np.ones((300, 300), dtype=int), 400_000)
     assert refused.value.argument == "n_draws"
@@ -407,12 +401,12 @@ def test_draws_that_memory_does_not_hold_are_refused() -> None:
         (InvalidTypeError, "no method has an option 'sweeps'", {"sweeps": 3}),
     ],
 )
-def test_bad_options_are_refused(error: Any, message: str, options: dict[str, Any]) -> None:
+def test_bad_options_are_refused(error, message, options):
     with pytest.raises(error, match=message):
         AllocationModel.nmf(2).sample_posterior(SMALL, **options)
 
 
-def test_there_is_no_draw_beyond_the_last() -> None:
+def test_there_is_no_draw_beyond_the_last():
     draws = AllocationModel.nmf(2).sample_posterior(SMALL, 8, random_state=0)
     with pytest.raises(InvalidArgumentError, match="draw 8 is none of 8"):
         draws.allocation(8)

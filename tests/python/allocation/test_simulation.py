@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 TUCKER = AllocationModel("r -> i, s; s -> j", {"r": 2, "s": 3, "i": 4, "j": 5}, axes=["i", "j"])
 
 
-def test_draws_have_the_probabilities_that_the_evidence_gives_them() -> None:
+def test_draws_have_the_probabilities_that_the_evidence_gives_them():
     model = AllocationModel.symmetric_nmf(2, concentration=0.8)
     n_draws, counts = 4_000, np.zeros((2, 2, 2, 2))
     for seed in range(n_draws):
@@ -23,7 +21,7 @@ def test_draws_have_the_probabilities_that_the_evidence_gives_them() -> None:
         assert abs(share / n_draws - exact) < 4 * np.sqrt(exact * (1 - exact) / n_draws)
 
 
-def test_totals_are_negative_binomial() -> None:
+def test_totals_are_negative_binomial():
     model = AllocationModel.complete(["i"]).simulate
     totals = [model({"i": 2}, rate=0.5, random_state=seed).tensor.total for seed in range(4_000)]
     # λ ~ Gamma(1, 0.5): mean 2, variance of the Poisson 2 + 4.
@@ -31,7 +29,7 @@ def test_totals_are_negative_binomial() -> None:
     assert np.var(totals) == pytest.approx(6, rel=0.2)
 
 
-def test_allocations_hold_all_nodes_and_equal_seeds_give_equal_draws() -> None:
+def test_allocations_hold_all_nodes_and_equal_seeds_give_equal_draws():
     tensor, allocation = TUCKER.simulate(total=300, random_state=1)
     assert tensor.shape == (4, 5)
     assert allocation.marginal("i", "j") == tensor
@@ -58,12 +56,12 @@ def test_allocations_hold_all_nodes_and_equal_seeds_give_equal_draws() -> None:
         ({"rate": 0}, "rate must be"),
     ],
 )
-def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+def test_bad_arguments_are_refused(options, message):
     with pytest.raises((InvalidArgumentError, InvalidTypeError), match=message):
         TUCKER.simulate(**options)
 
 
-def test_axes_and_their_sizes_must_be_known() -> None:
+def test_axes_and_their_sizes_must_be_known():
     with pytest.raises(InvalidArgumentError, match=r"node 'doc' of graph .* has no size"):
         AllocationModel.nmf(2).simulate(total=3)
     whole = AllocationModel("r -> i", {"r": 2, "i": 3})

@@ -1,8 +1,6 @@
 """Nodes that share a table: its prior, the levels of their axes, and chains of any length."""
 
 import itertools
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,23 +12,23 @@ from networks import ln_enumerated
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 PRIORS = ["bdeu", "bdeu-tokens", "flat"]
 MATRIX = [[4, 1, 0], [2, 5, 1], [0, 0, 3]]
 
 
-def evidence(model: AllocationModel, data: Any) -> float:
+def evidence(model, data):
     return model.log_evidence(data, "exact", given_total=True).value
 
 
-def frame(*columns: str) -> pd.DataFrame:
+def frame(*columns):
     """A column of letters for each text, called x1, x2, ..."""
     return pd.DataFrame({f"x{n}": list(letters) for n, letters in enumerate(columns, 1)})
 
 
-def test_a_shared_table_has_the_prior_of_one_table_or_of_its_tokens() -> None:
+def test_a_shared_table_has_the_prior_of_one_table_or_of_its_tokens():
     model = AllocationModel.symmetric_nmf
     assert evidence(model(1, prior="bdeu"), MATRIX) == pytest.approx(-17.763467, abs=5e-7)
     assert evidence(model(1), MATRIX) == pytest.approx(-16.885127, abs=5e-7)
@@ -42,18 +40,18 @@ def test_a_shared_table_has_the_prior_of_one_table_or_of_its_tokens() -> None:
 
 
 @pytest.mark.parametrize("prior", ["bdeu", "flat"])
-def test_chains_have_the_evidence_of_longer_ones_whose_last_steps_are_not_seen(prior: str) -> None:
+def test_chains_have_the_evidence_of_longer_ones_whose_last_steps_are_not_seen(prior):
     seen = CountTensor.from_frame(frame("abab", "abba", "bbab"))
     short = AllocationModel.hidden_markov(3, 2, tied=True, prior=prior)
     long = AllocationModel.hidden_markov(4, 2, tied=True, prior=prior).with_sizes(x4=2)
     assert evidence(long, seen) == pytest.approx(evidence(short, seen), abs=1e-12)
 
 
-def links(frames: Callable[..., pd.DataFrame], **options: Any) -> tuple[Any, pd.DataFrame]:
+def links(frames, **options):
     return AllocationModel.symmetric_nmf(2, ("x1", "x2"), **options), frames("abaa", "bccb")
 
 
-CASES: dict[str, Callable[..., tuple[Any, pd.DataFrame]]] = {
+CASES = {
     "links": links,
     "chain": lambda frames, **options: (
         AllocationModel.hidden_markov(3, 2, tied=True, **options),
@@ -78,7 +76,7 @@ CASES: dict[str, Callable[..., tuple[Any, pd.DataFrame]]] = {
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("case", CASES)
-def test_levels_of_tied_axes_are_matched_by_label(case: str, prior: str) -> None:
+def test_levels_of_tied_axes_are_matched_by_label(case, prior):
     model, table = CASES[case](frame, prior=prior)
     tied = [column for column in table if case != "block model" or column != "x3"]
     labels = sorted(set(table[tied].to_numpy().ravel()))
@@ -99,7 +97,7 @@ def test_levels_of_tied_axes_are_matched_by_label(case: str, prior: str) -> None
     assert evidence(model, CountTensor.from_frame(shared)) == pytest.approx(expected, abs=1e-10)
 
 
-def test_values_of_edge_lists_and_of_a_tied_chain() -> None:
+def test_values_of_edge_lists_and_of_a_tied_chain():
     tensor = CountTensor.from_frame(frame("abaa", "bccb").rename(columns={"x1": "i", "x2": "j"}))
     assert evidence(AllocationModel.symmetric_nmf(2), tensor) == pytest.approx(-8.971220, abs=5e-7)
     by_table = AllocationModel.symmetric_nmf(2, prior="bdeu")
@@ -109,7 +107,7 @@ def test_values_of_edge_lists_and_of_a_tied_chain() -> None:
     assert found == pytest.approx(-9.077000, abs=5e-7)
 
 
-def test_results_have_the_labels_of_all_tied_axes() -> None:
+def test_results_have_the_labels_of_all_tied_axes():
     model, table = links(frame)
     tensor = CountTensor.from_frame(table)
     found = model.decompose(tensor, random_state=0)
@@ -126,7 +124,7 @@ def test_results_have_the_labels_of_all_tied_axes() -> None:
     assert missing.to_frame().loc[0, ["x1", "x2"]].tolist() == ["a", "b"]
 
 
-def test_axes_without_labels_are_matched_by_position_and_mixtures_refused() -> None:
+def test_axes_without_labels_are_matched_by_position_and_mixtures_refused():
     model, table = links(frame)
     shared = table.astype(pd.CategoricalDtype(["a", "b", "c"]))
     tensor = CountTensor.from_frame(shared)
@@ -140,7 +138,7 @@ def test_axes_without_labels_are_matched_by_position_and_mixtures_refused() -> N
 
 
 @pytest.mark.parametrize("method", ["vb", "em", "ml"])
-def test_long_tied_chains_are_summed_forwards_and_backwards(method: str) -> None:
+def test_long_tied_chains_are_summed_forwards_and_backwards(method):
     steps, rng = 30, np.random.default_rng(3)
     model = AllocationModel.hidden_markov(steps, 2, tied=True)
     coordinates = np.unique(rng.integers(0, 3, (20, steps)), axis=0)
@@ -164,7 +162,7 @@ def test_long_tied_chains_are_summed_forwards_and_backwards(method: str) -> None
         model.log_evidence(data, "tempered")
 
 
-def sticky_sequences(n: int, steps: int) -> list[list[str]]:
+def sticky_sequences(n, steps):
     """Letters of chains that stay where they are at most steps."""
     rng = np.random.default_rng(0)
     stays = rng.random((n, steps)) < 0.85
@@ -173,13 +171,13 @@ def sticky_sequences(n: int, steps: int) -> list[list[str]]:
     return [list(map(str, row)) for row in letters]
 
 
-def prior_of(n_states: int, n_letters: int) -> list[FloatArray]:
+def prior_of(n_states, n_letters):
     """Dirichlet parameters of start, transitions and emissions of total concentration 1."""
     shapes = [(n_states,), (n_states, n_states), (n_states, n_letters)]
     return [np.full(shape, 1 / np.prod(shape)) for shape in shapes]
 
 
-def chain_counts(hidden: IntArray, letters: IntArray, prior: list[FloatArray]) -> list[FloatArray]:
+def chain_counts(hidden, letters, prior):
     """Parameters of the tables given all states."""
     found = [table.copy() for table in prior]
     np.add.at(found[0], hidden[:, 0], 1)
@@ -188,13 +186,13 @@ def chain_counts(hidden: IntArray, letters: IntArray, prior: list[FloatArray]) -
     return found
 
 
-def ln_arrangements(letters: IntArray) -> float:
+def ln_arrangements(letters):
     counts = np.unique(letters, axis=0, return_counts=True)[1]
     return float(special.gammaln(len(letters) + 1) - special.gammaln(counts + 1).sum())
 
 
 @pytest.mark.parametrize(("n_states", "steps"), [(2, 14), (3, 9)])
-def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states: int, steps: int) -> None:
+def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states, steps):
     row = sticky_sequences(1, steps)
     letters = np.array([["abc".index(letter) for letter in row[0]]])
     prior = prior_of(n_states, 3)
@@ -214,21 +212,21 @@ def test_states_drawn_step_by_step_have_the_enumerated_evidence(n_states: int, s
     assert abs(found.value - special.logsumexp(ln_joint)) < 4 * found.std_error
 
 
-def ln_beta(table: FloatArray) -> float:
+def ln_beta(table):
     """Sum over the rows of ln of the multivariate beta function."""
     return float(special.gammaln(table).sum() - special.gammaln(table.sum(axis=-1)).sum())
 
 
-def ln_dirichlet(table: FloatArray, parameters: FloatArray) -> float:
+def ln_dirichlet(table, parameters):
     return float(((parameters - 1) * np.log(table)).sum()) - ln_beta(parameters)
 
 
-def chib(letters: IntArray, n_sweeps: int, rng: np.random.Generator) -> tuple[float, float]:
+def chib(letters, n_sweeps, rng):
     """Evidence by the identity of Chib (1995) along Gibbs draws of tables and states; its error."""
     prior = prior_of(2, 3)
     hidden, draws = rng.integers(0, 2, letters.shape), []
 
-    def forward(tables: list[FloatArray]) -> tuple[list[FloatArray], float]:
+    def forward(tables):
         start, move, emit = tables
         rows, ln_likelihood = [start * emit.T[letters[:, 0]]], 0.0
         for step in range(1, letters.shape[1] + 1):
@@ -267,7 +265,7 @@ def chib(letters: IntArray, n_sweeps: int, rng: np.random.Generator) -> tuple[fl
 
 
 @pytest.mark.parametrize("steps", [24, 30])
-def test_evidence_of_long_tied_chains_is_that_of_another_method(steps: int) -> None:
+def test_evidence_of_long_tied_chains_is_that_of_another_method(steps):
     sequences = sticky_sequences(20, steps)
     model = AllocationModel.hidden_markov(steps, 2, tied=True)
     found = model.log_evidence(sequences, given_total=True, random_state=0)
@@ -280,7 +278,7 @@ def test_evidence_of_long_tied_chains_is_that_of_another_method(steps: int) -> N
     assert abs(found.value - expected) < 4 * np.hypot(found.std_error, error)
 
 
-def test_sequences_of_unequal_length_are_a_list() -> None:
+def test_sequences_of_unequal_length_are_a_list():
     model = AllocationModel.hidden_markov(3, 2, tied=True)
     rows = [["a", "b", "b"], ["a", "c"], ["c"]]
     table = pd.DataFrame([["a", "b", "b"], ["a", "c", None], ["c", None, None]])

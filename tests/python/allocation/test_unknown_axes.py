@@ -2,8 +2,6 @@
 
 import math
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,16 +24,16 @@ GRAPHS = {
 }
 
 
-def frame(rows: list[Any]) -> pd.DataFrame:
+def frame(rows):
     return pd.DataFrame(rows, columns=AXES).astype(pd.CategoricalDtype([0, 1]))
 
 
-def enumerated(model: AllocationModel, rows: list[Any]) -> float:
+def enumerated(model, rows):
     sizes = {node: model.sizes.get(node) or 2 for node in model.graph.nodes}
     return ln_enumerated(model, sizes, [dict(zip(AXES, row, strict=True)) for row in rows])
 
 
-def evidence(model: AllocationModel, data: Any, method: str = "exact", **options: Any) -> Any:
+def evidence(model, data, method="exact", **options):
     return model.log_evidence(data, method, given_total=True, random_state=1, **options)
 
 
@@ -50,16 +48,14 @@ def evidence(model: AllocationModel, data: Any, method: str = "exact", **options
         (3, 0.1, -10.258723674852664),
     ],
 )
-def test_latent_classes_have_the_evidence_of_rational_arithmetic(
-    n_classes: int, concentration: float, known: float
-) -> None:
+def test_latent_classes_have_the_evidence_of_rational_arithmetic(n_classes, concentration, known):
     model = AllocationModel.cp(AXES, n_classes, concentration=concentration)
     found = evidence(model, CountTensor.from_frame(frame(ROWS))).value
     assert found == pytest.approx(known, abs=1e-11)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_every_method_has_the_enumerated_evidence(name: str) -> None:
+def test_every_method_has_the_enumerated_evidence(name):
     graph, sizes = GRAPHS[name]
     model = AllocationModel(graph, sizes, 0.7)
     rows = [*ROWS[:4], (None, None, None)]
@@ -73,7 +69,7 @@ def test_every_method_has_the_enumerated_evidence(name: str) -> None:
     assert evidence(model, data, "vb").value < exact + 1e-9
 
 
-def test_equivalent_graphs_agree_and_probabilities_sum_to_one() -> None:
+def test_equivalent_graphs_agree_and_probabilities_sum_to_one():
     one, other = (AllocationModel(*GRAPHS[name]) for name in list(GRAPHS)[:2])
     data = CountTensor.from_frame(frame(ROWS))
     assert evidence(one, data).value == pytest.approx(evidence(other, data).value, abs=1e-12)
@@ -85,7 +81,7 @@ def test_equivalent_graphs_agree_and_probabilities_sum_to_one() -> None:
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-def test_a_token_that_shows_nothing_changes_the_total_alone() -> None:
+def test_a_token_that_shows_nothing_changes_the_total_alone():
     model, nothing = AllocationModel.cp(AXES, 2, rate=0.5), [(None, None, None)]
     short, long = (CountTensor.from_frame(frame(rows)) for rows in (ROWS, ROWS + nothing))
     found, more = model.log_evidence(short), model.log_evidence(long)
@@ -95,7 +91,7 @@ def test_a_token_that_shows_nothing_changes_the_total_alone() -> None:
 
 
 @pytest.mark.parametrize("method", ["vb", "em", "ml", "dual-em", "icm", "gibbs", "smc", "tempered"])
-def test_decompositions_count_what_tokens_show(method: str) -> None:
+def test_decompositions_count_what_tokens_show(method):
     data = CountTensor.from_frame(frame(ROWS))
     found = AllocationModel.cp(AXES, 2).decompose(data, method, random_state=0)
     answered = {"a": 6, "b": 6, "c": 6, "r": 8}
@@ -116,7 +112,7 @@ def test_decompositions_count_what_tokens_show(method: str) -> None:
         assert fitted == pytest.approx(found.intensity * share * probability.sum())
 
 
-def test_ml_has_the_likelihood_of_the_answers() -> None:
+def test_ml_has_the_likelihood_of_the_answers():
     data = CountTensor.from_frame(frame(ROWS))
     found = AllocationModel.cp(AXES, 1).decompose(data, "ml", random_state=0)
     # Independent items: shares among the answers.
@@ -138,7 +134,7 @@ def test_ml_has_the_likelihood_of_the_answers() -> None:
     assert found.value == pytest.approx(ln_rows + ln_orders, abs=1e-7)
 
 
-def test_draws_fill_in_what_tokens_do_not_show() -> None:
+def test_draws_fill_in_what_tokens_do_not_show():
     model = AllocationModel(*GRAPHS["collider"])
     data = CountTensor.from_frame(frame(ROWS[:4]))
     draws = model.sample_posterior(data, 40, random_state=0)
@@ -154,7 +150,7 @@ def test_draws_fill_in_what_tokens_do_not_show() -> None:
     assert (draws.counts["c"].sum(axis=(1, 2)) == 3).all()
 
 
-def test_sequences_may_end_early() -> None:
+def test_sequences_may_end_early():
     sequences = ["abab", "ab", "bba", "a"]
     table = pd.DataFrame([list(text) for text in sequences], columns=["x1", "x2", "x3", "x4"])
     data = CountTensor.from_frame(table)
@@ -171,7 +167,7 @@ def test_sequences_may_end_early() -> None:
     assert found.expected_counts["h2"].sum() == pytest.approx(6)  # transitions between them
 
 
-def test_frames_keep_rows_with_missing_values() -> None:
+def test_frames_keep_rows_with_missing_values():
     rows = frame(ROWS)
     data = CountTensor.from_frame(rows)
     assert not data.is_complete
@@ -191,7 +187,7 @@ def test_frames_keep_rows_with_missing_values() -> None:
         AllocationModel.cp(AXES, 2).log_evidence(data, "smc-lookahead")
 
 
-def test_files_keep_what_tokens_do_not_show(tmp_path: Path) -> None:
+def test_files_keep_what_tokens_do_not_show(tmp_path):
     data = CountTensor.from_frame(frame(ROWS))
     write_tensor(data, tmp_path / "rows.npz")
     assert read_tensor(tmp_path / "rows.npz") == data
@@ -204,7 +200,7 @@ def test_files_keep_what_tokens_do_not_show(tmp_path: Path) -> None:
     assert again == data
 
 
-def test_level_probabilities_are_those_of_the_tables() -> None:
+def test_level_probabilities_are_those_of_the_tables():
     data = CountTensor.from_frame(frame(ROWS))
     found = AllocationModel.cp(AXES, 2).decompose(data, "gibbs", random_state=0)
     probabilities = found.level_probabilities(frame(ROWS))
@@ -227,7 +223,7 @@ def test_level_probabilities_are_those_of_the_tables() -> None:
     assert two.level_probabilities(node="s").shape == (data.n_cells, 2)
 
 
-def probabilities_without(found: Any, axis: str) -> Any:
+def probabilities_without(found, axis):
     """p(axis | the other answers) by the sum over classes."""
     expected = []
     for row in ROWS:

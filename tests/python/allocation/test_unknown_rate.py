@@ -12,10 +12,10 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 HOLED = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
 
 
-def ln_total(a: float, total: int, shape: float, rate: float) -> float:
+def ln_total(a, total, shape, rate):
     """ln P(T) by adaptive quadrature in x = ln b."""
 
-    def density(x: float) -> float:
+    def density(x):
         b = np.exp(x)
         ln_gamma = shape * (x + np.log(rate)) - rate * b - special.gammaln(shape)
         ln_rising = special.gammaln(a + total) - special.gammaln(a) - special.gammaln(total + 1)
@@ -27,13 +27,13 @@ def ln_total(a: float, total: int, shape: float, rate: float) -> float:
 
 @pytest.mark.parametrize("total", [0, 1, 7, 2000])
 @pytest.mark.parametrize("rate", [(2.0, 3.0), (0.3, 0.01), (40.0, 1.0)])
-def test_the_probability_of_the_total_is_averaged(total: int, rate: tuple[float, float]) -> None:
+def test_the_probability_of_the_total_is_averaged(total, rate):
     model = AllocationModel("i", concentration=1.5, rate=rate)
     found = model.log_evidence(CountTensor.from_dense([total], ["i"]))
     assert found.value == pytest.approx(ln_total(1.5, total, *rate), abs=1e-9)
 
 
-def test_a_sharp_prior_is_a_number() -> None:
+def test_a_sharp_prior_is_a_number():
     table = [[4, 3, 0], [0, 0, 3]]
     known = AllocationModel.nmf(2, rate=0.2).log_evidence(table)
     sharp = AllocationModel.nmf(2, rate=(1e8, 5e8)).log_evidence(table)
@@ -46,7 +46,7 @@ def test_a_sharp_prior_is_a_number() -> None:
 
 
 @pytest.mark.parametrize("method", ["exact", "vb"])
-def test_missing_cells_are_averaged_over_the_rate(method: str) -> None:
+def test_missing_cells_are_averaged_over_the_rate(method):
     shape, inverse_scale = 3.0, 20.0
     options = {"concentration": 4.0}
     found = AllocationModel.nmf(1, rate=(shape, inverse_scale), **options).predict_missing(
@@ -68,7 +68,7 @@ def test_missing_cells_are_averaged_over_the_rate(method: str) -> None:
     assert found.evidence.is_lower_bound == (method == "vb")
 
 
-def test_simulated_totals_have_the_averaged_distribution() -> None:
+def test_simulated_totals_have_the_averaged_distribution():
     model = AllocationModel("i", {"i": 2}, concentration=3.0, rate=(2.0, 0.5))
     rng = np.random.default_rng(1)
     totals = [model.simulate({"i": 2}, random_state=rng).tensor.total for _ in range(4000)]
@@ -78,10 +78,10 @@ def test_simulated_totals_have_the_averaged_distribution() -> None:
         assert np.mean(np.array(totals) == total) == pytest.approx(share, abs=4 * error)
 
 
-def test_what_is_no_prior_of_a_rate_is_refused() -> None:
+def test_what_is_no_prior_of_a_rate_is_refused():
     for rate in ((1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]]):
         with pytest.raises(InvalidTypeError, match="the pair"):
-            AllocationModel.nmf(2, rate=rate)  # type: ignore[arg-type]
+            AllocationModel.nmf(2, rate=rate)
     with pytest.raises(InvalidArgumentError, match="shape of rate"):
         AllocationModel.nmf(2, rate=(-1.0, 2.0))
     with pytest.raises(InvalidArgumentError, match="a number as the model's rate"):

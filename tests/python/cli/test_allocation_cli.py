@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,18 +11,18 @@ GRAPH = "doc <- topic -> word"
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "counts.tns"
     pb.write_tensor(CountTensor.from_dense(COUNTS, ["doc", "word"], LABELS), path)
     return path
 
 
-def number(text: str, name: str) -> float:
+def number(text, name):
     (line,) = [line for line in text.splitlines() if line.startswith(name)]
     return float(line.removeprefix(name).split()[0])
 
 
-def test_evidence_is_that_of_the_api(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evidence_is_that_of_the_api(file, capsys):
     assert run("evidence", GRAPH, file, "--size", "topic=2") == 0
     output = capsys.readouterr()
     expected = AllocationModel.nmf(2).log_evidence(COUNTS)
@@ -35,9 +33,7 @@ def test_evidence_is_that_of_the_api(file: Path, capsys: pytest.CaptureFixture[s
     assert "2 joint states per token, 14 marginal counts" in output.err
 
 
-def test_options_reach_the_model_and_the_method(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_reach_the_model_and_the_method(tmp_path, capsys):
     file = tmp_path / "plain.tns"
     pb.write_tensor(CountTensor.from_dense(COUNTS, ["doc", "word"]), file)
     options = "--size topic=3 --concentration 0.5 --rate 2 --prior flat --tied doc,word --seed 3"
@@ -61,9 +57,7 @@ def test_options_reach_the_model_and_the_method(
     assert "5 replicates" in output
 
 
-def test_evidences_of_sizes_are_kept(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_evidences_of_sizes_are_kept(file, tmp_path, capsys):
     kept = ["--checkpoint", tmp_path / "kept"]
     common = ["evidence", GRAPH, file, "--method", "smc", "--seed", 3, *kept]
     assert run(*common, "--try", "topic=1..2") == 0
@@ -78,9 +72,7 @@ def test_evidences_of_sizes_are_kept(
     assert "--predict goes with no --try, --given-total or --checkpoint" in capsys.readouterr().err
 
 
-def test_sizes_are_tried_and_drawn(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sizes_are_tried_and_drawn(file, tmp_path, capsys):
     picture = tmp_path / "evidence.png"
     assert run("evidence", GRAPH, file, "--try", "topic=1..3", "--plot", picture) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -98,16 +90,14 @@ def test_sizes_are_tried_and_drawn(
     assert lines[2].split() == ["2", f"{bound.value:,.4f}"]
 
 
-def test_undirected_graphs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undirected_graphs(file, capsys):
     text = "doc - topic - word - other - doc"
     sizes = ["--size", "topic=2", "--size", "other=2"]
     assert run("evidence", text, file, *sizes, "--undirected") == 0
     assert "added" in capsys.readouterr().err
 
 
-def test_tables_are_written_one_a_file(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_are_written_one_a_file(file, tmp_path, capsys):
     folder = tmp_path / "tables"
     options = ["--size", "topic=2", "-o", folder, "--seed", 0, "--restarts", 3]
     assert run("decompose", GRAPH, file, *options) == 0
@@ -138,14 +128,7 @@ def test_tables_are_written_one_a_file(
     ],
 )
 @pytest.mark.parametrize("command", ["evidence", "decompose"])
-def test_mistakes_are_one_line_and_status_two(
-    command: str,
-    arguments: list[str],
-    message: str,
-    file: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_mistakes_are_one_line_and_status_two(command, arguments, message, file, tmp_path, capsys):
     graph, *options = arguments
     output = ["-o", tmp_path / "tables"] if command == "decompose" else []
     assert run(command, graph, file, *options, *output) == 2
@@ -173,14 +156,12 @@ def test_mistakes_are_one_line_and_status_two(
         (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),
     ],
 )
-def test_mistakes_of_evidence(
-    options: list[str], message: str, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_of_evidence(options, message, file, capsys):
     assert run("evidence", GRAPH, file, *options) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_one_replicate_has_no_interval(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_replicate_has_no_interval(file, capsys):
     options = ["--size", "topic=2", "--method", "smc", "--replicates", 1, "--seed", 0]
     assert run("evidence", GRAPH, file, *options) == 0
     output = capsys.readouterr().out
@@ -188,15 +169,13 @@ def test_one_replicate_has_no_interval(file: Path, capsys: pytest.CaptureFixture
     assert "95 %" not in output
 
 
-def test_missing_files_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_files_are_named(tmp_path, capsys):
     assert run("evidence", GRAPH, tmp_path / "none.tns", "--size", "topic=2") == 2
     assert "none.tns does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_missing_cells_are_left_out_and_predicted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_cells_are_left_out_and_predicted(tmp_path, capsys):
     data, gaps, cells = (tmp_path / name for name in ("a.csv", "gaps.csv", "cells.csv"))
     data.write_text("doc,word,count\nd0,w0,4\nd0,w1,3\nd1,w2,3\nd2,w2,3\n")
     gaps.write_text("doc,word\nd0,w2\nd2,w0\n")

@@ -1,6 +1,3 @@
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +7,7 @@ from command_line import run
 
 
 @pytest.fixture
-def survey(tmp_path: Path) -> Path:
+def survey(tmp_path):
     generator = np.random.default_rng(0)
     of = generator.choice(2, size=60, p=[0.6, 0.4])
     yes = generator.random((60, 4)) < np.where(of, 0.9, 0.1)[:, None]
@@ -21,13 +18,11 @@ def survey(tmp_path: Path) -> Path:
     return tmp_path / "survey.csv"
 
 
-def test_classes_are_those_of_the_api(
-    survey: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_classes_are_those_of_the_api(survey, tmp_path, capsys):
     names = ("rows.csv", "profiles.csv", "classes.safetensors", "classes.png")
     rows, profiles, model, picture = (tmp_path / name for name in names)
     options = "--items q1,q2,q3 --weights n --seed 0 --classes 1,2 --prior jeffreys"
-    files: list[Any] = ["-o", rows, "--profiles", profiles, "--save", model, "--plot", picture]
+    files = ["-o", rows, "--profiles", profiles, "--save", model, "--plot", picture]
     assert run("classes", survey, *options.split(), *files) == 0
     frame = pd.read_csv(survey)
     expected = pb.LatentClassAnalysis(
@@ -49,9 +44,7 @@ def test_classes_are_those_of_the_api(
     assert picture.stat().st_size > 1000
 
 
-def test_effects_of_covariates_are_printed(
-    survey: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_effects_of_covariates_are_printed(survey, capsys):
     frame = pd.read_csv(survey)
     frame["age"] = 30.0 + (7 * np.arange(60)) % 45
     frame.to_csv(survey, index=False)
@@ -67,7 +60,7 @@ def test_effects_of_covariates_are_printed(
     assert "no column 'income'" in capsys.readouterr().err
 
 
-def test_tables_go_to_standard_output(survey: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_go_to_standard_output(survey, capsys):
     assert (
         run("classes", survey, "--items", "q1,q2", "--method", "em", "--classes", "2", "-o", "-")
         == 0
@@ -77,9 +70,7 @@ def test_tables_go_to_standard_output(survey: Path, capsys: pytest.CaptureFixtur
     assert len(lines) == 61
 
 
-def test_mistakes_are_told_in_a_line(
-    survey: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_told_in_a_line(survey, tmp_path, capsys):
     for arguments, says in (
         ([survey, "--items", "q1,q9"], "no columns called 'q9'"),
         ([survey, "--weights", "q1", "--classes", "2"], "--weights must be a number for each"),

@@ -1,6 +1,5 @@
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ N_TEST = 40
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A corpus, its halves in several formats, and a trained model of each kind."""
     folder = tmp_path_factory.mktemp("cli")
     data = pb.datasets.make_lda_corpus(200, len(WORDS), K, document_length=20, random_state=0)
@@ -33,11 +32,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def lda(train: Any) -> pb.LatentDirichletAllocation:
+def lda(train):
     return pb.LatentDirichletAllocation(K, max_iter=30, random_state=5).fit(train)
 
 
-def pfa(train: Any) -> pb.PoissonFactorAnalysis:
+def pfa(train):
     return pb.PoissonFactorAnalysis(K, prior="gamma", max_iter=30, burn_in=10, random_state=5).fit(
         train
     )
@@ -84,13 +83,7 @@ def pfa(train: Any) -> pb.PoissonFactorAnalysis:
         ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
     ],
 )
-def test_mistakes(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: str,
-    message: str,
-) -> None:
+def test_mistakes(folder, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(cli, "_discard_output", lambda: None)
     Path("d.safetensors").mkdir(exist_ok=True)
@@ -108,15 +101,13 @@ def test_mistakes(
         "split {missing} --train {nowhere}/a.npz --test {nowhere}/b.npz",
     ],
 )
-def test_outputs_are_checked_before_inputs_are_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: str
-) -> None:
+def test_outputs_are_checked_before_inputs_are_read(tmp_path, capsys, arguments):
     places = {"missing": tmp_path / "missing.npz", "nowhere": tmp_path / "nowhere"}
     status = run(*arguments.format(**places).split())
     assert_one_error_line(status, capsys.readouterr().err, "cannot write to the folder .*nowhere")
 
 
-def test_fit_pfa_passes_its_options(folder: Path, tmp_path: Path) -> None:
+def test_fit_pfa_passes_its_options(folder, tmp_path):
     arguments = f"fit pfa {folder / 'train.npz'} -k {K} --prior gamma --max-iter 30 --burn-in 10"
     status = run(*arguments.split(), "--seed", 5, "--jobs", 1, "-o", tmp_path / "p.safetensors")
     assert status == 0
@@ -129,7 +120,7 @@ def test_fit_pfa_passes_its_options(folder: Path, tmp_path: Path) -> None:
     assert made.vocabulary_.tolist() == WORDS
 
 
-def test_a_fit_goes_on_from_its_checkpoint(folder: Path, tmp_path: Path) -> None:
+def test_a_fit_goes_on_from_its_checkpoint(folder, tmp_path):
     fit = f"fit lda {folder / 'train.npz'} -k {K} --burn-in 10 --seed 5 --jobs 1".split()
     kept = ["--checkpoint", tmp_path / "state", "--checkpoint-every", 10]
     assert run(*fit, *kept, "--max-iter", 20, "-o", tmp_path / "short.safetensors") == 0
@@ -140,12 +131,10 @@ def test_a_fit_goes_on_from_its_checkpoint(folder: Path, tmp_path: Path) -> None
     assert run(*fit, *kept, "--max-iter", 40, "-k", K + 1, "-o", tmp_path / "m.safetensors") == 2
 
 
-def test_only_what_the_user_gave_reaches_the_api(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[dict[str, Any]] = []
+def test_only_what_the_user_gave_reaches_the_api(folder, tmp_path, monkeypatch):
+    seen = []
 
-    def record(model: Any, documents: Any, **options: Any) -> LogLikelihood:
+    def record(model, documents, **options):
         seen.append(options)
         return pb.likelihood.log_likelihood(model, documents)
 
@@ -176,9 +165,7 @@ def test_only_what_the_user_gave_reaches_the_api(
     ]
 
 
-def test_csv_and_parquet_hold_the_result(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_csv_and_parquet_hold_the_result(folder, tmp_path, capsys):
     model, test = pb.load(folder / "pfa.safetensors"), pb.read_corpus(folder / "test.npz")
     expected = pb.log_likelihood(model, test, random_state=2)
     for name in ("s.csv", "s.parquet"):
@@ -200,9 +187,7 @@ def test_csv_and_parquet_hold_the_result(
     assert re.search(r"^event +counts$", captured.err, re.MULTILINE)
 
 
-def test_ldac_may_lack_the_last_words_of_the_model(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ldac_may_lack_the_last_words_of_the_model(folder, tmp_path, capsys):
     (tmp_path / "short.ldac").write_text("2 0:1 3:2\n0\n")
     assert run("score", folder / "lda.safetensors", tmp_path / "short.ldac", "-o", "-") == 0
     counts = np.zeros((2, len(WORDS)), dtype=int)
@@ -215,9 +200,7 @@ def test_ldac_may_lack_the_last_words_of_the_model(
     assert_one_error_line(status, capsys.readouterr().err, "word id 40 .* vocabulary of 40 words")
 
 
-def test_unseen_words_can_be_dropped(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unseen_words_can_be_dropped(folder, tmp_path, capsys):
     pb.write_corpus(pb.Corpus([[1, 2]], ["w0", "new"]), tmp_path / "new.npz")
     base = ["score", folder / "lda.safetensors", tmp_path / "new.npz", "-o", "-"]
     assert run(*base, "--unseen", "drop") == 0
@@ -226,7 +209,7 @@ def test_unseen_words_can_be_dropped(
     assert table(captured.out)[0]["n_tokens"] == "1"
 
 
-def test_warnings_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_are_one_line(folder, capsys):
     base = ["score", folder / "lda.safetensors", folder / "test.npz", "-o", "-"]
     assert run(*base, "--method", "direct", "--samples", 1, "--seed", 0) == 0
     first, *summary = capsys.readouterr().err.splitlines()
@@ -234,14 +217,12 @@ def test_warnings_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str])
     assert not any("arning" in line for line in summary)
 
 
-def test_other_warnings_keep_their_form(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_warnings_keep_their_form(capsys):
     cli._show_warning(None, "look out", RuntimeWarning, "file.py", 3)
     assert "file.py:3: RuntimeWarning: look out" in capsys.readouterr().err
 
 
-def test_impossible_documents_score_minus_infinity(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_impossible_documents_score_minus_infinity(tmp_path, capsys):
     pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=1.0, topic_word=[[0.5, 0.5, 0.0]]
     ).save(tmp_path / "m.safetensors")
@@ -253,9 +234,7 @@ def test_impossible_documents_score_minus_infinity(
     assert "total           -inf" in captured.err
 
 
-def test_compare_prints_the_table_and_draws_it(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_prints_the_table_and_draws_it(folder, tmp_path, capsys):
     models = [folder / "lda.safetensors", folder / "pfa.safetensors"]
     options = ["--on", folder / "test.npz", "--seed", 3, "--event", "sequence"]
     assert run("compare", *models, *options, "--plot", tmp_path / "c.svg") == 0
@@ -279,13 +258,11 @@ def test_compare_prints_the_table_and_draws_it(
         (["m.safetensors"] * 3, ["m", "m (2)", "m (3)"]),
     ],
 )
-def test_names_of_models_differ(paths: list[str], names: list[str]) -> None:
+def test_names_of_models_differ(paths, names):
     assert documents._model_names(paths) == names
 
 
-def test_split_parts_the_corpus(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_split_parts_the_corpus(folder, tmp_path, capsys):
     base = ["split", folder / "all.npz", "--seed", 7]
     parts = ["--train", tmp_path / "a.ldac", "--test", tmp_path / "b.npz"]
     assert run(*base, "--test-size", "0.25", *parts) == 0
@@ -300,9 +277,7 @@ def test_split_parts_the_corpus(
     assert pb.read_corpus(tmp_path / "b.npz").n_documents == 3
 
 
-def test_partial_scores_are_null_in_parquet(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partial_scores_are_null_in_parquet(folder, tmp_path, monkeypatch):
     whole = pb.log_likelihood(
         pb.load(folder / "lda.safetensors"), pb.read_corpus(folder / "test.npz")
     )
@@ -310,7 +285,7 @@ def test_partial_scores_are_null_in_parquet(
     fields = {name: getattr(whole, name) for name in LogLikelihood.__dataclass_fields__}
     partial = LogLikelihood(**{**fields, "values": values})
 
-    def stop(*_: Any, **__: Any) -> LogLikelihood:
+    def stop(*_, **__):
         raise Interrupted("2 of 40 documents are scored", partial)
 
     monkeypatch.setattr(pb, "log_likelihood", stop)
@@ -320,10 +295,8 @@ def test_partial_scores_are_null_in_parquet(
     assert column.isna().tolist() == [False] * 2 + [True] * (N_TEST - 2)
 
 
-def test_ctrl_c_before_there_is_anything_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    def stop(*_: Any, **__: Any) -> pb.Corpus:
+def test_ctrl_c_before_there_is_anything_is_one_line(monkeypatch, capsys, tmp_path):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pb, "read_corpus", stop)
@@ -336,7 +309,7 @@ def test_ctrl_c_before_there_is_anything_is_one_line(
     assert capsys.readouterr().err == "polyabayes: interrupted\n"
 
 
-def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_and_help(capsys):
     for arguments in (["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)):
         with pytest.raises(SystemExit) as stopped:
             run(*arguments)
@@ -348,9 +321,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
             assert all(option in output for option in ("--seed", "--jobs", "--progress"))
 
 
-def test_the_demo_writes_what_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_writes_what_it_says(tmp_path, monkeypatch, capsys):
     make = pb.datasets.make_lda_corpus
     small = pb.Corpus(make(120, 50, 4, document_length=15, random_state=9).corpus.counts, None)
     monkeypatch.setattr(pb.datasets, "load_python_docs", lambda: small)

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ FIT = ["fit", "lda", "train.npz", "-k", 3, "--max-iter", 20, "--seed", 5]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Here, with a corpus, a tensor and a temporary directory of its own."""
     monkeypatch.chdir(tmp_path)
     corpus = pb.datasets.make_lda_corpus(50, 40, 3, document_length=20, random_state=0).corpus
@@ -31,11 +30,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def fill_disk(monkeypatch):
     """Let no file be written but in the temporary directory."""
     replace = Path.replace
 
-    def full(path: Path, target: Any) -> Path:
+    def full(path, target):
         if "temporary" not in str(target):
             raise OSError(28, "No space left on device")
         return replace(path, target)
@@ -43,7 +42,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "replace", full)
 
 
-def limited(n_bytes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+def limited(n_bytes, *arguments):
     """Run the command line in a process whose files may have so many bytes."""
     resource = pytest.importorskip("resource")
     return subprocess.run(
@@ -57,7 +56,7 @@ def limited(n_bytes: int, *arguments: object) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no room is asked for beforehand")
-def test_a_model_without_room_is_refused_before_training(folder: Path) -> None:
+def test_a_model_without_room_is_refused_before_training(folder):
     done = limited(900, *FIT, "-o", "m.safetensors")
     assert done.returncode == 2
     assert done.stderr == (
@@ -66,7 +65,7 @@ def test_a_model_without_room_is_refused_before_training(folder: Path) -> None:
     assert not (folder / "m.safetensors").exists()
 
 
-def test_a_model_that_nothing_takes_is_told_to_be_lost(folder: Path) -> None:
+def test_a_model_that_nothing_takes_is_told_to_be_lost(folder):
     before = sorted(Path(tempfile.gettempdir()).glob("polyabayes-*"))
     done = limited(1200, *FIT, "-o", "m.safetensors")
     assert done.returncode == 2
@@ -78,9 +77,7 @@ def test_a_model_that_nothing_takes_is_told_to_be_lost(folder: Path) -> None:
     assert sorted(Path(tempfile.gettempdir()).glob("polyabayes-*")) == before
 
 
-def test_a_trained_model_goes_to_the_temporary_directory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trained_model_goes_to_the_temporary_directory(folder, monkeypatch, capsys):
     fill_disk(monkeypatch)
     assert run(*FIT, "-o", "m.safetensors") == 2
     line = capsys.readouterr().err.splitlines()[-1]
@@ -95,9 +92,7 @@ def test_a_trained_model_goes_to_the_temporary_directory(
     np.testing.assert_array_equal(pb.load(found[1]).components_, model.components_)
 
 
-def test_all_results_of_a_command_are_kept(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_results_of_a_command_are_kept(folder, monkeypatch, capsys):
     (folder / "gaps.csv").write_text("doc,word\n0,2\n")
     (folder / "data.csv").write_text("doc,word,count\n0,0,4\n0,1,3\n1,2,3\n2,2,3\n")
     options = ["--size", "topic=2", "--rate", 0.5, "--missing", "gaps.csv", "--seed", 0]
@@ -111,9 +106,7 @@ def test_all_results_of_a_command_are_kept(
     assert [(row["doc"], row["word"]) for row in table(cells)] == [("0", "2")]
 
 
-def test_predictions_are_printed_where_the_tables_cannot_be_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_predictions_are_printed_where_the_tables_cannot_be_written(folder, monkeypatch, capsys):
     (folder / "gaps.csv").write_text("doc,word\n0,2\n")
     (folder / "data.csv").write_text("doc,word,count\n0,0,4\n0,1,3\n1,2,3\n2,2,3\n")
     options = ["--size", "topic=2", "--rate", 0.5, "--missing", "gaps.csv", "--seed", 0]
@@ -128,9 +121,7 @@ def test_predictions_are_printed_where_the_tables_cannot_be_written(
     assert f"cannot write {Path('tables', 'doc.csv')}: No space left on device" in output.err
 
 
-def test_a_folder_is_made_when_there_are_tables(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_made_when_there_are_tables(folder, capsys):
     command = ["decompose", GRAPH, "counts.tns", "--seed", 0]
     assert run(*command, "-o", "some/tables") == 2
     assert run(*command, "--size", "topic=2", "--method", "magic", "-o", "some/tables") == 2
@@ -157,9 +148,7 @@ def test_a_folder_is_made_when_there_are_tables(
         "decompose doc<-topic->word here/table.csv --size topic=2 -o here",
     ],
 )
-def test_no_output_is_an_input(
-    folder: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_output_is_an_input(folder, command, capsys):
     (folder / "here").mkdir()
     for name in ("scores.csv", "m.safetensors", "words.ldac", "a.vocab", "here/table.csv"):
         (folder / name).write_text(name)
@@ -169,7 +158,7 @@ def test_no_output_is_an_input(
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_formulas_are_escaped_on_request(folder: Path) -> None:
+def test_formulas_are_escaped_on_request(folder):
     ids = ["=1+1", "+2", "-3", "@a", "plain"]
     pb.write_corpus(pb.Corpus([[1, 2]] * 5, ["a", "b"], ids), "formulas.npz")
     model = pb.LatentDirichletAllocation.from_parameters(

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Both halves of a corpus, and a model of each kind."""
     folder = tmp_path_factory.mktemp("shell")
     data = pb.datasets.make_lda_corpus(200, 40, 3, document_length=20, random_state=0)
@@ -35,13 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def lda(train: Any) -> pb.LatentDirichletAllocation:
+def lda(train):
     return pb.LatentDirichletAllocation(3, max_iter=30, random_state=5).fit(train)
 
 
-def shell(
-    *arguments: object, stdin: bytes = b"", stdout: Any = subprocess.PIPE, cwd: Path | None = None
-) -> subprocess.CompletedProcess[bytes]:
+def shell(*arguments, stdin=b"", stdout=subprocess.PIPE, cwd=None):
     return subprocess.run(
         [sys.executable, "-m", "polyabayes", *map(str, arguments)],
         input=stdin,
@@ -54,7 +51,7 @@ def shell(
     )
 
 
-def test_from_the_shell(folder: Path, tmp_path: Path) -> None:
+def test_from_the_shell(folder, tmp_path):
     """Fit, score and compare, with standard input and output, equal the API bit by bit."""
     fitted = shell(
         *("fit", "lda", folder / "train.ldac", "--vocabulary", folder / "train.vocab", "-k", 3),
@@ -102,13 +99,7 @@ def test_from_the_shell(folder: Path, tmp_path: Path) -> None:
         ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
     ],
 )
-def test_a_mistake_is_one_line_and_no_traceback(
-    folder: Path,
-    arguments: str,
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_a_mistake_is_one_line_and_no_traceback(folder, arguments, message, monkeypatch, capfd):
     (folder / "bad.ldac").write_text("1 0:1\n1 x:1\n")
     whole = (folder / "lda.safetensors").read_bytes()
     (folder / "half.safetensors").write_bytes(whole[: len(whole) // 2])
@@ -120,13 +111,13 @@ def test_a_mistake_is_one_line_and_no_traceback(
     assert not (folder / "m.safetensors").exists()
 
 
-def test_a_mistake_ends_a_process_as_it_ends_a_call(folder: Path) -> None:
+def test_a_mistake_ends_a_process_as_it_ends_a_call(folder):
     done = shell("score", "lda.safetensors", "test.npz", "-o", "nowhere/s.csv", cwd=folder)
     assert_one_error_line(done.returncode, done.stderr.decode(), "cannot write to the folder")
     assert done.stdout == b""
 
 
-def interrupted(arguments: str, pattern: bytes) -> tuple[int, str]:
+def interrupted(arguments, pattern):
     """Send Ctrl-C once the progress bar matches; status and last line."""
     # A shell may start its background jobs deaf to Ctrl-C, and they pass that on.
     code = (
@@ -155,7 +146,7 @@ def interrupted(arguments: str, pattern: bytes) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="module")
-def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def long_work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
     data = pb.datasets.make_lda_corpus(500, 200, 10, document_length=200, random_state=0)
     pb.write_corpus(data.corpus, folder / "c.npz")
@@ -165,7 +156,7 @@ def long_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_ctrl_c_leaves_the_model_reached(long_work: Path, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_the_model_reached(long_work, tmp_path):
     output = tmp_path / "m.safetensors"
     status, line = interrupted(
         f"fit lda {long_work / 'c.npz'} -k 20 --max-iter 1000000 --progress -o {output}",
@@ -179,7 +170,7 @@ def test_ctrl_c_leaves_the_model_reached(long_work: Path, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == [output]
 
 
-def test_ctrl_c_leaves_the_scores_reached(long_work: Path, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_the_scores_reached(long_work, tmp_path):
     output = tmp_path / "s.csv"
     # The first documents are through in a moment, the last after hours.
     status, line = interrupted(
@@ -200,7 +191,7 @@ def test_ctrl_c_leaves_the_scores_reached(long_work: Path, tmp_path: Path) -> No
     assert all(row["n_tokens"] == "200" for row in rows)
 
 
-def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+def test_a_reader_that_goes_away_is_no_error(folder):
     receive, send = os.pipe()
     os.close(receive)
     try:
@@ -212,7 +203,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_is_one_line(folder: Path) -> None:
+def test_a_full_disk_is_one_line(folder):
     with Path("/dev/full").open("wb") as full:
         done = shell("compare", "lda.safetensors", "--on", "test.npz", stdout=full, cwd=folder)
     assert done.returncode == 2

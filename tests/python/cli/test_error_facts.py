@@ -1,7 +1,6 @@
 """Errors say what is wrong of which argument, and carry it."""
 
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ LDA = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_wo
 NMF = pb.AllocationModel.nmf(2)
 
 
-def raised(call: Any) -> PolyabayesError:
+def raised(call):
     with pytest.raises(PolyabayesError) as caught:
         call()
     return caught.value
@@ -81,9 +80,7 @@ def raised(call: Any) -> PolyabayesError:
         ),
     ],
 )
-def test_errors_carry_argument_value_and_limit(
-    call: Any, name: str, value: Any, limit: Any, says: str
-) -> None:
+def test_errors_carry_argument_value_and_limit(call, name, value, limit, says):
     error = raised(call)
     assert error.argument == name
     assert says in str(error)
@@ -95,19 +92,19 @@ def test_errors_carry_argument_value_and_limit(
     assert (str(copy), copy.argument, copy.value) == (str(error), error.argument, error.value)
 
 
-def test_budgets_tell_what_would_be_needed() -> None:
+def test_budgets_tell_what_would_be_needed():
     error = raised(lambda: pb.log_likelihood(LDA, COUNTS, "exact", budget=5.0))
     assert isinstance(error, BudgetExceededError)
     assert error.value > 5.0
 
 
-def test_types_carry_them_too() -> None:
+def test_types_carry_them_too():
     error = raised(lambda: pb.log_likelihood(LDA, COUNTS, n_samples="x"))
     assert isinstance(error, InvalidTypeError)
     assert (error.argument, error.value) == ("n_samples", "x")
 
 
-def test_references_are_text_until_they_are_told() -> None:
+def test_references_are_text_until_they_are_told():
     for kind in (InvalidArgumentError, FileAccessError, ScoreWarning):
         error = kind(f"use {argument('method', 'vb')}, or raise {argument('budget')}")
         assert str(error) == "use method='vb', or raise budget"
@@ -124,9 +121,7 @@ def test_references_are_text_until_they_are_told() -> None:
         ("evidence {graph} --rate -1", "--rate must be positive and finite, got -1"),
     ],
 )
-def test_the_command_line_speaks_of_its_options(
-    command: str, says: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_speaks_of_its_options(command, says, tmp_path, capsys):
     pb.write_tensor(pb.CountTensor.from_dense(COUNTS, axes=["i", "j"]), tmp_path / "x.npz")
     words = command.replace("{graph}", "GRAPH --size k=2").split()
     words[1:2] = ["i<-k->j", str(tmp_path / "x.npz")]

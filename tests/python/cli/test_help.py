@@ -9,7 +9,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,29 +23,28 @@ from polyabayes.cli.values import how_to_read
 SHELLS = ("bash", "zsh", "tcsh")
 
 
-def function(name: str) -> Any:
+def function(name):
     """A public function by its name after ``polyabayes.``."""
-    found: Any = pb
+    found = pb
     for part in name.split("."):
         found = getattr(found, part)
     return found
 
 
-def command(name: str) -> argparse.ArgumentParser:
+def command(name):
     (commands,) = (
         action
         for action in make_parser("0")._actions
         if isinstance(action, argparse._SubParsersAction)
     )
-    found: argparse.ArgumentParser = commands.choices[name]
-    return found
+    return commands.choices[name]
 
 
 CALLS = sorted({takes.call for _, functions in COMMANDS.values() for takes in functions})
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_the_source_is_read_as_python_reads_it(call: str) -> None:
+def test_the_source_is_read_as_python_reads_it(call):
     expected = {
         name: None if parameter.default is inspect.Parameter.empty else parameter.default
         for name, parameter in inspect.signature(function(call)).parameters.items()
@@ -67,7 +65,7 @@ def test_the_source_is_read_as_python_reads_it(call: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_parameter_that_text_can_stand_for_is_an_option(name: str) -> None:
+def test_every_parameter_that_text_can_stand_for_is_an_option(name):
     parser = command(name)
     options = {action.dest: action for action in parser._actions}
     assert f"polyabayes {name}" in parser.format_help().partition("example:")[2]
@@ -86,7 +84,7 @@ def test_every_parameter_that_text_can_stand_for_is_an_option(name: str) -> None
             assert rest - set(takes.without) <= skipped
 
 
-def test_a_new_parameter_is_an_option_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_parameter_is_an_option_at_once(monkeypatch):
     module = ast.parse(
         "def split(corpus, *, share: float = 0.5, by: str | None = None, whole: bool = False):\n"
         '    """Split.\n\n    Parameters\n    ----------\n    corpus : Corpus\n'
@@ -103,9 +101,7 @@ def test_a_new_parameter_is_an_option_at_once(monkeypatch: pytest.MonkeyPatch) -
     assert [how_to_read(one)["action"] for one in (found["whole"],)] == ["store_true"]
 
 
-def test_the_examples_run_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_examples_run_one_after_the_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     corpus = pb.datasets.make_lda_corpus(40, 30, 3, document_length=20, random_state=0).corpus
     pb.write_corpus(corpus, "corpus.ldac")
@@ -124,7 +120,7 @@ def test_the_examples_run_one_after_the_other(
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"]])
-def test_help_waits_for_no_library(arguments: list[str]) -> None:
+def test_help_waits_for_no_library(arguments):
     program = (
         "import sys\nfrom polyabayes.cli import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
@@ -136,7 +132,7 @@ def test_help_waits_for_no_library(arguments: list[str]) -> None:
     assert found.stdout.splitlines()[-1] == "loaded"
 
 
-def test_importing_the_package_imports_no_room() -> None:
+def test_importing_the_package_imports_no_room():
     program = "import sys, polyabayes; print(*(n for n in sys.modules if 'polyabayes' in n))"
     found = subprocess.run(
         [sys.executable, "-c", program], env=os.environ, capture_output=True, text=True, check=True
@@ -146,7 +142,7 @@ def test_importing_the_package_imports_no_room() -> None:
     assert set(pb.__all__) <= set(dir(pb))
 
 
-def test_models_of_other_packages_are_known_before_interop_is_named() -> None:
+def test_models_of_other_packages_are_known_before_interop_is_named():
     program = (
         "import polyabayes as pb, numpy as np\n"
         "from sklearn.decomposition import LatentDirichletAllocation\n"
@@ -161,19 +157,19 @@ def test_models_of_other_packages_are_known_before_interop_is_named() -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_shell_learns_the_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shell_learns_the_commands(shell, capsys):
     assert cli.main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert "learn-priors" in script
     assert all(name in script for name in COMMANDS)
 
 
-def test_priors_reach_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_priors_reach_the_model(tmp_path, capsys):
     corpus = pb.datasets.make_lda_corpus(20, 15, 2, document_length=20, random_state=0).corpus
     pb.write_corpus(corpus, tmp_path / "c.npz")
     start = ["fit", "lda", str(tmp_path / "c.npz"), "-k", "2", "--max-iter", "6", "--seed", "1"]
 
-    def fitted(*options: str) -> pb.LatentDirichletAllocation:
+    def fitted(*options):
         path = tmp_path / "m.safetensors"
         assert cli.main([*start, "-o", str(path), *options]) == 0
         return pb.load(path)
@@ -195,9 +191,7 @@ def test_priors_reach_the_model(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "'x' is no number or list of numbers" in capsys.readouterr().err
 
 
-def test_a_tensor_without_names_takes_those_of_the_graph(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tensor_without_names_takes_those_of_the_graph(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("t.tns").write_text("1 1 1 4\n1 2 3 3\n2 2 1 5\n")
     graph = "i <- r -> j; r -> k"

@@ -1,5 +1,4 @@
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from polyabayes._support.random import draw_seed
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     data = pb.datasets.make_lda_corpus(24, 10, 3, document_length=12, random_state=3)
     pb.write_corpus(data.corpus[:20], tmp_path / "train.npz")
     pb.write_corpus(data.corpus[20:], tmp_path / "test.npz")
@@ -19,11 +18,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(arguments: str) -> int:
+def run(arguments):
     return cli.main(["search", *arguments.split()])
 
 
-def test_one_command_for_several_priors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_command_for_several_priors(folder, capsys):
     status = run(
         "train.npz --prior poisson:2 --prior geometric:0.25 --max-steps 4 --seed 1 --test test.npz "
         "-o bounds.csv --plot bounds.png --checkpoint state"
@@ -51,13 +50,13 @@ def test_one_command_for_several_priors(folder: Path, capsys: pytest.CaptureFixt
     assert [row["seconds"] for row in again] == [row["seconds"] for row in rows[:2]]
 
 
-def test_likelihoods_by_a_cheap_method(folder: Path) -> None:
+def test_likelihoods_by_a_cheap_method(folder):
     cheap = "--method smc-lookahead --particles 5 --replicates 4 --max-iter 5 --tol 0.001"
     assert run(f"train.npz --prior poisson:2 --max-steps 3 {cheap} --seed 1 -o b.csv") == 0
     assert all(float(row["std_error"]) > 0 for row in table(folder / "b.csv")[1:])
 
 
-def test_folds(folder: Path) -> None:
+def test_folds(folder):
     priors = "--prior poisson:2 --prior geometric:0.5"
     assert run(f"train.npz {priors} --max-steps 2 --folds 2 -o f.csv --plot f.png") == 0
     rows = table(folder / "f.csv")
@@ -84,7 +83,7 @@ def test_folds(folder: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_mistakes(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes(arguments, message, capsys):
     assert run(arguments) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("polyabayes: error: ")
@@ -96,17 +95,17 @@ LINKS = np.array([[[3, 0], [2, 1]], [[0, 2], [0, 4]]])
 
 
 @pytest.fixture
-def links(folder: Path) -> Path:
+def links(folder):
     tensor = pb.CountTensor.from_dense(LINKS, ["user", "item", "s"])
     pb.write_tensor(tensor, folder / "links.tns")
     return folder
 
 
-def search(*arguments: str) -> int:
+def search(*arguments):
     return cli.main(["search", *arguments])
 
 
-def test_sizes_of_a_network(links: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_of_a_network(links, capsys):
     arguments = "links.tns --size g=? --size h=? --concentration 2 --prior poisson:1*uniform:1,3"
     options = "--max-steps 5 --seed 1 --jobs 1 -o bounds.csv --plot bounds.png --checkpoint state"
     status = search(GRAPH, *arguments.split(), *options.split())
@@ -133,7 +132,7 @@ def test_sizes_of_a_network(links: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "its rate is 'None', here it is '2.0'" in capsys.readouterr().err
 
 
-def test_several_priors_of_one_size(links: Path) -> None:
+def test_several_priors_of_one_size(links):
     arguments = "links.tns --size g=? --size h=2 --prior poisson:1 --prior uniform:1,4"
     options = "--max-steps 3 --method vb --given-total --seed 2 -o b.csv --table-prior flat"
     assert search(GRAPH, *arguments.split(), *options.split()) == 0
@@ -159,26 +158,20 @@ def test_several_priors_of_one_size(links: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("links")
-def test_mistakes_with_networks(
-    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_with_networks(arguments, message, capsys):
     assert search(GRAPH, "links.tns", *arguments.split(), "-o", "b.csv") == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("polyabayes: error: ")
     assert message in line
 
 
-def test_options_of_networks_are_not_of_corpora(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_networks_are_not_of_corpora(folder, capsys):
     assert run("train.npz --prior poisson:2 -o b.csv --size topic=?") == 2
     assert "--size is an option of a graph and a tensor" in capsys.readouterr().err
     assert not (folder / "b.csv").exists()
 
 
-def test_scores_before_ten_failures_are_written(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scores_before_ten_failures_are_written(folder, capsys):
     (folder / "t.csv").write_text("a,b,count\nx,y,3\nz,w,4\nx,w,2\n")
     # Only the exact sum of one value is within the budget.
     options = "--size t=? --prior poisson:3 --method exact --budget 300 -o bounds.csv"

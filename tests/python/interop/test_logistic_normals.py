@@ -2,11 +2,9 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
@@ -24,9 +22,7 @@ COUNTS = np.array([rng.multinomial(14, rng.dirichlet(np.full(12, 0.3))) for _ in
 TEXTS = [[WORDS[w] for w in np.repeat(np.arange(12), row)] for row in COUNTS]
 
 
-def by_quadrature(
-    topics: NDArray[np.float64], mean: Any, covariance: Any, counts: NDArray[np.int64]
-) -> float:
+def by_quadrature(topics, mean, covariance, counts):
     """Ln p of a document by a product of Gauss-Hermite rules, from the definition."""
     points, weights = np.polynomial.hermite_e.hermegauss(90 if len(mean) < 3 else 48)
     axes = np.meshgrid(*[points] * len(mean), indexing="ij")
@@ -41,7 +37,7 @@ def by_quadrature(
 
 
 @pytest.fixture(scope="module")
-def theirs() -> dict[str, Any]:
+def theirs():
     rdata = pytest.importorskip("rdata")
     if not STM.exists():
         pytest.skip(f"needs the fit of R's stm in {STM}")
@@ -51,7 +47,7 @@ def theirs() -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_fit_of_r_is_scored_as_its_integral(theirs: dict[str, Any]) -> None:
+def test_a_fit_of_r_is_scored_as_its_integral(theirs):
     fit = theirs["gadarianFit"]
     model = pb.interop.from_stm(STM / "gadarianFit.RData")
     assert model.components_.shape == (3, 215)
@@ -73,7 +69,7 @@ def test_a_fit_of_r_is_scored_as_its_integral(theirs: dict[str, Any]) -> None:
     np.testing.assert_array_equal(same.components_, model.components_)
 
 
-def test_what_holds_no_fit_of_stm_is_refused(tmp_path: Path) -> None:
+def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
     pytest.importorskip("rdata")
     path = tmp_path / "fit.RData"
     path.write_bytes(b"no file of R")
@@ -87,7 +83,7 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path: Path) -> None:
         pb.interop.from_stm({"survey": {}})
 
 
-def test_topics_of_a_level_of_the_content_covariate() -> None:
+def test_topics_of_a_level_of_the_content_covariate():
     tables = [np.log(np.full((2, 2), 0.5)), np.log([[0.9, 0.1], [0.2, 0.8]])]
     fit = {
         "mu": {"mu": np.zeros((1, 4))},
@@ -102,7 +98,7 @@ def test_topics_of_a_level_of_the_content_covariate() -> None:
         pb.interop.from_stm(fit)
 
 
-def test_correlated_and_dynamic_topics_of_tomotopy() -> None:
+def test_correlated_and_dynamic_topics_of_tomotopy():
     tomotopy = pytest.importorskip("tomotopy")
     theirs = tomotopy.CTModel(k=3, seed=1)
     for text in TEXTS:
@@ -133,7 +129,7 @@ def test_correlated_and_dynamic_topics_of_tomotopy() -> None:
     assert found.values[0] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_regression_of_tomotopy_with_the_metadata_of_every_document() -> None:
+def test_a_regression_of_tomotopy_with_the_metadata_of_every_document():
     tomotopy = pytest.importorskip("tomotopy")
     theirs = tomotopy.DMRModel(k=3, seed=1)
     levels = ["left" if number % 3 else "right" for number in range(80)]
@@ -150,7 +146,7 @@ def test_a_regression_of_tomotopy_with_the_metadata_of_every_document() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_correlated_and_structural_topics_and_mixtures_of_topica() -> None:
+def test_correlated_and_structural_topics_and_mixtures_of_topica():
     topica = pytest.importorskip("topica")
     theirs = topica.CTM(3, seed=1)
     theirs.fit(TEXTS)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 import polyabayes as pb
@@ -22,7 +20,7 @@ Model = Any
 TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]])
 OTHERS = TOPICS[:, ::-1].copy()
 DOCUMENTS = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 1, 1]])
-MAKERS: dict[str, Callable[[NDArray[np.float64]], Model]] = {
+MAKERS = {
     "lda": lambda topics: pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=[0.3, 0.5], topic_word=topics, random_state=0
     ),
@@ -43,12 +41,12 @@ MAKERS: dict[str, Callable[[NDArray[np.float64]], Model]] = {
 
 
 @pytest.fixture
-def n_made(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+def n_made(monkeypatch):
     """One entry for each compiled model that is made."""
-    made: list[None] = []
+    made = []
     core_model = core_parts.CoreParts.core_model
 
-    def counted(parts: core_parts.CoreParts) -> Any:
+    def counted(parts):
         made.append(None)
         return core_model(parts)
 
@@ -56,17 +54,17 @@ def n_made(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return made
 
 
-def scores(model: Model) -> NDArray[np.float64]:
+def scores(model):
     return pb.log_likelihood(model, DOCUMENTS, random_state=1).values
 
 
-def assert_like_new(model: Model, fresh: Model) -> None:
+def assert_like_new(model, fresh):
     np.testing.assert_array_equal(scores(model), scores(fresh))
     np.testing.assert_array_equal(model.transform(DOCUMENTS), fresh.transform(DOCUMENTS))
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_one_compiled_model_serves_every_call(kind: str, n_made: list[None]) -> None:
+def test_one_compiled_model_serves_every_call(kind, n_made):
     model = MAKERS[kind](TOPICS)
     first = scores(model)
     np.testing.assert_array_equal(scores(model), first)
@@ -78,7 +76,7 @@ def test_one_compiled_model_serves_every_call(kind: str, n_made: list[None]) -> 
     np.testing.assert_array_equal(scores(MAKERS[kind](TOPICS)), first)
 
 
-def test_threads_share_one_compiled_model(n_made: list[None]) -> None:
+def test_threads_share_one_compiled_model(n_made):
     model = MAKERS["lda"](TOPICS)
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: scores(model), range(40)))
@@ -87,7 +85,7 @@ def test_threads_share_one_compiled_model(n_made: list[None]) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_replaced_arrays_are_seen(kind: str) -> None:
+def test_replaced_arrays_are_seen(kind):
     model, fresh = MAKERS[kind](TOPICS), MAKERS[kind](OTHERS)
     scores(model)
     model.components_ = fresh.components_.copy()
@@ -97,7 +95,7 @@ def test_replaced_arrays_are_seen(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_arrays_of_the_caller_may_change_later(kind: str) -> None:
+def test_arrays_of_the_caller_may_change_later(kind):
     topics = TOPICS.copy()
     model = MAKERS[kind](topics)
     scores(model)
@@ -108,7 +106,7 @@ def test_arrays_of_the_caller_may_change_later(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("lda", "doc_topic_prior_"), ("pfa", "shape_"), ("dirichlet", "prior_")]
 )
-def test_parameters_changed_in_place_are_seen(kind: str, name: str) -> None:
+def test_parameters_changed_in_place_are_seen(kind, name):
     model = MAKERS[kind](TOPICS)
     before, parameters = scores(model), getattr(model, name).copy()
     setattr(model, name, parameters)
@@ -117,7 +115,7 @@ def test_parameters_changed_in_place_are_seen(kind: str, name: str) -> None:
     assert (scores(model) != before).any()
 
 
-def test_topics_of_a_model_cannot_change_unseen() -> None:
+def test_topics_of_a_model_cannot_change_unseen():
     model = MAKERS["lda"](TOPICS)
     with pytest.raises(ValueError, match="read-only"):
         model.components_[:] = OTHERS
@@ -143,7 +141,7 @@ def test_topics_of_a_model_cannot_change_unseen() -> None:
 
 
 @pytest.mark.parametrize("method", ["gibbs", "em"])
-def test_another_fit_is_seen(method: str) -> None:
+def test_another_fit_is_seen(method):
     model = pb.LatentDirichletAllocation(2, fit_method=method, max_iter=5, random_state=0)
     before = scores(model.fit(DOCUMENTS))
     after = scores(model.fit(DOCUMENTS[::-1, ::-1]))
@@ -155,9 +153,7 @@ def test_another_fit_is_seen(method: str) -> None:
 @pytest.mark.parametrize(
     "duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
 )
-def test_copies_carry_no_compiled_model(
-    kind: str, duplicate: Callable[[Model], Model], n_made: list[None]
-) -> None:
+def test_copies_carry_no_compiled_model(kind, duplicate, n_made):
     model = MAKERS[kind](TOPICS)
     size, names = len(pickle.dumps(model)), set(vars(model))
     expected = scores(model)
@@ -169,7 +165,7 @@ def test_copies_carry_no_compiled_model(
     assert len(n_made) == n_before + 1
 
 
-def test_a_model_of_a_file_is_compiled_once(tmp_path: Any, n_made: list[None]) -> None:
+def test_a_model_of_a_file_is_compiled_once(tmp_path, n_made):
     MAKERS["lda"](TOPICS).save(tmp_path / "model.safetensors")
     n_made.clear()
     model = pb.load(tmp_path / "model.safetensors")
@@ -177,7 +173,7 @@ def test_a_model_of_a_file_is_compiled_once(tmp_path: Any, n_made: list[None]) -
     assert len(n_made) == 1
 
 
-def test_the_compiled_model_goes_with_its_owner() -> None:
+def test_the_compiled_model_goes_with_its_owner():
     model = MAKERS["lda"](TOPICS)
     scores(model)
     gc.collect()

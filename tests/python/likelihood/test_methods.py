@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.Unreliabl
 
 
 @pytest.fixture(scope="module")
-def data() -> pb.datasets.SyntheticLDA:
+def data():
     return pb.datasets.make_lda_corpus(12, 60, 3, document_length=15, random_state=0)
 
 
@@ -128,7 +128,7 @@ def test_topics_without_common_words_have_a_closed_form(n_topics, prior):
         assert result.total == pytest.approx(expected, rel=1e-11), method
 
 
-def models_of_lda(data: pb.datasets.SyntheticLDA) -> pb.LatentDirichletAllocation:
+def models_of_lda(data):
     return pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
     )

@@ -1,11 +1,9 @@
 """Totals of corpora to a standard error that is asked for."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import sparse
 
 import polyabayes as pb
@@ -24,12 +22,12 @@ DATA = pb.datasets.make_lda_corpus(
 
 
 @pytest.fixture(scope="module")
-def exact() -> float:
+def exact():
     return pb.log_likelihood(MODEL, DATA.corpus, "exact", budget=1e10).total
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.TargetWarning")
-def test_totals_are_within_their_errors_and_these_within_the_target(exact: float) -> None:
+def test_totals_are_within_their_errors_and_these_within_the_target(exact):
     z, errors = [], []
     for seed in range(40):
         found = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=3.0, random_state=seed)
@@ -44,7 +42,7 @@ def test_totals_are_within_their_errors_and_these_within_the_target(exact: float
 
 
 @pytest.fixture(scope="module")
-def many() -> pb.Corpus:
+def many():
     """Documents of which a sample tells the total; some of them many times, and some exact."""
     short = pb.datasets.make_lda_corpus(
         700, document_length=25, topic_word=TOPICS, doc_topic_prior=0.2, random_state=2
@@ -53,7 +51,7 @@ def many() -> pb.Corpus:
     return pb.Corpus(sparse.vstack([short[rows], short[600:].minimum(1)], "csr"))
 
 
-def test_a_sample_of_the_documents_tells_the_total(many: pb.Corpus) -> None:
+def test_a_sample_of_the_documents_tells_the_total(many):
     expected = pb.log_likelihood(MODEL, many, "exact", budget=1e10).total
     z, shares, values = [], [], []
     for seed in range(60):
@@ -71,7 +69,7 @@ def test_a_sample_of_the_documents_tells_the_total(many: pb.Corpus) -> None:
     assert all((x[600:640] == x[5]).all() for x in values)
 
 
-def test_equal_counts_of_other_exposures_are_drawn_apart() -> None:
+def test_equal_counts_of_other_exposures_are_drawn_apart():
     """They are different documents: drawn together, they would tell of each other alone."""
     counts = pb.datasets.make_lda_corpus(
         60, document_length=25, topic_word=TOPICS, doc_topic_prior=0.2, random_state=2
@@ -88,7 +86,7 @@ def test_equal_counts_of_other_exposures_are_drawn_apart() -> None:
     assert np.mean(np.abs(z) < 1.96) >= 0.8
 
 
-def test_totals_of_logistic_normals() -> None:
+def test_totals_of_logistic_normals():
     model = pb.DocumentModel.logistic_normal(
         TOPICS, mean=np.zeros(N_TOPICS), covariance=2.0 * np.eye(N_TOPICS)
     )
@@ -108,10 +106,10 @@ def test_totals_of_logistic_normals() -> None:
 class _Known:
     """Scores of documents whose runs are low by known gaps, the less the longer they are."""
 
-    def __init__(self, groups: NDArray[np.int64], gaps: NDArray[np.float64]) -> None:
+    def __init__(self, groups, gaps):
         self.groups, self.gaps, self.n_scored = groups, gaps, dict[int, int]()
 
-    def __call__(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
+    def __call__(self, rows, *, n_temperatures):
         self.n_scored[n_temperatures] = self.n_scored.get(n_temperatures, 0) + len(rows)
         scores = BlockScores.none(len(rows))
         scores.values[:] = -self.gaps[self.groups[rows]] / n_temperatures
@@ -124,9 +122,7 @@ class _Known:
     ("n_copies", "n_single", "target"),
     [(1, 20_000, 200.0), (4_000, 10_000, 2_500.0), (400, 10_000, 600.0)],
 )
-def test_totals_of_many_documents_and_of_many_copies(
-    n_copies: int, n_single: int, target: float
-) -> None:
+def test_totals_of_many_documents_and_of_many_copies(n_copies, n_single, target):
     """Longer runs are of ever fewer documents; those of many copies are among them."""
     groups = np.concatenate([np.repeat(np.arange(39), n_copies), 39 + np.arange(n_single)])
     n_groups = 39 + n_single
@@ -149,7 +145,7 @@ def test_totals_of_many_documents_and_of_many_copies(
     assert np.max(np.abs(z)) < 4.5
 
 
-def test_samples_depend_on_neither_threads_nor_storage(many: pb.Corpus, tmp_path: Path) -> None:
+def test_samples_depend_on_neither_threads_nor_storage(many, tmp_path):
     settings = {"total_std_error": 25.0, "random_state": 1}
     one = pb.log_likelihood(MODEL, many, n_jobs=1, **settings)
     shards = pb.write_shards(many, tmp_path, 3)
@@ -165,7 +161,7 @@ def test_samples_depend_on_neither_threads_nor_storage(many: pb.Corpus, tmp_path
         assert other.total_std_error == one.total_std_error
 
 
-def test_more_effort_goes_where_the_error_is(exact: float) -> None:
+def test_more_effort_goes_where_the_error_is(exact):
     loose = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=100.0, random_state=0)
     close = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=0.5, random_state=0)
     assert close.total_std_error < loose.total_std_error
@@ -174,7 +170,7 @@ def test_more_effort_goes_where_the_error_is(exact: float) -> None:
     assert abs(close.total - exact) < 4 * close.total_std_error
 
 
-def test_a_target_that_is_missed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_is_missed_is_told(monkeypatch):
     monkeypatch.setattr(totals, "_MOST_TEMPERATURES", 20)
     with pytest.warns(pb.exceptions.TargetWarning, match=r"not the 0\.01 asked for"):
         found = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=0.01, random_state=0)
@@ -182,7 +178,7 @@ def test_a_target_that_is_missed_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.total_std_error > 0.01
 
 
-def test_bits_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_depend_on_neither_threads_nor_blocks(monkeypatch):
     from polyabayes.likelihood import blocks
 
     monkeypatch.setattr(blocks, "_TOKENS", (256, 2**16))
@@ -199,7 +195,7 @@ def test_bits_depend_on_neither_threads_nor_blocks(monkeypatch: pytest.MonkeyPat
     assert one.nats_per_token_std_error <= 0.001
 
 
-def test_what_is_cheap_is_exact() -> None:
+def test_what_is_cheap_is_exact():
     short = pb.log_likelihood(MODEL, np.eye(N_WORDS, dtype=int)[:4], total_std_error=1.0)
     assert set(short.methods.tolist()) == {"exact"}
     assert short.total_std_error == 0
@@ -217,12 +213,12 @@ def test_what_is_cheap_is_exact() -> None:
         ({"nats_per_token_std_error": 0.1, "trace": True}, "trace means nothing"),
     ],
 )
-def test_what_cannot_be_asked_for_together(arguments: dict[str, float], message: str) -> None:
+def test_what_cannot_be_asked_for_together(arguments, message):
     with pytest.raises(InvalidArgumentError, match=message):
         pb.log_likelihood(MODEL, DATA.corpus, **arguments)
 
 
-def test_a_comparison_stops_below_the_error_between_documents() -> None:
+def test_a_comparison_stops_below_the_error_between_documents():
     other = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=TOPICS)
     models = {"one": MODEL, "other": other}
     found = pb.compare(models, DATA.corpus, error_share=0.3, random_state=0)

@@ -6,10 +6,8 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,41 +27,41 @@ CORPUS = pb.Corpus(
 MODEL = pb.LatentDirichletAllocation.from_parameters(
     doc_topic_prior=0.1, topic_word=np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.3), 8)
 )
-SETTINGS: dict[str, Any] = {"method": "annealed", "n_samples": 200, "random_state": 5}
+SETTINGS = {"method": "annealed", "n_samples": 200, "random_state": 5}
 PLAIN = pb.log_likelihood(MODEL, CORPUS, **SETTINGS)
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch):
     """Several blocks of some documents each."""
     from polyabayes.likelihood import blocks
 
     monkeypatch.setattr(blocks, "_TOKENS", (128, 2**16))
 
 
-def assert_same(found: pb.LogLikelihood, expected: pb.LogLikelihood = PLAIN) -> None:
+def assert_same(found, expected=PLAIN):
     for name in ("values", "std_errors", "n_effs", "methods", "sizes", "reached", "n_tokens"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
     assert found.total_std_error == expected.total_std_error
 
 
 @pytest.fixture(scope="module", params=["spawn", "forkserver", "fork"])
-def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
+def processes(request):
     with ProcessPoolExecutor(2, multiprocessing.get_context(request.param)) as pool:
         yield pool
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_processes_give_the_same_bits(processes: Executor) -> None:
+def test_processes_give_the_same_bits(processes):
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=processes, **SETTINGS))
 
 
-def test_threads_give_the_same_bits_and_take_the_model_as_it_is() -> None:
+def test_threads_give_the_same_bits_and_take_the_model_as_it_is():
     with ThreadPoolExecutor(2) as pool:
         assert_same(pb.log_likelihood(MODEL, CORPUS, executor=pool, n_jobs=2, **SETTINGS))
 
 
-def test_loky_gives_the_same_bits() -> None:
+def test_loky_gives_the_same_bits():
     loky = pytest.importorskip("loky")
     pool = loky.ProcessPoolExecutor(2)
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=pool, **SETTINGS))
@@ -71,7 +69,7 @@ def test_loky_gives_the_same_bits() -> None:
 
 
 @pytest.fixture(scope="module")
-def dask_client() -> Iterator[Any]:
+def dask_client():
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -80,18 +78,18 @@ def dask_client() -> Iterator[Any]:
         yield client
 
 
-def test_dask_gives_the_same_bits(dask_client: Any) -> None:
+def test_dask_gives_the_same_bits(dask_client):
     executor = dask_client.get_executor()
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
 
 
-def test_a_client_of_dask_is_told_what_to_pass(dask_client: Any) -> None:
+def test_a_client_of_dask_is_told_what_to_pass(dask_client):
     with pytest.raises(InvalidTypeError, match=r"pass client\.get_executor\(\)"):
         pb.log_likelihood(MODEL, CORPUS, executor=dask_client)
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_the_trace_and_exact_values_are_the_same() -> None:
+def test_the_trace_and_exact_values_are_the_same():
     with ThreadPoolExecutor(2) as pool:
         for settings in (
             {"method": "direct", "n_samples": 64, "trace": True},
@@ -106,7 +104,7 @@ def test_the_trace_and_exact_values_are_the_same() -> None:
                     np.testing.assert_array_equal(mine, other)
 
 
-def test_comparisons_and_completions_are_the_same() -> None:
+def test_comparisons_and_completions_are_the_same():
     other = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=1.0, topic_word=MODEL.components_
     )
@@ -121,7 +119,7 @@ def test_comparisons_and_completions_are_the_same() -> None:
         assert (completed.value, completed.std_error) == (perplexity.value, perplexity.std_error)
 
 
-def test_chains_are_the_same(spawned: Executor) -> None:
+def test_chains_are_the_same(spawned):
     lda = pb.LatentDirichletAllocation(3, max_iter=12, burn_in=4, thin=1)
     alone = pb.sample_chains(lda, DATA.corpus, 2, random_state=3)
     found = pb.sample_chains(lda, DATA.corpus, 2, random_state=3, executor=spawned)
@@ -132,7 +130,7 @@ def test_chains_are_the_same(spawned: Executor) -> None:
         assert mine.n_jobs is None
 
 
-def test_folds_are_the_same(spawned: Executor) -> None:
+def test_folds_are_the_same(spawned):
     lda = pb.LatentDirichletAllocation(fit_method="em", max_iter=5, random_state=0)
     prior = pb.priors.Uniform(1, 2)
     search = pb.WitnessSearch(lda, prior, scoring="bound", random_state=0)
@@ -141,9 +139,9 @@ def test_folds_are_the_same(spawned: Executor) -> None:
     assert found.to_frame().equals(alone.to_frame())
 
 
-def test_what_is_too_expensive_is_refused_before_any_work() -> None:
+def test_what_is_too_expensive_is_refused_before_any_work():
     class Untouched(Executor):
-        def submit(self, *_: Any, **__: Any) -> Any:
+        def submit(self, *_, **__):
             raise AssertionError
 
     counts = CORPUS.counts[[0, 1, 2]].toarray()
@@ -153,18 +151,18 @@ def test_what_is_too_expensive_is_refused_before_any_work() -> None:
 
 
 @pytest.mark.parametrize("executor", [3, multiprocessing])
-def test_what_is_no_executor_is_refused(executor: Any) -> None:
+def test_what_is_no_executor_is_refused(executor):
     with pytest.raises(InvalidTypeError, match="executor must be"):
         pb.log_likelihood(MODEL, CORPUS, executor=executor)
 
 
-def _end(_shared: Any, number: int) -> int:
+def _end(_shared, number):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
 
-def test_a_worker_that_dies_is_named() -> None:
+def test_a_worker_that_dies_is_named():
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         with sharing(pool, None) as workers:
             tasks = [(number,) for number in range(6)]
@@ -174,7 +172,7 @@ def test_a_worker_that_dies_is_named() -> None:
             pb.log_likelihood(MODEL, CORPUS, executor=pool, **SETTINGS)
 
 
-def _end_once(path: str, number: int) -> int:
+def _end_once(path, number):
     try:
         Path(path).touch(exist_ok=False)
     except FileExistsError:
@@ -183,9 +181,7 @@ def _end_once(path: str, number: int) -> int:
     return -1
 
 
-def test_dask_runs_the_tasks_of_a_dead_worker_again_or_names_it(
-    dask_client: Any, tmp_path: Path
-) -> None:
+def test_dask_runs_the_tasks_of_a_dead_worker_again_or_names_it(dask_client, tmp_path):
     """It cancels the tasks where the worker had the only copy of what they share."""
     with sharing(dask_client.get_executor(), str(tmp_path / "died")) as workers:
         tasks = [(number,) for number in range(6)]
@@ -200,7 +196,7 @@ def test_dask_runs_the_tasks_of_a_dead_worker_again_or_names_it(
         assert "died over" in named
 
 
-def _load(shared: Any, number: int) -> tuple[int, int, int]:
+def _load(shared, number):
     return os.getpid(), id(shared), number
 
 
@@ -209,12 +205,12 @@ class _Counted:
 
     n_packed = 0
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self):
         _Counted.n_packed += 1
         return {}
 
 
-def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned: Executor) -> None:
+def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned):
     _Counted.n_packed = 0
     with sharing(spawned, _Counted()) as workers:
         found = [row for _, row in workers.run(_load, [(n,) for n in range(20)], str)]
@@ -223,20 +219,18 @@ def test_what_is_shared_is_packed_once_and_unpacked_once_a_worker(spawned: Execu
     assert all(len(objects) == 1 for objects in held.values())
 
 
-def test_workers_without_the_file_get_the_bytes(
-    spawned: Executor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_without_the_file_get_the_bytes(spawned, monkeypatch):
     from polyabayes.scale import executors
 
     seen = []
     result = executors._result
 
-    def look(future: Any, name: str) -> Any:
+    def look(future, name):
         found = result(future, name)
         seen.append(isinstance(found, _Missing))
         return found
 
-    def elsewhere(self: Any, *_: Any) -> Any:
+    def elsewhere(self, *_):
         return executors._InFile, ("/no/such/folder/file", self.digest)
 
     monkeypatch.setattr(executors, "_result", look)
@@ -246,12 +240,12 @@ def test_workers_without_the_file_get_the_bytes(
     assert not all(seen)
 
 
-def test_ctrl_c_cancels_what_has_not_begun() -> None:
+def test_ctrl_c_cancels_what_has_not_begun():
     begun = []
 
     class Recorded(ThreadPoolExecutor):
-        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-            def run() -> Any:
+        def submit(self, fn, /, *args, **kwargs):
+            def run():
                 begun.append(time.perf_counter())
                 if len(begun) == 2:
                     os.kill(os.getpid(), signal.SIGINT)
@@ -270,6 +264,6 @@ def test_ctrl_c_cancels_what_has_not_begun() -> None:
     assert threading.active_count() < 20
 
 
-def test_an_interruption_travels_with_its_result() -> None:
+def test_an_interruption_travels_with_its_result():
     found = pickle.loads(pickle.dumps(Interrupted("stopped", [1, 2])))
     assert (str(found), found.partial) == ("stopped", [1, 2])

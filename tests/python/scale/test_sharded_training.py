@@ -12,11 +12,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,8 +39,8 @@ CORPUS = pb.Corpus(
     + np.concatenate([DATA.corpus.counts[30:].toarray(), NONE]).tolist(),
     vocabulary=[f"w{i}" for i in range(N_WORDS)],
 )
-SETTINGS: dict[str, Any] = {"max_iter": 14, "burn_in": 8, "thin": 2, "random_state": 3}
-MODELS: dict[str, dict[str, Any]] = {
+SETTINGS = {"max_iter": 14, "burn_in": 8, "thin": 2, "random_state": 3}
+MODELS = {
     "fixed": {},
     "learned": {"learn_priors": True},
     "starts": {"n_init": 3, "learn_priors": True},
@@ -51,7 +48,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-PFA_MODELS: dict[str, dict[str, Any]] = {
+PFA_MODELS = {
     "gap": {"prior": "gap", "shape": 0.5},
     "gamma": {"prior": "gamma", "probability": 0.6, "n_init": 2},
     "beta-gamma": {"prior": "beta-gamma", "shape": [0.5, 0.25, 2.0, 0.1]},
@@ -62,11 +59,11 @@ EXPOSED_MODELS = {f"exposed {kind}": options for kind, options in PFA_MODELS.ite
 EXPOSED = CORPUS.with_exposure(np.random.default_rng(1).choice([0.5, 1.0, 1.5, 3.7], 82))
 
 
-def lda(kind: str, **options: Any) -> pb.LatentDirichletAllocation:
+def lda(kind, **options):
     return pb.LatentDirichletAllocation(4, **{**SETTINGS, **MODELS[kind], **options})
 
 
-def new_model(kind: str, **options: Any) -> Any:
+def new_model(kind, **options):
     """LDA or Poisson factor analysis."""
     if kind in MODELS:
         return lda(kind, **options)
@@ -74,22 +71,22 @@ def new_model(kind: str, **options: Any) -> Any:
     return pb.PoissonFactorAnalysis(4, **{**SETTINGS, **own, **options})
 
 
-def corpus_of(kind: str) -> pb.Corpus:
+def corpus_of(kind):
     return EXPOSED if kind in EXPOSED_MODELS else CORPUS
 
 
-def looks_of(kind: str) -> dict[str, Any]:
+def looks_of(kind):
     return {"eval_corpus": corpus_of(kind)[:5], "eval_every": 4}
 
 
 @cache
-def in_memory(kind: str) -> Any:
+def in_memory(kind):
     corpus = corpus_of(kind)
     return new_model(kind).fit(corpus, **looks_of(kind))
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch):
     """Several blocks a shard, also where documents have more cells."""
     monkeypatch.setattr(token_order, "_BLOCK_TOKENS", 60)
     monkeypatch.setattr(token_order, "_TOKENS_PER_WORD", 0)
@@ -100,7 +97,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_sweeps, "_TOPICS", 64)
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(found, expected):
     is_lda = isinstance(expected, pb.LatentDirichletAllocation)
     learned = ("doc_topic_prior_", "topic_word_prior_") if is_lda else ("shape_", "probability_")
     for name in ("components_", "topic_counts_", "vocabulary_", *learned):
@@ -117,7 +114,7 @@ def assert_same(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
 @pytest.mark.parametrize("kind", [*MODELS, *PFA_MODELS, *EXPOSED_MODELS])
-def test_shards_give_the_bits_of_memory(tmp_path: Path, kind: str, n_shards: int) -> None:
+def test_shards_give_the_bits_of_memory(tmp_path, kind, n_shards):
     corpus = corpus_of(kind)
     shards = pb.write_shards(corpus, tmp_path, n_shards)
     assert len(shards) == n_shards
@@ -127,7 +124,7 @@ def test_shards_give_the_bits_of_memory(tmp_path: Path, kind: str, n_shards: int
     assert len(list(tmp_path.iterdir())) == n_shards + 1
 
 
-def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path: Path) -> None:
+def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path):
     exposed, plain = in_memory("exposed gap"), in_memory("gap")
     shards = pb.write_shards(CORPUS, tmp_path / "plain", 3)
     model = new_model("gap").fit(shards, exposure=EXPOSED.exposure)
@@ -148,7 +145,7 @@ def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path: Path) -
         new_model("gap").fit(shards, exposure=[1.0, 2.0])
 
 
-def test_different_exposures_of_many_documents_of_threads(tmp_path: Path) -> None:
+def test_different_exposures_of_many_documents_of_threads(tmp_path):
     exposure = np.random.default_rng(2).gamma(3.0, size=82)
     shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path, 2)
     model = new_model("beta-gamma-gamma", n_jobs=2).fit(shards)
@@ -156,7 +153,7 @@ def test_different_exposures_of_many_documents_of_threads(tmp_path: Path) -> Non
     assert_same(model, expected)
 
 
-def test_shards_without_tokens(tmp_path: Path) -> None:
+def test_shards_without_tokens(tmp_path):
     few = CORPUS[28:54]
     shards = pb.write_shards(few, tmp_path, few.n_documents)
     assert sum(shard.n_tokens == 0 for shard in shards) == 20
@@ -164,7 +161,7 @@ def test_shards_without_tokens(tmp_path: Path) -> None:
     assert_same(lda("learned", max_iter=4, burn_in=2).fit(shards), expected)
 
 
-def test_a_shard_without_documents_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_shard_without_documents_counts_for_nothing(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path, 2)
     first, second = shards
     folder = tmp_path / "shard-00009"
@@ -185,7 +182,7 @@ def test_a_shard_without_documents_counts_for_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_components", [2, 300])
-def test_both_kinds_of_tallies_and_threads(tmp_path: Path, n_components: int) -> None:
+def test_both_kinds_of_tallies_and_threads(tmp_path, n_components):
     long = sparse.csr_matrix(([70_000], ([0], [3])), (1, N_WORDS)).toarray()
     counts = np.concatenate([CORPUS.counts.toarray(), long])
     shards = pb.write_shards(counts, tmp_path, 3)
@@ -195,7 +192,7 @@ def test_both_kinds_of_tallies_and_threads(tmp_path: Path, n_components: int) ->
 
 
 @pytest.fixture(scope="module", params=[1, 2])
-def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
+def processes(request):
     with ProcessPoolExecutor(request.param, multiprocessing.get_context("spawn")) as pool:
         yield pool
 
@@ -204,15 +201,13 @@ def processes(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
 @pytest.mark.parametrize(
     "kind", ["learned", "fixed", "beta-gamma-gamma", "exposed beta-gamma-gamma"]
 )
-def test_processes_give_the_bits_of_memory(
-    tmp_path: Path, processes: Executor, kind: str, n_shards: int
-) -> None:
+def test_processes_give_the_bits_of_memory(tmp_path, processes, kind, n_shards):
     shards = pb.write_shards(corpus_of(kind), tmp_path, n_shards)
     model = new_model(kind).fit(shards, executor=processes, **looks_of(kind))
     assert_same(model, in_memory(kind))
 
 
-def test_threads_and_dask_give_the_bits_of_memory(tmp_path: Path) -> None:
+def test_threads_and_dask_give_the_bits_of_memory(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path, 5)
     held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
     with ThreadPoolExecutor(2) as pool:
@@ -229,31 +224,29 @@ def test_threads_and_dask_give_the_bits_of_memory(tmp_path: Path) -> None:
 class StopAfter:
     """Ends the process, or raises, after so many files of a kind have been written."""
 
-    def __init__(self, n_files: int, how: Any) -> None:
+    def __init__(self, n_files, how):
         self.left, self.how = n_files, how
         self._replacing = sealed.replacing
 
-    def __call__(self, path: Path) -> Any:
+    def __call__(self, path):
         self.left -= 1
         if self.left < 0:
             self.how(path)
         return self._replacing(path)
 
 
-def interrupt(_: Path) -> None:
+def interrupt(_):
     raise KeyboardInterrupt
 
 
-def disk_full(path: Path) -> None:
+def disk_full(path):
     raise FileAccessError(f"cannot write {path}: {os.strerror(errno.ENOSPC)}")
 
 
 @pytest.mark.parametrize("n_files", [1, 5, 8, 18, 29, 50])
 @pytest.mark.parametrize("how", [interrupt, disk_full])
 @pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma", "exposed beta-gamma-gamma"])
-def test_what_was_broken_off_goes_on_to_the_same_bits(
-    tmp_path: Path, kind: str, how: Any, n_files: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_broken_off_goes_on_to_the_same_bits(tmp_path, kind, how, n_files, monkeypatch):
     corpus = corpus_of(kind)
     shards = pb.write_shards(corpus, tmp_path / "shards", 3)
     model, held_out = new_model(kind, checkpoint=tmp_path / "state"), looks_of(kind)
@@ -279,13 +272,11 @@ def test_what_was_broken_off_goes_on_to_the_same_bits(
 
 
 @pytest.mark.parametrize("nth", [12, 20, 31])
-def test_an_interruption_beside_running_tasks_keeps_the_model(
-    tmp_path: Path, nth: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_beside_running_tasks_keeps_the_model(tmp_path, nth, monkeypatch):
     """Results of tasks that were left are not taken for those of others."""
     shards, waits = pb.write_shards(CORPUS, tmp_path / "shards", 8), iter(range(100))
 
-    def wait(*arguments: Any, **options: Any) -> Any:
+    def wait(*arguments, **options):
         if next(waits) == nth:
             raise KeyboardInterrupt
         return concurrent.futures.wait(*arguments, **options)
@@ -332,7 +323,7 @@ SCRIPT = """
 """
 
 
-def start(tmp_path: Path, n_workers: int, killed: str, kind: str) -> subprocess.Popen[str]:
+def start(tmp_path, n_workers, killed, kind):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(SCRIPT))
     options = json.dumps((MODELS | PFA_MODELS)[kind])
@@ -350,7 +341,7 @@ def start(tmp_path: Path, n_workers: int, killed: str, kind: str) -> subprocess.
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
 @pytest.mark.parametrize("killed", ["driver", "worker"])
 @pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
-def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, kind: str, killed: str) -> None:
+def test_killed_processes_go_on_to_the_same_bits(tmp_path, kind, killed):
     pb.write_shards(CORPUS, tmp_path / "shards", 5)
     first = start(tmp_path, 2, killed, kind)
     assert first.stdout is not None
@@ -376,7 +367,7 @@ def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, kind: str, kill
     np.testing.assert_array_equal(found, in_memory(kind).components_)
 
 
-def test_longer_runs_go_on_from_the_state(tmp_path: Path) -> None:
+def test_longer_runs_go_on_from_the_state(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     lda("fixed", max_iter=9, checkpoint=tmp_path / "state").fit(shards)
     longer = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
@@ -388,7 +379,7 @@ def test_longer_runs_go_on_from_the_state(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.components_, longer.components_)
 
 
-def test_states_of_other_runs_are_refused(tmp_path: Path) -> None:
+def test_states_of_other_runs_are_refused(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     lda("fixed", checkpoint=tmp_path / "state").fit(shards)
     with pytest.raises(InvalidArgumentError, match="seed"):
@@ -405,13 +396,13 @@ def test_states_of_other_runs_are_refused(tmp_path: Path) -> None:
             lda("fixed", checkpoint=tmp_path / "state").fit(shards)
 
 
-def test_files_that_were_changed_or_damaged_are_refused(tmp_path: Path) -> None:
+def test_files_that_were_changed_or_damaged_are_refused(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     model = lda("fixed", checkpoint=tmp_path / "state")
     path = shards[1].folder / "data.npy"
     content = path.read_bytes()
 
-    def change(_: Any) -> None:
+    def change(_):
         time.sleep(0.01)
         path.write_bytes(content[:-4] + bytes(4))
 
@@ -448,7 +439,7 @@ def test_files_that_were_changed_or_damaged_are_refused(tmp_path: Path) -> None:
         model.fit(shards)
 
 
-def test_what_shards_cannot_do_is_said(tmp_path: Path) -> None:
+def test_what_shards_cannot_do_is_said(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     with pytest.raises(InvalidArgumentError, match="Gibbs sampling only"):
         pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
@@ -465,10 +456,10 @@ def test_what_shards_cannot_do_is_said(tmp_path: Path) -> None:
         lda("fixed").fit(empty)
 
 
-def test_counts_that_overflow_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_that_overflow_are_found(tmp_path, monkeypatch):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
 
-    def wrapped(*arguments: Any) -> Any:
+    def wrapped(*arguments):
         counts = count(*arguments)
         counts[0, 0] -= np.uint32(7)
         return counts
@@ -479,7 +470,7 @@ def test_counts_that_overflow_are_found(tmp_path: Path, monkeypatch: pytest.Monk
         lda("fixed").fit(shards)
 
 
-def test_folders_that_workers_do_not_share_are_named(tmp_path: Path) -> None:
+def test_folders_that_workers_do_not_share_are_named(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     training = shard_sweeps.ShardTraining(
         shards.shards, tmp_path / "elsewhere", "name", shards.longest, 0, 1
@@ -495,7 +486,7 @@ def test_folders_that_workers_do_not_share_are_named(tmp_path: Path) -> None:
             pass
 
 
-def test_a_missing_part_of_the_state_is_an_error_of_the_file(tmp_path: Path) -> None:
+def test_a_missing_part_of_the_state_is_an_error_of_the_file(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     model = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
     assert model.n_iter_ == 14

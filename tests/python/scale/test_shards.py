@@ -12,10 +12,8 @@ import sys
 import textwrap
 import time
 import tracemalloc
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,12 +38,12 @@ COUNTS = sparse.csr_matrix(
 CORPUS = pb.Corpus(COUNTS, vocabulary=[f"w{i}" for i in range(30)])
 
 
-def rows_of(shards: pb.Shards) -> np.ndarray:
+def rows_of(shards):
     return np.concatenate([shard.corpus().counts.toarray() for shard in shards])
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 7, 45, 1000])
-def test_documents_are_read_as_they_were_written(tmp_path: Path, n_shards: int) -> None:
+def test_documents_are_read_as_they_were_written(tmp_path, n_shards):
     shards = pb.write_shards(CORPUS, tmp_path, n_shards)
     assert len(shards) == min(n_shards, 45)
     np.testing.assert_array_equal(rows_of(shards), COUNTS.toarray())
@@ -61,7 +59,7 @@ def test_documents_are_read_as_they_were_written(tmp_path: Path, n_shards: int) 
     assert not list(tmp_path.glob("tmp*"))
 
 
-def test_exposures_are_written_beside_counts(tmp_path: Path) -> None:
+def test_exposures_are_written_beside_counts(tmp_path):
     exposure = np.random.default_rng(0).gamma(2.0, size=45)
     exposed = CORPUS.with_exposure(exposure)
     # Blocks without exposures have 1.
@@ -92,9 +90,7 @@ def test_exposures_are_written_beside_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"method": "smc"}, {"total_std_error": 3.0}])
-def test_scores_of_exposed_shards_are_those_of_memory(
-    tmp_path: Path, options: dict[str, Any]
-) -> None:
+def test_scores_of_exposed_shards_are_those_of_memory(tmp_path, options):
     model = pb.PoissonFactorAnalysis.from_parameters(
         topic_word=DATA.topic_word, shape=0.5, probability=0.8
     )
@@ -109,7 +105,7 @@ def test_scores_of_exposed_shards_are_those_of_memory(
     assert found.total_std_error == expected.total_std_error
 
 
-def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path: Path) -> None:
+def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path):
     ids = [f"größe \u2028 {number}\n" for number in range(45)]
     named = pb.Corpus(CORPUS.counts, CORPUS.vocabulary, ids)
     shards = pb.write_shards(iter([named[:20], named[20:]]), tmp_path / "named", 4)
@@ -130,13 +126,13 @@ def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path: Path) -> No
     assert not list((tmp_path / "named").glob("*/ids.npy"))
 
 
-def test_shards_have_about_as_many_tokens(tmp_path: Path) -> None:
+def test_shards_have_about_as_many_tokens(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path, 5)
     tokens = [shard.n_tokens for shard in shards]
     assert max(tokens) - min(tokens) <= 3 * shards.longest
 
 
-def test_streams_tables_and_cells_make_the_same_shards(tmp_path: Path) -> None:
+def test_streams_tables_and_cells_make_the_same_shards(tmp_path):
     anndata = pytest.importorskip("anndata")
     pd = pytest.importorskip("pandas")
     expected = pb.write_shards(CORPUS, tmp_path / "corpus", 3)
@@ -164,7 +160,7 @@ def test_streams_tables_and_cells_make_the_same_shards(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows_of(from_table), aligned.counts.toarray())
 
 
-def test_blocks_with_other_words_are_refused(tmp_path: Path) -> None:
+def test_blocks_with_other_words_are_refused(tmp_path):
     with pytest.raises(InvalidArgumentError, match="same words"):
         pb.write_shards(iter([CORPUS, DATA.corpus.counts[:, :3]]), tmp_path)
     with pytest.raises(FileAccessError):
@@ -173,13 +169,11 @@ def test_blocks_with_other_words_are_refused(tmp_path: Path) -> None:
         pb.write_shards(iter([]), tmp_path)
 
 
-def test_disks_that_fail_are_errors_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disks_that_fail_are_errors_of_the_file(tmp_path, monkeypatch):
     """Rows are kept aside before they are divided: the disk may fail there, too."""
     plain_open = Path.open
 
-    def failing(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+    def failing(path, mode="r", *arguments, **options):
         if mode == "ab":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return plain_open(path, mode, *arguments, **options)
@@ -194,13 +188,11 @@ def test_disks_that_fail_are_errors_of_the_file(
         pb.write_shards(CORPUS, tmp_path / "file", 2)
 
 
-def test_a_full_disk_leaves_the_old_shards_or_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_old_shards_or_none(tmp_path, monkeypatch):
     """The old ones stay while documents are read; afterwards no part of the new ones does."""
     old = pb.write_shards(CORPUS, tmp_path / "kept", 2)
 
-    def blocks() -> Iterator[pb.Corpus]:
+    def blocks():
         yield CORPUS
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -211,7 +203,7 @@ def test_a_full_disk_leaves_the_old_shards_or_none(
 
     save, n_left = np.save, [0]
 
-    def full(*arguments: Any, **options: Any) -> None:
+    def full(*arguments, **options):
         n_left[0] -= 1
         if n_left[0] < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -226,7 +218,7 @@ def test_a_full_disk_leaves_the_old_shards_or_none(
     assert [path.name for path in tmp_path.rglob("*")] == ["kept", "notes.txt"]
 
 
-def test_what_is_not_of_the_shards_is_left(tmp_path: Path) -> None:
+def test_what_is_not_of_the_shards_is_left(tmp_path):
     """Folders of other names stay, and of shards those of the new manifest alone."""
     others = tmp_path / "shard-0" / "data.npy"
     others.parent.mkdir()
@@ -245,14 +237,14 @@ def test_what_is_not_of_the_shards_is_left(tmp_path: Path) -> None:
     assert others.read_bytes() == b"another's"
 
 
-def changed(path: Path, place: int) -> None:
+def changed(path, place):
     """Flip a bit of a file."""
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
 
 
-READERS: dict[str, Any] = {
+READERS = {
     "corpus": lambda shards: [shard.corpus() for shard in shards],
     "blocks": lambda shards: list(shards.blocks()),
     "verify": lambda shards: shards.verify(),
@@ -264,9 +256,7 @@ READERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ["indptr", "indices", "data", "exposure"])
 @pytest.mark.parametrize("reader", READERS)
-def test_a_flipped_bit_or_a_cut_file_is_an_error_wherever_shards_are_read(
-    tmp_path: Path, reader: str, name: str
-) -> None:
+def test_a_flipped_bit_or_a_cut_file_is_an_error_wherever_shards_are_read(tmp_path, reader, name):
     if name == "exposure" and reader in ("score", "fit"):
         pytest.skip("LDA takes lengths as given")
     exposed = CORPUS.with_exposure(np.linspace(0.5, 2.0, 45))
@@ -283,12 +273,12 @@ def test_a_flipped_bit_or_a_cut_file_is_an_error_wherever_shards_are_read(
         READERS[reader](shards)
 
 
-def exchange_folders(manifest: dict[str, Any]) -> None:
+def exchange_folders(manifest):
     first, second = manifest["shards"]
     first["name"], second["name"] = second["name"], first["name"]
 
 
-CHANGES: dict[str, Any] = {
+CHANGES = {
     "words": lambda manifest: manifest.update(n_words=2**40),
     "no words": lambda manifest: manifest.update(n_words=0),
     "longest": lambda manifest: manifest.update(longest=10**9),
@@ -304,7 +294,7 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", [*CHANGES, "exchanged", "format"])
 @pytest.mark.parametrize("resealed", [False, True])
-def test_a_manifest_that_was_changed_is_refused(tmp_path: Path, what: str, resealed: bool) -> None:
+def test_a_manifest_that_was_changed_is_refused(tmp_path, what, resealed):
     if resealed and what == "a shard left out":
         pytest.skip("it is another corpus")
     pb.write_shards(CORPUS, tmp_path, 2)
@@ -323,7 +313,7 @@ def test_a_manifest_that_was_changed_is_refused(tmp_path: Path, what: str, resea
         list(pb.read_shards(tmp_path).blocks())
 
 
-def test_folders_of_killed_processes_are_removed(tmp_path: Path) -> None:
+def test_folders_of_killed_processes_are_removed(tmp_path):
     script = """
         import os, signal, sys
         import polyabayes as pb
@@ -357,9 +347,7 @@ MODEL = pb.LatentDirichletAllocation.from_parameters(
     [{"method": "annealed", "n_samples": 300}, {"total_std_error": 100.0}],
     ids=["annealed", "total"],
 )
-def test_scores_of_shards_are_those_of_memory(
-    tmp_path: Path, settings: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_of_shards_are_those_of_memory(tmp_path, settings, monkeypatch):
     from polyabayes.likelihood import streams
 
     monkeypatch.setattr(streams, "_BLOCK_DOCUMENTS", 8)
@@ -374,12 +362,12 @@ def test_scores_of_shards_are_those_of_memory(
         assert found.total_std_error == alone.total_std_error
 
 
-def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
     rng = np.random.default_rng(0)
     block = sparse.random(2_000, 500, 0.02, "csr", rng=rng).tocsr()
     block.data = np.ones_like(block.data)
 
-    def peak(n_blocks: int) -> int:
+    def peak(n_blocks):
         tracemalloc.start()
         shards = pb.write_shards((block for _ in range(n_blocks)), tmp_path / str(n_blocks), 4)
         for part in shards.blocks(2_000):
@@ -393,9 +381,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("place", "value"), [(0, 1), (-1, 10**9), (-1, -1)])
-def test_offsets_that_lead_elsewhere_are_errors_of_the_file(
-    tmp_path: Path, place: int, value: int
-) -> None:
+def test_offsets_that_lead_elsewhere_are_errors_of_the_file(tmp_path, place, value):
     shards = pb.write_shards(CORPUS, tmp_path, 1)
     path = shards[0].folder / "indptr.npy"
     offsets = np.load(path)
@@ -411,7 +397,7 @@ def test_many_threads_open_shards_at_once(tmp_path):
     """Python 3.11 parses no literals in two threads, where its collector calls Python between."""
     shard = pb.write_shards([[2, 0, 1], [0, 3, 0]], tmp_path / "shards", n_shards=1)[0]
 
-    def give_way(*_: Any) -> None:
+    def give_way(*_):
         time.sleep(0)
 
     thresholds = gc.get_threshold()
@@ -427,9 +413,7 @@ def test_many_threads_open_shards_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["corpus.ldac", "corpus.dat.gz"])
-def test_ldac_files_are_read_block_by_block(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ldac_files_are_read_block_by_block(tmp_path, name, monkeypatch):
     monkeypatch.setattr(ldac, "_STREAMED_BYTES", 100)
     words = [f"w{i}" for i in range(40)]
     pb.write_corpus(pb.Corpus(COUNTS), tmp_path / "corpus.ldac")
@@ -444,7 +428,7 @@ def test_ldac_files_are_read_block_by_block(
     np.testing.assert_array_equal(rows_of(named)[:, :30], COUNTS.toarray())
 
 
-def test_shards_are_no_counts_where_nothing_reads_them_by_blocks(tmp_path: Path) -> None:
+def test_shards_are_no_counts_where_nothing_reads_them_by_blocks(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", n_shards=2)
     lda = pb.LatentDirichletAllocation(3, max_iter=5, random_state=0).fit(CORPUS)
     for call in (
@@ -456,7 +440,7 @@ def test_shards_are_no_counts_where_nothing_reads_them_by_blocks(tmp_path: Path)
             call()
 
 
-def test_files_that_are_not_read_block_by_block_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_read_block_by_block_are_refused(tmp_path):
     path = tmp_path / "bad.ldac"
     path.write_text("1 0:2\n2 1:1 7:1\n1 1:1:1\n")
     with pytest.raises(FileFormatError, match=r"bad.ldac, line 3"):
@@ -502,7 +486,7 @@ LIMITED = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as Linux has them")
-def test_a_file_larger_than_memory_is_written_and_scored(tmp_path: Path) -> None:
+def test_a_file_larger_than_memory_is_written_and_scored(tmp_path):
     """150 MiB hold neither the 10 million cells of the file nor the numbers read for them."""
     rng = np.random.default_rng(0)
     lines = []

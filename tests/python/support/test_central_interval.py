@@ -10,7 +10,7 @@ from scipy.stats import norm
 from polyabayes._support.posterior_draws import central_interval, n_effective
 
 
-def chains(correlation: float, n_draws: int) -> np.ndarray:
+def chains(correlation, n_draws):
     """Stationary standard normal chains of first order, (n_draws, 2000)."""
     noise = np.random.default_rng(0).normal(size=(n_draws + 200, 2000))
     noise[1:] *= np.sqrt(1 - correlation**2)
