@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ class Result:
     Results are equal only to themselves: they hold arrays, and how long they took.
     """
 
+    # The column that names the rows of the table, if one does.
+    _index: ClassVar[str] = ""
+
     def to_frame(self) -> pd.DataFrame:
         """The result as a table.
 
@@ -47,11 +50,17 @@ class Result:
         >>> found.to_frame().shape[0], found.to_frame()["n_tokens"].tolist()
         (2, [3, 3])
         """
-        return data_frame(self._columns())
+        frame = data_frame(self._columns())
+        return frame.set_index(self._index) if self._index else frame
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Rows as values by name, where a result has these."""
+        raise NotImplementedError
 
     def _columns(self) -> dict[str, Any]:
         """Columns of equal length by name."""
-        raise NotImplementedError
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def _repr_html_(self) -> str:
         """The first rows, for notebooks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special, stats
@@ -28,9 +28,6 @@ from polyabayes.exceptions import (
     argument,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _NO_ODDS = (
     "lower bounds may be any distance below their evidences, so that they tell no odds: take "
     f"{argument('method', 'tempered')} or {argument('method', 'smc')}, or look at the bounds by "
@@ -43,7 +40,8 @@ _NO_ODDS = (
 class ModelPosterior(Result):
     """Allocation models by their posterior probability, best first.
 
-    Evidences that are lower bounds are refused: nothing follows from them for odds.
+    Evidences that are lower bounds are refused: nothing follows from them for odds. Its table is
+    indexed by model: evidence, log odds against the best, probability and its interval.
 
     Attributes
     ----------
@@ -56,10 +54,11 @@ class ModelPosterior(Result):
     --------
     >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
     >>> found = pb.posterior_over_models(models, counts)
-    >>> found.best
-    'rank 3'
+    >>> found.best, found.to_frame().index[0]
+    ('rank 3', 'rank 3')
     """
 
+    _index = "model"
     evidences: dict[str, Evidence]
     prior: dict[str, float]
 
@@ -184,25 +183,6 @@ class ModelPosterior(Result):
         ends = special.expit(ln_odds + quantile * error * np.array([-1.0, 1.0]))
         return float(ends[0]), float(ends[1])
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a model: evidence, log odds against the best, probability and its interval.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Indexed by model, best first.
-
-        {raises: no pandas}
-
-        Examples
-        --------
-        >>> models = {f"rank {K}": pb.AllocationModel.nmf(K) for K in (1, 2, 3)}
-        >>> found = pb.posterior_over_models(models, counts)
-        >>> found.to_frame().index[0]
-        'rank 3'
-        """
-        return super().to_frame().set_index("model")
-
     def _ln_weight(self, name: str) -> float:
         return float(np.log(self.prior[name])) + self.evidences[name].value
 
@@ -225,10 +205,6 @@ class ModelPosterior(Result):
                 }
             )
         return rows
-
-    def _columns(self) -> dict[str, Any]:
-        rows = self._rows()
-        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def __str__(self) -> str:
         found = self._columns()
@@ -312,13 +288,24 @@ def posterior_over_models(
         raise InvalidArgumentError(f"method {method!r} gives a bound; {_NO_ODDS}")
     weights = _checked_prior(prior, [str(name) for name in models])
     seed = draw_seed(random_state)
-    comparison = _Comparison(data, {"method": method, **options}, seed, checkpoint)
-    comparison.claim(models)
+    options = {"method": method, **options}
+    folder = None if checkpoint is None else StateFolder(checkpoint, "the comparison")
+    if folder is not None:
+        _claim(folder, models, data, options, seed)
     seeds = np.random.SeedSequence(seed).spawn(len(models))
     evidences: dict[str, Evidence] = {}
     for number, (name, model) in enumerate(models.items()):
+        file = f"model-{number}.safetensors"
         try:
-            evidence = comparison.evidence(number, model, seeds[number])
+            kept = None if folder is None else folder.read(file)
+            if kept is not None:
+                evidence = Evidence.from_plain(kept[0]["evidence"])
+            else:
+                with quiet(UnreliableErrorWarning):
+                    evidence = model.log_evidence(data, random_state=seeds[number], **options)
+                if folder is not None:
+                    plain = {"evidence": asdict(evidence)}
+                    folder.keep(file, plain, {}, f"the evidence of {file}")
         except KeyboardInterrupt:
             partial = _best_first(evidences, weights) if evidences else None
             message = f"{len(evidences)} of {len(models)} models are done"
@@ -333,50 +320,28 @@ def posterior_over_models(
 _OF_THE_RUN = ("executor", "n_jobs", "progress")
 
 
-class _Comparison:
-    """The evidences of one call, from a folder as far as they are there."""
-
-    def __init__(self, data: Any, options: dict[str, Any], seed: int, checkpoint: Any) -> None:
-        self._data, self._options = data, options
-        self._folder = None if checkpoint is None else StateFolder(checkpoint, "the comparison")
-        self._seed = seed
-
-    def claim(self, models: Mapping[str, AllocationModel]) -> None:
-        """Give the folder to these models and these data; refuse that of others."""
-        if self._folder is None:
-            return
-        given = {n: v for n, v in self._options.items() if n not in _OF_THE_RUN}
-        order, observed = given.get("elimination_order"), given.pop("observed", None)
-        layout, missing = lay_out_observed(next(iter(models.values())), self._data, observed, order)
-        tensor = layout.tensor
-        identity = {
-            "data": fingerprint_of(tensor.shape, tensor.coordinates, tensor.counts, missing),
-            "models": [
-                [
-                    name,
-                    repr(model),
-                    repr((model.concentration, model.rate, model.prior, model.tied)),
-                ]
-                for name, model in models.items()
-            ],
-            "options": {name: repr(value) for name, value in given.items()},
-            "random_state": self._seed,
-        }
-        self._folder.claim("comparison.safetensors", "comparison", identity)
-
-    def evidence(
-        self, number: int, model: AllocationModel, seed: np.random.SeedSequence
-    ) -> Evidence:
-        """One evidence, without its warning."""
-        file = f"model-{number}.safetensors"
-        kept = None if self._folder is None else self._folder.read(file)
-        if kept is not None:
-            return Evidence.from_plain(kept[0]["evidence"])
-        with quiet(UnreliableErrorWarning):
-            found = model.log_evidence(self._data, random_state=seed, **self._options)
-        if self._folder is not None:
-            self._folder.keep(file, {"evidence": asdict(found)}, {}, f"the evidence of {file}")
-        return found
+def _claim(
+    folder: StateFolder,
+    models: Mapping[str, AllocationModel],
+    data: Any,
+    options: Mapping[str, Any],
+    seed: int,
+) -> None:
+    """Give the folder to these models and these data; refuse that of others."""
+    given = {n: v for n, v in options.items() if n not in _OF_THE_RUN}
+    order, observed = given.get("elimination_order"), given.pop("observed", None)
+    layout, missing = lay_out_observed(next(iter(models.values())), data, observed, order)
+    tensor = layout.tensor
+    identity = {
+        "data": fingerprint_of(tensor.shape, tensor.coordinates, tensor.counts, missing),
+        "models": [
+            [name, repr(model), repr((model.concentration, model.rate, model.prior, model.tied))]
+            for name, model in models.items()
+        ],
+        "options": {name: repr(value) for name, value in given.items()},
+        "random_state": seed,
+    }
+    folder.claim("comparison.safetensors", "comparison", identity)
 
 
 def _best_first(evidences: dict[str, Evidence], weights: Mapping[str, float]) -> ModelPosterior:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.data.cells import Integers, canonical_cells
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 
-
-class HasTies(Protocol):
-    """The parts of a model that say which nodes have the same values."""
-
-    graph: Graph
-    tied: tuple[tuple[str, ...], ...]
+if TYPE_CHECKING:
+    from polyabayes.allocation.layout import HasGraph
 
 
-def match_levels(model: HasTies, tensor: CountTensor) -> tuple[CountTensor, dict[int, Integers]]:
+def match_levels(model: HasGraph, tensor: CountTensor) -> tuple[CountTensor, dict[int, Integers]]:
     """Match the levels of tied axes by label, over the union of their labels.
 
     Tied nodes share a table: they have the same values, and so have their parents, place by place.
@@ -63,7 +58,7 @@ def _labels(tensor: CountTensor, axis: int) -> list[str]:
     return [] if labels is None else labels.tolist()
 
 
-def _equal_nodes(model: HasTies) -> list[set[str]]:
+def _equal_nodes(model: HasGraph) -> list[set[str]]:
     """Groups of nodes with the same values: tied ones, and their parents in the same place."""
     groups: list[set[str]] = []
     for tie in model.tied:

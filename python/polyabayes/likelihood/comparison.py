@@ -261,10 +261,6 @@ class Comparison(Result):
             raise InvalidArgumentError(f"no model {name!r} in this comparison; there are {known}")
         return self.results[name]
 
-    def _columns(self) -> dict[str, Any]:
-        rows = self._rows()
-        return {name: [row[name] for row in rows] for name in rows[0]}
-
     def _repr_html_(self) -> str:
         return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
 

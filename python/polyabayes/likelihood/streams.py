@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -24,26 +25,63 @@ _BLOCK_DOCUMENTS = 20_000
 _MIX = tuple(np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
+# Documents over the vocabulary of a model, and the number of tokens dropped.
+Block = tuple[Corpus, int]
+
+
 class Documents:
-    """Documents over the vocabulary of a model.
+    """Documents over the vocabulary of a model, block by block: known when all have been read once.
 
     `groups` says which of the different documents each one is; `n_unseen` tokens were dropped.
     """
 
-    n_documents: int
-    n_tokens: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    n_unseen: int = 0
-    ids: NDArray[Any] | None = None
-    _keys: NDArray[np.uint64]
+    def __init__(self, blocks: Callable[[], Iterator[Block]]) -> None:
+        self._blocks, self._is_known, self.n_unseen = blocks, False, 0
+        self._lengths: list[NDArray[np.int64]] = []
+        self._keys: list[NDArray[np.uint64]] = []
+        self._ids: list[NDArray[Any] | None] = []
 
     def blocks(self) -> Iterator[Corpus]:
         """The documents in order, some at a time."""
-        raise NotImplementedError
+        for corpus, n_unseen in self._blocks():
+            if not self._is_known:
+                self.n_unseen += n_unseen
+                self._lengths.append(corpus._lengths())
+                self._keys.append(_keys(corpus))
+                self._ids.append(corpus.ids)
+            yield corpus
+        self._is_known = True
+
+    def read(self) -> Documents:
+        """Read all, so that they are known before they are scored."""
+        for _ in self.blocks():
+            pass
+        return self
+
+    @property
+    def n_documents(self) -> int:
+        """Number of the documents that have been read."""
+        return sum(map(len, self._lengths))
+
+    @property
+    def n_tokens(self) -> NDArray[np.int64]:
+        """Length of each document."""
+        return np.concatenate(self._lengths)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Number of each document among the different ones."""
+        return np.unique(np.concatenate(self._keys), return_inverse=True)[1].ravel()
+
+    @property
+    def ids(self) -> NDArray[Any] | None:
+        """Names of the documents, where all have one."""
+        named = [ids for ids in self._ids if ids is not None]
+        return np.concatenate(named) if len(named) == len(self._ids) else None
 
     def uniforms(self, seed: int) -> NDArray[np.float64]:
         """Numbers uniform on [0, 1), by the content of the documents."""
-        return _mixed(self._keys ^ np.uint64(seed)) / 2.0**64
+        return _mixed(np.concatenate(self._keys) ^ np.uint64(seed)) / 2.0**64
 
     def score(
         self,
@@ -105,95 +143,6 @@ class Documents:
             start = stop
 
 
-class InMemory(Documents):
-    """The documents of a corpus."""
-
-    def __init__(
-        self, model: Scorable, documents: Any, unseen: str, exposure: Any, priors: GivenPriors
-    ) -> None:
-        corpus, self.n_unseen = model._aligned(documents, "documents", unseen)
-        corpus = exposed(model, corpus, exposure)
-        self._corpus = corpus._with_priors(priors.rows(model, corpus))
-        self.n_documents, self.ids = self._corpus.n_documents, self._corpus.ids
-        self.n_tokens = self._corpus._lengths()
-        self.groups = self._corpus._core_documents().groups()
-        self._keys = _keys(self._corpus)
-
-    def blocks(self) -> Iterator[Corpus]:
-        """All at once."""
-        yield self._corpus
-
-
-class Sharded(Documents):
-    """The documents of shards, of which a block is in memory; their lengths and groups are."""
-
-    def __init__(
-        self, model: Scorable, shards: Shards, unseen: str, exposure: Any, priors: GivenPriors
-    ) -> None:
-        self._model, self._shards, self._unseen = model, exposed(model, shards, exposure), unseen
-        self._priors = priors.rows(model, shards)
-        self.n_documents = shards.n_documents
-        blocks = [(x._lengths(), _keys(x), x.ids) for x in self._aligned()]
-        self.n_tokens, self._keys, self.ids = _joined(blocks)
-        self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
-
-    def blocks(self) -> Iterator[Corpus]:
-        """Some thousand at a time."""
-        return self._aligned()
-
-    def _aligned(self) -> Iterator[Corpus]:
-        self.n_unseen = start = 0
-        for block in self._shards.blocks(_BLOCK_DOCUMENTS):
-            corpus, n_unseen = self._model._aligned(block, "documents", self._unseen)
-            self.n_unseen += n_unseen
-            own = slice(start, start + corpus.n_documents)
-            yield corpus._with_priors(None if self._priors is None else self._priors[own])
-            start = own.stop
-
-
-class Streamed(Documents):
-    """Blocks of an iterator, of which one is in memory; known, at last, when all are read."""
-
-    def __init__(self, model: Scorable, blocks: Iterator[Any], unseen: str) -> None:
-        self._model, self._stream, self._unseen = model, blocks, unseen
-        self._read: list[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[Any] | None]] = []
-        self.n_documents = 0
-
-    def blocks(self) -> Iterator[Corpus]:
-        """As they come."""
-        for number, documents in enumerate(self._stream):
-            name = f"block {number} of documents"
-            corpus, n_unseen = self._model._aligned(as_corpus(documents, name), name, self._unseen)
-            corpus = exposed(self._model, corpus, None)
-            corpus = corpus._with_priors(self._model._priors_of(corpus, None))
-            self._read.append((corpus._lengths(), _keys(corpus), corpus.ids))
-            self.n_documents += corpus.n_documents
-            self.n_unseen += n_unseen
-            yield corpus
-
-    def score(
-        self,
-        plan: ScoringPlan,
-        executor: Executor | None,
-        progress: Callable[[int], None] | None,
-        *,
-        rows: NDArray[np.int64] | None = None,
-        **effort: Any,
-    ) -> _core.Scores | BlockScores:
-        """Score the documents as they come; then they are known."""
-        scores = super().score(plan, executor, progress, rows=rows, **effort)
-        self.n_tokens, self._keys, self.ids = _joined(self._read)
-        self.groups = np.unique(self._keys, return_inverse=True)[1].ravel()
-        return scores
-
-
-def _joined(blocks: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[Any] | None]:
-    """Lengths, keys and, if all have some, ids of the documents of blocks."""
-    lengths, keys, ids = zip(*blocks, strict=True)
-    names = None if any(own is None for own in ids) else np.concatenate(ids)
-    return np.concatenate(lengths), np.concatenate(keys), names
-
-
 def _score(
     block: Corpus,
     plan: ScoringPlan,
@@ -245,17 +194,39 @@ def documents_of(
     the effort that a total needs, and for arrays with a row for each of them.
     """
     if isinstance(documents, Shards):
-        return Sharded(model, documents, unseen, exposure, priors)
+        shards, rows = exposed(model, documents, exposure), priors.rows(model, documents)
+
+        def read_shards() -> Iterator[Block]:
+            start = 0
+            for block in shards.blocks(_BLOCK_DOCUMENTS):
+                corpus, n_unseen = model._aligned(block, "documents", unseen)
+                own = slice(start, start + corpus.n_documents)
+                yield corpus._with_priors(None if rows is None else rows[own]), n_unseen
+                start = own.stop
+
+        return Documents(read_shards).read()
     if isinstance(documents, Iterator):
         rest, first = documents, next(documents, None)
-        documents = iter(()) if first is None else chain((first,), rest)
+        documents = iter(()) if first is None else chain(iter([first]), rest)
         is_blocks = isinstance(first, Corpus) or getattr(first, "ndim", 0) == 2
         needs_all = is_total or any(given is not None for given in (exposure, *priors))
         if is_blocks and not (needs_all or model._has_prior_rows()):
-            return Streamed(model, documents, unseen)
+            return Documents(partial(_streamed, model, documents, unseen))
         if is_blocks:
             documents = [as_corpus(block, "a block of documents") for block in documents]
-    return InMemory(model, documents, unseen, exposure, priors)
+    corpus, n_unseen = model._aligned(documents, "documents", unseen)
+    corpus = exposed(model, corpus, exposure)
+    corpus = corpus._with_priors(priors.rows(model, corpus))
+    return Documents(lambda: iter([(corpus, n_unseen)])).read()
+
+
+def _streamed(model: Scorable, blocks: Iterator[Any], unseen: str) -> Iterator[Block]:
+    """Blocks of an iterator as they come."""
+    for number, documents in enumerate(blocks):
+        name = f"block {number} of documents"
+        corpus, n_unseen = model._aligned(as_corpus(documents, name), name, unseen)
+        corpus = exposed(model, corpus, None)
+        yield corpus._with_priors(model._priors_of(corpus, None)), n_unseen
 
 
 def _keys(corpus: Corpus) -> NDArray[np.uint64]:
