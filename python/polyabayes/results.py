@@ -1,7 +1,8 @@
 """Types of what the public functions return, for annotations; nobody needs to make one."""
 
 from polyabayes._support.results import ResultTable
-from polyabayes.allocation.evidence import EvidencePart, EvidenceParts, Round
+from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts
+from polyabayes.allocation.evidence.result import Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
 from polyabayes.allocation.simulation import Simulation

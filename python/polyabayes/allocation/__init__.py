@@ -2,20 +2,8 @@
 
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.draws import PosteriorDraws
-from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior, posterior_over_models
-
-__all__ = [
-    "AllocationModel",
-    "Allocations",
-    "Decomposition",
-    "Evidence",
-    "MissingCells",
-    "ModelPosterior",
-    "PosteriorDraws",
-    "n_effective_parameters",
-    "posterior_over_models",
-]

@@ -200,7 +200,7 @@ class Decomposition:
         fitted = self.fitted_counts
         observed = ((self.tensor.counts - fitted) ** 2 - fitted**2).sum()
         everywhere = np.zeros(())
-        for shown, share in self._patterns(self.tensor.coordinates)[1]:
+        for shown, share in self._shares.items():
             copy = [
                 Factor(table, tuple(n if n in shown else f"{n} again" for n in names))
                 for table, names in self._factors()
@@ -305,15 +305,10 @@ class Decomposition:
         node = hidden[0] if node is None else node
         self._table(node)
         cells = self.tensor.coordinates if data is None else known_cells(self.tensor, data)
-        # A value that is asked for is summed over, not read.
-        known = [axis for axis in self.tensor.axes if axis != node]
         found = np.empty((len(cells), self.tables[node].shape[0]))
-        shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
-        for pattern, seen in enumerate(shown):
-            rows = np.flatnonzero(number.ravel() == pattern)
-            axes = tuple(axis for axis in compress(self.tensor.axes, seen) if axis in known)
-            for chunk in self._chunks(rows, axes):
-                found[chunk] = self._contracted(cells[chunk], axes, 1.0, (node,))
+        # A value that is asked for is summed over, not read.
+        for chunk, axes in self._parts(cells, node):
+            found[chunk] = self._contracted(cells[chunk], axes, 1.0, (node,))
         return shares(found, 1)
 
     def level_names(self, node: str) -> list[Any]:
@@ -370,35 +365,36 @@ class Decomposition:
     def _visible_sizes(self) -> list[int]:
         return [self.tables[axis].shape[0] for axis in self.tensor.axes]
 
-    def _patterns(
-        self, cells: NDArray[np.int64]
-    ) -> tuple[NDArray[np.intp], list[tuple[tuple[str, ...], float]]]:
-        """Number of the pattern of each cell; the axes that each shows, and its share of tokens."""
-        if (self.tensor.coordinates >= 0).all():
-            return np.zeros(len(cells), dtype=np.intp), [(self.tensor.axes, 1.0)]
-        shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
-        n_tokens = np.bincount(number.ravel(), self.tensor.counts)
-        axes = [tuple(compress(self.tensor.axes, pattern)) for pattern in shown]
-        shares = (n_tokens / self.tensor.total).tolist()
-        return number.ravel(), list(zip(axes, shares, strict=True))
+    @cached_property
+    def _shares(self) -> dict[tuple[str, ...], float]:
+        """Share of the tokens that show the same axes, by these."""
+        if self.tensor.is_complete:
+            return {self.tensor.axes: 1.0}
+        shown, number = np.unique(self.tensor.coordinates >= 0, axis=0, return_inverse=True)
+        n_tokens = np.bincount(number.ravel(), self.tensor.counts) / self.tensor.total
+        axes = (tuple(compress(self.tensor.axes, pattern)) for pattern in shown)
+        return dict(zip(axes, n_tokens.tolist(), strict=True))
 
     def _fit(self, cells: NDArray[np.int64]) -> Floats:
         """Expected counts of some cells."""
-        number, patterns = self._patterns(cells)
         found = np.empty(len(cells))
-        for pattern, (axes, share) in enumerate(patterns):
-            for chunk in self._chunks(np.flatnonzero(number == pattern), axes):
-                found[chunk] = self._contracted(cells[chunk], axes, share * self.intensity)
+        for chunk, axes in self._parts(cells):
+            found[chunk] = self._contracted(cells[chunk], axes, self._shares[axes] * self.intensity)
         return found
 
-    def _chunks(self, rows: NDArray[np.intp], axes: tuple[str, ...]) -> Iterator[NDArray[np.intp]]:
-        """Rows in parts whose tables fit into memory, some axes being read from the rows."""
-        entries = max(
-            int(np.prod([table.shape[i] for i, n in enumerate(names) if n not in axes]))
-            for table, names in self._factors()
-        )
-        size = max(1, _CHUNK // entries)
-        return (rows[start : start + size] for start in range(0, len(rows), size))
+    def _parts(
+        self, cells: NDArray[np.int64], unread: str = ""
+    ) -> Iterator[tuple[NDArray[np.intp], tuple[str, ...]]]:
+        """Cells that show the same axes, in parts whose tables fit into memory, and these axes."""
+        shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
+        for pattern, seen in enumerate(shown):
+            axes = tuple(axis for axis in compress(self.tensor.axes, seen) if axis != unread)
+            entries = max(
+                int(np.prod([table.shape[i] for i, n in enumerate(names) if n not in axes]))
+                for table, names in self._factors()
+            )
+            rows, size = np.flatnonzero(number.ravel() == pattern), max(1, _CHUNK // entries)
+            yield from ((rows[start : start + size], axes) for start in range(0, len(rows), size))
 
     def _contracted(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ from polyabayes._support.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.alignment import Numbering
 from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.evidence import Estimate, Evidence, as_evidence, held_by_bound
+from polyabayes.allocation.evidence.bounds import held_by_bound
+from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensor import CountTensor
@@ -135,11 +137,9 @@ class PosteriorDraws(Result):
         np.float64(1.0)
         """
         generator = random_generator(self._seed if random_state is None else random_state)
-        found: dict[int, Floats] = {}
-        for node, counts in self.counts.items():
-            if id(counts) not in found:
-                found[id(counts)] = dirichlet(generator, self.alphas[node] + counts, axis=1)
-        return {node: found[id(counts)] for node, counts in self.counts.items()}
+        return self._by_table(
+            lambda node, counts: dirichlet(generator, self.alphas[node] + counts, axis=1)
+        )
 
     @cached_property
     def _fits(self) -> Floats:
@@ -182,11 +182,9 @@ class PosteriorDraws(Result):
         >>> draws.decomposition().tables["word"].shape
         (3, 2)
         """
-        found: dict[int, Floats] = {}
-        for node, counts in self.counts.items():
-            if id(counts) not in found:
-                found[id(counts)] = _mean_table(self.alphas[node], counts)
-        return self._explained({node: found[id(counts)] for node, counts in self.counts.items()})
+        return self._explained(
+            self._by_table(lambda node, counts: _mean_table(self.alphas[node], counts))
+        )
 
     def allocation(self, draw: int) -> tuple[NDArray[np.int64], Floats, dict[str, Any]]:
         """The hidden values of all tokens in a draw, those that share cell and values as one group.
@@ -260,14 +258,20 @@ class PosteriorDraws(Result):
         dims = {f"p_{node}": list(family) for node, family in self.families.items()}
         return inference_data(tables, by_chain(self.log_joint), dims)
 
+    def _by_table(self, make: Callable[[str, Floats], Floats]) -> dict[str, Floats]:
+        """What is made of the counts of every node: once for tied nodes, which have one table."""
+        made: dict[int, Floats] = {}
+        for node, counts in self.counts.items():
+            if id(counts) not in made:
+                made[id(counts)] = make(node, counts)
+        return {node: made[id(counts)] for node, counts in self.counts.items()}
+
     def _explained(self, tables: dict[str, Floats], draw: int | None = None) -> Decomposition:
         """What tables explain, which are those of a draw or of all."""
         seen = slice(None) if draw is None else slice(draw, draw + 1)
-        # Tied nodes have one table.
-        means = {id(counts): counts[seen].mean(axis=0) for counts in self.counts.values()}
         return Decomposition(
             tables=tables,
-            expected_counts={node: means[id(counts)] for node, counts in self.counts.items()},
+            expected_counts=self._by_table(lambda _, counts: counts[seen].mean(axis=0)),
             families=self.families,
             intensity=self.intensity,
             trace=self.log_joint[seen],

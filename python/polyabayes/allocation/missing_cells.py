@@ -17,7 +17,8 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import data_frame
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
-from polyabayes.allocation.evidence import Estimate, Evidence, held_by_bound
+from polyabayes.allocation.evidence.bounds import held_by_bound
+from polyabayes.allocation.evidence.result import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete, rates_of
 from polyabayes.allocation.options import METHODS, Options, Run
@@ -224,22 +225,18 @@ def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
     ln_values = np.array([one.estimate.ln_value for one in found])
     shares = special.softmax(ln_weights + ln_values)
     likeliest = found[int(shares.argmax())]
-    n_totals = max(len(one.ln_joint) for one in found)
 
-    def padded(values: Floats, end: float) -> Floats:
-        return np.concatenate([values, np.full(n_totals - len(values), end)])
-
-    ln_joint = np.stack([padded(one.ln_joint, -np.inf) for one in found])
-    joint_shares = special.softmax(ln_weights[:, None] + ln_joint, axis=0)
-    joint_errors = np.stack([padded(one.ln_joint_errors, 0.0) for one in found])
-    mean = {
-        name: shares @ np.stack([padded(getattr(one, name), 0.0) for one in found])
-        for name in ("posterior", "posterior_errors")
-    }
+    def stacked(name: str, end: float = 0.0) -> Floats:
+        rows = [getattr(one, name) for one in found]
+        longest = max(map(len, rows))
+        return np.stack([np.append(row, np.full(longest - len(row), end)) for row in rows])
 
     def added(ln_parts: Sequence[float]) -> float:
         return float(special.logsumexp(ln_weights + np.array(ln_parts)))
 
+    ln_joint = ln_weights[:, None] + stacked("ln_joint", -np.inf)
+    joint_errors = special.softmax(ln_joint, axis=0) * stacked("ln_joint_errors")
+    means = ("posterior", "posterior_errors", "expected", "expected_errors")
     return _Found(
         estimate=likeliest.estimate._replace(
             ln_value=added([one.estimate.ln_value for one in found]),
@@ -248,14 +245,11 @@ def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
             converged=all(one.estimate.converged for one in found),
             lower_bound=added([one.estimate.lower_bound for one in found]),
         ),
-        ln_joint=special.logsumexp(ln_weights[:, None] + ln_joint, axis=0),
-        ln_joint_errors=(joint_shares * joint_errors).sum(axis=0),
-        posterior=mean["posterior"],
-        posterior_errors=mean["posterior_errors"],
-        expected=shares @ np.stack([one.expected for one in found]),
-        expected_errors=shares @ np.stack([one.expected_errors for one in found]),
+        ln_joint=special.logsumexp(ln_joint, axis=0),
+        ln_joint_errors=joint_errors.sum(axis=0),
         ln_remainder=added([one.ln_remainder for one in found]),
         ln_remainder_bound=added([one.ln_remainder_bound for one in found]),
+        **{name: shares @ stacked(name) for name in means},
     )
 
 

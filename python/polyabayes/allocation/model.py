@@ -14,7 +14,9 @@ from polyabayes._support.random import RandomState
 from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.decomposition import Decomposition
 from polyabayes.allocation.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
-from polyabayes.allocation.evidence import Evidence, find_bounds, find_evidence
+from polyabayes.allocation.evidence.bidirectional import find_bounds
+from polyabayes.allocation.evidence.estimation import find_evidence
+from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.fitting import find_decomposition
 from polyabayes.allocation.graphs import ready_made
 from polyabayes.allocation.graphs.checks import (

@@ -16,7 +16,7 @@ from polyabayes._support.results import Result
 from polyabayes._support.state_folder import StateFolder, fingerprint_of
 from polyabayes._support.tables import Column, text_table
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import METHODS

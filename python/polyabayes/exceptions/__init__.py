@@ -13,34 +13,7 @@ from typing import TYPE_CHECKING, Any
 import lazy_loader
 
 if TYPE_CHECKING:
-    from polyabayes.exceptions.not_fitted import NotFittedError
-
-__all__ = [
-    "BudgetExceededError",
-    "CheckpointWarning",
-    "DataWarning",
-    "EdgeWarning",
-    "FileAccessError",
-    "FileFormatError",
-    "ImpossibleDocumentWarning",
-    "InternalError",
-    "Interrupted",
-    "InvalidArgumentError",
-    "InvalidCountsError",
-    "InvalidTypeError",
-    "MissingDependencyError",
-    "NotFittedError",
-    "PolyabayesError",
-    "PolyabayesWarning",
-    "PriorWarning",
-    "RefusedModelWarning",
-    "ScoreError",
-    "ScoreWarning",
-    "TargetWarning",
-    "UnreliableErrorWarning",
-    "WorkerError",
-]
-
+    from polyabayes.exceptions.not_fitted import NotFittedError as NotFittedError
 
 # The one error that needs scikit-learn, whose import takes longer than that of all the rest.
 __getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"not_fitted": ["NotFittedError"]})

@@ -15,19 +15,3 @@ from polyabayes.likelihood.diagnostics import (
 )
 from polyabayes.likelihood.result import LogLikelihood, Trace
 from polyabayes.likelihood.scoring import log_likelihood
-
-__all__ = [
-    "BidirectionalBounds",
-    "Comparison",
-    "LogLikelihood",
-    "Perplexity",
-    "Trace",
-    "bidirectional_bounds",
-    "compare",
-    "completion_perplexity",
-    "estimator_divergence",
-    "log_completion",
-    "log_likelihood",
-    "plug_in_perplexity",
-    "split_tokens",
-]

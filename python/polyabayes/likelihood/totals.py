@@ -192,7 +192,8 @@ class _Levels:
         base, aim = 0, _AIM
         for _ in range(_ROUNDS):
             wanted = max(target**2 - self._of_last(), target**2 / 2)
-            costs = [self._plan(levels, wanted)[1] for levels in self._from(base)]
+            bases = range(base, len(self._levels))
+            costs = [self._plan(self._levels[least:], wanted)[1] for least in bases]
             base += int(np.argmin(costs))
             levels = self._levels[base:]
             self._draw(levels[0], np.ones_like(self._pilot))
@@ -247,10 +248,6 @@ class _Levels:
             rows = np.flatnonzero(~np.isnan(level.scores.values))
             best = best.put(rows, level.scores.taken(rows))
         return best.taken(self._population.index)
-
-    def _from(self, least: int) -> list[list[_Level]]:
-        """The levels in use by every base from this one on."""
-        return [self._levels[base:] for base in range(least, len(self._levels))]
 
     def _can_climb(self) -> bool:
         return _FACTOR * self._levels[-1].n_temperatures <= _MOST_TEMPERATURES

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells

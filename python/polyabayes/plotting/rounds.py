@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyabayes.allocation.evidence import Evidence
+from polyabayes.allocation.evidence.result import Evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, run, table
+from command_line import assert_one_error_line, run, table, train
 from polyabayes import LogLikelihood, cli
 from polyabayes.cli import documents
 from polyabayes.cli.parser import COMMANDS
@@ -18,28 +18,7 @@ N_TEST = 40
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A corpus, its halves in several formats, and a trained model of each kind."""
-    folder = tmp_path_factory.mktemp("cli")
-    data = pb.datasets.make_lda_corpus(200, len(WORDS), K, document_length=20, random_state=0)
-    corpus = pb.Corpus(data.corpus.counts, WORDS, [f"d{i}" for i in range(200)])
-    train, test = corpus.split(N_TEST, random_state=0)
-    pb.write_corpus(corpus, folder / "all.npz")
-    for name, part in (("train", train), ("test", test)):
-        pb.write_corpus(part, folder / f"{name}.npz")
-        pb.write_corpus(part, folder / f"{name}.ldac")
-    lda(train).save(folder / "lda.safetensors")
-    pfa(train).save(folder / "pfa.safetensors")
-    return folder
-
-
-def lda(train):
-    return pb.LatentDirichletAllocation(K, max_iter=30, random_state=5).fit(train)
-
-
-def pfa(train):
-    return pb.PoissonFactorAnalysis(K, prior="gamma", max_iter=30, burn_in=10, random_state=5).fit(
-        train
-    )
+    return train(tmp_path_factory.mktemp("cli"))
 
 
 @pytest.mark.parametrize(
@@ -80,6 +59,12 @@ def pfa(train):
         ("split all.npz --train a.npz --test b.csv", "b.csv: its name must end in"),
         ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
         ("split all.npz --test-size 1.5 --train a.npz --test b.npz", "error: --test-size must be"),
+        ("fit lda nowhere.ldac -k 3 -o m.safetensors", "nowhere.ldac does not exist"),
+        ("fit lda bad.ldac -k 3 -o m.safetensors", "bad.ldac, line 2: 'x:1' is not an id:count"),
+        ("score lda.safetensors test.npz --method magic -o -", "--method must be one of .*magic"),
+        ("score lda.safetensors test.npz --method exact --budget 5 -o -", "above the budget"),
+        ("score lda.safetensors test.npz -o nowhere/s.csv", "cannot write to the folder nowhere"),
+        ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
         ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
     ],
 )
@@ -88,8 +73,13 @@ def test_mistakes(folder, monkeypatch, capsys, arguments, message):
     monkeypatch.setattr(cli, "_discard_output", lambda: None)
     Path("d.safetensors").mkdir(exist_ok=True)
     pb.write_corpus(pb.Corpus([[1, 2]], ["w0", "new"]), "new.npz")
+    Path("bad.ldac").write_text("1 0:1\n1 x:1\n")
+    whole = Path("lda.safetensors").read_bytes()
+    Path("half.safetensors").write_bytes(whole[: len(whole) // 2])
     status = run(*arguments.split())
-    assert_one_error_line(status, capsys.readouterr().err, message)
+    printed, error = capsys.readouterr()
+    assert_one_error_line(status, error, message)
+    assert (printed, Path("m.safetensors").exists()) == ("", False)
 
 
 @pytest.mark.parametrize(

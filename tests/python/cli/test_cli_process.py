@@ -11,31 +11,14 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, table
-from polyabayes import cli
+from command_line import assert_one_error_line, table, train
 
 ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Both halves of a corpus, and a model of each kind."""
-    folder = tmp_path_factory.mktemp("shell")
-    data = pb.datasets.make_lda_corpus(200, 40, 3, document_length=20, random_state=0)
-    corpus = pb.Corpus(data.corpus.counts, [f"w{i}" for i in range(40)])
-    train, test = corpus.split(40, random_state=0)
-    for name, part in (("train", train), ("test", test)):
-        pb.write_corpus(part, folder / f"{name}.npz")
-        pb.write_corpus(part, folder / f"{name}.ldac")
-    lda(train).save(folder / "lda.safetensors")
-    pb.PoissonFactorAnalysis(3, max_iter=20, random_state=5).fit(train).save(
-        folder / "pfa.safetensors"
-    )
-    return folder
-
-
-def lda(train):
-    return pb.LatentDirichletAllocation(3, max_iter=30, random_state=5).fit(train)
+    return train(tmp_path_factory.mktemp("shell"))
 
 
 def shell(*arguments, stdin=b"", stdout=subprocess.PIPE, cwd=None):
@@ -69,7 +52,7 @@ def test_from_the_shell(folder, tmp_path):
         stdin=(folder / "test.ldac").read_bytes(),
     )
     assert scored.returncode == 0
-    model, test = lda(pb.read_corpus(folder / "train.npz")), pb.read_corpus(folder / "test.npz")
+    model, test = pb.load(folder / "lda.safetensors"), pb.read_corpus(folder / "test.npz")
     expected = pb.log_likelihood(model, test, "smc", random_state=1)
     rows = table(scored.stdout.decode())
     assert [float(row["log_likelihood"]) for row in rows] == expected.values.tolist()
@@ -83,32 +66,6 @@ def test_from_the_shell(folder, tmp_path):
     models = {"a": model, "pfa": pb.load(folder / "pfa.safetensors")}
     assert compared.stdout.decode() == f"{pb.compare(models, test, random_state=1)}\n"
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("fit lda nowhere.ldac -k 3 -o m.safetensors", "nowhere.ldac does not exist"),
-        ("fit lda bad.ldac -k 3 -o m.safetensors", "bad.ldac, line 2: 'x:1' is not an id:count"),
-        (
-            "score lda.safetensors test.npz --method magic -o -",
-            "--method must be one of .* 'magic'",
-        ),
-        ("score lda.safetensors test.npz --method exact --budget 5 -o -", "above the budget"),
-        ("score lda.safetensors test.npz -o nowhere/s.csv", "cannot write to the folder nowhere"),
-        ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
-    ],
-)
-def test_a_mistake_is_one_line_and_no_traceback(folder, arguments, message, monkeypatch, capfd):
-    (folder / "bad.ldac").write_text("1 0:1\n1 x:1\n")
-    whole = (folder / "lda.safetensors").read_bytes()
-    (folder / "half.safetensors").write_bytes(whole[: len(whole) // 2])
-    monkeypatch.chdir(folder)
-    status = cli.main(arguments.split())
-    printed, error = capfd.readouterr()
-    assert_one_error_line(status, error, message)
-    assert printed == ""
-    assert not (folder / "m.safetensors").exists()
 
 
 def test_a_mistake_ends_a_process_as_it_ends_a_call(folder):
