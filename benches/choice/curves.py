@@ -4,7 +4,8 @@
 
 A case is a corpus of the data folder, `ap` or `poliblog5k`, or one of `LAWS` and a seed, as
 `bursty:0`. Choices are kept as they are made; both tables are made of all that are kept. Processor
-seconds are those of all threads: two cores take half of the time.
+seconds are those of all threads: two cores take half of the time. Those told before are processor
+seconds too, by the short fits of ``choice_cost``.
 """
 
 import json
@@ -13,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from benches.choice.planted import DATA
@@ -20,6 +22,7 @@ from benches.record import RUNS, Table, machine, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesWarning
+from polyabayes.sizes.choice import cost
 
 MOST_TOPICS = 200
 PATH = RUNS / "choice-curves.jsonl"
@@ -93,8 +96,10 @@ def chosen(case: str) -> dict[str, Any]:
     else:
         corpus = pb.read_corpus(DATA / f"{law}.ldac.gz", vocabulary=DATA / f"{law}.vocab")
         options = {"max_size": MOST_TOPICS}
-    start = time.process_time()
     model = pb.LatentDirichletAllocation(n_jobs=1)
+    with mock.patch.object(cost.time, "perf_counter", time.process_time):
+        told_before = pb.choice_cost(model, corpus, **options)
+    start = time.process_time()
     choice = pb.choose_n_components(model, corpus, random_state=0, **options)
     seconds = time.process_time() - start
     print(f"{case}: {choice}\n{choice.to_frame().round(4).to_string()}", flush=True)
@@ -111,6 +116,7 @@ def chosen(case: str) -> dict[str, Any]:
         "best": choice.best,
         "error": float(np.max(near)),
         "fits": sum(row["n_folds"] for row in choice.rows),
+        "told": told_before.seconds,
         "seconds": seconds,
     }
 
@@ -126,6 +132,7 @@ COLUMNS = {
     "best": ("best", "d"),
     "error": ("largest error of a difference within 0.05", ".4f"),
     "fits": ("fits", "d"),
+    "told": ("told before [s]", ",.0f"),
     "seconds": ("processor time [s]", ",.0f"),
 }
 
@@ -133,20 +140,19 @@ COLUMNS = {
 def main() -> None:
     """Choose for the corpora named, and make the tables of all that are kept."""
     warnings.simplefilter("ignore", PolyabayesWarning)
+    pieces = {piece["case"]: piece for piece in map(json.loads, PATH.read_text().splitlines())}
     for case in sys.argv[1:]:
-        piece = machine() | chosen(case)
-        with PATH.open("a") as file:
-            file.write(json.dumps(piece) + "\n")
-    pieces = [json.loads(line) for line in PATH.read_text().splitlines()]
+        pieces[case] = machine() | chosen(case)
+        PATH.write_text("".join(json.dumps(piece) + "\n" for piece in pieces.values()))
     for name, is_planted in (("choice-minutes", False), ("choice-laws", True)):
-        kept = [piece for piece in pieces if bool(piece["planted"]) == is_planted]
+        kept = [piece for piece in pieces.values() if bool(piece["planted"]) == is_planted]
         if not kept:
             continue
         keys = [key for key in COLUMNS if is_planted or key != "planted"]
         columns = dict(COLUMNS[key] for key in keys)
         table = Table(name, "python -m benches.choice.curves", columns, ["lda, Gibbs"])
         for piece in sorted(kept, key=lambda piece: piece["case"]):
-            table.add(*(piece[key] for key in keys))
+            table.add(*(piece.get(key) for key in keys))
         save(table, note=told(kept))
 
 

@@ -8,22 +8,29 @@ from contextlib import contextmanager
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 
+_SHARES = "{percentage:3.0f}%|{bar}| {elapsed}, {remaining} left{postfix}"
+
 
 @contextmanager
-def progress_bar(show: bool, total: int | None, unit: str) -> Generator[Callable[..., None] | None]:
+def progress_bar(
+    show: bool, total: float | None, unit: str | None
+) -> Generator[Callable[..., None] | None]:
     """Give a function that is called with the number of units done, or None where not asked for.
 
-    A second argument is a text to show beside the bar.
+    A second argument is a text to show beside the bar, a third one what is now known of the total.
+    Without a unit the bar shows shares and the time left alone.
     """
     if not checks.flag("progress", show):
         yield None
         return
     tqdm = import_optional("tqdm.auto", "progress=True needs tqdm", "progress").tqdm
-    with tqdm(total=total, unit=unit) as bar:
+    shown = None if unit else _SHARES
+    with tqdm(total=total, unit=unit or "", bar_format=shown) as bar:
 
-        def update(done: int, text: str = "") -> None:
+        def update(done: float, text: str = "", total: float | None = None) -> None:
             if text:
                 bar.set_postfix_str(text, refresh=False)
+            bar.total = bar.total if total is None else total
             bar.update(done - bar.n)
 
         yield update

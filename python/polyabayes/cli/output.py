@@ -79,7 +79,7 @@ def check_outputs(given: Given) -> None:
 
 def _outputs(given: Given) -> list[str]:
     """Arguments of the command that name what it writes."""
-    names = _OUTPUTS_OF.get(given.command, ("output", "plot", "predict"))
+    names = _OUTPUTS_OF.get(given.command, ("output", "plot", "predict", "report"))
     return [name for name in names if name in given.described().parameters]
 
 

@@ -67,25 +67,6 @@ class StartLength(NamedTuple):
         return min(self.most, int(self.share * burn_in))
 
 
-class OtherStart(NamedTuple):
-    """Start of a run from the topics of all tokens in another run, which are merged.
-
-    `n_topics` is the number of these topics, not fewer than are asked for.
-    """
-
-    n_topics: int
-    topics: NDArray[np.uint16]
-    sweeps: int
-
-    def n_sweeps(self, _burn_in: int) -> int:
-        """Sweeps with all topics of the other run."""
-        return self.sweeps
-
-    def state(self) -> RunState:
-        """State from which the run goes on."""
-        return RunState(("start", 0, 0), None, np.empty(0), 0, assignments=self.topics)
-
-
 # Either start adds at most a third to the time of training with the default burn-in.
 USUAL_START = StartLength(START_SWEEPS, 0.4)
 # Chains that learn their priors keep to the mode of their start. Fixed priors gain nothing by it.

@@ -43,21 +43,6 @@ class TokenTopics(NamedTuple):
         found = np.bincount(places, minlength=n_documents * n_topics)
         return found.reshape(n_documents, n_topics)
 
-    def split(self, n_topics: int, rng: np.random.Generator) -> NDArray[np.uint16]:
-        """Topics of all tokens after each topic was split, the largest ones into one part more.
-
-        All tokens of a topic in one document go to the same part, which is drawn at random.
-        """
-        sizes = np.bincount(self.topics)
-        n_parts = np.full(len(sizes), n_topics // len(sizes))
-        n_parts[np.argsort(-sizes, kind="stable")[: n_topics % len(sizes)]] += 1
-        first = np.cumsum(n_parts) - n_parts
-        parts = (rng.random((self.corpus.n_documents, len(sizes))) * n_parts).astype(np.int64)
-        found: NDArray[np.uint16] = (
-            first[self.topics] + parts[self._documents(), self.topics]
-        ).astype(np.uint16)
-        return found
-
     def _documents(self) -> NDArray[np.int64]:
         """The document of each token."""
         counts = self.corpus.counts

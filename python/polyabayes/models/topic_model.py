@@ -28,7 +28,6 @@ from polyabayes.models.fitting import (
     CheckpointPeriod,
     EvaluationSchedule,
     LastState,
-    OtherStart,
     Schedule,
     StartLength,
     all_or_nothing,
@@ -71,7 +70,7 @@ class TopicModel(LatentDraws):
     """Base class of the topic models; not made directly."""
 
     # The start, where it is not the model's own.
-    _start: StartLength | OtherStart | None = None
+    _start: StartLength | None = None
     _optional_arrays = ("topic_counts_", "coefficients_", "coefficient_draws_")
 
     max_iter: int
@@ -273,8 +272,6 @@ class TopicModel(LatentDraws):
         identity = self._identity(hashed, schedule, identity)
         origin = documents, exposures, self.checkpoint, identity, schedule, executor
         with source_of(*origin) as (tokens, state, checkpoint):
-            if state is None and isinstance(self._start, OtherStart):
-                state = self._start.state()
             training = train(tokens, documents.n_words, schedule=schedule, state=state)
             self.vocabulary_, self.seed_ = documents.vocabulary, schedule.seed
             self._take_design(design)
@@ -459,7 +456,7 @@ class TopicModel(LatentDraws):
             warm_up=min(_WARM_UP, burn_in // 2),
             thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
             start_sweeps=start.n_sweeps(burn_in),
-            n_first=start.n_topics if isinstance(start, OtherStart) else None,
+            n_first=None,
             n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),

@@ -1,4 +1,4 @@
-"""Pictures of models and comparisons; every function takes and returns a Matplotlib Axes."""
+"""Pictures of models and comparisons, and a page about a choice."""
 
 from polyabayes.plotting.allocation import (
     plot_allocations,
@@ -9,6 +9,7 @@ from polyabayes.plotting.allocation import (
     plot_total,
 )
 from polyabayes.plotting.choice import plot_choice
+from polyabayes.plotting.choice_report import report_choice
 from polyabayes.plotting.comparison import plot_comparison
 from polyabayes.plotting.convergence import plot_convergence
 from polyabayes.plotting.latent_classes import plot_item_probabilities
@@ -44,4 +45,5 @@ __all__ = [
     "plot_topics",
     "plot_total",
     "plot_trace",
+    "report_choice",
 ]

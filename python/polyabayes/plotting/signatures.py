@@ -109,15 +109,20 @@ def plot_signatures(
     return ax
 
 
+def is_channel(word: Any) -> bool:
+    """Whether a word is one of the 96 channels."""
+    channel = _CHANNEL.fullmatch(str(word))
+    return channel is not None and channel[1] in _COLOURS
+
+
 def _places(vocabulary: Any) -> Any:
     """Place of each channel among the 96."""
     around = [first + last for first in "ACGT" for last in "ACGT"]
     found = []
     for word in () if vocabulary is None else vocabulary:
-        channel = _CHANNEL.fullmatch(str(word))
-        if channel is None or channel[1] not in _COLOURS:
+        if not is_channel(word):
             raise InvalidArgumentError(f"{word!r} is no channel like 'A[C>T]G'")
-        found.append(16 * list(_COLOURS).index(channel[1]) + around.index(word[0] + word[-1]))
+        found.append(16 * list(_COLOURS).index(word[2:5]) + around.index(word[0] + word[-1]))
     if not found:
         raise InvalidArgumentError(
             "the signatures have no channels: train on counts whose words are like 'A[C>T]G'"

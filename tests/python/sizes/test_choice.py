@@ -2,6 +2,7 @@
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +15,11 @@ import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.jackknife import Difference
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.sizes.choice import cost, criteria, fits, grid, held_out
+from polyabayes.sizes.choice import cost, criteria, grid, held_out, held_out_scores
 from polyabayes.sizes.choice.comparable import comparable
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import FoldFit, fit_and_score, frequent_words
+from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, n_scored
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.folds import folds_of
 
@@ -70,7 +71,7 @@ def test_sizes_that_are_found_keep_below_the_largest_wanted(corpus):
     with pytest.warns(errors.EdgeWarning, match="the best size, 3, is the largest of those tried"):
         found = pb.choose_n_components(LDA, corpus, **options)
     assert max(found.to_frame().index) == 3
-    assert pb.choice_cost(LDA, corpus, max_size=3).sizes == (2, 2)
+    assert pb.choice_cost(LDA, corpus, max_size=3).sizes == (2, 3)
     with pytest.raises(errors.InvalidArgumentError, match="max_size is for sizes that are found"):
         pb.choose_n_components(LDA, corpus, [2, 3], **options)
 
@@ -214,8 +215,8 @@ def race_of(differences, lengths, n_folds, noise, rng, groups=None):
         shift = rng.normal() * noise * lengths[own]
         for size, values in ((1, base), (2, base + differences[own] + shift)):
             none = np.zeros(0)
-            topics, tokens = np.zeros((size, 1), "f4"), np.zeros(0, np.uint16)
-            race.add(FoldFit(size, fold, values, 0 * values, none, topics, tokens, 0.0))
+            topics = np.zeros((size, 1), "f4")
+            race.add(FoldFit(size, fold, values, 0 * values, none, topics, 0.0))
     return race
 
 
@@ -302,6 +303,37 @@ def test_time_ends_a_choice_with_what_it_has(corpus):
     assert not found.is_decided
     assert [row["n_folds"] for row in found.rows] == [1]
     assert found.probabilities == {}
+
+
+def test_the_leader_is_ahead_on_the_folds_that_it_shares():
+    """Size 2 is ahead of 1 on both folds, 3 on the first one, where it is behind 2."""
+    values = {1: [[0.0], [0.0]], 2: [[5.0], [1.0]], 3: [[4.0]]}
+    race = Race(np.array([0, 1]), np.array([10, 10]))
+    for size, rows in values.items():
+        for fold, row in enumerate(rows):
+            topics, none = np.zeros((size, 1), "f4"), np.zeros(1)
+            race.add(FoldFit(size, fold, np.array(row), none, none, topics, 0.0))
+    assert race.difference(3, 1).mean > race.difference(2, 1).mean
+    assert race.best([1, 2, 3]) == 2
+
+
+def test_progress_tells_what_is_left(corpus, monkeypatch):
+    seen = []
+
+    @contextmanager
+    def bar(_show, _total, _unit):
+        yield lambda *told: seen.append(told)
+
+    monkeypatch.setattr("polyabayes.sizes.choice.choose.progress_bar", bar)
+    found = pb.choose_n_components(LDA, corpus, SIZES, n_folds=5, random_state=0, progress=True)
+    done, texts, totals = zip(*seen, strict=True)
+    n_fits = sum(row["n_folds"] for row in found.rows)
+    assert len(seen) == n_fits < 5 * len(SIZES)
+    assert texts[-1] == f"{n_fits} fits, best so far: {found.best}"
+    assert list(done) == sorted(done)
+    # At first all folds of all sizes; those of sizes that are dropped are left out.
+    assert totals[0] == pytest.approx(5 * sum(cost.relative_cost(size) for size in SIZES))
+    assert done[-1] == totals[-1] < totals[0]
 
 
 class Losses:
@@ -398,7 +430,7 @@ def test_few_replicates_are_enough_where_words_repeat():
     repeated = pb.Corpus(5 * drawn.counts)
     assert repeated.n_tokens > 8 * repeated.counts.nnz
     pfa = pb.PoissonFactorAnalysis(3, max_iter=30, n_jobs=1, random_state=0).fit(repeated)
-    found = fits.score(pfa, repeated, 0)
+    found = annealed(pfa, repeated, 0)
     assert found.n_replicates == 4
     assert 0 < found.nats_per_token_std_error < 0.001
     exact = pb.log_likelihood(pfa, repeated, "annealed", event="sequence", given_length=True)
@@ -408,8 +440,8 @@ def test_few_replicates_are_enough_where_words_repeat():
 
 def test_no_more_topics_than_documents_are_looked_for():
     few = pb.datasets.make_lda_corpus(20, 40, 3, document_length=50, random_state=0).corpus
-    assert pb.choice_cost(LDA, few).sizes == (2, 16)
-    assert str(pb.choice_cost(LDA, few)).endswith(", and more if the best lies beyond 16")
+    cost = pb.choice_cost(LDA, few)
+    assert (cost.sizes, cost.beyond) == ((2, 20), None)
 
 
 def test_fits_begin_with_long_starts():
@@ -421,27 +453,6 @@ def test_fits_begin_with_long_starts():
     assert (model._schedule().start_sweeps, model.n_init) == (40, 1)
 
 
-def test_larger_fits_grow_from_smaller_ones():
-    """Tokens of a topic in one document stay together; half of the burn-in is left out."""
-    corpus = pb.Corpus([[2, 2, 0], [0, 3, 1], [4, 0, 0]])
-    topics = np.array([0, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1], dtype=np.uint16)
-    smaller = TokenTopics(corpus, topics)
-    grown = comparable(pb.LatentDirichletAllocation(n_jobs=1), 3, 1, smaller)
-    schedule = grown._schedule()
-    assert (schedule.start_sweeps, schedule.n_first, schedule.n_init) == (60, 6, 1)
-    assert (schedule.burn_in, schedule.max_iter) == (50, 150)
-    split = smaller.split(5, np.random.default_rng(0))
-    # The larger topic, 1, has three parts.
-    assert np.array_equal(split >= 2, topics == 1)
-    assert split.max() < 5
-    documents = np.repeat([0, 1, 2], [4, 4, 4])
-    for document in range(3):
-        for topic in range(2):
-            own = split[(documents == document) & (topics == topic)]
-            assert len(set(own)) <= 1
-    assert grown.fit(corpus).components_.shape == (3, 3)
-
-
 def test_rare_topics_are_scored_fast_and_nearly_as_they_are():
     drawn = pb.datasets.make_lda_corpus(20, 60, 4, random_state=0)
     prior = np.array([0.5, 0.5, 0.5, 0.0005])
@@ -449,13 +460,46 @@ def test_rare_topics_are_scored_fast_and_nearly_as_they_are():
         doc_topic_prior=prior, topic_word=drawn.topic_word
     )
     model.n_jobs = 1
-    found = fits.score(model, drawn.corpus[:5], 0)
+    found = annealed(model, drawn.corpus[:5], 0)
     assert model.doc_topic_prior_[3] == 0.0005
     raised = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=np.maximum(prior, 0.0011), topic_word=drawn.topic_word
     )
     exact = pb.log_likelihood(raised, drawn.corpus[:5], event="sequence", given_length=True)
     assert np.allclose(found.values, exact.values, atol=1.0)
+
+
+def test_corrected_filters_score_as_annealing_all_documents_does(monkeypatch):
+    """Totals of two models and their difference, by filters that are low by 10 nats."""
+    plain, noise = held_out_scores.filtered, np.random.default_rng(0).uniform(9.5, 10.5, 300)
+
+    def low(*arguments):
+        found = plain(*arguments)
+        return replace(found, values=found.values - noise)
+
+    monkeypatch.setattr(held_out_scores, "filtered", low)
+    drawn = pb.datasets.make_lda_corpus(300, 60, 8, document_length=100, random_state=1)
+    documents, scored = drawn.corpus, []
+    part = annealed_part(documents)
+    # 30,000 tokens are more than are annealed: documents of 10,000 tokens are.
+    assert (n_scored(documents), len(part)) == (300, 100)
+    assert len(annealed_part(documents[:200])) == 200
+    for prior in (0.1, 1.0):
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=np.full(8, prior), topic_word=drawn.topic_word
+        )
+        model.n_jobs = 1
+        full = annealed(model, documents, 1)
+        scored.append((held_out_scores.held_out_scores(model, documents, 0), full))
+    for found, full in scored:
+        error = np.sqrt((found.std_errors**2).sum())
+        assert abs(found.values.sum() - full.total) < 4 * np.hypot(error, full.total_std_error)
+        # Annealing all of them is more exact.
+        assert full.total_std_error < error < 0.0005 * documents.n_tokens
+    ahead, exact = (scored[0][way].values - scored[1][way].values for way in (0, 1))
+    assert ahead.sum() == pytest.approx(exact.sum(), abs=0.0005 * documents.n_tokens)
+    # The spread of the values is that of their documents, and of the correction.
+    assert 0.95 * exact.std() < ahead.std() < 1.3 * exact.std()
 
 
 def test_fits_hold_more_of_many_topics_than_usual_ones():
@@ -466,9 +510,7 @@ def test_fits_hold_more_of_many_topics_than_usual_ones():
     model = pb.LatentDirichletAllocation(50, learn_priors=False, n_jobs=1, random_state=0)
     scored, train = drawn.corpus[:20], drawn.corpus[20:]
     columns = frequent_words(drawn.corpus)
-    found = fit_and_score(model, train, scored, columns, 50, 0, 0, None).topics
-    smaller = fit_and_score(model, train, scored, columns, 33, 0, 0, None).assignments
-    grown = fit_and_score(model, train, scored, columns, 50, 0, 0, smaller).topics
+    found = fit_and_score(model, train, scored, columns, 50, 0, 0).topics
     true = drawn.topic_word[:, columns]
 
     def n_held(topics):
@@ -477,7 +519,7 @@ def test_fits_hold_more_of_many_topics_than_usual_ones():
         return (cosines[linear_sum_assignment(-cosines)] > 0.8).sum()
 
     usual = model.fit(train).components_[:, columns]
-    assert min(n_held(found), n_held(grown)) >= 49 > n_held(usual)
+    assert n_held(found) >= 49 > n_held(usual)
 
 
 def test_other_criteria_are_those_of_their_definitions():
@@ -551,7 +593,7 @@ def test_the_cost_goes_on_from_short_fits_to_all_sweeps(corpus, monkeypatch):
         return 1 + 0.25 * size * n_sweeps, model
 
     monkeypatch.setattr(cost, "_timed_fit", timed)
-    monkeypatch.setattr(cost, "score", lambda *_: None)
+    monkeypatch.setattr(cost, "_seconds_of_scores", lambda *_: 0.0)
     monkeypatch.setattr(cost.time, "perf_counter", lambda: 0.0)
     model = clone(LDA).set_params(max_iter=60)
     told = pb.choice_cost(model, corpus, [2, 8], n_folds=3)
@@ -571,7 +613,18 @@ def test_the_cost_is_told_of_every_model(corpus):
 
 def test_the_cost_of_sizes_that_are_found_is_that_of_a_usual_search(corpus):
     told = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=20)
-    assert (told.n_fits, told.sizes) == (20, (2, 32))
+    assert (told.n_fits, told.sizes) == (14, (2, 32))
+    # As many documents as there are, 60, are the most topics.
+    most, seconds = told.beyond
+    assert most == 60
+    assert seconds > told.seconds
+    assert str(told).endswith(" if more topics are better up to 60")
+    fewer = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=5)
+    assert fewer.n_fits == 5
+    # The largest three with all folds, and one between them.
+    assert cost.work_of_found(32, 3) == {2: 1, 4: 1, 8: 3, 16: 3, 23: 3, 32: 3}
+    bounded = pb.choice_cost(LDA, corpus, n_folds=3, max_size=48)
+    assert (bounded.sizes, bounded.beyond) == ((2, 48), None)
 
 
 def test_the_cost_refuses_what_the_choice_refuses(corpus):

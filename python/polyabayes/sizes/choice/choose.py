@@ -18,9 +18,10 @@ from polyabayes.data.grouping import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
-from polyabayes.sizes.choice.cost import ChoiceCost, expected_fits, measured_cost
+from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found, work_of_given
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
-from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, first_sizes
+from polyabayes.sizes.choice.grid import START
+from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, most_size
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of
 
@@ -51,13 +52,12 @@ def choose_n_components(
     """Choose the number of topics, with its uncertainty.
 
     By held-out likelihood: every size is trained on all folds but one and scores documents of
-    that fold, the same documents for all sizes, some 20,000 tokens a fold. Sizes are compared by
+    that fold, the same documents for all sizes, up to 100,000 tokens a fold. Sizes are compared by
     paired differences, whose errors hold for new documents and new fits; a size that is clearly
     behind is dropped after the folds that show it. Without `sizes` they come from a geometric grid,
     which is widened while the last doubling gains what matters, and refined around the size that
     is recommended, to neighbours that differ by a tenth. Fits begin with longer starts than those
-    of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics;
-    with more than 32 topics they grow from the topics of a smaller fit where there is one.
+    of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics.
 
     By evidence: allocation models whose parameters are integrated out, compared by their
     posterior probabilities. These answer for the prior as it is given: where you do not know the
@@ -119,7 +119,7 @@ def choose_n_components(
     checkpoint : path-like, optional
         Folder that keeps every fit or evidence: a choice that was killed goes on from there.
     progress : bool, default=False
-        Show the number of fits done, the time left and the best size so far (needs tqdm).
+        Show the time left, the fits done and the best size so far (needs tqdm).
     **options
         By evidence: further options of :meth:`AllocationModel.log_evidence`.
 
@@ -188,9 +188,9 @@ def choose_n_components(
     check_covariates(model, corpus, folds)
     plan = Plan(model, corpus, labels, folds, n_folds, seed)
     store = None if checkpoint is None else Store(checkpoint, plan)
-    expected = expected_fits(given, n_folds, limits.max_fits)
-    with progress_bar(progress, expected, "fit") as update:
-        return Chooser(plan, limits, given, executor, store, update).run()
+    with progress_bar(progress, None, None) as update:
+        work = _work(corpus, given, limits, n_folds)
+        return Chooser(plan, limits, given, executor, store, update, work).run()
 
 
 def choice_cost(
@@ -208,8 +208,10 @@ def choice_cost(
     """Tell what a choice will take, before it starts.
 
     Short fits of the smallest and the largest size are timed here, a few sweeps each and the
-    scores of 20 documents. Of an AllocationModel the evidences of its smallest and largest sizes
-    are, with the default options, which may take some minutes themselves. Print the result.
+    scores of 20 documents; the rest follows from how a choice usually runs. Where sizes are found,
+    the largest is `max_size`, or 32: what more topics would take is told too. Of an AllocationModel
+    the evidences of its smallest and largest sizes are timed, with the default options, which may
+    take some minutes themselves. Print the result.
 
     Parameters
     ----------
@@ -246,9 +248,18 @@ def choice_cost(
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, _ = checked_folds(corpus, n_folds)
-    n_fits = expected_fits(given, n_folds, limits.max_fits)
-    tried = given or first_sizes(corpus, limits)
-    return measured_cost(model, corpus, tried, found=given is None, n_folds=n_folds, n_fits=n_fits)
+    work, most = _work(corpus, given, limits, n_folds), None
+    if given is None and max_size is None:
+        most = most_size(corpus, limits)
+    return measured_cost(model, corpus, work, n_folds=n_folds, max_fits=limits.max_fits, most=most)
+
+
+def _work(corpus: Corpus, given: list[int] | None, limits: Limits, n_folds: int) -> dict[int, int]:
+    """Fits that are expected of each size."""
+    if given is not None:
+        return work_of_given(given, n_folds)
+    most = most_size(corpus, limits)
+    return work_of_found(most if limits.max_size < MOST_SIZE else min(most, START[-1]), n_folds)
 
 
 _BY_EVIDENCE = "evidence, and only an AllocationModel is chosen by that"

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
+from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.comparable import comparable, comparable_sweeps
-from polyabayes.sizes.choice.fits import n_scored, score
+from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, filtered, n_scored
 
 # Sweeps of the two fits whose times tell a start from a sweep.
-_SHORT, _LONGER = 2, 8
+_SHORT, _LONGER = 4, 16
 # Documents that are scored to time a score.
 _SCORED = 20
-# Found sizes: fits beside those of the best size; most sizes are dropped after one or two.
-_FITS_FOUND = 40
+# Found sizes: all folds are trained for this many of the largest, and for one between these.
+_WHOLE = 3
+# Doublings beyond the first sizes that are told of where no largest size is given.
+_DOUBLINGS = 3
+# Topics that double the time of a fit, about.
+_DOUBLING_SIZE = 128
 
 
 class ChoiceCost(NamedTuple):
@@ -37,8 +43,9 @@ class ChoiceCost(NamedTuple):
     unit : {"fit", "evidence"}
         Whether fits are meant, or evidences of allocation models; sizes are then products of those
         of all unknown nodes.
-    is_open : bool
-        Whether larger sizes follow where the best of these is the largest: they are not counted.
+    beyond : tuple of (int, float) or None
+        Where sizes are found and no largest one is given: a larger size, and the seconds of all
+        fits if larger sizes are better up to there.
 
     Examples
     --------
@@ -52,12 +59,15 @@ class ChoiceCost(NamedTuple):
     seconds_per_fit: tuple[float, float]
     seconds: float
     unit: str = "fit"
-    is_open: bool = False
+    beyond: tuple[int, float] | None = None
 
     def __str__(self) -> str:
         low, high = self.seconds_per_fit
         smallest = f"{self.sizes[0]} topics" if self.unit == "fit" else f"size {self.sizes[0]}"
-        more = f", and more if the best lies beyond {self.sizes[1]}" if self.is_open else ""
+        more = ""
+        if self.beyond is not None:
+            most, seconds = self.beyond
+            more = f", or {_duration(seconds)} if more topics are better up to {most}"
         return (
             f"about {self.n_fits} {self.unit}s, {_duration(low)} each with {smallest} and "
             f"{_duration(high)} with {self.sizes[1]}: "
@@ -65,28 +75,58 @@ class ChoiceCost(NamedTuple):
         )
 
 
-def expected_fits(given: list[int] | None, n_folds: int, max_fits: int) -> int:
-    """Fits that a choice takes: at most so many for given sizes, about so many otherwise."""
-    return min(max_fits, _FITS_FOUND + n_folds if given is None else n_folds * len(given))
+def work_of_given(sizes: list[int], n_folds: int) -> dict[int, int]:
+    """Fits of each of the sizes given: at most so many."""
+    return dict.fromkeys(sizes, n_folds)
+
+
+def work_of_found(most: int, n_folds: int) -> dict[int, int]:
+    """Fits of each size, about, if larger ones are better up to the largest: as a race runs.
+
+    One fold of the coarse grid, all folds of the largest, and all of one size between them.
+    """
+    sizes = [size for size in grid.START if size <= most] or [most]
+    while sizes[-1] < most:
+        sizes += grid.wider(sizes, sizes[-1:], sizes[0], most)
+    work = {size: n_folds if size in sizes[-_WHOLE:] else 1 for size in sizes}
+    between = grid.finer(sizes[-_WHOLE:], [], sizes[-1], 1.0)
+    return work | dict.fromkeys(between, n_folds)
+
+
+def relative_cost(size: int) -> float:
+    """Time of a fit against that of the smallest, about, where none was timed."""
+    return 1 + size / _DOUBLING_SIZE
 
 
 def measured_cost(
-    model: Any, corpus: Corpus, sizes: list[int], *, found: bool, n_folds: int, n_fits: int
+    model: Any,
+    corpus: Corpus,
+    work: Mapping[int, int],
+    *,
+    n_folds: int,
+    max_fits: int,
+    most: int | None,
 ) -> ChoiceCost:
     """Time short fits at the ends of the sizes and tell what all of them will take.
 
-    The sizes, increasing, are those given or those that a search begins with; `found` says whether
-    further ones will be looked for.
+    `work` are fits by size; `most` is the largest size that there may be, where a search for sizes
+    is not told how far to go.
     """
-    low, high = sizes[0], sizes[-1]
+    low, high = min(work), max(work)
     held_out = np.arange(corpus.n_documents) % n_folds == 0
     train, test = corpus[~held_out], corpus[held_out]
     ends = [_seconds(model, train, test, size) for size in (low, high)]
-    # Between the ends a fit takes a power of its size.
-    power = 0.0 if low == high else np.log(ends[1] / ends[0]) / np.log(high / low)
-    each = ends[0] * (np.array(sizes, dtype=np.float64) / low) ** power
-    seconds = float(n_fits * each.mean())
-    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds, is_open=found)
+    slope = (ends[1] - ends[0]) / max(high - low, 1)
+
+    def seconds_of(work: Mapping[int, int]) -> float:
+        n_fits = sum(work.values())
+        total = sum(n * (ends[0] + slope * (size - low)) for size, n in work.items())
+        return float(total * min(max_fits, n_fits) / n_fits)
+
+    beyond = None if most is None else min(most, 2**_DOUBLINGS * high)
+    wider = None if beyond in (None, high) else (beyond, seconds_of(work_of_found(beyond, n_folds)))
+    n_fits = min(max_fits, sum(work.values()))
+    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds_of(work), beyond=wider)
 
 
 def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
@@ -96,12 +136,24 @@ def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
     with quiet():
         first, _ = _timed_fit(model, train, size, short)
         second, fitted = _timed_fit(model, train, size, longer)
-        some = test[: min(_SCORED, test.n_documents)]
-        began = time.perf_counter()
-        score(fitted, some, 0)
-        scores = (time.perf_counter() - began) * n_scored(test) / some.n_documents
+        scores = _seconds_of_scores(fitted, test)
     sweep = max(second - first, 0.0) / max(longer - short, 1)
     seconds: float = second + sweep * (comparable_sweeps(model) - longer) + scores
+    return seconds
+
+
+def _seconds_of_scores(fitted: Any, test: Corpus) -> float:
+    """Expected time of the scores of a fold."""
+    scored = test[: n_scored(test)]
+    some, n_annealed = scored[:_SCORED], len(annealed_part(scored))
+    n_of_each = {annealed: n_annealed}
+    if n_annealed < scored.n_documents:
+        n_of_each[filtered] = scored.n_documents
+    seconds = 0.0
+    for score, n_documents in n_of_each.items():
+        began = time.perf_counter()
+        score(fitted, some, 0)
+        seconds += (time.perf_counter() - began) * n_documents / some.n_documents
     return seconds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
@@ -18,16 +18,10 @@ from polyabayes.exceptions import Interrupted
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
+from polyabayes.sizes.choice.cost import relative_cost
 from polyabayes.sizes.choice.curve import Curve
-from polyabayes.sizes.choice.fits import (
-    ARRAYS,
-    SHARED_SIZE,
-    FoldFit,
-    fit_and_score,
-    frequent_words,
-    is_fit,
-    n_scored,
-)
+from polyabayes.sizes.choice.fits import ARRAYS, FoldFit, fit_and_score, frequent_words, is_fit
+from polyabayes.sizes.choice.held_out_scores import n_scored
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
@@ -50,14 +44,14 @@ _POSSIBLE = 0.01
 _FOLDS_OF_NEIGHBOURS = 3
 
 
-def _most_size(corpus: Corpus, limits: Limits) -> int:
+def most_size(corpus: Corpus, limits: Limits) -> int:
     """The largest size to look at: as many topics as documents."""
     return min(limits.max_size, corpus.n_tokens, corpus.n_documents)
 
 
 def first_sizes(corpus: Corpus, limits: Limits) -> list[int]:
     """The coarse grid that a search begins with."""
-    most = _most_size(corpus, limits)
+    most = most_size(corpus, limits)
     return [size for size in grid.START if size <= most] or [most]
 
 
@@ -89,13 +83,13 @@ class Plan(NamedTuple):
             scored[mine[: n_scored(self.corpus[mine])]] = fold
         return scored
 
-    def fit(self, size: int, fold: int, smaller: NDArray[np.uint16] | None) -> FoldFit:
-        """The fit of a size without a fold, grown from the topics of tokens in a smaller one."""
+    def fit(self, size: int, fold: int) -> FoldFit:
+        """The fit of a size without a fold."""
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
         train, scored = self.corpus[self.folds != fold], self.corpus[self.scored() == fold]
         words = frequent_words(self.corpus)
-        return fit_and_score(self.model, train, scored, words, size, fold, seed, smaller)
+        return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
     def identity(self) -> dict[str, Any]:
         """Properties that two choices must share for one to go on from the other."""
@@ -112,8 +106,8 @@ class Plan(NamedTuple):
         }
 
 
-def _fit(plan: Plan, size: int, fold: int, smaller: NDArray[np.uint16] | None) -> FoldFit:
-    return plan.fit(size, fold, smaller)
+def _fit(plan: Plan, size: int, fold: int) -> FoldFit:
+    return plan.fit(size, fold)
 
 
 class Store:
@@ -158,11 +152,13 @@ class Chooser:
         executor: Executor | None,
         store: Store | None,
         update: Callable[..., None] | None,
+        work: Mapping[int, int],
     ) -> None:
         self._plan, self._limits, self._given, self._store = plan, limits, given, store
         self._executor = check_executor(executor)
         self._workers: Workers | None = None
-        self._update = update
+        self._update, self._work = update, work
+        self._queued: list[tuple[int, int]] = []
         self.race = Race(plan.scored(), plan.corpus._lengths(), plan.groups)
         self.dropped: dict[int, int] = {}
         self._n_fits = 0
@@ -218,17 +214,13 @@ class Chooser:
                 self.dropped[size] = n_folds
 
     def _fit_all(self, sizes: Collection[int], folds: Collection[int]) -> None:
-        """Sizes from which no other grows together, then one after the other."""
-        small = [size for size in sizes if size <= SHARED_SIZE]
-        for together in [small, *([size] for size in sizes if size > SHARED_SIZE)]:
-            self._fit_together([(size, fold) for size in together for fold in folds])
-
-    def _fit_together(self, jobs: Sequence[tuple[int, int]]) -> None:
-        missing = []
+        """Train these sizes without these folds, unless they are kept; smaller sizes first."""
+        jobs = [(size, fold) for size in sizes for fold in folds]
+        missing, self._queued = [], jobs
         for job in jobs:
             fit = None if self._store is None else self._store.read(*job)
             if fit is None:
-                missing.append((*job, self._smaller(*job)))
+                missing.append(job)
             else:
                 self._take(fit)
         if self._n_fits + len(missing) > self._limits.max_fits:
@@ -240,20 +232,14 @@ class Chooser:
             if time.monotonic() >= self._end:
                 raise _Spent
 
-    def _smaller(self, size: int, fold: int) -> NDArray[np.uint16] | None:
-        """Topics of tokens in the largest smaller fit of the fold that a size grows from."""
-        fits = [self.race.fits[other].get(fold) for other in sorted(self.race.fits) if other < size]
-        known = [fit.assignments for fit in fits if fit is not None and len(fit.assignments)]
-        return known[-1] if known and size > SHARED_SIZE else None
-
-    def _made(self, jobs: list[tuple[int, int, Any]]) -> Iterator[FoldFit]:
+    def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
         """Fits as they are made, here or by the workers."""
         if self._workers is None:
             yield from (_fit(self._plan, *job) for job in jobs)
             return
 
         def describe(number: int) -> str:
-            return "the fit of {} topics without fold {}".format(*jobs[number][:2])
+            return "the fit of {} topics without fold {}".format(*jobs[number])
 
         yield from (fit for _, fit in self._workers.run(_fit, jobs, describe))
 
@@ -261,15 +247,26 @@ class Chooser:
         self.race.add(fit)
         self._n_fits += 1
         _LOG.info("size %s without fold %s: fitted in %.1f s", fit.size, fit.fold, fit.seconds)
+        self._queued = [job for job in self._queued if job != (fit.size, fit.fold)]
         if self._update is not None:
-            self._update(self._n_fits, f"best so far: {self.race.best(self._kept())}")
+            n_of = {size: self.race.n_folds(size) for size in self.race.fits}
+            done = sum(n * relative_cost(size) for size, n in n_of.items())
+            text = f"{self._n_fits} fits, best so far: {self.race.best(self._kept())}"
+            self._update(done, text, done + self._left(n_of))
+
+    def _left(self, n_of: Mapping[int, int]) -> float:
+        """Relative cost of the fits that are expected beside `n_of` each size, or are queued."""
+        left = {size: n - n_of.get(size, 0) for size, n in self._work.items()}
+        open_sizes = [size for size in left if left[size] > 0 and size not in self.dropped]
+        expected = sum(left[size] * relative_cost(size) for size in open_sizes)
+        return max(expected, sum(relative_cost(size) for size, _ in self._queued))
 
     def _wider(self) -> list[int]:
         """Sizes beyond the ends of those so far that may be better."""
         curve, tried = self._curve(), sorted(self.race.fits)
         close = [size for size, chance in self._chances().items() if chance > _CLOSE]
         edges = close if curve.rises else [size for size in close if size < tried[-1]]
-        return grid.wider(tried, edges, 1, _most_size(self._plan.corpus, self._limits))
+        return grid.wider(tried, edges, 1, most_size(self._plan.corpus, self._limits))
 
     def _further(self) -> list[int]:
         """Sizes that may be better than those so far, beyond and between them."""

@@ -45,10 +45,14 @@ class Race:
     def best(self, sizes: Collection[int]) -> int:
         """The size with the highest score, by differences on common folds; of equals the smallest.
 
-        The reference of these is the size that was scored on most folds.
+        The reference of these is the size that was scored on most folds, then the leader itself:
+        sizes that share more folds with that may be ahead of it.
         """
         reference = max(sizes, key=self.n_folds)
-        return max(sizes, key=lambda size: (self.difference(size, reference).mean, -size))
+        for _ in range(2):
+            ahead = {size: self.difference(size, reference).mean for size in sizes}
+            reference = max(sizes, key=lambda size: (ahead[size], -size))
+        return reference
 
     def scores(self, size: int) -> tuple[float, float]:
         """Nats per token of a size over its folds, and the standard error of the estimates."""
