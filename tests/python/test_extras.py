@@ -11,11 +11,14 @@ def test_errors_name_extras_of_the_package():
     extras = set(
         tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     )
-    named = {
-        (path.name, extra)
+    ways = (
+        r'polyabayes\[(?P<a>\w+)\]|need\("\w+", "(?P<b>\w+)"|import_optional\([^()]*"(?P<c>\w+)"\)'
+    )
+    found = {
+        found[found.lastgroup]
         for path in (ROOT / "python" / "polyabayes").rglob("*.py")
-        for extra in re.findall(r"polyabayes\[(\w+)\]|need\(\"\w+\", \"(\w+)\"", path.read_text())
+        for found in re.finditer(ways, path.read_text())
+        if found.lastgroup
     }
-    found = {extra for _, pair in named for extra in pair if extra}
     assert len(found) > 5
     assert found <= extras

@@ -68,13 +68,13 @@ def test_a_quiet_thread_neither_silences_nor_opens_others():
 
 
 def test_scores_of_folds_do_not_warn_in_threads(monkeypatch):
-    plain = fits.score
+    plain = fits.held_out_scores
 
     def doubtful(*arguments):
         warn("errors of a fold", errors.UnreliableErrorWarning)
         return plain(*arguments)
 
-    monkeypatch.setattr(fits, "score", doubtful)
+    monkeypatch.setattr(fits, "held_out_scores", doubtful)
     counts = np.tile([[3, 1, 0, 0], [1, 2, 0, 1]], (4, 1))
     pfa = pb.PoissonFactorAnalysis(max_iter=4, burn_in=1, n_jobs=1, random_state=0)
     filters = list(warnings.filters)
