@@ -179,7 +179,8 @@ def log_likelihood(
         have one. Dropped tokens are counted in the result.
     budget : float, optional
         Multiply-adds that one document may cost. Default: 1e9 (about a second) exactly or on the
-        way to a target, 1e11 by a method of given size.
+        way to a target, 1e11 by a method of given size. To ``"auto"`` without a target it only says
+        how far to be exact.
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits, for any number of threads and any order of documents.
     n_jobs : int, optional
