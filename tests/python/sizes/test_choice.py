@@ -196,6 +196,8 @@ def test_bad_arguments_are_refused_before_any_work(corpus):
             choose(*arguments)
     with pytest.raises(errors.InvalidArgumentError, match="n_folds must be between 2 and 60"):
         choose(LDA, corpus, n_folds=61)
+    with pytest.raises(errors.InvalidTypeError, match="covariates come with the documents"):
+        pb.choose_n_components(pb.LatentDirichletAllocation(), [[1, 2]], covariates=[[1.0]])
     for options in ({"method": "exact"}, {"concentrations": "auto"}):
         with pytest.raises(errors.InvalidTypeError, match="is an option of a choice by evidence"):
             choose(LDA, corpus, **options)

@@ -179,6 +179,11 @@ def choose_n_components(
         options |= {"executor": executor, "progress": progress}
         ranges = _ranges(model, sizes)
         return by_evidence(model, data, ranges, concentrations, random_state, options, folder)
+    if "covariates" in options:
+        raise InvalidTypeError(
+            f"{argument('covariates')} come with the documents: give corpus.with_metadata(frame), "
+            f"and a model with a {argument('formula')}"
+        )
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations, **options})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, labels = checked_folds(corpus, n_folds, groups, times)
