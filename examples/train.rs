@@ -21,7 +21,6 @@ fn main() -> Result<()> {
         beta,
         n_sweeps: 20,
         n_starts: 1,
-        n_first: None,
     };
     let tokens = MemoryTokens::new(&corpus)?;
     let mut chain = Chain::new(globals, tokens, schedule, Some(&start), None, &())?;

@@ -27,7 +27,6 @@ pub(crate) struct FitSchedule {
     warm_up: u64,
     thin: u64,
     start_sweeps: u64,
-    n_first: Option<usize>,
     n_init: u64,
     seed: u64,
     n_jobs: usize,
@@ -278,7 +277,7 @@ impl Training {
         let &FitSchedule { max_iter, burn_in, warm_up, thin, seed, n_jobs, .. } = schedule;
         let start = start.map(|(alpha, beta)| {
             let (n_sweeps, n_starts) = (schedule.start_sweeps, schedule.n_init);
-            TopicStart { n_words, alpha, beta, n_sweeps, n_starts, n_first: schedule.n_first }
+            TopicStart { n_words, alpha, beta, n_sweeps, n_starts }
         });
         let schedule = Schedule { max_iter, burn_in, warm_up, thin, seed };
         let before = state.as_ref().map(RunState::to_core).transpose()?;
@@ -293,8 +292,7 @@ impl Training {
                     let globals = globals(tokens.exposures())?;
                     if let Some(topics) = assignments {
                         let n_topics = globals.pseudo_counts().n_topics();
-                        let n_first = begin.start.as_ref().and_then(|start| start.n_first);
-                        tokens.set_topics(topics, n_first.unwrap_or(n_topics))?;
+                        tokens.set_topics(topics, n_topics)?;
                     }
                     begin.chain(globals, tokens, watch)
                 };

@@ -3,8 +3,8 @@
 use polyabayes::math::dirichlet;
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    Chain, ChainState, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Position, Schedule,
-    TopicStart, find_topics, fit_em,
+    Chain, ChainState, EmSettings, LdaGlobals, LdaPrior, MemoryTokens, Schedule, TopicStart,
+    find_topics, fit_em,
 };
 use polyabayes::{CountMatrix, Error, Stop};
 
@@ -53,14 +53,7 @@ fn prior() -> LdaPrior {
 }
 
 fn start(n_sweeps: u64, n_starts: u64) -> TopicStart {
-    TopicStart {
-        n_words: N_WORDS,
-        alpha: prior().alpha,
-        beta: 0.1,
-        n_sweeps,
-        n_starts,
-        n_first: None,
-    }
+    TopicStart { n_words: N_WORDS, alpha: prior().alpha, beta: 0.1, n_sweeps, n_starts }
 }
 
 /// Topics of all tokens that a start finds.
@@ -165,30 +158,4 @@ fn starts_are_checked_and_stop() {
     assert!((0..N_TOPICS as u16).all(|topic| topics.contains(&topic)));
     stop.raise();
     assert_eq!(begin(&start(20, 1), &stop), Err(Error::Stopped));
-}
-
-#[test]
-fn topics_of_another_chain_are_merged() {
-    let (_, counts) = planted();
-    let first = found(&counts, &TopicStart { alpha: vec![0.1; 12], ..start(20, 1) }, 1);
-    let mut tokens = MemoryTokens::new(&counts).unwrap();
-    tokens.set_topics(&first, 12).unwrap();
-    let begun = ChainState {
-        position: Position::Start { run: 0, sweep: 0 },
-        best: None,
-        parameters: vec![],
-        n_kept: 0,
-    };
-    let wanted = TopicStart { n_first: Some(12), ..start(0, 1) };
-    find_topics(&mut tokens, &wanted, 1, Some(&begun), &()).unwrap();
-    // Without sweeps, each of the first topics is one of those wanted, or a part of one.
-    let mut merged = vec![None; 12];
-    for (from, to) in first.iter().zip(tokens.topics()) {
-        assert_eq!(*merged[usize::from(*from)].get_or_insert(to), to);
-    }
-    merged.sort_unstable();
-    merged.dedup();
-    assert_eq!(merged, (0..N_TOPICS as u16).map(Some).collect::<Vec<_>>());
-    let none = TopicStart { n_first: Some(0), ..start(1, 1) };
-    assert!(find_topics(&mut tokens, &none, 1, None, &()).is_err());
 }

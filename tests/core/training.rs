@@ -243,7 +243,7 @@ fn any_number_of_threads_gives_the_same_bits() {
     let schedule = Schedule { max_iter: 8, burn_in: 4, warm_up: 2, thin: 2, seed: 7 };
     let start = |alpha: f64, n_topics: usize| {
         let (n_words, alpha) = (counts.n_words(), vec![alpha; n_topics]);
-        TopicStart { n_words, alpha, beta: 0.1, n_sweeps: 3, n_starts: 2, n_first: None }
+        TopicStart { n_words, alpha, beta: 0.1, n_sweeps: 3, n_starts: 2 }
     };
     let run = |n_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();

@@ -47,7 +47,6 @@ class Schedule(NamedTuple):
     warm_up: int
     thin: int
     start_sweeps: int
-    n_first: int | None
     n_init: int
     seed: int
     n_jobs: int

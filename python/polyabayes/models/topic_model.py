@@ -456,7 +456,6 @@ class TopicModel(LatentDraws):
             warm_up=min(_WARM_UP, burn_in // 2),
             thin=checks.whole_number("thin", self.thin, 1, _MOST_SWEEPS),
             start_sweeps=start.n_sweeps(burn_in),
-            n_first=None,
             n_init=checks.whole_number("n_init", self.n_init, 1, _MOST_SWEEPS),
             seed=draw_seed(self.random_state),
             n_jobs=checks.n_threads(self.n_jobs),

@@ -181,7 +181,6 @@ impl<'c, 'd> Em<'c, 'd> {
             beta,
             n_sweeps: settings.start_sweeps,
             n_starts: settings.n_starts,
-            n_first: None,
         };
         let mut tokens = MemoryTokens::new(counts)?;
         let by_word = match find_topics(&mut tokens, &start, settings.seed, None, observer) {

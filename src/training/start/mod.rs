@@ -33,9 +33,6 @@ pub struct TopicStart {
     pub n_sweeps: u64,
     /// Starts, of which the one with the largest joint density is taken.
     pub n_starts: u64,
-    /// Topics of every start before the mergers, where tokens have the topics of another chain; by
-    /// default 1.5 for each topic asked for.
-    pub n_first: Option<usize>,
 }
 
 /// The best of the starts so far.
@@ -64,7 +61,7 @@ pub fn find_topics(
 ) -> Result<Vec<u32>> {
     let (n_words, n_topics, n_sweeps) = (start.n_words, start.alpha.len(), start.n_sweeps);
     let priors = Priors::of(&start.alpha, start.beta)?;
-    let n_first = start.n_first.unwrap_or_else(|| wide::n_first(n_topics, n_sweeps));
+    let n_first = wide::n_first(n_topics, n_sweeps);
     check_n_topics(n_first)?;
     if start.n_starts == 0 {
         return Err(Error::Empty { name: "n_init" });
