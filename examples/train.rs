@@ -15,13 +15,7 @@ fn main() -> Result<()> {
     let prior = LdaPrior { alpha: alpha.clone(), beta, learned: false };
     let globals = Box::new(LdaGlobals::new(n_words, prior, seed)?);
     let schedule = Schedule { max_iter: 200, burn_in: 100, warm_up: 20, thin: 1, seed };
-    let start = TopicStart {
-        n_words,
-        alpha: alpha.clone(),
-        beta,
-        n_sweeps: 20,
-        n_starts: 1,
-    };
+    let start = TopicStart { n_words, alpha: alpha.clone(), beta, n_sweeps: 20, n_starts: 1 };
     let tokens = MemoryTokens::new(&corpus)?;
     let mut chain = Chain::new(globals, tokens, schedule, Some(&start), None, &())?;
     chain.run(schedule.max_iter, schedule.max_iter, &(), |_, _| ())?;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,24 @@ from scipy import sparse
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.files import reading
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.metadata import metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
 
-# Arrays of compressed sparse rows, one file each; where documents have exposures or ids, these too.
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Arrays of compressed sparse rows, one file each; what else documents have is beside them.
 ARRAYS = ("indptr", "indices", "data")
-EXPOSURE, IDS = "exposure", "ids"
-# The ids are a list in JSON, as its bytes.
-TYPES = {"indptr": "<i8", "indices": "<u4", "data": "<u4", EXPOSURE: "<f8", IDS: "|u1"}
+EXPOSURE, IDS, METADATA = "exposure", "ids", "metadata"
+TYPES = {
+    "indptr": "<i8",
+    "indices": "<u4",
+    "data": "<u4",
+    EXPOSURE: "<f8",
+    # A list in JSON and a table in Parquet, as their bytes.
+    IDS: "|u1",
+    METADATA: "|u1",
+}
 
 # Size and time of change of a file.
 Stamp = tuple[int, int]
@@ -97,7 +108,8 @@ class Shard(NamedTuple):
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
         exposure = self.array(EXPOSURE) if self.is_exposed else None
-        return Corpus(self.rows(0, self.n_documents), ids=self.ids(), exposure=exposure)
+        rows, ids = self.rows(0, self.n_documents), self.ids()
+        return Corpus(rows, ids=ids, exposure=exposure, metadata=self.metadata())
 
     def ids(self) -> NDArray[np.object_] | None:
         """Names of the documents, where they have some.
@@ -113,12 +125,33 @@ class Shard(NamedTuple):
         >>> pb.write_shards(corpus, folder, n_shards=2)[1].ids().tolist()
         ['b']
         """
-        if IDS not in self.digests:
+        content = self._content(IDS)
+        return None if content is None else np.array(json.loads(content), dtype=object)
+
+    def metadata(self) -> pd.DataFrame | None:
+        """Properties of the documents, a row for each, where they have some.
+
+        Raises
+        ------
+        FileAccessError, FileFormatError, MissingDependencyError
+            If the file is missing or damaged, or pandas or PyArrow is missing.
+
+        Examples
+        --------
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 0]]).with_metadata({"year": [2008, 2009]})
+        >>> pb.write_shards(corpus, folder, n_shards=2)[1].metadata()["year"].tolist()
+        [2009]
+        """
+        content = self._content(METADATA)
+        return None if content is None else metadata_of_bytes(self._path(METADATA), content)
+
+    def _content(self, name: str) -> bytes | None:
+        """The bytes that a file holds as an array, if it is one of this shard's."""
+        if name not in self.digests:
             return None
-        path, _ = self._checked(IDS)
+        path, _ = self._checked(name)
         with reading(path):
-            names = json.loads(np.load(path, allow_pickle=False).tobytes())
-        return np.array(names, dtype=object)
+            return bytes(np.load(path, allow_pickle=False).tobytes())
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Counts of some of its documents, counted from its first."""

@@ -18,12 +18,13 @@ from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, checked_path, reading, replacing, writing
 from polyabayes.data import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
+from polyabayes.data.metadata import joined_metadata, metadata_bytes
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 from polyabayes.scale.scratch import remove_unfinished, scratch_folder
-from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, TYPES, digest_of
+from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, digest_of
 from polyabayes.scale.shards import (
     BLOCK_DOCUMENTS,
     FORMAT,
@@ -58,7 +59,7 @@ def write_shards(
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents, with their exposures and ids where a Corpus has them; a stream of texts,
+        The documents, with the exposures, ids and metadata that a Corpus has; a stream of texts,
         lists of tokens or bags is gathered in memory; or blocks of documents in order, over the
         same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
         ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
@@ -126,7 +127,7 @@ def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
             continue
         with suppress(OSError):
             remove_unfinished(folder, ".npy")
-            for name in (*ARRAYS, EXPOSURE, IDS):
+            for name in TYPES:
                 (folder / f"{name}.npy").unlink(missing_ok=True)
             folder.rmdir()
 
@@ -182,6 +183,7 @@ class _Spool:
         self._cells: list[NDArray[np.int64]] = []
         self._exposures: list[NDArray[np.float64]] = []
         self._has_ids = True
+        self._metadata: list[Any] | None = []
         self._n_words: int | None = None
         self._vocabulary: NDArray[np.object_] | None = None
 
@@ -208,6 +210,11 @@ class _Spool:
             # A line each: JSON in ASCII holds no newline.
             self._append(IDS, b"".join(json.dumps(name).encode() + b"\n" for name in block.ids))
 
+        if block.metadata is None:
+            self._metadata = None
+        elif self._metadata is not None:
+            self._metadata.append(block.metadata)
+
     def _append(self, name: str, content: Any) -> None:
         with writing(self._folder.parent), (self._folder / name).open("ab") as stream:
             stream.write(content)
@@ -223,7 +230,12 @@ class _Spool:
         offsets = np.concatenate([[0], np.cumsum(cells)])
         tokens = np.concatenate([[0], np.cumsum(lengths)])
         exposures = np.concatenate(self._exposures)
-        is_there = {EXPOSURE: (exposures != 1.0).any(), IDS: self._has_ids}
+        metadata = None if self._metadata is None else joined_metadata(self._metadata)
+        is_there = {
+            EXPOSURE: (exposures != 1.0).any(),
+            IDS: self._has_ids,
+            METADATA: metadata is not None,
+        }
         names = (*ARRAYS, *(name for name in is_there if is_there[name]))
         entries = []
         parts = zip(pairwise(starts), self._listed_ids(starts), strict=True)
@@ -239,6 +251,9 @@ class _Spool:
                 _write_array(folder, EXPOSURE, exposures[start:stop])
             if ids is not None:
                 _write_array(folder, IDS, np.frombuffer(ids, np.uint8))
+            if metadata is not None:
+                table = metadata_bytes(metadata.iloc[start:stop])
+                _write_array(folder, METADATA, np.frombuffer(table, np.uint8))
             entry: dict[str, Any] = {
                 "name": name,
                 "first_document": start,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from polyabayes._support.files import MAX_WORDS, checked_path, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
+from polyabayes.data.metadata import joined_metadata
 from polyabayes.exceptions import FileFormatError, InvalidTypeError
-from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, Shard
+from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, Shard
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
@@ -93,6 +97,19 @@ class Shards:
             return None
         return np.concatenate([shard.array(EXPOSURE) for shard in self.shards])
 
+    @property
+    def metadata(self) -> pd.DataFrame | None:
+        """Properties of all documents, read when they are asked for, or None.
+
+        Examples
+        --------
+        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 0]]).with_metadata({"year": [2008, 2009]})
+        >>> pb.write_shards(corpus, folder).metadata["year"].tolist()
+        [2008, 2009]
+        """
+        tables = [shard.metadata() for shard in self.shards]
+        return None if tables[0] is None else joined_metadata(tables)
+
     def with_exposure(self, exposure: Any) -> Shards:
         """Give the same documents known sizes, which multiply their Poisson rates.
 
@@ -145,12 +162,13 @@ class Shards:
         [3, 3]
         """
         for shard in self.shards:
-            ids = shard.ids()
+            ids, metadata = shard.ids(), shard.metadata()
             for start in range(0, shard.n_documents, n_documents):
                 stop = min(start + n_documents, shard.n_documents)
                 exposure = self._exposure(shard, start, stop)
                 names = None if ids is None else ids[start:stop]
-                yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure)
+                table = None if metadata is None else metadata.iloc[start:stop]
+                yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure, table)
 
     def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
         """Exposures of some documents of a shard."""
@@ -177,7 +195,7 @@ class Shards:
         if self.replaced_exposure is not None:
             digest.update(self.replaced_exposure.tobytes())
         for shard in self:
-            counts = {name: x for name, x in shard.digests.items() if name != IDS}
+            counts = {n: x for n, x in shard.digests.items() if n not in (IDS, METADATA)}
             digest.update(json.dumps([shard.n_documents, counts], sort_keys=True).encode())
         return digest.hexdigest()[:16]
 
@@ -272,7 +290,7 @@ def _is_consistent(content: dict[str, Any]) -> bool:
             re.fullmatch(r"shard-\d{5,}", name) is not None
             and [shard["first_document"], shard["first_token"]] == first
             and all(type(size) is int and size >= 0 for size in sizes)
-            and {*ARRAYS} <= set(digests) <= {*ARRAYS, EXPOSURE, IDS}
+            and {*ARRAYS} <= set(digests) <= set(TYPES)
         )
         if not is_whole:
             return False

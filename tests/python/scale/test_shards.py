@@ -126,6 +126,31 @@ def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path):
     assert not list((tmp_path / "named").glob("*/ids.npy"))
 
 
+def test_metadata_are_written_beside_counts_and_give_covariates(tmp_path):
+    pytest.importorskip("pyarrow")
+    party = np.where(np.arange(45) % 3 == 0, "left", "right")
+    told = CORPUS.with_metadata({"party": party, "year": np.arange(45)})
+    shards = pb.write_shards(iter([told[:20], told[20:]]), tmp_path / "told", 4)
+    again = pb.read_shards(tmp_path / "told")
+    assert again.metadata["party"].tolist() == party.tolist()
+    assert np.concatenate([b.metadata["year"] for b in again.blocks(7)]).tolist() == [*range(45)]
+    assert again[1].corpus().metadata.equals(again[1].metadata())
+    assert shards.fingerprint() == pb.write_shards(CORPUS, tmp_path / "bare", 4).fingerprint()
+    model = pb.DocumentModel.dirichlet(
+        DATA.topic_word,
+        coefficients=np.zeros((len(DATA.topic_word), 2)),
+        covariate_names=["year", "one"],
+    )
+    told = told.with_metadata({"year": np.arange(45), "one": np.ones(45)})
+    shards = pb.write_shards(told, tmp_path / "told", 3)
+    found = pb.log_likelihood(model, shards, "smc", random_state=0)
+    expected = pb.log_likelihood(model, told, "smc", random_state=0)
+    np.testing.assert_array_equal(found.values, expected.values)
+    half = pb.write_shards(iter([told[:20], CORPUS[20:]]), tmp_path / "told", 4)
+    assert half.metadata is None
+    assert not list((tmp_path / "told").glob("*/metadata.npy"))
+
+
 def test_shards_have_about_as_many_tokens(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path, 5)
     tokens = [shard.n_tokens for shard in shards]
