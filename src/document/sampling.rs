@@ -33,9 +33,16 @@ pub(super) fn estimate(
     let at = |index: usize| -> Vec<f64> {
         ln_sums.iter().skip(index).step_by(sizes.len()).copied().collect()
     };
+    let ln_least = single_topic::ln_least(urn);
+    // Its error holds what it misses for certain.
+    let estimate = |ln_replicates: &[f64], n_samples: usize| {
+        let mut estimate = Estimate::from_replicates(ln_replicates, n_samples);
+        estimate.std_error = estimate.std_error.hypot((ln_least - estimate.ln_value).max(0.0));
+        estimate
+    };
     let point = |ln_replicates: &[f64], size: usize| {
         let n_samples = ln_replicates.len() * size;
-        TracePoint { n_samples, estimate: Estimate::from_replicates(ln_replicates, n_samples) }
+        TracePoint { n_samples, estimate: estimate(ln_replicates, n_samples) }
     };
     let ln_replicates = at(sizes.len() - 1);
     let trace = if !settings.trace {
@@ -45,10 +52,7 @@ pub(super) fn estimate(
     } else {
         (2..=n).map(|n| point(&ln_replicates[..n], size)).collect()
     };
-    let mut estimate = choice.with_drift(Estimate::from_replicates(&ln_replicates, n * size));
-    // What is missed for certain.
-    let missed = (single_topic::ln_least(urn) - estimate.ln_value).max(0.0);
-    estimate.std_error = estimate.std_error.hypot(missed);
+    let mut estimate = choice.with_drift(estimate(&ln_replicates, n * size));
     if may_need(urn, prepared.closed()) {
         // Replicates may agree on what they all miss.
         estimate.n_eff = f64::NAN;

@@ -353,7 +353,7 @@ def test_interrupts_keep_the_documents_done(method, monkeypatch):
 
 
 class RecordingBar:
-    def __init__(self, total, unit):
+    def __init__(self, total, unit, bar_format):  # noqa: ARG002
         self.total, self.unit, self.n, self.seen = total, unit, 0, []
         RecordingBar.last = self
 
