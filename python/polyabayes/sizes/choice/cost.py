@@ -116,7 +116,8 @@ def measured_cost(
     held_out = np.arange(corpus.n_documents) % n_folds == 0
     train, test = corpus[~held_out], corpus[held_out]
     ends = [_seconds(model, train, test, size) for size in (low, high)]
-    slope = (ends[1] - ends[0]) / max(high - low, 1)
+    # Where the machine was busy with something else, the larger size may have taken less.
+    slope = max(ends[1] - ends[0], 0.0) / max(high - low, 1)
 
     def seconds_of(work: Mapping[int, int]) -> float:
         n_fits = sum(work.values())
