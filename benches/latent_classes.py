@@ -232,7 +232,7 @@ def calibration(n_sets: int) -> None:
             (u > np.cumsum(t, axis=1)[of][:, :-1]).sum(axis=1)
             for u, t in zip(points, tables, strict=True)
         ]
-        # What is said of the other sets is as true without these.
+        # Leaving sets out by their data alone keeps the posterior of the others calibrated.
         if any(len(set(column)) == 1 for column in answers):
             continue
         frame = {f"q{n}": pd.Categorical(a, [0, 1, 2]) for n, a in enumerate(answers)}

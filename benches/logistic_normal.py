@@ -3,8 +3,12 @@
 ``python benches/logistic_normal.py`` has a row for each size: topics, tokens, standard deviation of
 the coordinates. 1,000 words, topics Dirichlet(0.05), a covariance of rank five plus a diagonal;
 documents are drawn from the model. Numbers of temperatures and errors were chosen on other seeds.
+
+``python benches/logistic_normal.py wide`` has priors of independent coordinates with large
+variance, 100 words and topics Dirichlet(0.1): annealing against quadrature, or draws of the prior.
 """
 
+import sys
 import time
 import warnings
 
@@ -36,6 +40,68 @@ def planted(n_topics: int, n_tokens: int, deviation: float, n_documents: int, se
     return pb.DocumentModel.logistic_normal(topics, np.zeros(n_topics), covariance), documents
 
 
+WIDE_COLUMNS = {
+    "topics": "d", "tokens": "d", "variance": ",d", "documents": "d", "truth": "s",
+    "rms error": ".3f", "median ±": ".3f", "rms error / ±": ".2f", "largest error / ±": ".1f",
+    "ms a document": ".0f",
+}  # fmt: skip
+# Topics, tokens, variance, documents.
+WIDE_SIZES = (
+    (3, 6, 100, 100), (3, 6, 10_000, 100), (3, 300, 100, 50), (3, 300, 10_000, 50),
+    (20, 10, 30, 20), (20, 10, 10_000, 20),
+)  # fmt: skip
+N_DRAWS, N_BLOCK = 1_000_000, 50_000
+
+
+def by_draws(topics: np.ndarray, variance: float, counts: np.ndarray) -> tuple[float, float]:
+    """Ln of the mean likelihood over draws of the prior, and its standard error."""
+    rng, words = np.random.default_rng(SEED), np.flatnonzero(counts)
+    blocks = []
+    for _ in range(N_DRAWS // N_BLOCK):
+        eta = np.sqrt(variance) * rng.standard_normal((N_BLOCK, len(topics)))
+        theta = np.exp(eta - eta.max(axis=1, keepdims=True))
+        theta /= theta.sum(axis=1, keepdims=True)
+        blocks.append(np.log(theta @ topics[:, words]) @ counts[words])
+    ln_values = np.concatenate(blocks)
+    weights = np.exp(ln_values - ln_values.max())
+    error = weights.std() / weights.mean() / np.sqrt(N_DRAWS)
+    return ln_values.max() + np.log(weights.mean()), error
+
+
+def wide() -> None:
+    table = Table(
+        "logistic-normal-wide", f"{COMMAND} wide", WIDE_COLUMNS, ["logistic normal, annealed"]
+    )
+    for n_topics, n_tokens, variance, n_documents in WIDE_SIZES:
+        rng = np.random.default_rng(SEED)
+        topics = rng.dirichlet(np.full(100, 0.1), n_topics)
+        theta = np.exp(np.sqrt(variance) * rng.normal(size=(n_documents, n_topics)))
+        words = theta / theta.sum(axis=1, keepdims=True) @ topics
+        documents = np.array([rng.multinomial(n_tokens, p / p.sum()) for p in words])
+        if n_topics == 3:
+            # Differences to the last coordinate have two dimensions.
+            covariance = variance * (np.eye(2) + 1)
+            exact = pb.DocumentModel.logistic_normal(topics, np.zeros(2), covariance)
+            found = pb.log_likelihood(exact, documents, "exact")
+            truth, errors = found.values, found.std_errors
+        else:
+            pairs = [by_draws(topics, variance, counts) for counts in documents]
+            truth, errors = map(np.array, zip(*pairs, strict=True))
+        prior = variance * np.eye(n_topics)
+        model = pb.DocumentModel.logistic_normal(topics, np.zeros(n_topics), prior)
+        start = time.process_time()
+        found = pb.log_likelihood(model, documents, "annealed", random_state=2, n_jobs=1)
+        seconds = time.process_time() - start
+        error = found.values - truth
+        ratios = error / np.hypot(found.std_errors, errors)
+        table.add(
+            n_topics, n_tokens, variance, n_documents, "quadrature" if n_topics == 3 else "draws",
+            np.sqrt(np.mean(error**2)), np.median(found.std_errors), np.sqrt(np.mean(ratios**2)),
+            np.abs(ratios).max(), 1e3 * seconds / n_documents,
+        )  # fmt: skip
+    save(table)
+
+
 def main() -> None:
     table = Table("logistic-normal", COMMAND, COLUMNS, ["logistic normal, annealed"])
     for n_topics, n_tokens, deviation, n_documents in SIZES:
@@ -60,4 +126,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
-    main()
+    wide() if "wide" in sys.argv else main()

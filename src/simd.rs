@@ -1,4 +1,4 @@
-//! Which vector instructions the kernels use. All give the same bits.
+//! Choice of the vector instructions that the kernels use. All give the same bits.
 //!
 //! The environment variable `POLYABAYES_SIMD` takes narrower ones than the processor has, so that
 //! a test can compare them: `portable`, `avx2` or `avx512`. It is read once.
@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "POLYABAYES_SIMD";
 /// Sets of instructions, each with those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instructions {
-    /// What every processor of the architecture has.
+    /// Instructions that every processor of the architecture has.
     Portable,
     /// AVX2, of x86-64.
     Avx2,

@@ -36,7 +36,7 @@ else:
         " ".join(corpus.vocabulary[np.argsort(-topic)[:4]]) for topic in lda.components_
     ]
 
-    # What a liberal rating adds to the share of a topic, averaged over the days of all blogs.
+    # Effect of a liberal rating on the share of each topic, averaged over the days of all blogs.
     effect = pb.topics.contrast(
         lda, {"rating": "Liberal"}, {"rating": "Conservative"}, documents=corpus
     )

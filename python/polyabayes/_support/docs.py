@@ -24,6 +24,13 @@ observed, held_out : Corpus, sparse matrix, integer array or DataFrame
 exposure : float or array of shape (n_documents,), optional
     Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
     Default: those of the corpus, else 1.""",
+    "layer": """\
+layer : str, optional
+    Of an AnnData: the layer of counts; by default ``X``.""",
+    "covariates": """\
+covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
+    Covariates of the documents, where the prior depends on them. Default: the columns of
+    ``corpus.metadata`` that it depends on.""",
     "unseen": """\
 unseen : {"raise", "drop"}, default="raise"
     What to do with words that the model's vocabulary lacks.""",
@@ -60,7 +67,7 @@ algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
 S. Syed, A. Bouchard-Côté, G. Deligiannidis and A. Doucet (2022). Non-reversible parallel
 tempering: a scalable highly parallel MCMC scheme. JRSS B 84(2).""",
 }
-# What a function may raise that refuses its arguments, or lacks a library.
+# Errors of functions that refuse their arguments or lack a library.
 _RAISES = {
     "bad level": "InvalidArgumentError, InvalidTypeError\n    If `level` is no probability.",
     "bad argument": """\

@@ -145,7 +145,7 @@ def lay_out(
 
     Tables of hidden nodes that are too large to be counted in are a BudgetExceededError.
     """
-    tensor, _ = match_levels(model, as_tensor(model, data))
+    tensor, _ = match_levels(model.graph, model.tied, as_tensor(model, data))
     sizes = _sizes(model, tensor)
     tables = tables_of(model, sizes)
     number = {node: index for index, node in enumerate(sizes)}

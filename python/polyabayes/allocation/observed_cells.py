@@ -57,7 +57,7 @@ def lay_out_observed(
         tensor = CountTensor._from_checked(
             tensor.coordinates[seen], tensor.counts[seen], tensor.shape, tensor.axes, tensor.labels
         )
-    tensor, numbers = match_levels(model, tensor)
+    tensor, numbers = match_levels(model.graph, model.tied, tensor)
     missing = np.argwhere(~mask)
     for axis, number_of in numbers.items():
         missing[:, axis] = number_of[missing[:, axis]]

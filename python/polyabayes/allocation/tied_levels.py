@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.data.cells import Integers, canonical_cells
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 
-if TYPE_CHECKING:
-    from polyabayes.allocation.layout import HasGraph
 
-
-def match_levels(model: HasGraph, tensor: CountTensor) -> tuple[CountTensor, dict[int, Integers]]:
+def match_levels(
+    graph: Graph, tied: tuple[tuple[str, ...], ...], tensor: CountTensor
+) -> tuple[CountTensor, dict[int, Integers]]:
     """Match the levels of tied axes by label, over the union of their labels.
 
     Tied nodes share a table: they have the same values, and so have their parents, place by place.
@@ -23,7 +21,7 @@ def match_levels(model: HasGraph, tensor: CountTensor) -> tuple[CountTensor, dic
     refused.
     """
     labels, shape, numbers = list(tensor.labels), list(tensor.shape), {}
-    for nodes in _equal_nodes(model):
+    for nodes in _equal_nodes(graph, tied):
         axes = [axis for axis, name in enumerate(tensor.axes) if name in nodes]
         named = [axis for axis in axes if labels[axis] is not None]
         if not named:
@@ -58,11 +56,11 @@ def _labels(tensor: CountTensor, axis: int) -> list[str]:
     return [] if labels is None else labels.tolist()
 
 
-def _equal_nodes(model: HasGraph) -> list[set[str]]:
+def _equal_nodes(graph: Graph, tied: tuple[tuple[str, ...], ...]) -> list[set[str]]:
     """Groups of nodes with the same values: tied ones, and their parents in the same place."""
     groups: list[set[str]] = []
-    for tie in model.tied:
-        for alike in zip(*(model.graph.family(node) for node in tie), strict=False):
+    for tie in tied:
+        for alike in zip(*(graph.family(node) for node in tie), strict=False):
             joined = set(alike)
             for group in [group for group in groups if group & joined]:
                 groups.remove(group)

@@ -19,7 +19,7 @@ _FEW_GROUPS = 10
 # Blocks that times are cut into: long ones hold what neighbours in time share, and an error with 19
 # degrees of freedom is known to a sixth.
 _N_BLOCKS = 20
-# What missing values of numpy and pandas are called.
+# Names of missing values of numpy and pandas.
 _MISSING = ("None", "nan", "NaT", "<NA>")
 
 

@@ -343,6 +343,7 @@ _ANY_ERROR = 1e100
 _MOST_ROUNDS, _AIM = 3, 0.9
 
 
+@shared_docs
 def compare(
     models: Mapping[str, Any],
     documents: Any,
@@ -374,8 +375,7 @@ def compare(
         has its usual meaning for the sequence.
     given_length : bool, optional
         By default, condition on the length of the documents if any model can only do that.
-    layer : str, optional
-        Of an AnnData: the layer of counts; by default ``X``.
+    {layer}
     exposure : float or array of shape (n_documents,), optional
         Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
         depend on it. Default: those of the corpus, else 1.

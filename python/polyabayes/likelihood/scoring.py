@@ -161,8 +161,7 @@ def log_likelihood(
         (default for gamma-Poisson).
     given_length : bool, optional
         Condition on the document's length. LDA always does; gamma-Poisson does not by default.
-    layer : str, optional
-        Of an AnnData: the layer of counts; by default ``X``.
+    {layer}
     exposure : float, array of shape (n_documents,) or str, optional
         Known size of each document (depth of a cell, time, area), which multiplies its Poisson
         rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same

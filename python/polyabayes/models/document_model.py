@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -26,6 +27,7 @@ _DECODERS = ("mixture", "softmax")
 _WEIGHTS = ("softmax", "identity")
 
 
+@shared_docs
 class DocumentModel(SeveralVocabularies):
     """A prior of topic weights and a decoder, with given parameters.
 
@@ -52,12 +54,10 @@ class DocumentModel(SeveralVocabularies):
         Columns of a data frame that are the covariates, in order, where the prior depends on them.
     vocabulary_names : sequence of str, optional
         Names of the vocabularies, where there are several.
-    n_jobs : int, optional
-        Threads; None means all cores.
+    {n_jobs}
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed of ``transform`` and ``score``.
-    progress : bool, default=False
-        Show a progress bar (needs tqdm).
+    {progress}
 
     Attributes
     ----------

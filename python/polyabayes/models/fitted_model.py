@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import import_pandas
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
@@ -90,6 +91,7 @@ class TopicWeights(Result):
         }
 
 
+@shared_docs
 class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of topic models that have topics, trained here or given."""
 
@@ -112,7 +114,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _default_event: str
     _conditions_on_length: bool
     _prior_argument: str
-    # What makes a model of this class.
+    # Remedy for a model that is not fitted.
     _makers: ClassVar[str] = "call fit, or make it by from_parameters"
     # Arrays that a file of the model holds: always, and where the model has them.
     _arrays: ClassVar[tuple[str, ...]]
@@ -143,16 +145,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
+        {layer}
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
             only. Default: those of the corpus, else 1.
-        covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-            Covariates of the documents, where the prior depends on them. Default: the columns of
-            ``corpus.metadata`` that it depends on.
-        unseen : {"raise", "drop"}, default="raise"
-            What to do with words that the model's vocabulary lacks.
+        {covariates}
+        {unseen}
 
         Returns
         -------
@@ -195,8 +193,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The documents.
         layer, exposure, covariates : optional
             As of :meth:`transform`.
-        unseen : {"raise", "drop"}, default="raise"
-            What to do with words that the model's vocabulary lacks.
+        {unseen}
 
         Returns
         -------

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
@@ -76,6 +77,7 @@ class LdaSample(NamedTuple):
     topic_word_prior: float
 
 
+@shared_docs
 class LatentDirichletAllocation(TopicModel):
     """Latent Dirichlet allocation, trained by Gibbs sampling or by variational EM.
 
@@ -127,12 +129,10 @@ class LatentDirichletAllocation(TopicModel):
         with learned priors, which are then merged; the one with the largest joint density is taken.
         They come before the sweeps of `max_iter`, at most two for five of the
         burn-in each, or before EM where there is no `init`.
-    n_jobs : int, optional
-        Threads; None means all cores.
+    {n_jobs}
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits.
-    progress : bool, default=False
-        Show a progress bar (needs tqdm).
+    {progress}
     checkpoint : path-like, optional
         Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
         end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -68,6 +69,7 @@ class PfaSample(NamedTuple):
     probability: NDArray[np.float64]
 
 
+@shared_docs
 class PoissonFactorAnalysis(TopicModel):
     """Poisson factor analysis: gamma-Poisson models by Gibbs sampling, and NMF.
 
@@ -132,12 +134,10 @@ class PoissonFactorAnalysis(TopicModel):
         Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
         one with the largest joint density is taken. They come before the sweeps of `max_iter`, at
         most two for five of the burn-in each.
-    n_jobs : int, optional
-        Threads; None means all cores.
+    {n_jobs}
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits.
-    progress : bool, default=False
-        Show a progress bar (needs tqdm).
+    {progress}
     checkpoint : path-like, optional
         Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
         end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import draw_seed
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
@@ -66,6 +67,7 @@ class PreviousState(NamedTuple):
     topic_counts: NDArray[np.int64]
 
 
+@shared_docs
 class TopicModel(LatentDraws):
     """Base class of the topic models; not made directly."""
 
@@ -117,8 +119,7 @@ class TopicModel(LatentDraws):
             The documents.
         y : ignored
             Present for scikit-learn.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
+        {layer}
         exposure : float, array of shape (n_documents,) or str, optional
             Known sizes of the documents, which multiply their Poisson rates; a column of
             ``metadata``, or ``"total"``, as for :meth:`polyabayes.Corpus.with_exposure`. Default:

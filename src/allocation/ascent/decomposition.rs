@@ -312,7 +312,7 @@ pub fn ascend(
 pub(crate) struct AscentPoint {
     /// Expected counts, row after row of all tables.
     pub(crate) counts: Vec<f64>,
-    /// Those of cells that were not observed.
+    /// Expected counts of cells that were not observed.
     pub(crate) expected: Vec<f64>,
     pub(crate) trace: Vec<f64>,
     pub(crate) converged: bool,

@@ -1,4 +1,4 @@
-//! Annealed importance sampling (Neal 2001) from the fitted Gaussian to the posterior, along
+//! Annealed importance sampling (Neal 2001) from a Gaussian, fitted or the prior, to the posterior, along
 //! N(u; 0, I) exp(β V(u)): sixteen chains at once, unbiased in p for any number of temperatures.
 
 use std::f64::consts::FRAC_PI_2;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::{LANES, Lanes, Rng};
 
-/// Where annealing starts, and how it gets to the posterior.
+/// Path of annealing from a Gaussian to the posterior.
 pub(super) struct Path {
     pub(super) start: Start,
     pub(super) gaussian: Gaussian,

@@ -119,8 +119,8 @@ fn spread(z: &[f64]) -> Vec<Lanes> {
 /// quadrature, documents of six tokens and three topics.
 const WIDEST: f64 = 10.0;
 
-/// Where annealing of a document starts: the prior itself where it is wide, since a document may then be
-/// of one topic or another, far apart; else a Gaussian that is fitted to the posterior.
+/// Path of annealing of a document. It starts at a Gaussian that is fitted to the posterior, or at the
+/// prior where that is wide: a document may then be of one topic or another, far apart.
 pub(super) fn path(
     decoder: &Local<'_>,
     link: Link,

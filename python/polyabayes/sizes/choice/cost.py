@@ -116,7 +116,7 @@ def measured_cost(
     held_out = np.arange(corpus.n_documents) % n_folds == 0
     train, test = corpus[~held_out], corpus[held_out]
     ends = [_seconds(model, train, test, size) for size in (low, high)]
-    # Where the machine was busy with something else, the larger size may have taken less.
+    # Noise of the clock may show less time for the larger size.
     slope = max(ends[1] - ends[0], 0.0) / max(high - low, 1)
 
     def seconds_of(work: Mapping[int, int]) -> float:
