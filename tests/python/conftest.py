@@ -2,11 +2,9 @@ import os
 import signal
 import sys
 import zlib
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,16 +27,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 class Unseeded:
     """Generators that nobody gave a seed: the same in every run of a test, one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.make = np.random.default_rng
         self.entropy = [0, 0]
 
-    def start(self, name: str) -> list[int]:
+    def start(self, name):
         """Begin the draws of a test or of a fixture; return where those before have got to."""
         before, self.entropy = self.entropy, [zlib.crc32(name.encode()), 0]
         return before
 
-    def default_rng(self, seed: Any = None) -> np.random.Generator:
+    def default_rng(self, seed=None):
         if seed is None:
             self.entropy[1] += 1
             seed = tuple(self.entropy)
@@ -49,18 +47,18 @@ UNSEEDED = Unseeded()
 np.random.default_rng = UNSEEDED.default_rng
 
 
-def pytest_make_parametrize_id(val: Any, argname: str) -> str | None:
+def pytest_make_parametrize_id(val, argname):
     """Names hold no bytes: those of packed files tell the time, and workers must agree."""
     return argname if isinstance(val, bytes) else None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     UNSEEDED.start(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
+def pytest_fixture_setup(fixturedef):
     before = UNSEEDED.start(f"{fixturedef.baseid}::{fixturedef.argname}")
     try:
         return (yield)
@@ -69,21 +67,21 @@ def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_open_figures() -> Iterator[None]:
+def _no_open_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
-def spawned() -> Iterator[ProcessPoolExecutor]:
+def spawned():
     """One pool for all tests: each start of a process imports everything anew."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         yield pool
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
+def shared_data():
     """Folder of the real corpora."""
     default = Path(__file__).parents[2].parent / "shared" / "data"
     folder = Path(os.environ.get("POLYABAYES_DATA", default))
@@ -93,7 +91,7 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_vectors() -> Path:
+def shared_vectors():
     """Folder of exact values that were computed elsewhere."""
     default = Path(__file__).parents[2].parent / "shared" / "vectors"
     folder = Path(os.environ.get("POLYABAYES_VECTORS", default))
@@ -103,10 +101,10 @@ def shared_vectors() -> Path:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+def write(tmp_path):
     """Write a file of this name and content and return its path."""
 
-    def write(name: str, content: str | bytes) -> Path:
+    def write(name, content):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -15,12 +15,12 @@ PUBLIC_MODULES = (polyabayes, datasets, interop, plotting, priors, results, topi
 NOTHING_RETURNED = ("None", inspect.Signature.empty)
 
 
-def is_own(thing: object) -> bool:
+def is_own(thing):
     """Whether the package itself defines `thing`: scikit-learn documents its own methods."""
     return getattr(thing, "__module__", "").split(".")[0] == "polyabayes"
 
 
-def own_methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
+def own_methods(cls):
     """Public methods that a class and its bases in this package define, by qualified name."""
     for base in filter(is_own, cls.__mro__):
         for name, member in vars(base).items():
@@ -29,7 +29,7 @@ def own_methods(cls: type) -> Iterator[tuple[str, Callable[..., object]]]:
                 yield f"{base.__module__}.{base.__qualname__}.{name}", getattr(base, name)
 
 
-def public_callables() -> dict[str, Callable[..., object]]:
+def public_callables():
     """Classes, functions and methods that a user can reach, each once, by qualified name."""
     found: dict[str, Callable[..., object]] = {}
     exported = (getattr(module, name) for module in PUBLIC_MODULES for name in module.__all__)
@@ -45,11 +45,11 @@ def public_callables() -> dict[str, Callable[..., object]]:
 CALLABLES = public_callables()
 
 
-def has_section(docstring: str, title: str) -> bool:
+def has_section(docstring, title):
     return re.search(rf"^{title}\n-{{{len(title)}}}$", docstring, re.MULTILINE) is not None
 
 
-def missing_sections(thing: Callable[..., object]) -> list[str]:
+def missing_sections(thing):
     """Sections that the docstring lacks; an override without one shows its base's.
 
     A class that is only returned, as results are, lists its attributes in place of parameters.
@@ -66,11 +66,11 @@ def missing_sections(thing: Callable[..., object]) -> list[str]:
     return [title for title in wanted if not has_section(docstring, title)]
 
 
-def parameter_names(thing: Callable[..., object]) -> list[str]:
+def parameter_names(thing):
     return [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]
 
 
-def documented_names(thing: Callable[..., object]) -> list[str]:
+def documented_names(thing):
     """Names that the Parameters section lists, several of which may share a line."""
     section = re.search(
         r"^Parameters\n-{10}\n(.*?)(?=\n\n[A-Z]\w+\n-{4,}|\Z)",
@@ -82,18 +82,18 @@ def documented_names(thing: Callable[..., object]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(CALLABLES))
-def test_public_callables_document_parameters_results_and_an_example(name: str) -> None:
+def test_public_callables_document_parameters_results_and_an_example(name):
     assert missing_sections(CALLABLES[name]) == []
 
 
 @pytest.mark.parametrize("name", sorted(CALLABLES))
-def test_the_parameters_documented_are_those_of_the_signature(name: str) -> None:
+def test_the_parameters_documented_are_those_of_the_signature(name):
     thing = CALLABLES[name]
     if not inspect.isclass(thing) or documented_names(thing):
         assert sorted(documented_names(thing)) == sorted(parameter_names(thing))
 
 
-def test_the_walk_reaches_functions_classes_and_methods_of_every_kind() -> None:
+def test_the_walk_reaches_functions_classes_and_methods_of_every_kind():
     reached = {name.removeprefix("polyabayes.") for name in CALLABLES}
     assert {
         "likelihood.scoring.log_likelihood",
@@ -105,15 +105,15 @@ def test_the_walk_reaches_functions_classes_and_methods_of_every_kind() -> None:
     } <= reached
 
 
-def test_missing_sections_are_found() -> None:
-    def silent(size: int) -> int:
+def test_missing_sections_are_found():
+    def silent(size):
         return size
 
     assert missing_sections(silent) == ["Examples", "Parameters", "Returns"]
     assert documented_names(silent) == []
 
 
-def test_documented_names_are_those_of_the_section_alone() -> None:
+def test_documented_names_are_those_of_the_section_alone():
     assert documented_names(polyabayes.bidirectional_bounds)[:3] == [
         "model",
         "method",

@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,51 +25,51 @@ TABLE = np.array([[4, 3, 0, 1], [0, 0, 3, 1], [1, 0, 3, 2]])
 SMALL = {"n_components": 3, "max_iter": 20, "burn_in": 10, "random_state": 9}
 
 
-def lda() -> pb.LatentDirichletAllocation:
+def lda():
     return pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=[0.2, 0.5, 1.0], topic_word=TOPIC_WORD
     )
 
 
-def pfa() -> pb.PoissonFactorAnalysis:
+def pfa():
     return pb.PoissonFactorAnalysis.from_parameters(
         topic_word=TOPIC_WORD, shape=[0.3, 0.7, 2.0], probability=[0.6, 0.5, 0.8]
     )
 
 
-def logistic_normal() -> pb.DocumentModel:
+def logistic_normal():
     return pb.DocumentModel.logistic_normal(TOPIC_WORD, [0.2, 0.0, -0.5], np.eye(3))
 
 
-def scored(model: Any, method: str, **sizes: int) -> list[float]:
+def scored(model, method, **sizes):
     found = pb.log_likelihood(model, DOCUMENTS, method, random_state=1, **sizes)
     return [*found.values, *found.std_errors]
 
 
-def fitted(model: Any) -> list[float]:
+def fitted(model):
     model.fit(TRAINING)
     return [*model.components_[:, :2].ravel(), model.score(TRAINING[:3])]
 
 
-def evidence(model: pb.AllocationModel, data: Any, method: str, **sizes: int) -> list[float]:
+def evidence(model, data, method, **sizes):
     found = model.log_evidence(data, method, random_state=2, **sizes)
     return [found.value, found.std_error]
 
 
-def decomposed(method: str, **sizes: int) -> list[float]:
+def decomposed(method, **sizes):
     model = pb.AllocationModel.nmf(2)
     found = model.decompose(TABLE, method, random_state=3, max_iter=30, **sizes)
     return [found.value, *np.ravel(found.fitted_counts)[:3]]
 
 
-def missing(method: str, **sizes: int) -> list[float]:
+def missing(method, **sizes):
     cells = np.where(TABLE == 4, np.nan, TABLE)
     model = pb.AllocationModel.nmf(2, rate=0.1)
     found = model.predict_missing(cells, method, observed="nan", random_state=4, **sizes)
     return [found.evidence.value, float(found.expected_counts[0])]
 
 
-def searched() -> list[float]:
+def searched():
     search = pb.WitnessSearch(lambda k: -3.0 - 4.0 / k, pb.priors.Poisson(2), max_steps=6).fit()
     return [*search.bounds_["lower"], *search.bounds_["upper"]]
 
@@ -117,7 +116,7 @@ CASES: dict[str, Callable[[], list[float]]] = {
 }
 
 
-def compute(case: str) -> list[float]:
+def compute(case):
     """Values of the case; small samples may doubt their errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
@@ -125,12 +124,12 @@ def compute(case: str) -> list[float]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_value_is_the_one_kept(case: str) -> None:
+def test_value_is_the_one_kept(case):
     kept = json.loads(FILE.read_text())[case]
     assert compute(case) == pytest.approx(kept, rel=1e-12, abs=1e-12, nan_ok=True)
 
 
-def test_every_value_kept_has_its_case() -> None:
+def test_every_value_kept_has_its_case():
     assert list(json.loads(FILE.read_text())) == list(CASES)
 
 

@@ -23,7 +23,7 @@ for method, topics in (("em", 10), ("gibbs", 10), ("gibbs", 90)):
 NO_FMA = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2"}
 
 
-def bits(instructions: str, **environment: str) -> str:
+def bits(instructions, **environment):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=os.environ | {"POLYABAYES_SIMD": instructions} | environment,
@@ -39,17 +39,17 @@ def bits(instructions: str, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def portable() -> str:
+def portable():
     return bits("portable")
 
 
 @pytest.mark.parametrize("instructions", ["avx2", "avx512"])
-def test_instructions_give_the_same_bits(instructions: str, portable: str) -> None:
+def test_instructions_give_the_same_bits(instructions, portable):
     assert bits(instructions) == portable
 
 
-def test_em_does_not_depend_on_the_c_library(portable: str) -> None:
-    def em(output: str) -> list[str]:
+def test_em_does_not_depend_on_the_c_library(portable):
+    def em(output):
         return [line for line in output.splitlines() if line.startswith(("em", "lda, EM"))]
 
     assert len(em(portable)) == 2
@@ -57,7 +57,7 @@ def test_em_does_not_depend_on_the_c_library(portable: str) -> None:
 
 
 @pytest.mark.parametrize("instructions", ["neon", "AVX2", ""])
-def test_unknown_instructions_are_refused_at_import(instructions: str) -> None:
+def test_unknown_instructions_are_refused_at_import(instructions):
     done = subprocess.run(
         [sys.executable, "-c", "import polyabayes._core"],
         env=os.environ | {"POLYABAYES_SIMD": instructions},

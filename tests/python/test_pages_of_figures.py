@@ -21,7 +21,7 @@ _MADE = re.compile(r"<!-- (?:record|papers): .*?<!-- end -->|^```.*?^```", re.DO
 _FIGURE = re.compile(r"[+-]?\d[\d,.]*(e[+-]?\d+)?\s*(%|s|ms|ns|nats|GiB|MB|times)?")
 
 
-def rows_with_figures(text: str) -> list[str]:
+def rows_with_figures(text):
     """Rows of tables outside the records that have a cell with nothing but a figure."""
     rows = [line for line in _MADE.sub("", text).splitlines() if line.startswith("|")]
     cells = {row: [cell.strip() for cell in row.strip("|").split("|")] for row in rows}

@@ -1,7 +1,5 @@
 """The terms of the evidence of networks without hidden nodes."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import asdict

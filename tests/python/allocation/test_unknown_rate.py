@@ -1,7 +1,5 @@
 """A gamma prior of the intensity's rate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import integrate, special

@@ -1,7 +1,5 @@
 """Corpora on the command line: raw tables become clean corpora, duplicates are found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -16,11 +16,11 @@ FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 
 
 @pytest.fixture
-def corpus() -> Corpus:
+def corpus():
     return Corpus(DENSE, WORDS, ["a", "b", "c"])
 
 
-def dense(corpus: Corpus) -> np.ndarray:
+def dense(corpus):
     return corpus.counts.toarray()
 
 
@@ -377,7 +377,7 @@ def test_corpus_survives_pickling(corpus):
     assert back.vocabulary.tolist() == WORDS
 
 
-def test_masked_counts_are_refused() -> None:
+def test_masked_counts_are_refused():
     with pytest.raises(InvalidCountsError, match="masked entries"):
         Corpus(np.ma.masked_equal([[5, 3], [4, 0]], 4))
 

@@ -39,7 +39,7 @@ def test_labels_are_as_long_as_it_takes_to_differ():
     assert len(set(tensor.labels[0])) == 2
 
 
-def test_missing_values_are_axes_that_a_row_does_not_show() -> None:
+def test_missing_values_are_axes_that_a_row_does_not_show():
     frame = FRAME.assign(sex=["f", None, "f", "m", "f", "m"], gap=[1.0, np.nan, 1.5, 4.0, 4.5, 5.0])
     tensor = discretise(frame, ["gap", "rings"], 2, factors=["sex"], random_state=0)
     assert tensor.total == 6

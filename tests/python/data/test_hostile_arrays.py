@@ -25,7 +25,7 @@ DOORS = {
 }
 
 
-def compressed(kind: Any, indptr: list[int], indices: list[int], data: list[int]) -> Any:
+def compressed(kind, indptr, indices, data):
     """A matrix of two rows or columns and three of the other, its arrays put in unchecked."""
     matrix = kind((3, 2) if kind is sparse.csc_matrix else (2, 3), dtype=np.int64)
     matrix.indptr, matrix.indices = np.array(indptr), np.array(indices)
@@ -49,15 +49,13 @@ BROKEN = {
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
 @pytest.mark.parametrize("arrays", BROKEN.values(), ids=BROKEN.keys())
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
-def test_broken_rows_are_refused_before_they_are_followed(
-    kind: Any, arrays: Any, door: Any
-) -> None:
+def test_broken_rows_are_refused_before_they_are_followed(kind, arrays, door):
     with pytest.raises(InvalidCountsError, match="not a valid sparse matrix"):
         door(compressed(kind, *arrays))
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
-def test_broken_triplets_and_lists_are_refused(door: Any) -> None:
+def test_broken_triplets_and_lists_are_refused(door):
     for row in (-1, 2, 1 << 30):
         triplets = sparse.coo_matrix(DENSE)
         triplets.row = np.array([row, 0, 1])
@@ -74,7 +72,7 @@ def test_broken_triplets_and_lists_are_refused(door: Any) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
-def test_sparse_matrices_of_objects_are_refused(door: Any) -> None:
+def test_sparse_matrices_of_objects_are_refused(door):
     matrix = sparse.csr_matrix(DENSE)
     matrix.data = np.array(["a", None, 1.5], dtype=object)
     with pytest.raises(InvalidTypeError, match="object"):
@@ -98,28 +96,26 @@ SUMS: dict[str, Any] = {
 }
 
 
-def saved(matrix: Any) -> Path:
+def saved(matrix):
     path = Path(tempfile.mkdtemp()) / "x.npz"
     sparse.save_npz(path, matrix)
     return path
 
 
-def written(matrix: Any) -> pb.Corpus:
+def written(matrix):
     path = Path(tempfile.mkdtemp()) / "x.ldac"
     pb.write_corpus(matrix, path)
     return pb.read_corpus(path)
 
 
-def sharded(matrix: Any) -> Any:
+def sharded(matrix):
     shards = pb.write_shards(matrix, tempfile.mkdtemp())
     return np.concatenate([block.counts.toarray() for block in shards.blocks(10)])
 
 
 @pytest.mark.parametrize("read", SUMS.values(), ids=SUMS.keys())
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])
-def test_equal_entries_are_added_up_beyond_the_largest_number_of_their_type(
-    layout: str, read: Any
-) -> None:
+def test_equal_entries_are_added_up_beyond_the_largest_number_of_their_type(layout, read):
     """300 ones of uint8 in one cell were 44, and of bool 1."""
     rows, columns = (np.repeat(index, TALL[TALL > 0]) for index in np.nonzero(TALL))
     expected = read(sparse.csr_matrix(TALL))
@@ -138,12 +134,12 @@ def test_equal_entries_are_added_up_beyond_the_largest_number_of_their_type(
         np.testing.assert_allclose(read(entries), expected, rtol=1e-12)
 
 
-def swapped(array: Any) -> Any:
+def swapped(array):
     return array.astype(array.dtype.newbyteorder(">"))
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "coo", "dia"])
-def test_sparse_matrices_of_either_byte_order_are_read(layout: str) -> None:
+def test_sparse_matrices_of_either_byte_order_are_read(layout):
     matrix = sparse.csr_matrix(DENSE).asformat(layout)
     for part in ("data", "indices", "indptr"):
         if hasattr(matrix, part):
@@ -152,13 +148,13 @@ def test_sparse_matrices_of_either_byte_order_are_read(layout: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [">i8", ">i4", ">u2", ">f8", ">f4", ">f2"])
-def test_dense_counts_of_either_byte_order_are_read(dtype: str) -> None:
+def test_dense_counts_of_either_byte_order_are_read(dtype):
     np.testing.assert_array_equal(pb.Corpus(DENSE.astype(dtype)).counts.toarray(), DENSE)
     tensor = pb.CountTensor.from_dense(DENSE.astype(dtype), axes=["doc", "word"])
     np.testing.assert_array_equal(tensor.to_dense(), DENSE)
 
 
-def test_parameters_of_either_byte_order_are_read() -> None:
+def test_parameters_of_either_byte_order_are_read():
     parts = {
         "doc_topic_prior": LDA.doc_topic_prior_.astype(">f8"),
         "topic_word": LDA.components_.astype(">f8"),
@@ -178,7 +174,7 @@ def test_parameters_of_either_byte_order_are_read() -> None:
         ([0, 2, 3], [0, 1, 2], [1, 1, -(2**63)]),
     ],
 )
-def test_the_core_checks_for_itself(indptr: Any, indices: Any, data: Any) -> None:
+def test_the_core_checks_for_itself(indptr, indices, data):
     parts = [np.array(part, dtype=np.int64) for part in (indptr, indices, data)]
     with pytest.raises(InvalidCountsError):
         _core.Documents(3, *parts)

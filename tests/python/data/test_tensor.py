@@ -28,15 +28,15 @@ MOST = 2**63 - 1
 
 
 @pytest.fixture
-def tensor() -> CountTensor:
+def tensor():
     return CountTensor.from_dense(DENSE, AXES, LABELS)
 
 
-def random_array(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+def random_array(seed, shape):
     return np.random.default_rng(seed).poisson(0.7, size=shape)
 
 
-def cube(array: np.ndarray) -> CountTensor:
+def cube(array):
     return CountTensor.from_dense(array, [f"n{axis}" for axis in range(array.ndim)])
 
 
@@ -460,7 +460,7 @@ def test_frames_need_pandas(tensor, monkeypatch):
         CountTensor.from_frame(5)
 
 
-def test_tables_of_counts_bring_their_labels() -> None:
+def test_tables_of_counts_bring_their_labels():
     table = pd.DataFrame([[2, 0], [1, 3]], index=["brown", "blue"], columns=["x", "y"])
     tensor = CountTensor.from_dense(table, ["eye", "hair"])
     assert [labels.tolist() for labels in tensor.labels] == [["brown", "blue"], ["x", "y"]]
@@ -470,7 +470,7 @@ def test_tables_of_counts_bring_their_labels() -> None:
     assert given.labels[1] is None
 
 
-def test_columns_of_any_name_and_package_are_axes() -> None:
+def test_columns_of_any_name_and_package_are_axes():
     table = pd.DataFrame({"hair colour": ["b", "r", "b"], "Sepal.Length": [1, 2, 1]})
     tensor = CountTensor.from_frame(table)
     assert tensor.axes == ("hair_colour", "Sepal_Length")

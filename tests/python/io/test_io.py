@@ -20,11 +20,11 @@ LDAC = "2 0:2 2:1\n0\n1 1:3\n"
 
 
 @pytest.fixture
-def corpus() -> Corpus:
+def corpus():
     return Corpus(DENSE, WORDS, IDS)
 
 
-def dense(corpus: Corpus) -> list[list[int]]:
+def dense(corpus):
     return corpus.counts.toarray().tolist()
 
 

@@ -21,11 +21,11 @@ DOCWORD = "3\n3\n3\n1 1 2\n1 3 1\n3 2 3\n"
 
 
 @pytest.fixture
-def corpus() -> Corpus:
+def corpus():
     return Corpus(DENSE, WORDS, IDS)
 
 
-def dense(corpus: Corpus) -> list[list[int]]:
+def dense(corpus):
     return corpus.counts.toarray().tolist()
 
 
@@ -143,11 +143,11 @@ def test_bad_svmlight(write):
         read_corpus(write("x.svmlight", "1 1:-2\n"))
 
 
-def wide() -> pd.DataFrame:
+def wide():
     return pd.DataFrame(DENSE, columns=WORDS)
 
 
-def save(frame: pd.DataFrame, path) -> None:
+def save(frame, path):
     frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
 
 

@@ -24,7 +24,7 @@ NAMES = st.text(
 
 
 @st.composite
-def corpora(draw: st.DrawFn) -> pb.Corpus:
+def corpora(draw):
     counts = draw(COUNTS)
     words = draw(st.lists(NAMES, min_size=counts.shape[1], max_size=counts.shape[1], unique=True))
     return pb.Corpus(counts, vocabulary=words)
@@ -32,7 +32,7 @@ def corpora(draw: st.DrawFn) -> pb.Corpus:
 
 @pytest.mark.parametrize("name", ["x.ldac", "x.ldac.gz", "x.mtx", "x.npz"])
 @given(corpus=corpora())
-def test_a_corpus_comes_back(name: str, corpus: pb.Corpus) -> None:
+def test_a_corpus_comes_back(name, corpus):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         pb.write_corpus(corpus, path)
@@ -43,7 +43,7 @@ def test_a_corpus_comes_back(name: str, corpus: pb.Corpus) -> None:
 
 
 @st.composite
-def tensors(draw: st.DrawFn) -> pb.CountTensor:
+def tensors(draw):
     shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     counts = draw(arrays.arrays(np.int64, tuple(shape), elements=st.integers(0, 10**12)))
     axes = ["i", "j", "k"][: len(shape)]
@@ -56,14 +56,14 @@ def tensors(draw: st.DrawFn) -> pb.CountTensor:
 
 @pytest.mark.parametrize("name", ["x.tns", "x.tns.gz", "x.npz"])
 @given(tensor=tensors())
-def test_a_tensor_comes_back(name: str, tensor: pb.CountTensor) -> None:
+def test_a_tensor_comes_back(name, tensor):
     with tempfile.TemporaryDirectory() as folder:
         pb.write_tensor(tensor, Path(folder) / name)
         assert pb.read_tensor(Path(folder) / name) == tensor
 
 
 @given(tensors())
-def test_constructors_of_tensors_agree(tensor: pb.CountTensor) -> None:
+def test_constructors_of_tensors_agree(tensor):
     dense = tensor.to_dense()
     assert pb.CountTensor.from_dense(dense, tensor.axes, tensor.labels) == tensor
     order = np.random.default_rng(0).permutation(tensor.n_cells)
@@ -78,7 +78,7 @@ def test_constructors_of_tensors_agree(tensor: pb.CountTensor) -> None:
 
 
 @given(COUNTS, st.sampled_from(["csr", "csc", "coo", "lil", "dense", "lists", "float"]))
-def test_constructors_of_corpora_agree(counts: np.ndarray, form: str) -> None:
+def test_constructors_of_corpora_agree(counts, form):
     if form == "lists":
         data = counts.tolist()
     elif form in ("dense", "float"):
@@ -92,9 +92,7 @@ def test_constructors_of_corpora_agree(counts: np.ndarray, form: str) -> None:
 
 
 @given(COUNTS, st.sampled_from([-1.0, 0.5, np.nan, np.inf, -np.inf]), st.data())
-def test_one_bad_count_anywhere_is_refused(
-    counts: np.ndarray, bad: float, data: st.DataObject
-) -> None:
+def test_one_bad_count_anywhere_is_refused(counts, bad, data):
     spoiled = counts.astype(float)
     row = data.draw(st.integers(0, counts.shape[0] - 1))
     spoiled[row, data.draw(st.integers(0, counts.shape[1] - 1))] = bad
@@ -104,7 +102,7 @@ def test_one_bad_count_anywhere_is_refused(
 
 @pytest.mark.parametrize("name", ["x.ldac", "docword.x.txt", "x.tns", "x.svmlight"])
 @given(content=st.text("0123456789: -.#\n", max_size=30))
-def test_any_text_is_read_or_refused_in_one_line(name: str, content: str) -> None:
+def test_any_text_is_read_or_refused_in_one_line(name, content):
     read = pb.read_tensor if name.endswith(".tns") else pb.read_corpus
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name

@@ -4,8 +4,6 @@ import io
 import json
 import time
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,7 @@ from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentE
 DOORS = ("csv", "tsv", "semicolon", "parquet", "jsonl", "pandas", "polars", "arrow", "shards")
 
 
-def corpus_of(door: str, folder: Path, text: str, **options: Any) -> pb.Corpus:
+def corpus_of(door, folder, text, **options):
     """The corpus of a table, which comes in by one of the doors."""
     frame = pd.read_csv(io.StringIO(text), keep_default_na=False)
     path = folder / f"x.{door}"

@@ -33,13 +33,13 @@ MODES = {
 }
 
 
-def random_tensor(labels: list[list[str]] | None, seed: int = 0) -> CountTensor:
+def random_tensor(labels, seed=0):
     counts = np.random.default_rng(seed).poisson(0.8, size=SHAPE)
     counts[1, 2, 1] = BIG
     return CountTensor.from_dense(counts, AXES, labels)
 
 
-def by_label(tensor: CountTensor) -> dict[tuple[str, ...], int]:
+def by_label(tensor):
     frame = tensor.to_frame()
     keys = zip(*(frame[axis].astype(str) for axis in tensor.axes), strict=True)
     return dict(zip(keys, frame["count"], strict=True))

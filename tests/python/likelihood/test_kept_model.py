@@ -1,7 +1,5 @@
 """The compiled model is made once and kept, and never older than the arrays that it is made of."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import pickle
@@ -183,13 +181,11 @@ def test_the_compiled_model_goes_with_its_owner():
     assert len(core_parts._kept) == n_kept - 1
 
 
-def test_columns_of_words_are_kept_and_never_older_than_the_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_columns_of_words_are_kept_and_never_older_than_the_words(monkeypatch):
     made: list[None] = []
     columns_of_words = counts.columns_of_words
 
-    def counted(vocabulary: Any) -> Any:
+    def counted(vocabulary):
         made.append(None)
         return columns_of_words(vocabulary)
 

@@ -14,7 +14,7 @@ N_DOCUMENTS = 150
 PARTIES = ("D", "I", "R")
 
 
-def planted(n_documents: int, n_tokens: int, seed: int) -> pb.Corpus:
+def planted(n_documents, n_tokens, seed):
     """Three topics of separate words; the first is rarer by the day, the last one R's."""
     rng = np.random.default_rng(seed)
     party, day = rng.choice(PARTIES, n_documents), rng.uniform(0, 10, n_documents)
@@ -26,25 +26,25 @@ def planted(n_documents: int, n_tokens: int, seed: int) -> pb.Corpus:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> pb.Corpus:
+def corpus():
     return planted(N_DOCUMENTS, 60, 1)
 
 
 @pytest.fixture(scope="module")
-def frame(corpus) -> pd.DataFrame:
+def frame(corpus):
     return corpus.metadata
 
 
-def lda(**options) -> pb.LatentDirichletAllocation:
+def lda(**options):
     return pb.LatentDirichletAllocation(3, max_iter=80, thin=2, random_state=0, **options)
 
 
 @pytest.fixture(scope="module")
-def fitted(corpus) -> pb.LatentDirichletAllocation:
+def fitted(corpus):
     return lda(formula="~ party + day").fit(corpus)
 
 
-def topic_of(model, word: int) -> int:
+def topic_of(model, word):
     return int(model.components_[:, word].argmax())
 
 
@@ -234,7 +234,7 @@ def test_flags_matrices_and_levels_that_do_not_occur(corpus, frame):
     assert len(centred.covariate_names_) == 4
 
 
-def changed(frame: pd.DataFrame, **columns) -> pd.DataFrame:
+def changed(frame, **columns):
     return frame.assign(**columns)
 
 

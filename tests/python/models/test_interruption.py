@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,19 +28,17 @@ FIRST_CALLS = [
 ]
 
 
-def corpus(n_words: int) -> pb.Corpus:
+def corpus(n_words):
     counts = pb.datasets.make_lda_corpus(30, n_words, 3, document_length=20, random_state=0)
     return pb.Corpus(counts.corpus.counts, [f"w{i}" for i in range(n_words)])
 
 
-def stop(*_: Any, **__: Any) -> Any:
+def stop(*_, **__):
     raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(("model", "place", "name"), FIRST_CALLS)
-def test_before_the_first_sweep_a_model_stays_as_it_was(
-    model: Any, place: Any, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_before_the_first_sweep_a_model_stays_as_it_was(model, place, name, monkeypatch):
     new, fitted = copy.deepcopy(model), copy.deepcopy(model).fit(corpus(12))
     before = copy.deepcopy(vars(fitted))
     monkeypatch.setattr(place, name, stop)
@@ -56,9 +54,7 @@ def test_before_the_first_sweep_a_model_stays_as_it_was(
     assert fitted.transform(corpus(12)).shape == (30, 3)
 
 
-def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(monkeypatch):
     model = LDA(3, max_iter=5, random_state=0, fit_method="em").fit(corpus(12))
     bound = model.bound_
     monkeypatch.setattr(fitting, "progress_bar", stop)
@@ -67,7 +63,7 @@ def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(
     assert model.bound_ == bound
 
 
-def test_partial_fit_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_fit_before_the_first_sweep(monkeypatch):
     model = LDA(3, max_iter=5, random_state=0).fit(corpus(12))
     components = model.components_.copy()
     monkeypatch.setattr(fitting, "progress_bar", stop)
@@ -77,12 +73,10 @@ def test_partial_fit_before_the_first_sweep(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("kind", [LDA, PFA])
-def test_while_the_result_is_taken_it_is_not_lost(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_result_is_taken_it_is_not_lost(kind, monkeypatch):
     original, calls = topic_model.row_normalised, []
 
-    def once(*arguments: Any) -> Any:
+    def once(*arguments):
         calls.append(arguments)
         if len(calls) == 1:
             raise KeyboardInterrupt
@@ -121,11 +115,11 @@ LDA_OF_TWO = LDA.from_parameters(doc_topic_prior=0.5, topic_word=[[0.25] * 4, [0
 
 
 @contextmanager
-def alarm_after(seconds: float) -> Iterator[list[int]]:
+def alarm_after(seconds):
     """As if Ctrl-C were pressed after `seconds`; gives a list that has an entry from then on."""
     pressed: list[int] = []
 
-    def press(number: int, _frame: Any) -> None:
+    def press(number, _frame):
         pressed.append(number)
         raise KeyboardInterrupt
 
@@ -143,8 +137,8 @@ def alarm_after(seconds: float) -> Iterator[list[int]]:
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("call", SHORT_CALLS.values(), ids=SHORT_CALLS.keys())
-def test_no_interrupt_of_a_loop_of_short_calls_is_lost(call: Callable[[], Any]) -> None:
-    def repeat(pressed: list[int]) -> None:
+def test_no_interrupt_of_a_loop_of_short_calls_is_lost(call):
+    def repeat(pressed):
         while not pressed:
             call()
 
@@ -197,7 +191,7 @@ else:
         ("fit", "pool"),
     ],
 )
-def test_one_interrupt_ends_a_process_wherever_it_works(work: str, where: str) -> None:
+def test_one_interrupt_ends_a_process_wherever_it_works(work, where):
     command = [sys.executable, "-c", LONG, work, where]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

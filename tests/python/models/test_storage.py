@@ -40,7 +40,7 @@ def known_pfa(**options):
     )
 
 
-def rewrite(path: Path, change):
+def rewrite(path, change):
     """Apply `change` to the arrays and the header of a model file, and seal it again."""
     header, arrays = storage.read_arrays(path)
     storage.write_arrays(path, change(arrays, header) or header, arrays)

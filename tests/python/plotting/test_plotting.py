@@ -1,11 +1,9 @@
 import re
-from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.patches import Rectangle
 from scipy import stats
@@ -29,35 +27,35 @@ PHI = np.array(
 WORDS = ["urn", "ball", "colour", "draw", "replace", "count"]
 
 
-def lda(prior: Any = 0.1, phi: Any = PHI, vocabulary: Any = WORDS) -> pb.LatentDirichletAllocation:
+def lda(prior=0.1, phi=PHI, vocabulary=WORDS):
     return pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=prior, topic_word=phi, vocabulary=vocabulary
     )
 
 
-def texts(ax: Axes) -> list[str]:
+def texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
-def titles(ax: Axes) -> list[str]:
+def titles(ax):
     return [text for text in texts(ax) if text.startswith("topic")]
 
 
-def bars(ax: Axes) -> list[BarContainer]:
+def bars(ax):
     return [container for container in ax.containers if isinstance(container, BarContainer)]
 
 
-def widths(container: BarContainer) -> list[float]:
+def widths(container):
     return [bar.get_width() for bar in container]
 
 
-def test_bars_are_the_largest_weights_in_decreasing_order() -> None:
+def test_bars_are_the_largest_weights_in_decreasing_order():
     ax = plot_topics(lda(), n_words=4)
     for topic, row in zip(bars(ax), PHI, strict=True):
         assert widths(topic) == pytest.approx(np.sort(row)[:1:-1], rel=1e-12)
 
 
-def test_bars_carry_their_words_and_numbers() -> None:
+def test_bars_carry_their_words_and_numbers():
     ax = plot_topics(lda(), n_words=3, topics=[1])
     # The best word stands highest; the y axis points downwards.
     assert ax.yaxis_inverted()
@@ -73,23 +71,23 @@ def test_bars_carry_their_words_and_numbers() -> None:
     ]
 
 
-def _height(item: tuple[tuple[float, float], Any]) -> float:
+def _height(item):
     return item[0][1]
 
 
-def test_equal_weights_keep_the_order_of_the_columns() -> None:
+def test_equal_weights_keep_the_order_of_the_columns():
     ax = plot_topics(lda(), topics=[2])
     words = [text.get_text() for text in ax.texts if hasattr(text, "xy")]
     assert words == ["colour", "replace", "urn", "ball", "draw", "count"]
 
 
-def test_words_without_a_vocabulary_are_numbered() -> None:
+def test_words_without_a_vocabulary_are_numbered():
     model = lda(vocabulary=None)
     assert "word 5" in texts(plot_topics(model, n_words=1))
     assert "COUNT" in texts(plot_topics(model, vocabulary=[word.upper() for word in WORDS]))
 
 
-def test_topics_do_not_overlap() -> None:
+def test_topics_do_not_overlap():
     phi = np.random.default_rng(0).dirichlet(np.full(12, 0.2), size=7)
     ax = plot_topics(lda(phi=phi, vocabulary=None), n_words=5)
     boxes = [bar.get_bbox() for topic in bars(ax) for bar in topic]
@@ -106,7 +104,7 @@ def test_topics_do_not_overlap() -> None:
     assert titles(ax) == [f"topic {k}" for k in range(7)]
 
 
-def test_lda_shows_the_topics_of_largest_prior_first_with_their_share() -> None:
+def test_lda_shows_the_topics_of_largest_prior_first_with_their_share():
     ax = plot_topics(lda([0.1, 0.6, 0.3]))
     assert titles(ax) == ["topic 1  (60%)", "topic 2  (30%)", "topic 0  (10%)"]
     assert ax.get_xlabel() == (
@@ -117,7 +115,7 @@ def test_lda_shows_the_topics_of_largest_prior_first_with_their_share() -> None:
     assert equal.get_xlabel() == "bars and numbers: weight of a word in the topic"
 
 
-def test_a_trained_model_shows_the_topics_of_most_tokens_first() -> None:
+def test_a_trained_model_shows_the_topics_of_most_tokens_first():
     counts = [[9, 1, 0, 0], [8, 2, 0, 0], [9, 0, 1, 0], [0, 0, 1, 3]]
     model = pb.LatentDirichletAllocation(2, max_iter=40, random_state=0).fit(counts)
     order = np.argsort(-model.topic_counts_)
@@ -128,14 +126,14 @@ def test_a_trained_model_shows_the_topics_of_most_tokens_first() -> None:
     ]
 
 
-def test_a_symmetric_prior_keeps_the_order_and_shows_eight() -> None:
+def test_a_symmetric_prior_keeps_the_order_and_shows_eight():
     phi = np.full((10, 4), 0.25)
     ax = plot_topics(lda(phi=phi, vocabulary=None))
     assert titles(ax) == [f"topic {k}" for k in range(8)]
     assert ax.get_xlabel().startswith("8 of 10 topics; bars")
 
 
-def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first() -> None:
+def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first():
     # Means r p / (1 - p) of 2, 9 and 5 tokens a document.
     model = pb.PoissonFactorAnalysis.from_parameters(
         topic_word=PHI, shape=[2.0, 1.0, 5.0], probability=[0.5, 0.9, 0.5]
@@ -143,7 +141,7 @@ def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first() -> None:
     assert titles(plot_topics(model)) == ["topic 1  (56%)", "topic 2  (31%)", "topic 0  (12%)"]
 
 
-def test_the_rate_of_a_topic_counts_the_sum_of_its_weights() -> None:
+def test_the_rate_of_a_topic_counts_the_sum_of_its_weights():
     model = pb.PoissonFactorAnalysis.from_parameters(
         topic_word=PHI * [[3.0], [1.0], [1.0]], shape=1.0, probability=0.5
     )
@@ -152,13 +150,13 @@ def test_the_rate_of_a_topic_counts_the_sum_of_its_weights() -> None:
     assert widths(bars(ax)[0]) == [pytest.approx(1.2)]
 
 
-def test_chosen_topics_come_in_the_order_given() -> None:
+def test_chosen_topics_come_in_the_order_given():
     ax = plot_topics(lda(), topics=np.array([2, 0]), n_words=1)
     assert titles(ax) == ["topic 2", "topic 0"]
     assert [widths(topic) for topic in bars(ax)] == [[0.4], [0.4]]
 
 
-def test_a_long_word_is_shortened() -> None:
+def test_a_long_word_is_shortened():
     words = ["x" * 60, *WORDS[1:]]
     (shown,) = [
         text for text in texts(plot_topics(lda(vocabulary=words), topics=[0])) if "xx" in text
@@ -178,12 +176,12 @@ def test_a_long_word_is_shortened() -> None:
         ({"vocabulary": ["a"]}, InvalidArgumentError, "vocabulary has 1 words.* 6 columns"),
     ],
 )
-def test_bad_arguments_of_plot_topics(arguments: Any, error: type[Exception], message: str) -> None:
+def test_bad_arguments_of_plot_topics(arguments, error, message):
     with pytest.raises(error, match=message):
         plot_topics(lda(), **arguments)
 
 
-def test_models_without_topics_are_refused() -> None:
+def test_models_without_topics_are_refused():
     with pytest.raises(NotFittedError):
         plot_topics(pb.LatentDirichletAllocation())
     with pytest.raises(
@@ -194,7 +192,7 @@ def test_models_without_topics_are_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def comparison() -> pb.Comparison:
+def comparison():
     data = pb.datasets.make_lda_corpus(60, 30, 3, document_length=25, random_state=1)
     rng = np.random.default_rng(2)
     models = {
@@ -215,7 +213,7 @@ def comparison() -> pb.Comparison:
     )
 
 
-def points(ax: Axes) -> list[tuple[float, float, float, float]]:
+def points(ax):
     """Height, value and both ends of every error bar."""
     found = []
     for container in ax.containers:
@@ -226,15 +224,13 @@ def points(ax: Axes) -> list[tuple[float, float, float, float]]:
     return found
 
 
-def numbers(text: str) -> list[float]:
+def numbers(text):
     return [float(n.replace("−", "-")) for n in re.findall(r"−?\d+\.\d+", text)]
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_intervals_are_the_estimate_and_a_quantile_of_its_error(
-    comparison: pb.Comparison, level: float
-) -> None:
+def test_intervals_are_the_estimate_and_a_quantile_of_its_error(comparison, level):
     ax = plot_comparison(comparison, level=level)
     quantile = stats.norm.ppf(0.5 + level / 2)
     for y, (found, result) in enumerate(zip(points(ax), comparison.results.values(), strict=True)):
@@ -244,7 +240,7 @@ def test_intervals_are_the_estimate_and_a_quantile_of_its_error(
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
+def test_models_stand_from_best_to_worst(comparison):
     ax = plot_comparison(comparison)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["true", "near", "far"]
     assert ax.get_yticks().tolist() == [0, 1, 2]
@@ -253,7 +249,7 @@ def test_models_stand_from_best_to_worst(comparison: pb.Comparison) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> None:
+def test_paired_differences_are_drawn_and_written(comparison):
     ax = plot_comparison(comparison, level=0.9)
     bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
     annotations = texts(ax)
@@ -274,7 +270,7 @@ def test_paired_differences_are_drawn_and_written(comparison: pb.Comparison) -> 
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> None:
+def test_limits_hold_the_intervals_but_not_zero(comparison):
     ax = plot_comparison(comparison)
     low, high = ax.get_xlim()
     reached = [end for _, _, *ends in points(ax) for end in ends]
@@ -285,7 +281,7 @@ def test_limits_hold_the_intervals_but_not_zero(comparison: pb.Comparison) -> No
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_labels_name_the_unit_and_the_event(comparison: pb.Comparison) -> None:
+def test_labels_name_the_unit_and_the_event(comparison):
     ax = plot_comparison(comparison, level=0.9)
     assert "nats per token (higher is better)" in ax.get_xlabel()
     assert "line: 90 % interval of the estimate on these documents" in ax.get_xlabel()
@@ -295,7 +291,7 @@ def test_labels_name_the_unit_and_the_event(comparison: pb.Comparison) -> None:
     )
 
 
-def test_equal_models_are_not_blown_up() -> None:
+def test_equal_models_are_not_blown_up():
     model = lda(vocabulary=None)
     documents = [[1, 1, 0, 0, 0, 0], [0, 0, 2, 0, 0, 0]]
     ax = plot_comparison(pb.compare({"one": model, "two": model}, documents))
@@ -304,7 +300,7 @@ def test_equal_models_are_not_blown_up() -> None:
     assert numbers(texts(ax)[1]) == [0.0, 0.0, 0.0]
 
 
-def test_one_document_has_no_interval_of_the_difference() -> None:
+def test_one_document_has_no_interval_of_the_difference():
     models = {"one": lda(), "two": lda(prior=3.0)}
     ax = plot_comparison(pb.compare(models, [[1, 1, 0, 0, 0, 0]]))
     assert "no interval" in texts(ax)[1]
@@ -313,7 +309,7 @@ def test_one_document_has_no_interval_of_the_difference() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.ImpossibleDocumentWarning")
-def test_impossible_documents_are_told_not_drawn() -> None:
+def test_impossible_documents_are_told_not_drawn():
     without = np.where(np.arange(6) == 0, 0.0, PHI)
     without /= without.sum(axis=1, keepdims=True)
     documents = [[1, 1, 0, 0, 0, 0], [0, 1, 2, 0, 0, 0]]
@@ -325,14 +321,14 @@ def test_impossible_documents_are_told_not_drawn() -> None:
     assert texts(alone) == ["probability zero: 1 of 2 documents"]
 
 
-def test_empty_documents_have_no_nats_per_token() -> None:
+def test_empty_documents_have_no_nats_per_token():
     ax = plot_comparison(pb.compare({"one": lda(), "two": lda(prior=3.0)}, [[0] * 6]))
     assert points(ax) == []
     assert texts(ax) == ["no tokens", "no tokens"]
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:
+def test_bad_arguments_of_plot_comparison(comparison):
     with pytest.raises(InvalidArgumentError, match="level must be strictly between 0 and 1"):
         plot_comparison(comparison, level=1.5)
     with pytest.raises(InvalidTypeError, match="must be a Comparison, got dict"):
@@ -340,7 +336,7 @@ def test_bad_arguments_of_plot_comparison(comparison: pb.Comparison) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_plots_use_the_axes_given_and_change_no_settings(comparison: pb.Comparison) -> None:
+def test_plots_use_the_axes_given_and_change_no_settings(comparison):
     before = dict(mpl.rcParams)
     _, (left, right) = plt.subplots(1, 2)
     assert plot_topics(lda(), ax=left) is left
@@ -350,7 +346,7 @@ def test_plots_use_the_axes_given_and_change_no_settings(comparison: pb.Comparis
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_plots_can_be_rendered(comparison: pb.Comparison) -> None:
+def test_plots_can_be_rendered(comparison):
     for ax in (plot_topics(lda(), n_words=3), plot_comparison(comparison)):
         figure = ax.figure
         figure.canvas.draw()
@@ -361,7 +357,7 @@ def test_plots_can_be_rendered(comparison: pb.Comparison) -> None:
             assert outer.y0 <= box.y0 <= box.y1 <= outer.y1, text.get_text()
 
 
-def test_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match=r"polyabayes\[plot\]"):
         plot_topics(lda())

@@ -10,7 +10,7 @@ from polyabayes.topics import TopicPrevalence
 matplotlib = pytest.importorskip("matplotlib")
 
 
-def found(event: str = "prevalence") -> TopicPrevalence:
+def found(event="prevalence"):
     rng = np.random.default_rng(0)
     draws = rng.dirichlet(np.ones(10), (200, 4))
     return TopicPrevalence(draws, [f"day={i}" for i in range(4)], event)

@@ -1,5 +1,3 @@
-from typing import Any
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -20,16 +18,16 @@ from polyabayes.plotting import (
 from polyabayes.sizes.witness import ResultTable, WitnessSearch
 
 
-def one_size() -> WitnessSearch:
+def one_size():
     return WitnessSearch(lambda k: -9.0 / k, priors.Poisson(3.0), max_steps=8)
 
 
-def two_sizes(**options: Any) -> WitnessSearch:
+def two_sizes(**options):
     prior = priors.Product(priors.Poisson(2.0), priors.Poisson(2.0))
     return WitnessSearch(lambda a, b: -5.0 / a - 4.0 / b, prior, max_steps=9, **options)
 
 
-def test_bounds_of_several_priors() -> None:
+def test_bounds_of_several_priors():
     search = one_size().fit()
     searches = {"Poisson 3": search, "Geometric": search.under(priors.Geometric(0.3))}
     ax = plot_size_bounds(searches)
@@ -45,7 +43,7 @@ def test_bounds_of_several_priors() -> None:
     assert plot_size_bounds(two_sizes().fit()).get_xlabel() == "configurations explored"
 
 
-def test_posterior_bounds() -> None:
+def test_posterior_bounds():
     search = one_size().fit()
     given = plt.figure().subplots()
     ax = plot_size_posterior(search, ax=given)
@@ -57,7 +55,7 @@ def test_posterior_bounds() -> None:
     np.testing.assert_allclose(tops, table["upper"], atol=1e-12)
 
 
-def test_predictions_by_fold() -> None:
+def test_predictions_by_fold():
     names = ["fold", "prior", "n_tokens", "lower", "upper", "average", "best", "best_std_error"]
     rows = [
         [0, "a", 10, -21.0, -20.0, -20.4, -22.0, 0.5],
@@ -71,7 +69,7 @@ def test_predictions_by_fold() -> None:
     np.testing.assert_allclose(best.lines[0].get_ydata(), [-2.2, -2.05])
 
 
-def test_predictions_under_two_priors() -> None:
+def test_predictions_under_two_priors():
     names = ["fold", "prior", "n_tokens", "lower", "upper", "average", "best", "best_std_error"]
     rows = [
         [0, "a", 10, -21.0, -20.0, -20.4, -22.0, 0.5],
@@ -87,7 +85,7 @@ def test_predictions_under_two_priors() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
 
 
-def test_the_map_of_two_sizes() -> None:
+def test_the_map_of_two_sizes():
     search = two_sizes().fit()
     ax = plot_search_map(search)
     assert [text.get_text() for text in ax.texts] == [str(step) for step in range(1, 10)]
@@ -98,8 +96,8 @@ def test_the_map_of_two_sizes() -> None:
     np.testing.assert_array_equal(witnesses.get_offsets(), search.trace_[-1].witnesses)
 
 
-def test_the_map_shows_failures() -> None:
-    def score(a: int, b: int) -> float:
+def test_the_map_shows_failures():
+    def score(a, b):
         if a == b == 2:
             raise RuntimeError("no")
         return -5.0 / a - 4.0 / b
@@ -121,6 +119,6 @@ def test_the_map_shows_failures() -> None:
         (lambda: plot_predictive_bounds(3), InvalidTypeError, "what cross_validate returned"),
     ],
 )
-def test_mistakes(draw: Any, error: type[Exception], message: str) -> None:
+def test_mistakes(draw, error, message):
     with pytest.raises(error, match=message):
         draw()

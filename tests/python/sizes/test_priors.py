@@ -2,7 +2,6 @@ import math
 import pickle
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,15 +27,15 @@ LAWS = [
 HYPER = priors.Mixture([priors.Geometric(0.3), priors.Table([0.5, 0.5])], [0.9, 0.1])
 
 
-def geometric(size: int) -> float:
+def geometric(size):
     return (size - 1) * math.log(0.4) + math.log(0.6)
 
 
-def geometric_tail(size: int) -> float:
+def geometric_tail(size):
     return size * math.log(0.4)
 
 
-def independent_geometric(low: tuple[int, ...], high: tuple[float, ...]) -> float:
+def independent_geometric(low, high):
     total = 0.0
     for start, end in zip(low, high, strict=True):
         total += (start - 1) * math.log(0.4)
@@ -46,7 +45,7 @@ def independent_geometric(low: tuple[int, ...], high: tuple[float, ...]) -> floa
 
 
 @pytest.mark.parametrize("prior", LAWS, ids=repr)
-def test_masses_and_tails_are_one_law(prior: priors.UnivariatePrior) -> None:
+def test_masses_and_tails_are_one_law(prior):
     sizes = np.arange(0, 60)
     pmf, tails = prior.log_pmf(sizes), prior.log_survival(sizes)
     assert pmf[0] == -np.inf
@@ -59,14 +58,14 @@ def test_masses_and_tails_are_one_law(prior: priors.UnivariatePrior) -> None:
 
 
 @pytest.mark.parametrize("prior", LAWS, ids=repr)
-def test_a_grid_holds_all_the_mass(prior: priors.UnivariatePrior) -> None:
+def test_a_grid_holds_all_the_mass(prior):
     for top in (prior.first[0], prior.first[0] + 7):
         cells = prior.log_masses((top,))
         assert len(cells) == top - prior.first[0] + 2
         assert abs(np.exp(cells).sum() - 1.0) < 1e-14
 
 
-def poisson_tail(mean: str, count: int) -> Decimal:
+def poisson_tail(mean, count):
     """Ln P(N > count) to 50 digits."""
     with localcontext(prec=60):
         term = (-Decimal(mean)).exp()
@@ -81,7 +80,7 @@ def poisson_tail(mean: str, count: int) -> Decimal:
 
 @pytest.mark.parametrize("mean", ["0.5", "5", "40"])
 @pytest.mark.parametrize("count", [0, 1, 3, 20, 60, 200, 1000])
-def test_poisson_tails_have_all_digits(mean: str, count: int) -> None:
+def test_poisson_tails_have_all_digits(mean, count):
     # At mean 40 the first is 1 - 4e-18, the last e^-2262: neither 1 - x nor exp could hold them.
     found = float(priors.Poisson(float(mean)).log_survival(count + 1))
     assert float(Decimal(found) / poisson_tail(mean, count)) == pytest.approx(1.0, abs=2e-14)
@@ -91,7 +90,7 @@ def test_poisson_tails_have_all_digits(mean: str, count: int) -> None:
     ("mean", "shape"), [(4, Fraction(1, 2)), (6, Fraction(3)), (1, Fraction(9))]
 )
 @pytest.mark.parametrize("count", [0, 5, 60, 3000])
-def test_negative_binomial_tails_have_all_digits(mean: int, shape: Fraction, count: int) -> None:
+def test_negative_binomial_tails_have_all_digits(mean, shape, count):
     q = Fraction(mean) / (mean + shape)
     with localcontext(prec=60):
         r, p = Decimal(shape.numerator) / shape.denominator, Decimal(1) - ratio(q)
@@ -108,11 +107,11 @@ def test_negative_binomial_tails_have_all_digits(mean: int, shape: Fraction, cou
     assert float(Decimal(found) / exact) == pytest.approx(1.0, abs=5e-13)
 
 
-def ratio(fraction: Fraction) -> Decimal:
+def ratio(fraction):
     return Decimal(fraction.numerator) / Decimal(fraction.denominator)
 
 
-def test_laws_are_those_of_scipy() -> None:
+def test_laws_are_those_of_scipy():
     sizes = np.arange(1, 30)
     np.testing.assert_allclose(
         priors.Poisson(3.5).log_pmf(sizes), stats.poisson.logpmf(sizes - 1, 3.5), rtol=1e-13
@@ -130,7 +129,7 @@ def test_laws_are_those_of_scipy() -> None:
     assert priors.Geometric(0.3).log_survival(5000) == pytest.approx(5000 * math.log(0.7))
 
 
-def test_a_table_in_any_form() -> None:
+def test_a_table_in_any_form():
     by_size, by_place = priors.Table({1: 0.5, 3: 0.5}), priors.Table(np.array([0.5, 0.0, 0.5]))
     assert by_size.log_pmf([1, 2, 3, 4]).tolist() == by_place.log_pmf([1, 2, 3, 4]).tolist()
     assert (by_size.first, by_size.last) == ((1,), 3)
@@ -158,7 +157,7 @@ def test_a_table_in_any_form() -> None:
     ],
     ids=repr,
 )
-def test_joint_priors_add_up(prior: priors.SizePrior) -> None:
+def test_joint_priors_add_up(prior):
     tops = tuple(low + 3 for low in prior.first)
     cells = prior.log_masses(tops)
     assert cells.shape == (5,) * prior.n_variables
@@ -167,13 +166,13 @@ def test_joint_priors_add_up(prior: priors.SizePrior) -> None:
     np.testing.assert_allclose(cells, priors.SizePrior.log_masses(prior, tops), rtol=1e-12)
 
 
-def test_a_joint_prior_equals_its_product() -> None:
+def test_a_joint_prior_equals_its_product():
     joint = priors.Joint(independent_geometric, 2)
     product = priors.Product(priors.Geometric(0.6), priors.Geometric(0.6))
     np.testing.assert_allclose(joint.log_masses((4, 3)), product.log_masses((4, 3)), rtol=1e-13)
 
 
-def test_a_poisson_mean_with_a_gamma_prior_is_negative_binomial() -> None:
+def test_a_poisson_mean_with_a_gamma_prior_is_negative_binomial():
     """Gauss-Laguerre nodes of the mean, shape 3 and mean 4.5, against the closed form."""
     nodes, weights = special.roots_genlaguerre(40, 2.0)
     means = [priors.Poisson(1.5 * node) for node in nodes]
@@ -182,10 +181,10 @@ def test_a_poisson_mean_with_a_gamma_prior_is_negative_binomial() -> None:
     assert mixture.next_size(0, 7) == 8
 
 
-def test_custom_laws_are_asked_once() -> None:
+def test_custom_laws_are_asked_once():
     asked: list[int] = []
 
-    def log_pmf(size: int) -> float:
+    def log_pmf(size):
         asked.append(size)
         return geometric(size)
 
@@ -207,7 +206,7 @@ def test_custom_laws_are_asked_once() -> None:
     ],
     ids=repr,
 )
-def test_priors_pickle(prior: priors.SizePrior) -> None:
+def test_priors_pickle(prior):
     copy = pickle.loads(pickle.dumps(prior))
     assert repr(copy) == repr(prior)
     tops = tuple(low + 4 for low in prior.first)
@@ -273,6 +272,6 @@ def test_priors_pickle(prior: priors.SizePrior) -> None:
         ),
     ],
 )
-def test_bad_priors_are_refused(make: Any, error: type[Exception], message: str) -> None:
+def test_bad_priors_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()

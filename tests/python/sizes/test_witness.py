@@ -1,7 +1,6 @@
 """The search against traces worked by hand, its rules, and what it refuses."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,13 +31,11 @@ SCORES = {
 }
 
 
-def step(
-    sizes: tuple[int, ...], witnesses: list[tuple[int, ...]], pruned: list[tuple[int, ...]]
-) -> SearchStep:
+def step(sizes, witnesses, pruned):
     return SearchStep(sizes, None, tuple(witnesses), witnesses[0], tuple(pruned))
 
 
-def test_the_trace_of_one_size() -> None:
+def test_the_trace_of_one_size():
     search = WitnessSearch(lambda k: math.log(k / 10), HALF, max_steps=4).fit()
     assert search.trace_ == [
         step((1,), [(1,)], []),
@@ -60,7 +57,7 @@ def test_the_trace_of_one_size() -> None:
 
 
 @pytest.mark.parametrize("bound", ["witness", "min-witness", "paper"])
-def test_the_trace_of_two_sizes(bound: str) -> None:
+def test_the_trace_of_two_sizes(bound):
     """Every set at every step, and the bounds, worked by hand."""
     search = WitnessSearch(
         lambda a, b: math.log(SCORES[a, b]), priors.Product(HALF, HALF), bound=bound, max_steps=7
@@ -104,11 +101,11 @@ def test_the_trace_of_two_sizes(bound: str) -> None:
     )
 
 
-def test_best_first_weighs_the_width_against_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_first_weighs_the_width_against_the_time(monkeypatch):
     slow = {(1, 2): 64.0}
     clock = {"time": 0.0}
 
-    def score(a: int, b: int) -> float:
+    def score(a, b):
         clock["time"] += slow.get((a, b), 1.0)
         return math.log(0.5)
 
@@ -120,12 +117,12 @@ def test_best_first_weighs_the_width_against_the_time(monkeypatch: pytest.Monkey
     assert [step.sizes for step in search.trace_] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
 
 
-def plateau(a: int, b: int) -> float:
+def plateau(a, b):
     """Sizes (1, b) stay below all others, however large b is."""
     return -9.0 - 1.0 / b if a == 1 else -3.0 - 1.0 / (a * b)
 
 
-def test_the_successors_of_the_least_witness_may_stay_on_one_axis() -> None:
+def test_the_successors_of_the_least_witness_may_stay_on_one_axis():
     prior = priors.Product(HALF, HALF)
     search = WitnessSearch(plateau, prior, max_steps=30)
     (stuck, wide) = (
@@ -139,7 +136,7 @@ def test_the_successors_of_the_least_witness_may_stay_on_one_axis() -> None:
     assert wide["lower"][-1] > stuck["lower"][-1]
 
 
-def test_the_widest_is_the_next_by_its_part_in_the_width() -> None:
+def test_the_widest_is_the_next_by_its_part_in_the_width():
     """By hand: mass times (1 - the score of the best witness)."""
     values = {(1, 1): 0.1, (1, 2): 0.2, (2, 1): 0.9, (1, 3): 0.3, (2, 2): 0.95}
     search = WitnessSearch(
@@ -154,7 +151,7 @@ def test_the_widest_is_the_next_by_its_part_in_the_width() -> None:
     assert [step.sizes for step in search.trace_] == order
 
 
-def test_a_fall_within_the_errors_is_no_error() -> None:
+def test_a_fall_within_the_errors_is_no_error():
     search = WitnessSearch(lambda k: ((-5.0, -5.4, -4.0)[k - 1], 0.5), priors.Uniform(1, 3)).fit()
     assert search.stop_reason_ == "exhausted"
     assert (search.bounds_["lower"] <= search.bounds_["upper"]).all()
@@ -175,13 +172,13 @@ def test_a_fall_within_the_errors_is_no_error() -> None:
         (lambda k: 0.5 * k, r"log score of size 1 is 0.5, above the ceiling 0.0"),
     ],
 )
-def test_bad_scores_are_refused_with_their_configuration(score: Any, message: str) -> None:
+def test_bad_scores_are_refused_with_their_configuration(score, message):
     search = WitnessSearch(score, priors.Poisson(2.0), max_steps=5)
     with pytest.raises(ScoreError, match=message):
         search.fit()
 
 
-def test_a_fall_in_two_variables_is_seen_between_comparable_sizes_only() -> None:
+def test_a_fall_in_two_variables_is_seen_between_comparable_sizes_only():
     values = {(1, 1): -9.0, (1, 2): -4.0, (2, 1): -6.0, (2, 2): -5.0}
     prior = priors.Product(priors.Uniform(1, 2), priors.Uniform(1, 2))
     with pytest.raises(ScoreError, match=r"-4.0 at sizes \(1, 2\) to -5.0 at sizes \(2, 2\)"):
@@ -209,9 +206,7 @@ def test_a_fall_in_two_variables_is_seen_between_comparable_sizes_only() -> None
         ),
     ],
 )
-def test_holes_of_the_prior_do_not_end_the_search(
-    prior: priors.SizePrior, order: list[tuple[int, int]]
-) -> None:
+def test_holes_of_the_prior_do_not_end_the_search(prior, order):
     search = WitnessSearch(lambda a, b: -3.0 / (a * b), prior).fit()
     assert [step.sizes for step in search.trace_] == order
     assert search.stop_reason_ == "exhausted"
@@ -221,7 +216,7 @@ def test_holes_of_the_prior_do_not_end_the_search(
     assert (search.bounds_["upper"] >= math.log(truth)).all()
 
 
-def test_even_sizes_only() -> None:
+def test_even_sizes_only():
     even = priors.Custom(
         lambda k: -math.inf if k % 2 else -(k // 2) * math.log(2), lambda k: -(k // 2) * math.log(2)
     )
@@ -237,22 +232,22 @@ def test_even_sizes_only() -> None:
         priors.Custom(lambda k: math.log(0.5) if k == 1 else -math.inf, lambda _: math.log(0.5)),
     ],
 )
-def test_mass_that_is_out_of_reach_is_told(prior: priors.SizePrior) -> None:
-    def score(*_: int) -> float:
+def test_mass_that_is_out_of_reach_is_told(prior):
+    def score(*_):
         return -3.0
 
     with pytest.raises(BudgetExceededError, match=r"sizes up to .* than the 1,000,000"):
         WitnessSearch(score, prior).fit()
 
 
-def test_a_certain_score_has_no_bound_above_it() -> None:
+def test_a_certain_score_has_no_bound_above_it():
     search = WitnessSearch(lambda _: 0.0, priors.Poisson(2.0), width=1e-9).fit()
     assert search.n_steps_ == 1
     assert search.bounds_["lower"][0] <= 0.0
 
 
-def test_what_no_configuration_would_accept_is_no_failure() -> None:
-    def score(k: int) -> float:
+def test_what_no_configuration_would_accept_is_no_failure():
+    def score(k):
         pb.AllocationModel.nmf(k, concentration=-1.0)
         return -3.0
 
@@ -264,7 +259,7 @@ def test_what_no_configuration_would_accept_is_no_failure() -> None:
         ).fit([[1, 2], [2, 0]])
 
 
-def test_zero_probability_is_legal() -> None:
+def test_zero_probability_is_legal():
     search = WitnessSearch(lambda k: -math.inf if k < 3 else -2.0, HALF, max_steps=4).fit()
     assert search.bounds_["lower"][:2].tolist() == [-np.inf, -np.inf]
     assert search.bounds_["lower"][-1] == pytest.approx(math.log(0.25) - 2.0)
@@ -272,8 +267,8 @@ def test_zero_probability_is_legal() -> None:
     assert search.best_ == 3
 
 
-def test_a_failure_is_marked_and_its_mass_stays_unexplored() -> None:
-    def score(k: int) -> float:
+def test_a_failure_is_marked_and_its_mass_stays_unexplored():
+    def score(k):
         if k in (2, 3):
             raise MemoryError(f"no room for {k}")
         return math.log(0.1 * k)
@@ -301,8 +296,8 @@ def test_a_failure_is_marked_and_its_mass_stays_unexplored() -> None:
     assert search.posterior_bounds_["size"].tolist() == [1, 4, 5]
 
 
-def test_a_score_that_always_fails_ends_the_search() -> None:
-    def score(*_: int) -> float:
+def test_a_score_that_always_fails_ends_the_search():
+    def score(*_):
         raise RuntimeError("never")
 
     with (
@@ -330,13 +325,13 @@ def test_a_score_that_always_fails_ends_the_search() -> None:
         ({"max_seconds": 1e-9, "prior": priors.Uniform(2, 6)}, "max_seconds", 1),
     ],
 )
-def test_when_the_search_stops(options: dict[str, Any], reason: str, n_steps: int) -> None:
+def test_when_the_search_stops(options, reason, n_steps):
     arguments = {"prior": HALF, "estimator": lambda k: -3.0 / k, **options}
     search = WitnessSearch(**arguments).fit()
     assert (search.stop_reason_, search.n_steps_) == (reason, n_steps)
 
 
-def test_an_exhausted_search_is_exact() -> None:
+def test_an_exhausted_search_is_exact():
     search = WitnessSearch(lambda k: -3.0 / k, priors.Uniform(2, 6)).fit()
     table = search.bounds_
     truth = math.log(sum(math.exp(-3.0 / k) / 5 for k in range(2, 7)))
@@ -348,7 +343,7 @@ def test_an_exhausted_search_is_exact() -> None:
     assert posterior["lower"].sum() == pytest.approx(1.0, rel=1e-10)
 
 
-def test_bounds_of_thousands_of_nats_do_not_underflow() -> None:
+def test_bounds_of_thousands_of_nats_do_not_underflow():
     search = WitnessSearch(lambda k: -1e5 - 800.0 / k, priors.Poisson(5.0), max_steps=150).fit()
     table = search.bounds_
     assert table["log_h"][-1] == pytest.approx(float(priors.Poisson(5.0).log_survival(150)))
@@ -358,7 +353,7 @@ def test_bounds_of_thousands_of_nats_do_not_underflow() -> None:
     assert table["lower"][-1] == pytest.approx(table["log_f"][-1], abs=1e-6)
 
 
-def test_the_multinomial_ceiling() -> None:
+def test_the_multinomial_ceiling():
     counts = np.array([[2, 1, 0], [0, 0, 4], [0, 0, 0]])
     ceiling = 2 * math.log(2 / 3) + math.log(1 / 3)
     search = WitnessSearch(lambda k: ceiling - 1.0 / k, HALF, upper="multinomial", max_steps=3).fit(
@@ -374,10 +369,10 @@ def test_the_multinomial_ceiling() -> None:
     )
 
 
-def test_the_same_scores_under_another_prior() -> None:
+def test_the_same_scores_under_another_prior():
     asked: list[int] = []
 
-    def score(k: int) -> float:
+    def score(k):
         asked.append(k)
         return -3.0 / k
 
@@ -424,10 +419,8 @@ def test_the_same_scores_under_another_prior() -> None:
         ),
     ],
 )
-def test_bad_arguments_are_refused_before_any_work(
-    options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    def score(_: int) -> float:
+def test_bad_arguments_are_refused_before_any_work(options, error, message):
+    def score(_):
         raise AssertionError("called")
 
     search = WitnessSearch(**{"estimator": score, "prior": HALF, **options})
@@ -435,7 +428,7 @@ def test_bad_arguments_are_refused_before_any_work(
         search.fit([[1, 2], [2, 0]] if "scoring_options" in options else None)
 
 
-def test_before_fit_and_without_predictions() -> None:
+def test_before_fit_and_without_predictions():
     search = WitnessSearch(lambda k: -3.0 / k, HALF, max_steps=2)
     for name in ("bounds_", "posterior_bounds_", "best_", "trace_", "n_steps_", "holds_"):
         with pytest.raises(NotFittedError):
@@ -450,7 +443,7 @@ def test_before_fit_and_without_predictions() -> None:
     assert pb.WitnessSearch is WitnessSearch
 
 
-def test_tables_are_frames() -> None:
+def test_tables_are_frames():
     search = WitnessSearch(lambda k: -3.0 / k, HALF, max_steps=15).fit()
     frame = search.bounds_.to_frame()
     assert frame.shape == (15, len(search.bounds_))

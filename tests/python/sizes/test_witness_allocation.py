@@ -2,9 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,7 +49,7 @@ CASES = [
 ]
 
 
-def all_sizes(prior: priors.SizePrior) -> dict[tuple[int, ...], float]:
+def all_sizes(prior):
     """Every configuration with mass, and its ln mass."""
     sizes = itertools.product(range(1, 5), repeat=prior.n_variables)
     masses = {s: prior.log_box(s, s) for s in sizes if all(map(int.__ge__, s, prior.first))}
@@ -61,9 +58,7 @@ def all_sizes(prior: priors.SizePrior) -> dict[tuple[int, ...], float]:
 
 @pytest.mark.parametrize(("model", "tensor", "prior"), CASES)
 @pytest.mark.parametrize("strategy", [None, "successor"])
-def test_bounds_contain_the_whole_sum_of_exact_evidences(
-    model: pb.AllocationModel, tensor: pb.CountTensor, prior: priors.SizePrior, strategy: Any
-) -> None:
+def test_bounds_contain_the_whole_sum_of_exact_evidences(model, tensor, prior, strategy):
     masses = all_sizes(prior)
     assert math.fsum(map(math.exp, masses.values())) == pytest.approx(1.0, abs=1e-12)
     terms = {}
@@ -95,7 +90,7 @@ def test_bounds_contain_the_whole_sum_of_exact_evidences(
     assert search.model(*sizes).decompose(tensor, max_iter=2).tables
 
 
-def test_the_ceiling_is_the_probability_by_the_frequencies_themselves() -> None:
+def test_the_ceiling_is_the_probability_by_the_frequencies_themselves():
     counts = LINKS.counts
     ceiling = stats.multinomial(LINKS.total, counts / LINKS.total).logpmf(counts)
     search = WitnessSearch(COCLUSTERING, priors.JointTable([[1.0]])).fit(LINKS)
@@ -105,7 +100,7 @@ def test_the_ceiling_is_the_probability_by_the_frequencies_themselves() -> None:
     assert search.log_ceiling_ == 0.0
 
 
-def test_the_ceiling_is_that_of_each_set_of_axes_that_tokens_show() -> None:
+def test_the_ceiling_is_that_of_each_set_of_axes_that_tokens_show():
     """Where axes have one level, counts within each set of axes are certain."""
     frame = pd.DataFrame({"a": [0, 0], "b": [0, None]}).astype(pd.CategoricalDtype([0]))
     answers = pb.CountTensor.from_frame(frame)
@@ -116,7 +111,7 @@ def test_the_ceiling_is_that_of_each_set_of_axes_that_tokens_show() -> None:
     np.testing.assert_allclose(search.bounds_["log_score"], 0.0, atol=1e-12)
 
 
-def test_errors_of_the_evidence_are_carried_into_the_bounds() -> None:
+def test_errors_of_the_evidence_are_carried_into_the_bounds():
     """All nine by filters, against their exact values, by Student's law of the replicates."""
     prior = priors.Product(priors.Uniform(1, 3), priors.Uniform(1, 3))
     options = {"method": "smc", "n_particles": 16, "n_replicates": 8}
@@ -143,7 +138,7 @@ def test_errors_of_the_evidence_are_carried_into_the_bounds() -> None:
     assert score.degrees_of_freedom == 7
 
 
-def test_a_variational_bound_is_flagged() -> None:
+def test_a_variational_bound_is_flagged():
     options = {"method": "vb", "n_restarts": 2}
     search = WitnessSearch(
         PACHINKO, CASES[3].values[2], scoring_options=options, random_state=0
@@ -153,7 +148,7 @@ def test_a_variational_bound_is_flagged() -> None:
     assert search.bounds_["lower"][-1] < exact.bounds_["upper"][-1]
 
 
-def test_any_time_the_map_shows_what_was_scored_and_the_witnesses() -> None:
+def test_any_time_the_map_shows_what_was_scored_and_the_witnesses():
     prior = priors.Product(priors.Poisson(1.0), priors.Poisson(1.0))
     for n_steps in (1, 4, 9):
         search = WitnessSearch(COCLUSTERING, prior, max_steps=n_steps, random_state=0).fit(LINKS)
@@ -168,7 +163,7 @@ def test_any_time_the_map_shows_what_was_scored_and_the_witnesses() -> None:
         np.testing.assert_array_equal(witnesses.get_offsets(), search.trace_[-1].witnesses)
 
 
-def test_sizes_are_called_by_their_nodes() -> None:
+def test_sizes_are_called_by_their_nodes():
     graph = "user -> lower; item -> h; lower, h -> s"
     model = pb.AllocationModel(graph, {"lower": None, "h": None}, axes=["user", "item", "s"])
     prior = priors.Product(priors.Uniform(1, 2), priors.Uniform(1, 2))
@@ -191,7 +186,7 @@ def test_sizes_are_called_by_their_nodes() -> None:
     assert pb.plotting.plot_size_posterior({"": one}).get_xlabel() == "size of h"
 
 
-def test_the_same_evidence_under_another_prior() -> None:
+def test_the_same_evidence_under_another_prior():
     search = WitnessSearch(COCLUSTERING, CASES[0].values[2], random_state=0).fit(LINKS)
     other = search.under(CASES[1].values[2])
     direct = WitnessSearch(COCLUSTERING, CASES[1].values[2], random_state=0).fit(LINKS)
@@ -200,7 +195,7 @@ def test_the_same_evidence_under_another_prior() -> None:
     assert other.best_ == direct.best_
 
 
-def test_some_sizes_may_be_known() -> None:
+def test_some_sizes_may_be_known():
     model = pb.AllocationModel.blockmodel(2, None, axes=["user", "item", "s"])
     assert model.unknown_sizes == ("h",)
     assert repr(model) == "<AllocationModel: user -> g; item -> h; g, h -> s; g 2, h ?; " + (
@@ -214,10 +209,10 @@ def test_some_sizes_may_be_known() -> None:
         model.log_evidence(LINKS)
 
 
-def test_a_search_of_a_bare_matrix_goes_on(tmp_path: Path) -> None:
+def test_a_search_of_a_bare_matrix_goes_on(tmp_path):
     counts = WORDS.to_dense()
 
-    def search(**options: Any) -> WitnessSearch:
+    def search(**options):
         model = pb.AllocationModel.nmf(None, concentration=options.pop("concentration", 1.0))
         arguments = {"checkpoint": tmp_path, "random_state": 1, "max_steps": 3, **options}
         return WitnessSearch(model, priors.Poisson(2.0), **arguments)
@@ -282,6 +277,6 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path: Path) -> None:
         (lambda: PACHINKO.with_sizes(topic=0), InvalidArgumentError, "must be between 1"),
     ],
 )
-def test_mistakes(make: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_mistakes(make, error, message):
     with pytest.raises(error, match=message):
         make()

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ HALF = priors.Geometric(0.5)
 class Mixture:
     """A nested family: a mixture of multinomials to which components are added one by one."""
 
-    def __init__(self, rng: np.random.Generator, most: int) -> None:
+    def __init__(self, rng, most):
         n_words = int(rng.integers(2, 6))
         self.topics = rng.dirichlet(np.full(n_words, 0.7), size=most)
         self.train = rng.multinomial(int(rng.integers(1, 9)), self.topics[-1], size=3)
@@ -43,32 +42,26 @@ class Mixture:
                     weights = shared
             self._weights.append(weights)
 
-    def score(self, k: int) -> float:
+    def score(self, k):
         k = min(k, self.most)
         return self._log(self._densities(self.train, k), self._weights[k - 1])
 
-    def predict(self, k: int) -> float:
+    def predict(self, k):
         k = min(k, self.most)
         return self._log(self._densities(self.test, k), self._weights[k - 1])
 
-    def _densities(self, counts: NDArray[np.int64], k: int) -> NDArray[np.float64]:
+    def _densities(self, counts, k):
         return np.prod(self.topics[None, :k] ** counts[:, None], axis=2)
 
     @staticmethod
-    def _log(densities: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    def _log(densities, weights):
         return float(np.log(densities @ weights).sum())
 
 
 class Truth:
     """The sums over all sizes: those up to `most` one by one, beyond that all alike."""
 
-    def __init__(
-        self,
-        prior: priors.SizePrior,
-        tops: tuple[int, ...],
-        score: Callable[..., float],
-        predict: Callable[..., float],
-    ) -> None:
+    def __init__(self, prior, tops, score, predict):
         masses = np.exp(prior.log_masses(tops))
         axes = [range(low, top + 2) for low, top in zip(prior.first, tops, strict=True)]
         self.sizes = list(itertools.product(*axes))
@@ -79,7 +72,7 @@ class Truth:
         self.predictive = math.log((weights * values).sum() / weights.sum())
 
 
-def random_prior(rng: np.random.Generator, most: int) -> priors.UnivariatePrior:
+def random_prior(rng, most):
     return (
         priors.Poisson(float(rng.uniform(0.3, 6))),
         priors.Poisson(float(rng.uniform(0.3, 6)), truncate=True),
@@ -90,7 +83,7 @@ def random_prior(rng: np.random.Generator, most: int) -> priors.UnivariatePrior:
     )[rng.integers(6)]
 
 
-def assert_all_contained(search: WitnessSearch, truth: Truth, X_new: Any) -> None:
+def assert_all_contained(search, truth, X_new):
     table = search.bounds_
     assert (table["lower"] <= truth.evidence).all()
     assert (truth.evidence <= table["upper"]).all()
@@ -115,7 +108,7 @@ def assert_all_contained(search: WitnessSearch, truth: Truth, X_new: Any) -> Non
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_nested_bounds_contain_the_sum_over_all_sizes(seed: int) -> None:
+def test_nested_bounds_contain_the_sum_over_all_sizes(seed):
     rng = np.random.default_rng([seed, 1])
     n_claims = 0
     for case in range(60):
@@ -137,16 +130,16 @@ def test_nested_bounds_contain_the_sum_over_all_sizes(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_nested_bounds_of_two_sizes_contain_the_sum(seed: int) -> None:
+def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
     rng = np.random.default_rng([seed, 2])
     for case in range(40):
         most = tuple(int(n) for n in rng.integers(2, 5, size=2))
         one, two = (Mixture(rng, n) for n in most)
 
-        def score(a: int, b: int, one: Mixture = one, two: Mixture = two) -> float:
+        def score(a, b, one=one, two=two):
             return one.score(a) + two.score(b)
 
-        def predict(a: int, b: int, one: Mixture = one, two: Mixture = two) -> float:
+        def predict(a, b, one=one, two=two):
             return one.predict(a) + two.predict(b)
 
         if case % 2:
@@ -171,13 +164,13 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nested", "evidence"])
-def test_bounds_under_an_uncertain_mean_contain_the_sum(kind: str) -> None:
+def test_bounds_under_an_uncertain_mean_contain_the_sum(kind):
     """Two sizes that share a Poisson mean, itself one of three; sums over 80 x 80 sizes."""
     means, weights = np.array([0.3, 1.0, 2.5]), np.array([0.5, 0.3, 0.2])
     prior = priors.Mixture([priors.Product(*[priors.Poisson(m)] * 2) for m in means], weights)
     sizes = np.arange(1, 81)
 
-    def score(first: Any, second: Any) -> Any:
+    def score(first, second):
         return -3.0 - 9.0 / first - 5.0 / second
 
     values = np.exp(score(*np.ix_(sizes, sizes)))
@@ -200,7 +193,7 @@ def test_bounds_under_an_uncertain_mean_contain_the_sum(kind: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_evidence_bounds_contain_the_sum(seed: int) -> None:
+def test_evidence_bounds_contain_the_sum(seed):
     """Scores that rise and fall: no witness gives a lower bound."""
     rng = np.random.default_rng([seed, 3])
     for _ in range(60):
@@ -208,10 +201,10 @@ def test_evidence_bounds_contain_the_sum(seed: int) -> None:
         prior = random_prior(rng, most)
         values, new = -rng.gamma(2.0, 2.0, size=most + 2), -rng.gamma(2.0, 1.0, size=most + 2)
 
-        def score(k: int, values: Any = values, most: int = most) -> float:
+        def score(k, values=values, most=most):
             return float(values[min(k, most)])
 
-        def predict(k: int, new: Any = new, most: int = most) -> float:
+        def predict(k, new=new, most=most):
             return float(new[min(k, most)])
 
         truth = Truth(prior, (most,), score, predict)
@@ -227,8 +220,8 @@ def test_evidence_bounds_contain_the_sum(seed: int) -> None:
         np.testing.assert_allclose(search.bounds_["lower"], search.bounds_["log_f"], rtol=1e-11)
 
 
-def test_a_lower_bound_by_witnesses_would_fail_where_scores_fall() -> None:
-    def score(k: int) -> float:
+def test_a_lower_bound_by_witnesses_would_fail_where_scores_fall():
+    def score(k):
         return math.log(0.5 if k == 1 else 0.01)
 
     truth = 0.5 * 0.5 + 0.5 * 0.01
@@ -237,7 +230,7 @@ def test_a_lower_bound_by_witnesses_would_fail_where_scores_fall() -> None:
     assert evidence.bounds_["lower"][0] <= math.log(truth) < nested.bounds_["lower"][0]
 
 
-def test_the_sum_of_two_bounds_on_a_prediction_is_twice_the_prediction() -> None:
+def test_the_sum_of_two_bounds_on_a_prediction_is_twice_the_prediction():
     """A1 + B1 <= p(y'|y) <= A2 + B2, equation 13 of the paper, fails; what is offered holds.
 
     A1 = N / (F + H) is the part of the explored sizes, B1 = (N + p(y'|w) p(y|w) H) / (F + H) has
@@ -273,7 +266,7 @@ def test_the_sum_of_two_bounds_on_a_prediction_is_twice_the_prediction() -> None
         assert rigorous.lower <= math.log(truth) <= rigorous.upper
 
 
-def test_the_papers_predictive_bound_fails_without_its_assumption() -> None:
+def test_the_papers_predictive_bound_fails_without_its_assumption():
     """Sizes above 1 predict far better than size 1 does: the paper's bound does not see them."""
     options: dict[str, Any] = {
         "estimator": lambda k: math.log(0.1 if k == 1 else 0.9),
@@ -291,12 +284,12 @@ def test_the_papers_predictive_bound_fails_without_its_assumption() -> None:
 
 
 @pytest.mark.parametrize("degrees", [math.inf, 5.0])
-def test_noisy_scores_cover_with_the_confidence_claimed(degrees: float) -> None:
+def test_noisy_scores_cover_with_the_confidence_claimed(degrees):
     rng = np.random.default_rng(77)
     level, n_runs, n_covered = 0.7, 400, 0
     truth = Truth(priors.Poisson(3.0), (12,), lambda k: -2.0 / k, lambda k: -1.0 / k)
 
-    def draw() -> float:
+    def draw():
         return float(rng.standard_normal() if math.isinf(degrees) else rng.standard_t(degrees))
 
     for _ in range(n_runs):
@@ -321,7 +314,7 @@ def test_noisy_scores_cover_with_the_confidence_claimed(degrees: float) -> None:
     assert n_covered >= level * n_runs
 
 
-def test_intervals_cover_all_scores_together_and_are_not_idle() -> None:
+def test_intervals_cover_all_scores_together_and_are_not_idle():
     rng = np.random.default_rng(5)
     n_runs, n_covered = 2000, 0
     for errors in rng.standard_normal((n_runs, 30)):
@@ -336,7 +329,7 @@ def test_intervals_cover_all_scores_together_and_are_not_idle() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_means_and_shares_are_bounded_by_their_extreme_weights(seed: int) -> None:
+def test_means_and_shares_are_bounded_by_their_extreme_weights(seed):
     """Both are monotone in every weight, so the extremes are at corners of the box of weights."""
     rng = np.random.default_rng([seed, 4])
     n = int(rng.integers(1, 7))

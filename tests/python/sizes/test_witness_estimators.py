@@ -1,7 +1,6 @@
 """Searches over trained models, checkpoints, interruptions and folds."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,22 +23,22 @@ DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3
 Fit = tuple[int, int | None, str, Any]
 
 
-def lda(**options: Any) -> pb.LatentDirichletAllocation:
+def lda(**options):
     return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
 
 
-def nested(**options: Any) -> WitnessSearch:
+def nested(**options):
     arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
     return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
 
 
 @pytest.fixture
-def fits(monkeypatch: pytest.MonkeyPatch) -> list[Fit]:
+def fits(monkeypatch):
     """Size, size of the model grown from, method and seed of every training."""
     seen: list[Fit] = []
     fit = pb.LatentDirichletAllocation.fit
 
-    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+    def spy(self, X):
         init = None if self.init is None else len(self.init.components_)
         seen.append((self.n_components, init, self.fit_method, self.random_state))
         return fit(self, X)
@@ -48,13 +47,13 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Fit]:
     return seen
 
 
-def assert_same_tables(one: WitnessSearch, other: WitnessSearch) -> None:
+def assert_same_tables(one, other):
     for name in one.bounds_:
         if name != "seconds":
             assert one.bounds_[name].tolist() == other.bounds_[name].tolist(), name
 
 
-def test_every_size_is_trained_from_the_one_below_and_afresh(fits: list[Fit]) -> None:
+def test_every_size_is_trained_from_the_one_below_and_afresh(fits):
     search = nested().fit(DATA.corpus)
     grown = [(1, None), (2, 1), (2, None), (3, 2), (3, None), (4, 3), (4, None)]
     assert [row[:3] for row in fits] == [(*row, "em") for row in grown]
@@ -67,7 +66,7 @@ def test_every_size_is_trained_from_the_one_below_and_afresh(fits: list[Fit]) ->
     assert search.model() is search.model(search.best_)
 
 
-def test_fresh_starts_thin_out() -> None:
+def test_fresh_starts_thin_out():
     fresh = [size for size in range(1, 151) if starts_afresh(size)]
     assert fresh[:10] == list(range(1, 11))
     assert len(fresh) == 38
@@ -75,7 +74,7 @@ def test_fresh_starts_thin_out() -> None:
     assert ((ratios > 1.0) & (ratios < 1.2)).all()
 
 
-def test_scores_rise_and_are_no_worse_than_fresh_fits() -> None:
+def test_scores_rise_and_are_no_worse_than_fresh_fits():
     data = pb.datasets.make_lda_corpus(80, 40, 4, document_length=40, random_state=0)
     search = WitnessSearch(
         lda(random_state=7), priors.Poisson(2.0), max_steps=9, scoring="bound"
@@ -87,10 +86,10 @@ def test_scores_rise_and_are_no_worse_than_fresh_fits() -> None:
         assert scores[size - 1] >= fresh.fit(data.corpus).bound_
 
 
-def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch):
     found = {1: -9.0, 2: -7.0, 3: -8.0, 4: -6.0}
 
-    def likelihood(_: NestedEstimator, model: Any, __: Any) -> Score:
+    def likelihood(_, model, __):
         return Score(found[len(model.components_)], 0.1)
 
     monkeypatch.setattr(NestedEstimator, "_likelihood", likelihood)
@@ -99,14 +98,14 @@ def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch: pytest.Monk
     assert [len(search.model(k).components_) for k in (1, 2, 3, 4)] == [1, 2, 2, 4]
 
 
-def test_a_lower_bound_as_score_is_flagged() -> None:
+def test_a_lower_bound_as_score_is_flagged():
     search = nested().fit(DATA.corpus)
     assert search.holds_ == {"lower": True, "upper": False, "posterior": False, "predictive": False}
     likelihood = nested(scoring="likelihood", max_steps=1).fit(DATA.corpus)
     assert all(likelihood.holds_.values())
 
 
-def test_likelihoods_as_scores_carry_their_errors() -> None:
+def test_likelihoods_as_scores_carry_their_errors():
     options = {"method": "annealed", "n_samples": 50, "n_replicates": 4}
     search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(DATA.corpus)
     expected = pb.log_likelihood(search.model(2), DATA.corpus, random_state=1, **options)
@@ -120,7 +119,7 @@ def test_likelihoods_as_scores_carry_their_errors() -> None:
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
 
 
-def test_few_replicates_have_few_degrees_of_freedom() -> None:
+def test_few_replicates_have_few_degrees_of_freedom():
     model = lda(n_components=2, fit_method="em", random_state=0).fit(DATA.corpus)
     options = {"method": "annealed", "n_samples": 10, "n_replicates": 4, "random_state": 0}
     one = pb.log_likelihood(model, DATA.corpus[:1], **options)
@@ -137,7 +136,7 @@ def test_few_replicates_have_few_degrees_of_freedom() -> None:
     assert degrees_of_freedom(pb.log_likelihood(model, DATA.corpus, "exact")) == math.inf
 
 
-def test_predictions_average_over_the_models() -> None:
+def test_predictions_average_over_the_models():
     search = nested(scoring="likelihood", max_steps=5, bound="witness").fit(DATA.corpus)
     new = pb.datasets.make_lda_corpus(5, 12, 3, document_length=10, random_state=4).corpus
     found = search.predictive_bounds(new)
@@ -148,7 +147,7 @@ def test_predictions_average_over_the_models() -> None:
     assert found.best_std_error == 0.0
 
 
-def test_a_search_goes_on_where_it_was(tmp_path: Path, fits: list[Fit]) -> None:
+def test_a_search_goes_on_where_it_was(tmp_path, fits):
     whole = nested(max_steps=6).fit(DATA.corpus)
     nested(max_steps=3, checkpoint=tmp_path).fit(DATA.corpus)
     fits.clear()
@@ -159,7 +158,7 @@ def test_a_search_goes_on_where_it_was(tmp_path: Path, fits: list[Fit]) -> None:
         assert (resumed.model(k).components_ == whole.model(k).components_).all()
 
 
-def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
+def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path):
     one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
     two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
     assert_same_tables(one, two)
@@ -176,9 +175,7 @@ def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path: Path) -> None:
         ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
     ],
 )
-def test_another_search_is_refused(
-    tmp_path: Path, options: dict[str, Any], corpus: Any, message: str
-) -> None:
+def test_another_search_is_refused(tmp_path, options, corpus, message):
     nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):
@@ -186,7 +183,7 @@ def test_another_search_is_refused(
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_search_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+def test_a_search_that_is_refused_leaves_no_folder(tmp_path):
     for options in ({"bound": "x"}, {"scoring": "x"}, {"level": 2.0}):
         with pytest.raises(InvalidArgumentError):
             nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
@@ -194,7 +191,7 @@ def test_a_search_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\x00\xff", b""])
-def test_a_damaged_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "search.safetensors").write_bytes(content)
     with pytest.raises(FileFormatError, match=r"search.safetensors"):
         nested(checkpoint=tmp_path).fit(DATA.corpus)
@@ -204,8 +201,8 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, content: bytes) -> None
         nested(checkpoint=blocked).fit(DATA.corpus)
 
 
-def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
-    def score(k: int) -> Any:
+def test_failures_and_zeros_survive_the_checkpoint(tmp_path):
+    def score(k):
         if k == 2:
             raise RuntimeError("no")
         return -math.inf if k == 1 else (-1.0 / k, 0.01 / k, 7.0)
@@ -220,8 +217,8 @@ def test_failures_and_zeros_survive_the_checkpoint(tmp_path: Path) -> None:
     assert whole.trace_ == again.trace_
 
 
-def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
-    def score(k: int) -> float:
+def test_ctrl_c_keeps_what_there_is(tmp_path):
+    def score(k):
         if k == 4:
             raise KeyboardInterrupt
         return -3.0 / k
@@ -260,12 +257,12 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
+def test_mistakes(make, error, message):
     with pytest.raises(error, match=message):
         make()
 
 
-def test_a_search_on_cora(shared_data: Path, tmp_path: Path) -> None:
+def test_a_search_on_cora(shared_data, tmp_path):
     corpus = pb.read_corpus(shared_data / "cora.ldac")[::4]
     search = WitnessSearch(
         lda(tol=1e-3), priors.Poisson(5.0), scoring="bound", max_steps=4, random_state=0
@@ -280,7 +277,7 @@ def test_a_search_on_cora(shared_data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-def test_evidence_finds_the_number_of_topics() -> None:
+def test_evidence_finds_the_number_of_topics():
     """Errors of some nats, which tempering then doubts, are small beside those between sizes."""
     near = 0
     for seed in range(10):
@@ -302,7 +299,7 @@ def test_evidence_finds_the_number_of_topics() -> None:
     assert near >= 9
 
 
-def test_a_doubt_names_the_argument_of_the_search() -> None:
+def test_a_doubt_names_the_argument_of_the_search():
     search = pb.WitnessSearch(
         pb.LatentDirichletAllocation(max_iter=20),
         pb.priors.Uniform(2, 2),

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -29,18 +28,18 @@ POISSON = priors.Poisson(2.0)
 TWO = priors.Product(POISSON, priors.Poisson(3.0))
 
 
-def rising(a: int, b: int) -> float:
+def rising(a, b):
     return -10 / a - 7 / (b + 0.1 * a)
 
 
-def ends_the_process(k: int) -> float:
+def ends_the_process(k):
     if k == 3:
         os._exit(1)
     return -3.0 / k
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
+def threads():
     with ThreadPoolExecutor(4) as pool:
         yield pool
 
@@ -51,28 +50,28 @@ class OnDemand(Executor):
     Whoever waits would wait for ever otherwise: a thread runs the tasks by a key of their sizes.
     """
 
-    def __init__(self, key: Callable[[tuple[int, ...]], Any]) -> None:
+    def __init__(self, key):
         self._key, self._tasks = key, dict[tuple[int, ...], tuple[Future[Any], Any]]()
         self._lock, self._over = threading.Lock(), False
         self.most = 0
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
 
-    def submit(self, fn: Any, /, *args: Any, **_: Any) -> Future[Any]:
+    def submit(self, fn, /, *args, **_):
         future: Future[Any] = Future()
         with self._lock:
             self._tasks[args[2][0]] = future, lambda: fn(*args)
             self.most = max(self.most, len(self._tasks))
         return future
 
-    def scatter(self, shared: Any) -> Any:
+    def scatter(self, shared):
         return shared
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+    def shutdown(self, wait=True, *, cancel_futures=False):  # noqa: ARG002
         self._over = True
         self._thread.join()
 
-    def _work(self) -> None:
+    def _work(self):
         while not self._over:
             # Time for the search to hand out all that it will.
             time.sleep(0.02)
@@ -87,15 +86,15 @@ class OnDemand(Executor):
 class Counted:
     """A score that remembers what it was asked for, from any thread."""
 
-    def __init__(self, score: Callable[..., Any]) -> None:
+    def __init__(self, score):
         self.score, self.asked = score, list[tuple[int, ...]]()
 
-    def __call__(self, *sizes: int) -> Any:
+    def __call__(self, *sizes):
         self.asked.append(sizes)
         return self.score(*sizes)
 
 
-def assert_same(one: WitnessSearch, other: WitnessSearch) -> None:
+def assert_same(one, other):
     assert one.trace_ == other.trace_
     assert one.stop_reason_ == other.stop_reason_
     for name in one.bounds_:
@@ -110,9 +109,7 @@ def assert_same(one: WitnessSearch, other: WitnessSearch) -> None:
 )
 @pytest.mark.parametrize("strategy", ["successor", "widest"])
 @pytest.mark.parametrize("kind", ["nested", "evidence"])
-def test_the_steps_do_not_depend_on_which_score_is_there_first(
-    kind: str, strategy: str, key: Callable[[tuple[int, ...]], Any]
-) -> None:
+def test_the_steps_do_not_depend_on_which_score_is_there_first(kind, strategy, key):
     options: dict[str, Any] = {"kind": kind, "strategy": strategy, "max_steps": 12}
     alone = WitnessSearch(rising, TWO, **options).fit()
     score = Counted(rising)
@@ -123,11 +120,11 @@ def test_the_steps_do_not_depend_on_which_score_is_there_first(
     assert len(set(score.asked)) == len(score.asked)
 
 
-def test_one_size_is_scored_ahead_without_waste(threads: ThreadPoolExecutor) -> None:
+def test_one_size_is_scored_ahead_without_waste(threads):
     """Four wait for each other: they must run at once."""
     meeting = threading.Barrier(4, timeout=30)
 
-    def score(k: int) -> float:
+    def score(k):
         meeting.wait()
         return -3.0 / k
 
@@ -137,13 +134,13 @@ def test_one_size_is_scored_ahead_without_waste(threads: ThreadPoolExecutor) -> 
     assert sorted(search.asked) == [(k,) for k in range(1, 9)]
 
 
-def test_processes_give_the_same(tmp_path: Path, spawned: ProcessPoolExecutor) -> None:
+def test_processes_give_the_same(tmp_path, spawned):
     search = WitnessSearch(rising, TWO, max_steps=6, checkpoint=tmp_path, random_state=0)
     search.fit(executor=spawned)
     assert_same(WitnessSearch(rising, TWO, max_steps=6).fit(), search)
 
 
-def test_evidence_in_processes_is_the_same_to_the_bit(spawned: ProcessPoolExecutor) -> None:
+def test_evidence_in_processes_is_the_same_to_the_bit(spawned):
     counts = pb.CountTensor.from_dense([[3, 0, 1], [1, 2, 4]], ["doc", "word"])
     options = {"method": "tempered", "n_samples": 128, "n_jobs": 1}
     search = WitnessSearch(
@@ -155,8 +152,8 @@ def test_evidence_in_processes_is_the_same_to_the_bit(spawned: ProcessPoolExecut
         assert alone[name].tolist() == together[name].tolist()
 
 
-def test_a_failure_in_a_worker_marks_its_configuration(threads: ThreadPoolExecutor) -> None:
-    def score(k: int) -> float:
+def test_a_failure_in_a_worker_marks_its_configuration(threads):
+    def score(k):
         if k in (2, 3):
             raise MemoryError(f"no room for {k}")
         return -3.0 / k
@@ -171,11 +168,11 @@ def test_a_failure_in_a_worker_marks_its_configuration(threads: ThreadPoolExecut
         assert alone[name].tolist() == together[name].tolist()
 
 
-def test_bad_scores_are_refused_in_their_turn(threads: ThreadPoolExecutor) -> None:
+def test_bad_scores_are_refused_in_their_turn(threads):
     """Size 5 is NaN, and size 3 falls: it is size 3 that is told of."""
     values = {1: -5.0, 2: -4.0, 3: -6.0, 4: -3.0, 5: math.nan}
 
-    def score(k: int) -> float:
+    def score(k):
         time.sleep(0.05 if k < 4 else 0.0)
         return values[k]
 
@@ -185,7 +182,7 @@ def test_bad_scores_are_refused_in_their_turn(threads: ThreadPoolExecutor) -> No
     assert search.n_steps_ == 2
 
 
-def test_a_broken_pool_ends_the_search_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_broken_pool_ends_the_search_and_the_next_goes_on(tmp_path):
     search = WitnessSearch(
         ends_the_process, POISSON, max_steps=5, checkpoint=tmp_path, random_state=0
     )
@@ -197,11 +194,11 @@ def test_a_broken_pool_ends_the_search_and_the_next_goes_on(tmp_path: Path) -> N
         search.fit(executor=pool)
 
 
-def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
+def test_what_was_scored_ahead_is_not_scored_again(tmp_path):
     """Size 2 is interrupted while 3 and 4 are there already."""
     later = {3: threading.Event(), 4: threading.Event()}
 
-    def score(k: int) -> float:
+    def score(k):
         if k in later:
             later[k].set()
         if k == 2:
@@ -231,11 +228,11 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path: Path) -> None:
     assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
 
 
-def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path: Path) -> None:
+def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path):
     """Sizes 3 and 4 are over before the search begins to wait for size 2, which wants them kept."""
 
     class AtOnceBeyondTwo(ThreadPoolExecutor):
-        def submit(self, fn: Any, /, *args: Any, **options: Any) -> Future[Any]:
+        def submit(self, fn, /, *args, **options):
             future = super().submit(fn, *args, **options)
             if args[2][0] != (2,):
                 wait([future])
@@ -243,7 +240,7 @@ def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path: Path
 
     kept: list[int] = []
 
-    def score(k: int) -> float:
+    def score(k):
         deadline = time.monotonic() + 30
         while k == 2 and len(kept) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -256,13 +253,13 @@ def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path: Path
     assert len(kept) == 3
 
 
-def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> None:
+def test_ctrl_c_does_not_wait_for_the_workers(threads):
     over = threading.Event()
     finished: list[int] = []
     main = threading.main_thread().ident
     assert main is not None
 
-    def score(k: int) -> float:
+    def score(k):
         if k == 2:
             signal.pthread_kill(main, signal.SIGINT)
         if k > 1:
@@ -276,7 +273,7 @@ def test_ctrl_c_does_not_wait_for_the_workers(threads: ThreadPoolExecutor) -> No
     over.set()
 
 
-def test_nothing_is_asked_for_beyond_the_last_step(threads: ThreadPoolExecutor) -> None:
+def test_nothing_is_asked_for_beyond_the_last_step(threads):
     score = Counted(lambda k: -3.0 / k)
     WitnessSearch(score, POISSON, max_steps=3).fit(executor=threads, n_in_flight=9)
     WitnessSearch(score, priors.Uniform(4, 6)).fit(executor=threads, n_in_flight=9)
@@ -313,8 +310,6 @@ def test_nothing_is_asked_for_beyond_the_last_step(threads: ThreadPoolExecutor) 
         ),
     ],
 )
-def test_mistakes(
-    search: Callable[[], WitnessSearch], options: Any, error: type[Exception], message: str
-) -> None:
+def test_mistakes(search, options, error, message):
     with pytest.raises(error, match=message):
         search().fit(**options)

@@ -2,7 +2,6 @@
 
 import builtins
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,17 +21,17 @@ CORPUS = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state
 SIZES = (1, 2, 3)
 
 
-def nested(**options: Any) -> WitnessSearch:
+def nested(**options):
     arguments = {"max_steps": len(SIZES), "random_state": 1, "scoring": "bound", **options}
     lda = pb.LatentDirichletAllocation(learn_priors=True, max_iter=20)
     return WitnessSearch(lda, priors.Poisson(2.0), **arguments)
 
 
-def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def fill_disk(monkeypatch):
     """Let no model be written, and what is small find its place."""
     opened = builtins.open
 
-    def full(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
+    def full(path, mode="r", *rest, **named):
         if "x" in mode and "topics" in Path(path).name:
             raise OSError(28, "No space left on device")
         return opened(path, mode, *rest, **named)
@@ -40,14 +39,12 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "open", full)
 
 
-def assert_same_models(one: WitnessSearch, other: WitnessSearch) -> None:
+def assert_same_models(one, other):
     for size in SIZES:
         assert one.model(size).components_.tolist() == other.model(size).components_.tolist(), size
 
 
-def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(tmp_path, monkeypatch):
     nested(checkpoint=tmp_path).fit(CORPUS[:15])
     (tmp_path / "search.safetensors").unlink()
     other = tmp_path / "topics-20.safetensors"
@@ -62,13 +59,11 @@ def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(
     assert_same_models(nested(checkpoint=tmp_path).fit(CORPUS), whole)
 
 
-def test_a_model_that_was_not_written_stays_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_was_not_written_stays_in_memory(tmp_path, monkeypatch):
     whole = nested().fit(CORPUS)
     path, save = tmp_path / "topics-2.safetensors", pb.LatentDirichletAllocation.save
 
-    def save_other(model: pb.LatentDirichletAllocation, place: Path) -> None:
+    def save_other(model, place):
         if place == path:
             # A file of this name that is not of this search.
             save(whole.model(1), path)
@@ -83,18 +78,18 @@ def test_a_model_that_was_not_written_stays_in_memory(
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
-def test_a_folder_that_cannot_have_its_name_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_folder_that_cannot_have_its_name_is_refused(tmp_path, name):
     with pytest.raises(InvalidArgumentError, match=r"checkpoint has .*; leave"):
         nested(checkpoint=tmp_path / name).fit(CORPUS)
 
 
-def flipped(content: bytes, bit: int) -> bytes:
+def flipped(content, bit):
     changed = bytearray(content)
     changed[bit // 8] ^= 1 << bit % 8
     return bytes(changed)
 
 
-def test_a_flipped_bit_is_refused_or_made_again(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_refused_or_made_again(tmp_path):
     """What says whose folder it is, is refused; a score is made again, with a warning."""
     whole = nested(checkpoint=tmp_path).fit(CORPUS).bounds_["log_score"].tolist()
     for name in ("search", "score-2"):
@@ -112,7 +107,7 @@ def test_a_flipped_bit_is_refused_or_made_again(tmp_path: Path) -> None:
         path.write_bytes(content)
 
 
-def test_a_score_that_says_nonsense_is_made_again(tmp_path: Path) -> None:
+def test_a_score_that_says_nonsense_is_made_again(tmp_path):
     whole = nested(checkpoint=tmp_path).fit(CORPUS).bounds_["log_score"].tolist()
     path = tmp_path / "score-2.safetensors"
     header, _ = read_arrays(path)
@@ -126,13 +121,11 @@ def test_a_score_that_says_nonsense_is_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["score-2", "topics-2"])
-def test_what_may_not_be_read_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
-) -> None:
+def test_what_may_not_be_read_is_an_error(tmp_path, monkeypatch, file):
     nested(checkpoint=tmp_path).fit(CORPUS)
     read = np.fromfile
 
-    def refused(path: Path, **options: Any) -> Any:
+    def refused(path, **options):
         if Path(path).name == f"{file}.safetensors":
             raise PermissionError(13, "Permission denied")
         return read(path, **options)
@@ -143,7 +136,7 @@ def test_what_may_not_be_read_is_an_error(
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "gone", "other"])
-def test_a_damaged_model_is_scored_again(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_model_is_scored_again(tmp_path, damage):
     whole = nested(checkpoint=tmp_path).fit(CORPUS)
     held_out = whole.predictive_bounds(CORPUS[:5])
     for kept in tmp_path.glob("prediction-*"):
@@ -167,7 +160,7 @@ def test_a_damaged_model_is_scored_again(tmp_path: Path, damage: str) -> None:
     np.testing.assert_array_equal(pb.load(path).components_, components)
 
 
-def test_a_damaged_prediction_is_made_again(tmp_path: Path) -> None:
+def test_a_damaged_prediction_is_made_again(tmp_path):
     bounds = nested(checkpoint=tmp_path).fit(CORPUS).predictive_bounds(CORPUS[:5])
     path = next(tmp_path.glob("prediction-2-*"))
     path.write_bytes(flipped(path.read_bytes(), 999))

@@ -24,18 +24,16 @@ from polyabayes.sizes.witness.adapters import NestedEstimator
 DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
 
 
-def lda(**options: Any) -> pb.LatentDirichletAllocation:
+def lda(**options):
     return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
 
 
-def nested(**options: Any) -> WitnessSearch:
+def nested(**options):
     arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
     return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
 
 
-def test_folds_compare_the_average_with_the_best(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folds_compare_the_average_with_the_best(tmp_path, monkeypatch):
     search = nested(scoring="likelihood", checkpoint=tmp_path)
     here = cross_validate(search, DATA.corpus, 3)
     assert here["fold"].tolist() == [0, 1, 2]
@@ -50,11 +48,11 @@ def test_folds_compare_the_average_with_the_best(
         assert again[name].tolist() == here[name].tolist()
 
 
-def test_folds_under_further_priors_are_trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folds_under_further_priors_are_trained_once(monkeypatch):
     sizes: list[int] = []
     fit = pb.LatentDirichletAllocation.fit
 
-    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+    def spy(self, X):
         sizes.append(self.n_components)
         return fit(self, X)
 
@@ -76,11 +74,11 @@ def test_folds_under_further_priors_are_trained_once(monkeypatch: pytest.MonkeyP
         cross_validate(nested(), DATA.corpus, 2, priors=further[0])  # type: ignore[arg-type]
 
 
-def test_groups_are_in_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_are_in_one_fold(monkeypatch):
     groups, seen = np.arange(30) // 5, list[Any]()
     fit = pb.LatentDirichletAllocation.fit
 
-    def spy(self: pb.LatentDirichletAllocation, X: Any) -> pb.LatentDirichletAllocation:
+    def spy(self, X):
         seen.append(X.n_documents)
         return fit(self, X)
 
@@ -92,14 +90,14 @@ def test_groups_are_in_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
         cross_validate(nested(), DATA.corpus, 7, groups=groups)
 
 
-def test_an_executor_outlives_a_fold_that_fails() -> None:
+def test_an_executor_outlives_a_fold_that_fails():
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(InvalidArgumentError, match="scoring must be"):
             cross_validate(nested(scoring="none"), DATA.corpus, 2, executor=pool)
         assert pool.submit(int, "1").result() == 1
 
 
-def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
+def test_folds_in_processes_give_the_same(tmp_path):
     search = nested(scoring="bound", max_steps=2).set_params(estimator=lda(n_jobs=1))
     here = cross_validate(search, DATA.corpus, 2)
     there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
@@ -107,7 +105,7 @@ def test_folds_in_processes_give_the_same(tmp_path: Path) -> None:
         assert here[name].tolist() == there[name].tolist()
 
 
-def processes() -> dict[int, int]:
+def processes():
     """Parents by process, of those that run."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -122,17 +120,17 @@ def processes() -> dict[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_killed_folds_go_on_where_they_were(tmp_path: Path) -> None:
+def test_killed_folds_go_on_where_they_were(tmp_path):
     """SIGKILL to the command alone: its workers end too, and no size is trained twice."""
     data = pb.datasets.make_lda_corpus(400, 60, 5, document_length=60, random_state=0)
     pb.write_corpus(data.corpus, tmp_path / "corpus.npz")
     arguments = "corpus.npz --prior uniform:1,6 --scoring bound --tol 1e-9 --max-iter 300 --seed 3"
 
-    def command(output: str, state: str) -> list[str]:
+    def command(output, state):
         folds = f"--folds 4 --workers 2 --jobs 1 --checkpoint {state} -o {output}"
         return [*[sys.executable, "-m", "polyabayes", "search"], *arguments.split(), *folds.split()]
 
-    def records() -> dict[Path, list[bytes]]:
+    def records():
         return {
             path: [file.read_bytes() for file in sorted(path.glob("score-*"))]
             for path in sorted((tmp_path / "killed").glob("fold-*"))
@@ -163,7 +161,7 @@ def test_killed_folds_go_on_where_they_were(tmp_path: Path) -> None:
     assert (tmp_path / "killed.csv").read_text() == (tmp_path / "whole.csv").read_text()
 
 
-def test_the_average_is_the_mean_over_sizes_by_their_posterior() -> None:
+def test_the_average_is_the_mean_over_sizes_by_their_posterior():
     """Exact likelihoods of all four sizes of each fold, summed here."""
     search = nested(scoring="likelihood", max_steps=None).set_params(prior=priors.Uniform(1, 4))
     search.set_params(scoring_options={"method": "exact"})
@@ -211,6 +209,6 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior() -> None:
         ),
     ],
 )
-def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
+def test_mistakes(make, error, message):
     with pytest.raises(error, match=message):
         make()

@@ -1,7 +1,5 @@
 """Intervals from correlated draws against the normal distribution that they are of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.signal import lfilter

@@ -14,7 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, Unreli
 
 
 @pytest.fixture(scope="module")
-def corpus() -> pb.Corpus:
+def corpus():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"party": rng.choice(["D", "R"], 60), "day": rng.uniform(0, 9, 60)})
     theta = rng.dirichlet(np.ones(3), 60)
@@ -29,7 +29,7 @@ def model(request, corpus):
     return kind(3, **options).fit(corpus)
 
 
-def by_hand(model, rows: np.ndarray) -> np.ndarray:
+def by_hand(model, rows):
     sizes = np.exp(np.einsum("rp,dkp->drk", rows, model.coefficient_draws_))
     if hasattr(model, "probability_"):
         sizes *= model.probability_ / (1 - model.probability_)

@@ -386,7 +386,7 @@ def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_p
     assert caught[0].filename == __file__
 
 
-def test_texts_that_are_not_divided_into_words_are_refused() -> None:
+def test_texts_that_are_not_divided_into_words_are_refused():
     counts = [[3, 1, 0], [2, 2, 0], [0, 1, 3]]
     corpus = pb.Corpus(counts, vocabulary=["red", "green", "blue"])
     lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(corpus)
