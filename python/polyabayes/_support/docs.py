@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Mapping
 from textwrap import indent
 from typing import Any, TypeVar
 
@@ -16,6 +17,12 @@ _PARAMETERS = {
     "documents": """\
 documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
     The documents.""",
+    "X": """\
+X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
+    The documents.""",
+    "y": """\
+y : ignored
+    Present for scikit-learn.""",
     "observed, held_out": """\
 observed, held_out : Corpus, sparse matrix, integer array or DataFrame
     Documents in the same order, shape (n_documents, n_words) each; :func:`split_tokens` makes
@@ -43,12 +50,66 @@ first, second : str
     "seed": """\
 random_state : None, int, RandomState, Generator or SeedSequence
     Equal seeds give equal bits, for any number of threads.""",
+    "seed of transform": """\
+random_state : None, int, RandomState, Generator or SeedSequence
+    Seed of ``transform`` and ``score``.""",
     "n_jobs": """\
 n_jobs : int, optional
     Threads; None means all cores.""",
     "progress": """\
 progress : bool, default=False
     Show a progress bar (needs tqdm).""",
+    "n_components": """\
+n_components : int, default=10
+    Number of topics K.""",
+    "burn_in, thin": """\
+burn_in : int, optional
+    Sweeps that are not averaged over; None means half of `max_iter`.
+thin : int, default=5
+    Average over one sweep in this many.""",
+    "checkpoint": """\
+checkpoint : path-like, optional
+    Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
+    end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
+    on from there and ends bit-equal to a run without a break; that of another run is refused.
+checkpoint_every : int or str, default=100
+    Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.""",
+    "formula": """\
+formula : str, optional
+    Covariates that the prior of a document depends on, as a formula over the columns of
+    ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
+    (needs formulaic).""",
+    "vocabulary": """\
+vocabulary : sequence of str of length n_words, optional
+    The words.""",
+    "ax": """\
+ax : matplotlib Axes, optional
+    Where to draw; None makes a figure.""",
+    "topics model": """\
+model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
+    Fitted.""",
+    "as of transform": """\
+layer, exposure, covariates : optional
+    As of :meth:`transform`.""",
+}
+# Attributes of estimators.
+_ATTRIBUTES = {
+    "components_std_": """\
+components_std_ : ndarray of shape (n_components, n_words)
+    Posterior standard deviation of each entry of phi, over the draws of this chain; after
+    training by Gibbs sampling only, and in no file.""",
+    "coefficient draws": """\
+coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
+    The draws that they are means of: every sweep after the burn-in, whatever `thin` says.
+covariate_names_ : ndarray of str, shape (n_columns,)
+    Columns of the design, the intercept first.""",
+    "words and seed": """\
+n_features_in_ : int
+    Size of the vocabulary.
+vocabulary_ : ndarray of str or None
+    The words, where the training data named them.
+seed_ : int
+    Seed that the random state gave; it also serves ``transform`` and ``score``.""",
 }
 _REFERENCES = {
     "Cemgil 2019": """\
@@ -63,6 +124,13 @@ models. ICML.""",
     "Capdevila 2018": """\
 J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
 algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.""",
+    "Zhou 2013": """\
+M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
+37(2).""",
+    "Blei 2003": """\
+D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.""",
+    "Griffiths 2004": """\
+T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.""",
     "Syed 2022": """\
 S. Syed, A. Bouchard-Côté, G. Deligiannidis and A. Doucet (2022). Non-reversible parallel
 tempering: a scalable highly parallel MCMC scheme. JRSS B 84(2).""",
@@ -76,12 +144,24 @@ InvalidArgumentError, InvalidCountsError, InvalidTypeError
     "bad file": "FileAccessError, FileFormatError\n    If a file is missing or damaged.",
     "no such node": "InvalidArgumentError\n    If there is no such node.",
     "no such model": "InvalidArgumentError\n    If there is no such model.",
+    "bad documents": """\
+InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+    If the documents do not fit the model, or the model has no topics.""",
+    "no tokens": """\
+InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
+    If the documents do not fit the model, or hold no tokens, or the model has no topics.""",
+    "bad parameters": """\
+InvalidArgumentError, InvalidTypeError
+    If parameters are out of their domain, or their shapes disagree.""",
+    "no Matplotlib": "MissingDependencyError\n    If Matplotlib is not installed.",
     "no pandas": "MissingDependencyError\n    If pandas is not installed.",
     "no ArviZ": "MissingDependencyError\n    If ArviZ is not installed.",
 }
 _PARTS = {
     **_PARAMETERS,
+    **_ATTRIBUTES,
     **_REFERENCES,
+    **_RAISES,
     **{f"raises: {name}": f"Raises\n------\n{text}" for name, text in _RAISES.items()},
     "running": "\n".join(_PARAMETERS[name] for name in ("seed", "n_jobs", "progress")),
     "ready made": """\
@@ -114,7 +194,14 @@ def shared_docs(thing: T) -> T:
     """Put the parts into the docstring of a function, or of a class and its methods."""
     members: list[Any] = [thing, *vars(thing).values()] if isinstance(thing, type) else [thing]
     for member in members:
-        function = getattr(member, "__func__", member)
+        # A method may be wrapped: by classmethod, or by scikit-learn's available_if.
+        function = inspect.unwrap(getattr(member, "__func__", member))
         if (inspect.isfunction(function) or function is thing) and function.__doc__:
             function.__doc__ = filled(function.__doc__)
     return thing
+
+
+def fill_room(names: Mapping[str, Any]) -> None:
+    """Put the parts into the docstrings of all public names of a package."""
+    for name in names["__all__"]:
+        shared_docs(names[name])

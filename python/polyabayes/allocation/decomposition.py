@@ -239,8 +239,7 @@ class Decomposition:
             A column for the node and each of its parents, `probability` and `expected_count`.
 
         {raises: no such node}
-        MissingDependencyError
-            If pandas is not installed.
+        {no pandas}
 
         Examples
         --------

@@ -1,5 +1,6 @@
 """Models and corpora for other packages, and from them; none is imported before it is used."""
 
+from polyabayes._support.docs import fill_room
 from polyabayes.interop import refused as _refused  # noqa: F401
 from polyabayes.interop.anndata import from_mudata, to_anndata
 from polyabayes.interop.fasttopics import from_fasttopics
@@ -35,3 +36,5 @@ __all__ = [
     "to_pyldavis",
     "to_sklearn",
 ]
+
+fill_room(globals())

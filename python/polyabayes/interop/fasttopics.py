@@ -49,8 +49,7 @@ def from_fasttopics(
     minval : float, default=1e-10
         Least probability of a word in a topic before normalisation: maximum likelihood gives zeros,
         under which held-out words are impossible.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

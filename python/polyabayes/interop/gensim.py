@@ -35,8 +35,7 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     ----------
     model : gensim LdaModel, LdaMulticore or HdpModel
         Trained on at least one document.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

@@ -76,8 +76,7 @@ def from_mallet(
     n_words : int, optional
         Size of MALLET's alphabet, for a state alone; words that occur nowhere are called ``#0``,
         ``#1``, and so on.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

@@ -38,8 +38,7 @@ def from_pycistopic(
         alpha of each topic, where ``parameters`` lacks it (models loaded from feather files).
     topic_word_prior : float, optional
         eta of each region, likewise; only asked for where the topics hold zeros.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

@@ -41,8 +41,7 @@ def from_schpf(
         :func:`schpf_exposure` needs: its joblib files are never read, since they run code.
     vocabulary : sequence of str of length n_genes, optional
         The genes; scHPF does not keep their names.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

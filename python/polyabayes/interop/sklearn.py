@@ -60,8 +60,7 @@ def from_sklearn(
     shape, probability : float or array of shape (n_components,), optional
         NMF only: the gamma law of the weights, as in
         :meth:`PoissonFactorAnalysis.from_parameters`.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

@@ -37,8 +37,7 @@ def from_stm(
     level : str, optional
         Level of the content covariate of the documents that will be scored, where topics have
         words of their own at each level.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

@@ -76,8 +76,7 @@ CTModel or DTModel
         DTModel: slice of the documents that will be scored.
     eta_variance : float, optional
         DTModel: its ``eta_var``, which it does not hand out.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

@@ -64,8 +64,7 @@ GSDMM
     documents : Corpus, sparse matrix or array of shape (n_documents, n_words), optional
         GSDMM: the documents that it was fitted to, over its ``vocabulary``, whose counts it does
         not keep.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
 
     Returns
     -------

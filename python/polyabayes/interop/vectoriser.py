@@ -42,8 +42,7 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
         ----------
         raw_documents : iterable of str
             The documents.
-        y : ignored
-            Present for scikit-learn.
+        {y}
 
         Returns
         -------

@@ -181,8 +181,7 @@ def log_completion(
     ------
     BudgetExceededError
         If an exact request would cost more than `budget`; before any work.
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad; before any work.
+    {bad argument}
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the result so far.
 
@@ -320,8 +319,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
 
     References
     ----------
-    M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
-    37(2).
+    {Zhou 2013}
 
     Examples
     --------

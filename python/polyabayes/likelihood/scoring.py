@@ -210,8 +210,7 @@ def log_likelihood(
         If a request would cost more than `budget`; before any work.
     WorkerError
         If a worker of the `executor` died and its engine did not run its task again.
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad; before any work.
+    {bad argument}
     Interrupted
         A KeyboardInterrupt whose ``partial`` is the result so far.
 

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.arviz import import_arviz, inference_data
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
@@ -43,6 +44,7 @@ _MOST_ALIGNMENTS = 20
 _DIMS = {"phi": ["topic", "word"], "theta": ["document", "topic"], "z": ["token"]}
 
 
+@shared_docs
 @dataclass(frozen=True, eq=False)
 class Chains:
     """Chains of one model, and what they drew.
@@ -166,10 +168,7 @@ class Chains:
             the rank-normalised split R-hat (Vehtari et al. 2021), which should be below 1.01. NaN
             where a quantity never moved.
 
-        Raises
-        ------
-        MissingDependencyError
-            If ArviZ is not installed.
+        {raises: no ArviZ}
 
         References
         ----------
@@ -204,10 +203,7 @@ class Chains:
             by number: that of :meth:`aligned` chains tells of topics. Models with covariates
             add ``coefficients`` of dimensions ``topic`` and ``covariate``.
 
-        Raises
-        ------
-        MissingDependencyError
-            If ArviZ is not installed.
+        {raises: no ArviZ}
 
         Examples
         --------
@@ -257,6 +253,7 @@ class Chains:
 _MODEL_BYTES = 1_500
 
 
+@shared_docs
 def sample_chains(
     estimator: TopicModel,
     X: Any,
@@ -273,8 +270,7 @@ def sample_chains(
     estimator : LatentDirichletAllocation or PoissonFactorAnalysis
         What to train; copied, not changed. Its ``max_iter``, ``burn_in`` and ``thin`` say which
         sweeps are draws; its ``random_state`` is not used.
-    X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents.
+    {X}
     n_chains : int, default=4
         Number of chains, at least 2; without an executor, one after the other.
     variables : collection of {"phi", "theta", "z"}, default=()
@@ -307,7 +303,7 @@ def sample_chains(
 
     References
     ----------
-    T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+    {Griffiths 2004}
 
     Examples
     --------

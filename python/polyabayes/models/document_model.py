@@ -55,8 +55,7 @@ class DocumentModel(SeveralVocabularies):
     vocabulary_names : sequence of str, optional
         Names of the vocabularies, where there are several.
     {n_jobs}
-    random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of ``transform`` and ``score``.
+    {seed of transform}
     {progress}
 
     Attributes
@@ -151,17 +150,13 @@ class DocumentModel(SeveralVocabularies):
             Columns of a data frame that are the covariates, in order.
         vocabulary : sequence of str, optional
             The words; a list of them, one for each, where there are several vocabularies.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Seed of ``transform`` and ``score``.
+        {seed of transform}
 
         Returns
         -------
         DocumentModel
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If parameters are out of their domain, or their shapes disagree.
+        {raises: bad parameters}
 
         Examples
         --------
@@ -203,10 +198,7 @@ class DocumentModel(SeveralVocabularies):
         -------
         DocumentModel
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If parameters are out of their domain, or their shapes disagree.
+        {raises: bad parameters}
 
         Examples
         --------
@@ -268,10 +260,7 @@ class DocumentModel(SeveralVocabularies):
         -------
         DocumentModel
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If parameters are out of their domain, or their shapes disagree.
+        {raises: bad parameters}
 
         Examples
         --------

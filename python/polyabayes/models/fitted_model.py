@@ -143,8 +143,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
+        {X}
         {layer}
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
@@ -161,10 +160,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             out, with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")`` a
             data frame whose index are the ids.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+        {raises: bad documents}
 
         Examples
         --------
@@ -189,10 +185,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        layer, exposure, covariates : optional
-            As of :meth:`transform`.
+        {X}
+        {as of transform}
         {unseen}
 
         Returns
@@ -205,10 +199,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             It leaves out the uncertainty about the model itself. Each has shape (n_documents,
             n_components). Its table names documents by their ids.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+        {raises: bad documents}
 
         Examples
         --------
@@ -226,19 +217,14 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        layer, exposure, covariates : optional
-            As of :meth:`transform`.
+        {X}
+        {as of transform}
 
         Returns
         -------
         ndarray of shape (n_documents,)
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or the model has no topics.
+        {raises: bad documents}
 
         Examples
         --------
@@ -264,22 +250,16 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        y : ignored
-            Present for scikit-learn.
-        layer, exposure, covariates : optional
-            As of :meth:`transform`.
+        {X}
+        {y}
+        {as of transform}
 
         Returns
         -------
         float
             Nats per token.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or hold no tokens, or the model has no topics.
+        {raises: no tokens}
 
         Examples
         --------
@@ -298,20 +278,15 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        layer, exposure, covariates : optional
-            As of :meth:`transform`.
+        {X}
+        {as of transform}
 
         Returns
         -------
         float
             At least 1 for LDA.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
-            If the documents do not fit the model, or hold no tokens, or the model has no topics.
+        {raises: no tokens}
 
         Examples
         --------

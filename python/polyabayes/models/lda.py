@@ -104,8 +104,7 @@ class LatentDirichletAllocation(TopicModel):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics K.
+    {n_components}
     doc_topic_prior : float or array of shape (n_components,), optional
         Dirichlet parameter of the topic weights, or where learning of it starts; None means
         5 / n_components, or the sum of what `init` has, of which each new topic gets an equal
@@ -120,10 +119,7 @@ class LatentDirichletAllocation(TopicModel):
         neither of the two for Gibbs sampling, no `doc_topic_prior` for EM.
     max_iter : int, default=200
         Gibbs sweeps; iterations of EM at most.
-    burn_in : int, optional
-        Sweeps that are not averaged over; None means half of `max_iter`.
-    thin : int, default=5
-        Average over one sweep in this many.
+    {burn_in, thin}
     n_init : int, default=1
         Starts, each of up to 20 sweeps of more topics than asked for, or 40 before Gibbs sampling
         with learned priors, which are then merged; the one with the largest joint density is taken.
@@ -133,12 +129,7 @@ class LatentDirichletAllocation(TopicModel):
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits.
     {progress}
-    checkpoint : path-like, optional
-        Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
-        end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
-        on from there and ends bit-equal to a run without a break; that of another run is refused.
-    checkpoint_every : int or str, default=100
-        Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.
+    {checkpoint}
     fit_method : {"gibbs", "em"}, default="gibbs"
         How to train. EM has no use for `burn_in`, `thin` and checkpoints, nor for the arguments
         of ``fit`` beside `X`, and refuses them.
@@ -151,18 +142,13 @@ class LatentDirichletAllocation(TopicModel):
         mean field finds.
     tol : float, default=1e-5
         EM ends when an iteration changes the bound by less than this share of it.
-    formula : str, optional
-        Covariates that the prior of a document depends on, as a formula over the columns of
-        ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
-        (needs formulaic).
+    {formula}
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_words)
         phi: posterior mean word probabilities of each topic; rows sum to 1.
-    components_std_ : ndarray of shape (n_components, n_words)
-        Posterior standard deviation of each entry of phi, over the draws of this chain; after
-        training by Gibbs sampling only, and in no file.
+    {components_std_}
     doc_topic_prior_ : ndarray of shape (n_components,)
         The prior used, or where it is learned its posterior mean (of EM, its value).
     topic_word_prior_ : float
@@ -181,28 +167,20 @@ class LatentDirichletAllocation(TopicModel):
         After training with covariates only: posterior means of lambda, by which a document with the
         row x of the design has the parameters exp(lambda @ x); ``doc_topic_prior_`` is then the
         mean over the documents.
-    coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
-        The draws that they are means of: every sweep after the burn-in, whatever `thin` says.
-    covariate_names_ : ndarray of str, shape (n_columns,)
-        Columns of the design, the intercept first.
+    {coefficient draws}
     last_sample_ : LdaSample
         The last state of the chain beside the means; made when asked for.
     bound_ : float
         After EM only: lower bound of ln p(words | topics, alpha), as learned, of the training
         documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
         never falls from one iteration to the next where `topic_word_prior` is 0.
-    n_features_in_ : int
-        Size of the vocabulary.
-    vocabulary_ : ndarray of str or None
-        The words, where the training data named them.
-    seed_ : int
-        Seed that the random state gave; it also serves ``transform`` and ``score``.
+    {words and seed}
 
     References
     ----------
-    D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
+    {Blei 2003}
 
-    T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+    {Griffiths 2004}
 
     D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
     Dirichlet-multinomial regression. UAI.
@@ -365,10 +343,8 @@ class LatentDirichletAllocation(TopicModel):
             Dirichlet parameter alpha of the topic weights; positive.
         topic_word : array of shape (n_components, n_words)
             Word probabilities of each topic; rows sum to 1.
-        vocabulary : sequence of str of length n_words, optional
-            The words.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Seed of ``transform`` and ``score``.
+        {vocabulary}
+        {seed of transform}
 
         Returns
         -------
@@ -424,10 +400,8 @@ class LatentDirichletAllocation(TopicModel):
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The new documents.
-        y : ignored
-            Present for scikit-learn.
-        layer : str, optional
-            Of an AnnData: the layer of counts; by default ``X``.
+        {y}
+        {layer}
 
         Returns
         -------

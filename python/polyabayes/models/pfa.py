@@ -100,8 +100,7 @@ class PoissonFactorAnalysis(TopicModel):
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of topics K.
+    {n_components}
     prior : {"nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma-gamma"
         What is learned beside phi: with ``"gap"`` nothing, then r, p, or both. ``"beta-gamma"``,
         r fixed at 1, is the model of Capdevila et al. 2018. ``"nmf"`` has no priors: of the
@@ -126,10 +125,7 @@ class PoissonFactorAnalysis(TopicModel):
         r0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
     max_iter : int, default=200
         Gibbs sweeps, or updates of NMF.
-    burn_in : int, optional
-        Sweeps that are not averaged over; None means half of `max_iter`.
-    thin : int, default=5
-        Average over one sweep in this many.
+    {burn_in, thin}
     n_init : int, default=1
         Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
         one with the largest joint density is taken. They come before the sweeps of `max_iter`, at
@@ -138,25 +134,15 @@ class PoissonFactorAnalysis(TopicModel):
     random_state : None, int, RandomState, Generator or SeedSequence
         Equal seeds give equal bits.
     {progress}
-    checkpoint : path-like, optional
-        Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
-        end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
-        on from there and ends bit-equal to a run without a break; that of another run is refused.
-    checkpoint_every : int or str, default=100
-        Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.
-    formula : str, optional
-        Covariates that the prior of a document depends on, as a formula over the columns of
-        ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
-        (needs formulaic).
+    {checkpoint}
+    {formula}
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_words)
         phi: posterior mean word probabilities of each topic, or those of NMF; rows sum to 1 after
         ``fit``.
-    components_std_ : ndarray of shape (n_components, n_words)
-        Posterior standard deviation of each entry of phi, over the draws of this chain; after
-        training by Gibbs sampling only, and in no file.
+    {components_std_}
     shape_ : ndarray of shape (n_components,)
         r: posterior mean; absent after NMF.
     probability_ : ndarray of shape (n_components,)
@@ -174,26 +160,16 @@ class PoissonFactorAnalysis(TopicModel):
         After training with covariates only: posterior means of lambda, by which a document with the
         row x of the design has the shapes exp(lambda @ x); ``shape_`` is then the mean over the
         documents.
-    coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
-        The draws that they are means of: every sweep after the burn-in, whatever `thin` says.
-    covariate_names_ : ndarray of str, shape (n_columns,)
-        Columns of the design, the intercept first.
+    {coefficient draws}
     last_sample_ : PfaSample
         The last state of the chain beside the means; made when asked for, and not of NMF.
-    n_features_in_ : int
-        Size of the vocabulary.
-    vocabulary_ : ndarray of str or None
-        The words, where the training data named them.
-    seed_ : int
-        Seed that the random state gave; it also serves ``transform`` and ``score``.
+    {words and seed}
 
     References
     ----------
-    M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
-    37(2).
+    {Zhou 2013}
 
-    J. Capdevila, J. Cerquides, J. Torres, F. Petitjean and W. Buntine (2018). A left-to-right
-    algorithm for likelihood estimation in gamma-Poisson factor analysis. ECML PKDD.
+    {Capdevila 2018}
 
     D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
     factorization. Nature 401.
@@ -279,10 +255,8 @@ class PoissonFactorAnalysis(TopicModel):
             r: shapes of the gamma prior; positive.
         probability : float or array of shape (n_components,)
             p: the gamma prior's scale is p / (1 - p); strictly between 0 and 1.
-        vocabulary : sequence of str of length n_words, optional
-            The words.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Seed of ``transform`` and ``score``.
+        {vocabulary}
+        {seed of transform}
 
         Returns
         -------

@@ -117,8 +117,7 @@ class TopicModel(LatentDraws):
         ----------
         X : Corpus, Shards, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents.
-        y : ignored
-            Present for scikit-learn.
+        {y}
         {layer}
         exposure : float, array of shape (n_documents,) or str, optional
             Known sizes of the documents, which multiply their Poisson rates; a column of
@@ -168,9 +167,9 @@ class TopicModel(LatentDraws):
 
         References
         ----------
-        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+        {Griffiths 2004}
 
-        D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.
+        {Blei 2003}
 
         M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE
         TPAMI 37(2).
@@ -208,10 +207,8 @@ class TopicModel(LatentDraws):
 
         Parameters
         ----------
-        X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents.
-        y : ignored
-            Present for scikit-learn.
+        {X}
+        {y}
         layer, exposure, covariates : optional
             As of :meth:`fit` and of :meth:`transform`.
         **fit_params

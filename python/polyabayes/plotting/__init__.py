@@ -1,5 +1,6 @@
 """Pictures of models and comparisons, and a page about a choice."""
 
+from polyabayes._support.docs import fill_room
 from polyabayes.plotting.allocation import (
     plot_allocations,
     plot_evidence,
@@ -47,3 +48,5 @@ __all__ = [
     "plot_trace",
     "report_choice",
 ]
+
+fill_room(globals())

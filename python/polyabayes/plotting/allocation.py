@@ -43,8 +43,7 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
         What :meth:`polyabayes.AllocationModel.allocations` returns.
     bins : int, default=50
         Number of bins.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -55,8 +54,7 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
     ------
     InvalidArgumentError, InvalidTypeError
         If `bins` is not a positive whole number, or if `allocations` is something else.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -100,8 +98,7 @@ def plot_evidence(
         Probability that an interval holds the true value.
     xlabel : str, default="rank"
         What the number is; not of one evidence.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -112,8 +109,7 @@ def plot_evidence(
     ------
     InvalidArgumentError, InvalidTypeError
         If `evidences` is empty or something else, or `level` is no probability.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -199,8 +195,7 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
     ------
     InvalidArgumentError, InvalidTypeError
         If `level` is no probability, or if `posterior` is something else.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -239,8 +234,7 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         What :meth:`polyabayes.AllocationModel.decompose` returns.
     node : str
         The node. A node without parents is drawn as bars.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -252,8 +246,7 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
     ------
     InvalidArgumentError, InvalidTypeError
         If there is no such node, or if `decomposition` is something else.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -308,8 +301,7 @@ def plot_graph(
         The model.
     visible : collection of str, optional
         The visible nodes; by default those without a size.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -374,8 +366,7 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
         What :meth:`AllocationModel.predict_missing` has found.
     level : float, default=0.95
         Posterior probability of the shaded interval.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -386,8 +377,7 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
     ------
     InvalidArgumentError, InvalidTypeError
         If `found` is something else, or `level` is no probability.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

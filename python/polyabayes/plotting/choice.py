@@ -59,8 +59,7 @@ def plot_choice(
     ------
     InvalidArgumentError, InvalidTypeError
         If `level` is no probability, `choice` is something else or of several unknown sizes.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

@@ -70,8 +70,7 @@ def report_choice(
     InvalidArgumentError, InvalidTypeError
         If `choice` is something else or of several unknown sizes, if there is a reference and no
         model, or if they have no words in common.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

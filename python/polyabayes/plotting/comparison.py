@@ -48,8 +48,7 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
     ------
     InvalidArgumentError, InvalidTypeError
         If `level` is no probability, or if `comparison` is something else.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

@@ -36,8 +36,7 @@ def plot_convergence(
         The document to draw; None for the total of all.
     level : float, default=0.95
         Probability of the bands, by the normal law.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -49,8 +48,7 @@ def plot_convergence(
     ------
     InvalidArgumentError, InvalidTypeError
         If a result has no trace, or if there is no such document.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

@@ -43,8 +43,7 @@ def plot_item_probabilities(
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
         If `classes` is something else or not fitted, or `level` is no probability.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

@@ -58,8 +58,7 @@ def plot_prevalence(
     ------
     InvalidArgumentError, InvalidTypeError
         If `found` is something else, there is no such topic, or lengths disagree.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

@@ -51,8 +51,7 @@ def plot_signatures(
         Rows to draw, in the order wanted; by default all.
     labels : sequence of str, optional
         What the signatures are called; by default a table's index, else their numbers.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -63,8 +62,7 @@ def plot_signatures(
     ------
     InvalidArgumentError, InvalidTypeError
         If the words are no channels, there is no such signature, or labels are not one for each.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     References
     ----------

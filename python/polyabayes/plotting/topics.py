@@ -68,8 +68,7 @@ def plot_topics(
     ------
     InvalidArgumentError, InvalidTypeError
         If a topic does not exist, or if the vocabulary does not fit the model.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
     NotFittedError
         If the model has no topics yet.
 

@@ -63,8 +63,7 @@ def plot_trace(
         models that EM has fitted.
     against : {"n_iter", "seconds"}, default="n_iter"
         The horizontal axis.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -78,8 +77,7 @@ def plot_trace(
     InvalidArgumentError, InvalidTypeError
         If a model was not trained here, or has no such trace, or if densities that have no common
         scale are to be drawn in one `ax`.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -174,8 +172,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
     documents : Corpus, sparse matrix, integer array or DataFrame, optional
         Documents whose expected tokens are counted, in place of the training's last state; words
         that the model does not know are left out.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -186,8 +183,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
     ------
     InvalidTypeError, InvalidArgumentError
         If the model was not trained here, and there are no documents.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -231,8 +227,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
         Fitted, or made by ``from_parameters``.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -246,8 +241,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
         If `model` is something else.
     NotFittedError
         If the model is not fitted.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

@@ -31,8 +31,7 @@ def plot_size_bounds(
     ----------
     searches : WitnessSearch, or mapping of name to WitnessSearch
         Fitted searches, as of several priors (see ``WitnessSearch.under``).
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -44,8 +43,7 @@ def plot_size_bounds(
     ------
     InvalidTypeError, NotFittedError
         If something else is given, or a search is not fitted.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -82,8 +80,7 @@ def plot_size_posterior(
     ----------
     searches : WitnessSearch, or mapping of name to WitnessSearch
         Fitted searches of one size.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -94,8 +91,7 @@ def plot_size_posterior(
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
         If a search is of several sizes, or is none, or is not fitted.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -145,8 +141,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     ----------
     folds : ResultTable
         What :func:`cross_validate` returned.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -158,8 +153,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     ------
     InvalidTypeError
         If `folds` is something else.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------
@@ -210,8 +204,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     ----------
     search : WitnessSearch
         A fitted search of two sizes.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    {ax}
 
     Returns
     -------
@@ -223,8 +216,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
         If the search is not of two sizes, or is none, or is not fitted.
-    MissingDependencyError
-        If Matplotlib is not installed.
+    {no Matplotlib}
 
     Examples
     --------

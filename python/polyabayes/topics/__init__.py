@@ -1,5 +1,6 @@
 """Topics as people look at them: coherence, figures, top documents, matches, a report."""
 
+from polyabayes._support.docs import fill_room
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.diagnostics import (
     TopDocuments,
@@ -30,3 +31,5 @@ __all__ = [
     "stability",
     "top_documents",
 ]
+
+fill_room(globals())

@@ -136,8 +136,7 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted.
+    {topics model}
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         By custom those of the training; words that the model does not know are left out.
     n_words : int, default=10
@@ -214,8 +213,7 @@ def diversity(model: Any, n_words: int = 25) -> float:
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted.
+    {topics model}
     n_words : int, default=25
         Top words of a topic; at most the size of the vocabulary.
 
@@ -251,8 +249,7 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted.
+    {topics model}
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; words that the model does not know are left out.
     n_documents : int, default=5

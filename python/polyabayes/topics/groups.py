@@ -63,10 +63,7 @@ class TopicsByGroup(Result):
         ndarray of shape (2, n_groups, n_components)
             Lower and upper ends.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------

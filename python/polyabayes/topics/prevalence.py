@@ -82,10 +82,7 @@ class TopicPrevalence(Result):
         ndarray of shape (2, n_rows, n_components)
             Lower and upper ends.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------

@@ -60,8 +60,7 @@ def report(
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted.
+    {topics model}
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; words that the model does not know are left out and counted.
     path : path
@@ -82,8 +81,7 @@ def report(
         Documents of a topic on the page.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Seed of the scores.
-    n_jobs : int, optional
-        Threads; None means all cores.
+    {n_jobs}
     progress : bool, default=False
         Show a progress bar while documents are scored.
 

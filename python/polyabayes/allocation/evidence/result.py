@@ -13,6 +13,7 @@ from scipy import stats
 
 from polyabayes import _core
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.results import Result
 from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts, parts_of
 from polyabayes.allocation.layout import Layout
@@ -29,6 +30,7 @@ _GROWING = ("n_particles", "n_samples")
 _ROUNDING = 1e-9
 
 
+@shared_docs
 class Round(NamedTuple):
     """One round of tempering.
 
@@ -48,8 +50,7 @@ class Round(NamedTuple):
 
     References
     ----------
-    S. Syed, A. Bouchard-Côté, G. Deligiannidis and A. Doucet (2022). Non-reversible parallel
-    tempering: a scalable highly parallel MCMC scheme. JRSS B 84(2).
+    {Syed 2022}
 
     Examples
     --------
@@ -89,6 +90,7 @@ class Round(NamedTuple):
         return self._replace(values=values, sides=(forward + ln_factor, backward + ln_factor))
 
 
+@shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class Evidence(Result):
     """Evidence of a count tensor under an allocation model, in nats.
@@ -260,10 +262,7 @@ class Evidence(Result):
         lower, upper : float
             Bounds on ln of the evidence, in nats; equal where it is exact.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If `level` is no probability.
+        {raises: bad level}
 
         Examples
         --------
