@@ -113,7 +113,7 @@ pub fn posterior(
     }
     problem.check_range()?;
     if settings.method == EvidenceMethod::Sample(EvidenceSampler::Smc) {
-        return of_particles(problem, settings, n_draws, seed, observer);
+        return draw_particles(problem, settings, n_draws, seed, observer);
     }
     let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
     let n_each = n_draws.div_ceil(n_replicates);
@@ -148,14 +148,14 @@ fn draw(
     Draw {
         replicate,
         ln_law: allocated.ln_law + problem.ln_visible + problem.ln_orders(&allocated.groups),
-        values: of_groups(laid, hidden, &allocated),
+        values: values_of_groups(laid, hidden, &allocated),
         groups: allocated.groups,
     }
 }
 
 /// Draws among the particles of runs of smc with moves, which tell the same evidence as those of
 /// [`evidence`](super::evidence()) of one size. No two of them are known to be of one run.
-fn of_particles(
+fn draw_particles(
     problem: &Problem,
     settings: &EvidenceSettings,
     n_draws: usize,
@@ -195,7 +195,7 @@ fn n_of_draw(problem: &Problem) -> u64 {
 }
 
 /// Values of the nodes that tokens are summed over, group after group.
-fn of_groups(problem: &Problem, nodes: &[usize], allocated: &GroupedAllocation) -> Vec<u32> {
+fn values_of_groups(problem: &Problem, nodes: &[usize], allocated: &GroupedAllocation) -> Vec<u32> {
     let states = allocated.states.chunks_exact(problem.n_cliques());
     let groups = allocated.groups.iter().zip(states);
     groups.flat_map(|(&(cell, _), states)| values(nodes, problem.plan(cell), states)).collect()

@@ -113,7 +113,8 @@ impl<'a> SplitDocument<'a> {
         }
         let mut rows = self.rows(self.observed);
         let factors = self.model.topic_factors(self.observed.exposure());
-        let urn_of = |rows: &[(&[f64], u32)]| LocalUrn::of_scaled_rows(a, rows, factors.as_deref());
+        let urn_of =
+            |rows: &[(&[f64], u32)]| LocalUrn::from_scaled_rows(a, rows, factors.as_deref());
         if urn_of(&rows).is_none() {
             return Ok(CompletionUrns::None(f64::NAN));
         }

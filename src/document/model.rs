@@ -145,7 +145,7 @@ impl TopicModel {
         let factors = self.topic_factors(document.exposure());
         let cells = document.cells();
         let rows: Vec<_> = cells.map(|(word, count)| (self.urn.weights(word), count)).collect();
-        LocalUrn::of_scaled_rows(self.pseudo_counts(document), &rows, factors.as_deref())
+        LocalUrn::from_scaled_rows(self.pseudo_counts(document), &rows, factors.as_deref())
     }
 
     /// Pseudo-counts of topics in a document: its own, or those of the model.

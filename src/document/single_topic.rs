@@ -30,11 +30,11 @@ mod tests {
     #[test]
     fn parts_of_one_topic() {
         let q: [&[f64]; 2] = [&[0.5, 0.25], &[0.2, 0.0]];
-        let urn = LocalUrn::of_rows(&[0.1, 3.0], &[(q[0], 2), (q[1], 1)]).unwrap();
+        let urn = LocalUrn::from_rows(&[0.1, 3.0], &[(q[0], 2), (q[1], 1)]).unwrap();
         let only: f64 = 0.1 * 1.1 * 2.1 * 0.5 * 0.5 * 0.2;
         assert!((ln_least(&urn) - only.ln()).abs() < 1e-14);
         assert!(shares(&urn)[1] == 0.0);
-        let urn = LocalUrn::of_rows(&[0.1, 3.0], &[(q[0], 2)]).unwrap();
+        let urn = LocalUrn::from_rows(&[0.1, 3.0], &[(q[0], 2)]).unwrap();
         let both = [0.1_f64 * 1.1 * 0.25, 3.0 * 4.0 * 0.0625];
         let share = both[1] / (both[0] + both[1]);
         assert!((ln_least(&urn) - (both[0] + both[1]).ln()).abs() < 1e-14);

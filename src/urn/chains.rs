@@ -121,7 +121,7 @@ impl<U: UniformLanes> TopicChains<U> {
     ///
     /// # Errors
     /// As for [`sequence`](TopicChains::sequence).
-    pub fn of_posterior(
+    pub fn from_draw(
         urn: &LocalUrn,
         draw: &[u16],
         rng: &mut impl Stream<Lanes = U>,
@@ -349,7 +349,7 @@ fn sweep_within<U: UniformLanes>(
     let (balls, sums) = (&mut balls[..], &mut sums[..]);
     for step in 0..topics.len() {
         let token = order.nth(step, topics.len());
-        let list = lists.of_word(cells[token]);
+        let list = lists.list(cells[token]);
         if list.topics.len() < 2 {
             continue;
         }
@@ -542,7 +542,7 @@ mod tests {
         let urn = Urn::new(vec![0.2, 0.3, 0.5], vec![0.7, 0.4, 0.1, 0.3, 0.6, 0.9]).unwrap();
         let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
         let lists = Shortlists::new(&urn, &[1.0; TOPICS], 0.3);
-        let listed: Vec<&[u16]> = (0..2).map(|cell| lists.of_word(cell).topics).collect();
+        let listed: Vec<&[u16]> = (0..2).map(|cell| lists.list(cell).topics).collect();
         assert_eq!(listed, [[0, 1], [1, 2]]);
         let law = law(&urn);
         let n_batches = GRID * GRID / LANES;

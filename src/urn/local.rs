@@ -55,18 +55,18 @@ impl LocalUrn {
     /// A topic that cannot produce any of the words never gets a ball and drops out of Z.
     pub fn new(urn: &Urn, document: Document<'_>) -> Option<Self> {
         let rows: Vec<_> = document.cells().map(|(w, count)| (urn.weights(w), count)).collect();
-        Self::of_rows(urn.pseudo_counts(), &rows)
+        Self::from_rows(urn.pseudo_counts(), &rows)
     }
 
     /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct
     /// word.
-    pub fn of_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
-        Self::of_scaled_rows(a, rows, None)
+    pub fn from_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
+        Self::from_scaled_rows(a, rows, None)
     }
 
-    /// Does the same as [`of_rows`](LocalUrn::of_rows), the weights of each topic multiplied by its
+    /// Does the same as [`of_rows`](LocalUrn::from_rows), the weights of each topic multiplied by its
     /// factor.
-    pub fn of_scaled_rows(
+    pub fn from_scaled_rows(
         a: &[f64],
         rows: &[(&[f64], u32)],
         factors: Option<&[f64]>,
@@ -221,13 +221,13 @@ mod tests {
     fn equal_topics_are_one() {
         let q: [&[f64]; 2] = [&[0.5, 0.2, 0.5, 0.0, 0.2, 0.2], &[0.1, 0.3, 0.1, 0.0, 0.3, 0.4]];
         let a = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        let urn = LocalUrn::of_rows(&a, &[(q[0], 3), (q[1], 1)]).unwrap();
+        let urn = LocalUrn::from_rows(&a, &[(q[0], 3), (q[1], 1)]).unwrap();
         assert_eq!(urn.pseudo_counts(), [5.0, 18.0, 32.0]);
         assert_eq!(urn.weights(0), [1.0, 0.4, 0.4]);
         let places: Vec<_> = (0..7).map(|topic| urn.place(topic)).collect();
         assert_eq!(places, [Some(0), Some(1), Some(0), None, Some(1), Some(2), None]);
         // A word that tells them apart keeps them apart.
-        let one = LocalUrn::of_rows(&a, &[(q[0], 3)]).unwrap();
+        let one = LocalUrn::from_rows(&a, &[(q[0], 3)]).unwrap();
         assert_eq!(one.pseudo_counts(), [5.0, 50.0]);
     }
 }

@@ -135,7 +135,7 @@ mod tests {
     fn a_move_keeps_the_distribution() {
         let a = [0.5, 0.3, 0.02];
         let q: [&[f64]; 3] = [&[0.5, 0.2, 1.0], &[0.2, 0.6, 0.9], &[0.4, 0.0, 1.0]];
-        let urn = LocalUrn::of_rows(&a, &[(q[0], 2), (q[1], 1), (q[2], 1)]).unwrap();
+        let urn = LocalUrn::from_rows(&a, &[(q[0], 2), (q[1], 1), (q[2], 1)]).unwrap();
         let n_states = 81;
         let state = |index: usize| [index / 27, index / 9 % 3, index / 3 % 3, index % 3];
         let cells = [0, 0, 1, 2];

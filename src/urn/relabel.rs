@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn topics_that_weigh_the_same_take_each_others_tokens_half_the_time() {
         let (one, other): ([f64; 2], [f64; 2]) = ([1.0, 0.99], [0.99, 1.0]);
-        let urn = LocalUrn::of_rows(&[0.3, 0.3], &[(&one, 150), (&other, 150)]).unwrap();
+        let urn = LocalUrn::from_rows(&[0.3, 0.3], &[(&one, 150), (&other, 150)]).unwrap();
         let mut rng = Key::new(1, Purpose::Score).rng();
         let mut chains = TopicChains::new(&urn, &mut rng).unwrap();
         (0..300).for_each(|_| chains.put([0; LANES]));

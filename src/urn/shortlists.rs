@@ -63,7 +63,7 @@ impl Shortlists {
     }
 
     /// The topics that are likely for a distinct word.
-    pub(super) fn of_word(&self, cell: u32) -> Shortlist<'_> {
+    pub(super) fn list(&self, cell: u32) -> Shortlist<'_> {
         let cell = cell as usize;
         let range = self.starts[cell]..self.starts[cell + 1];
         Shortlist {

@@ -102,7 +102,7 @@ fn random_urn(counts: &[u32], n_topics: usize, a: f64, sharpness: f64, seed: u64
     let q = (0..n_topics * counts.len()).map(|_| rng.random::<f64>().powf(sharpness)).collect();
     let urn = Urn::new(a, q).unwrap();
     let rows: Vec<_> = (0..).zip(counts).map(|(word, &y)| (urn.weights(word), y)).collect();
-    LocalUrn::of_rows(urn.pseudo_counts(), &rows).unwrap()
+    LocalUrn::from_rows(urn.pseudo_counts(), &rows).unwrap()
 }
 
 #[test]

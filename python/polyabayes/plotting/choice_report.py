@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import os
+from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, replacing
+from polyabayes._support.files import checked_path
+from polyabayes._support.pages import write_page
+from polyabayes._support.tables import Column, html_table
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.plotting.choice import plot_choice
 from polyabayes.plotting.signatures import is_channel, plot_signatures
@@ -21,13 +23,6 @@ from polyabayes.topics.matching import match_topics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_STYLE = """
-body { margin: 0 auto; max-width: 900px; padding: 24px; font: 15px/1.5 system-ui, sans-serif; }
-table { border-collapse: collapse; } td, th { padding: 2px 10px; text-align: right; }
-tr.chosen { font-weight: bold; } th { border-bottom: 1px solid; }
-svg { max-width: 100%; height: auto; }
-"""
 
 
 def report_choice(
@@ -85,8 +80,7 @@ def report_choice(
     checks.text("title", title)
     if reference is not None and model is None:
         raise InvalidArgumentError("reference needs the model whose topics are matched with it")
-    parts = [f"<h1>{html.escape(title)}</h1>", f"<pre>{html.escape(str(choice))}</pre>"]
-    parts += [_drawing(plot_choice(choice)), _sizes(choice)]
+    parts = [f"<pre>{escape(str(choice))}</pre>", _drawing(plot_choice(choice)), _sizes(choice)]
     if model is not None:
         fitted = fitted_model(model)
         if reference is not None:
@@ -94,11 +88,8 @@ def report_choice(
         if all(map(is_channel, names(fitted))):
             drawn: Any = plot_signatures(model)
             parts += ["<h2>Signatures</h2>", _drawing(drawn.figure)]
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style>'
-    page = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(parts)
-    with replacing(place) as stream:
-        stream.write(f"{page}\n</body></html>\n".encode())
-    return place
+    room = "polyabayes.plotting"
+    return write_page(place, room, "choice_report.html", title, body="\n".join(parts))
 
 
 def _drawing(figure: Figure) -> str:
@@ -115,21 +106,24 @@ def _drawing(figure: Figure) -> str:
 
 def _sizes(choice: SizeChoice) -> str:
     """All sizes; the recommended one is marked."""
-    columns = list(choice.rows[0])
-    rows = [[_shown(row[name]) for name in columns] for row in choice.rows]
-    marked = [row["size"] == choice.recommended for row in choice.rows]
-    return _table([name.replace("_", " ") for name in columns], rows, marked)
+    columns = [
+        Column(name.replace("_", " "), [_shown(row[name]) for row in choice.rows])
+        for name in choice.rows[0]
+    ]
+    return html_table(columns, marked=[row["size"] == choice.recommended for row in choice.rows])
 
 
 def _matches(fitted: Any, reference: Any) -> str:
     """The topic of the reference set that each topic is matched with, and their cosine."""
     match = match_topics(fitted, reference)
     known = getattr(reference, "index", None)
-    rows = [[str(topic), "none left", ""] for topic in range(len(fitted.components_))]
+    topics = range(len(fitted.components_))
+    nearest, cosines = ["none left" for _ in topics], ["" for _ in topics]
     for topic, other, cosine in zip(match.first, match.second, match.similarities, strict=True):
-        name = other if known is None else known[other]
-        rows[topic][1:] = [str(name), f"{cosine:.3f}"]
-    return _table(["topic", "reference", "cosine"], rows, [False] * len(rows))
+        nearest[topic] = str(other if known is None else known[other])
+        cosines[topic] = f"{cosine:.3f}"
+    cells = {"topic": [*map(str, topics)], "reference": nearest, "cosine": cosines}
+    return html_table([Column(*column) for column in cells.items()])
 
 
 def _shown(value: Any) -> str:
@@ -138,14 +132,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.4g}"
     return str(value)
-
-
-def _table(columns: list[str], rows: list[list[str]], marked: list[bool]) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-    body = [
-        f"<tr{' class=chosen' if mark else ''}>"
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-        + "</tr>"
-        for row, mark in zip(rows, marked, strict=True)
-    ]
-    return f"<table>\n<tr>{head}</tr>\n" + "\n".join(body) + "\n</table>"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import textwrap
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, replacing
+from polyabayes._support.files import checked_path
+from polyabayes._support.pages import write_page
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus
@@ -145,12 +143,9 @@ def report(
         for document in topic["documents"]:
             text = excerpts[document["row"]] if excerpts else ""
             document["excerpt"] = textwrap.shorten(text, _EXCERPT, placeholder=" …")
-    page = resources.files("polyabayes.topics").joinpath("report.html").read_text("utf-8")
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-    text = Template(page).substitute(title=html.escape(title), data=data, n_shown=n_words)
-    with replacing(place) as stream:
-        stream.write(text.encode(errors="replace"))
-    return place
+    room = "polyabayes.topics"
+    return write_page(place, room, "report.html", title, data=data, n_shown=n_words)
 
 
 def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:

@@ -10,9 +10,10 @@ use crate::allocation::kernel::chains::StateChains;
 use crate::allocation::kernel::counts::CountWeights;
 use crate::allocation::kernel::law::ln_law;
 use crate::allocation::memory::Load;
+use crate::allocation::model::margins::{Cells, MarginForm, Margins};
 use crate::allocation::model::network::Network;
 use crate::allocation::model::plan::EliminationPlan;
-use crate::allocation::model::problem::{Cells, MarginForm, Margins, Problem};
+use crate::allocation::model::problem::Problem;
 use crate::allocation::particles::smc::{self, Filter, KeptCounts};
 use crate::control::Observer;
 use crate::counts::CountTensor;
@@ -100,7 +101,7 @@ impl Tables {
             slots_apart,
             ..MarginForm::LAW
         };
-        let problem = Problem::of_cells(network, cells, order, form)?;
+        let problem = Problem::lay_out(network, cells, order, form)?;
         let mut group_of = vec![0; problem.n_rows()];
         let mut groups: Vec<(f64, f64, f64)> = Vec::new();
         for laid in &problem.margins {
@@ -395,7 +396,7 @@ pub fn gibbs(
     observer: &impl Observer,
 ) -> Result<Decomposition> {
     let problem =
-        Problem::of_cells(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
+        Problem::lay_out(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
     problem.check_range()?;
     Load { n_chains: LANES, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
@@ -434,7 +435,7 @@ pub fn best_particle(
     observer: &impl Observer,
 ) -> Result<Decomposition> {
     let problem =
-        Problem::of_cells(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
+        Problem::lay_out(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
     problem.check_range()?;
     Load { n_particles: filter.n_particles, n_held: 0, ..problem.load() }.check(1)?;
     let mut rng = Key::new(seed, Purpose::Initialise).rng();

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::joint::{Joint, Symmetry};
+use crate::allocation::model::margins::{Cells, MarginForm};
 use crate::allocation::model::network::Network;
-use crate::allocation::model::problem::{Cells, MarginForm, Problem};
+use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, MAX_ENUMERATION_BYTES, Result};
@@ -45,7 +46,7 @@ pub fn allocations(
     observer: &impl Observer,
 ) -> Result<Allocations> {
     let problem =
-        Problem::of_cells(network, &Cells { data, missing: &[] }, None, MarginForm::WHOLE)?;
+        Problem::lay_out(network, &Cells { data, missing: &[] }, None, MarginForm::WHOLE)?;
     problem.check_total()?;
     let joint = Joint::new(&problem)?;
     let branch_cost = (problem.n_rows + joint.most()) as f64;

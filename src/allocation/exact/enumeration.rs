@@ -19,7 +19,7 @@ const ENTRY: usize = 128;
 
 /// ln Z: allocations of all tokens, summed.
 pub(crate) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
-    Ok(Enumeration::of_tokens(problem, budget, observer)?.ln_sum())
+    Ok(Enumeration::over_tokens(problem, budget, observer)?.ln_sum())
 }
 
 /// All allocations of some tokens, with their masses.
@@ -45,7 +45,7 @@ pub(crate) struct Enumeration<'a, O> {
 
 impl<'a, O: Observer> Enumeration<'a, O> {
     /// Allocations of the tokens of the data.
-    pub(crate) fn of_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
+    pub(crate) fn over_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
         let joint = Joint::new(problem)?;
         let n_factors =
             |plan: &EliminationPlan| plan.cliques.iter().map(|clique| clique.factors.len()).sum();
@@ -260,7 +260,7 @@ mod tests {
             let counts: Vec<i64> = cells.iter().map(|(_, n)| *n).collect();
             let data = CountTensor::new(vec![2, 3], &places, &counts).unwrap();
             let problem = Problem::new(&network, &data, None).unwrap();
-            let done = Enumeration::of_tokens(&problem, 1e9, &()).unwrap();
+            let done = Enumeration::over_tokens(&problem, 1e9, &()).unwrap();
             let (least, _) = done.least_work().unwrap();
             assert!(least <= done.n_branches as f64, "{least} {}", done.n_branches);
             // It is of use: within a factor of the permutations of two hidden values and of

@@ -27,7 +27,7 @@ pub(crate) struct StateChains<'a, U> {
     /// Cells whose tokens are redrawn together.
     pub(super) heavy: Vec<u32>,
     /// Tokens in every state of the only clique, heavy cell after heavy cell.
-    pub(super) piles: Vec<Counts>,
+    pub(super) by_state: Vec<Counts>,
     /// Marginal counts, row after row.
     pub(super) rows: Vec<Counts>,
     pub(super) sums: Vec<Lanes>,
@@ -40,8 +40,8 @@ pub(crate) struct StateChains<'a, U> {
 pub(super) enum TokenPlace {
     /// One by one, from this on.
     States(usize),
-    /// In piles, from this on.
-    Piles(usize),
+    /// By state, from this on.
+    Grouped(usize),
 }
 
 impl<'a, U: UniformLanes> StateChains<'a, U> {
@@ -52,7 +52,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         let (mut light, mut heavy, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (cell, &count) in (0..).zip(&problem.counts) {
             if problem.is_heavy(count) {
-                places.push(TokenPlace::Piles(heavy.len() * n_states));
+                places.push(TokenPlace::Grouped(heavy.len() * n_states));
                 heavy.push(cell);
             } else {
                 places.push(TokenPlace::States(light.len() * n_cliques));
@@ -64,7 +64,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             places,
             states: array_of("chains", light.len() * n_cliques, [0; LANES])?,
             light,
-            piles: array_of("chains", heavy.len() * n_states, [0; LANES])?,
+            by_state: array_of("chains", heavy.len() * n_states, [0; LANES])?,
             heavy,
             rows: array_of("marginal counts of chains", problem.n_rows, [0; LANES])?,
             sums: vec![[0.0; LANES]; n_states],
@@ -98,7 +98,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             let (plan, bases) = (problem.plan(cell), problem.bases(cell));
             let token = Rows { counts: &mut chains.rows, bases, target };
             counts::weigh(plan, &token, &mut chains.sums);
-            if let TokenPlace::Piles(start) = chains.places[cell as usize]
+            if let TokenPlace::Grouped(start) = chains.places[cell as usize]
                 && count > MAX_WEIGHED as u64
             {
                 chains.deal(cell, start, rng);
@@ -117,7 +117,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// Chains of all tokens, with these states of all cliques, token after token.
-    pub(crate) fn of_states(
+    pub(crate) fn from_states(
         problem: &'a Problem,
         states: &[States],
         rng: &mut impl Stream<Lanes = U>,
@@ -132,11 +132,11 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         Ok(chains)
     }
 
-    /// Chains of given states of all light tokens, and piles of heavy cells.
-    pub(super) fn of_parts(
+    /// Chains of given states of all light tokens, and those of heavy cells by state.
+    pub(super) fn from_parts(
         problem: &'a Problem,
         states: Vec<States>,
-        piles: Vec<Counts>,
+        by_state: Vec<Counts>,
         uniforms: U,
     ) -> Result<Self> {
         let mut chains = StateChains::empty(problem, uniforms)?;
@@ -147,15 +147,17 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             };
             problem.plan(cell).cliques.iter().zip(states).all(fits)
         };
-        let is_whole = |(&cell, piles): (&u32, &[Counts])| {
-            let sum = |lane: usize| piles.iter().map(|pile| i64::from(pile[lane])).sum::<i64>();
+        let is_whole = |(&cell, by_state): (&u32, &[Counts])| {
+            let sum =
+                |lane: usize| by_state.iter().map(|counts| i64::from(counts[lane])).sum::<i64>();
             let count = problem.counts[cell as usize] as i64;
-            (0..LANES).all(|lane| sum(lane) == count && piles.iter().all(|pile| pile[lane] >= 0))
+            (0..LANES)
+                .all(|lane| sum(lane) == count && by_state.iter().all(|counts| counts[lane] >= 0))
         };
         if states.len() != chains.states.len()
-            || piles.len() != chains.piles.len()
+            || by_state.len() != chains.by_state.len()
             || !chains.light.iter().zip(states.chunks_exact(n_cliques)).all(are_states)
-            || !chains.heavy.iter().zip(piles.chunks_exact(n_states)).all(is_whole)
+            || !chains.heavy.iter().zip(by_state.chunks_exact(n_states)).all(is_whole)
         {
             return Err(Error::Saved);
         }
@@ -165,15 +167,15 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             let mut token = Rows { counts: &mut chains.rows, bases, target };
             counts::add(problem.plan(cell), &mut token, states, 1);
         }
-        for (&cell, piles) in chains.heavy.iter().zip(piles.chunks_exact(n_states)) {
+        for (&cell, by_state) in chains.heavy.iter().zip(by_state.chunks_exact(n_states)) {
             let (clique, bases) = (&problem.plan.cliques[0], problem.bases(cell));
             let mut token = Rows { counts: &mut chains.rows, bases, target };
-            for (state, pile) in piles.iter().enumerate() {
+            for (state, counts) in by_state.iter().enumerate() {
                 (0..clique.factors.len())
-                    .for_each(|factor| token.add_all(clique, factor, state, pile));
+                    .for_each(|factor| token.add_all(clique, factor, state, counts));
             }
         }
-        (chains.states, chains.piles) = (states, piles);
+        (chains.states, chains.by_state) = (states, by_state);
         Ok(chains)
     }
 
@@ -183,7 +185,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         let mut held = Cell {
             clique: &problem.plan.cliques[0],
             bases: problem.bases(cell),
-            piles: &mut self.piles[start..][..n_states],
+            by_state: &mut self.by_state[start..][..n_states],
             rows: &mut self.rows,
         };
         for (lane, total) in self.sums[n_states - 1].into_iter().enumerate() {
@@ -205,9 +207,9 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             TokenPlace::States(start) => {
                 self.states[start + nth * states.len()..][..states.len()].copy_from_slice(states);
             }
-            TokenPlace::Piles(start) => {
+            TokenPlace::Grouped(start) => {
                 for (lane, &state) in states[0].iter().enumerate() {
-                    self.piles[start + state as usize][lane] += 1;
+                    self.by_state[start + state as usize][lane] += 1;
                 }
             }
         }
@@ -236,10 +238,10 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
                         states.extend(in_lane(alike[0], lane));
                     }
                 }
-                TokenPlace::Piles(start) => {
-                    let piles = (0..).zip(&self.piles[start..][..n_states]);
-                    for (state, pile) in piles.filter(|(_, pile)| pile[lane] > 0) {
-                        groups.push((cell, pile[lane] as u32));
+                TokenPlace::Grouped(start) => {
+                    let by_state = (0..).zip(&self.by_state[start..][..n_states]);
+                    for (state, counts) in by_state.filter(|(_, counts)| counts[lane] > 0) {
+                        groups.push((cell, counts[lane] as u32));
                         states.push(state);
                     }
                 }
@@ -290,7 +292,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
             let mut cell = Cell {
                 clique: &self.problem.plan.cliques[0],
                 bases: self.problem.bases(self.heavy[index]),
-                piles: &mut self.piles[index * n_states..][..n_states],
+                by_state: &mut self.by_state[index * n_states..][..n_states],
                 rows: &mut self.rows,
             };
             for _ in 0..n_states.div_ceil(STATES_A_ROUND) {
@@ -344,9 +346,9 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         let states = self.states.iter().skip(clique).step_by(self.problem.n_cliques());
         let light = self.light.iter().zip(states);
         let light = light.map(move |(&cell, states)| (cell, states[lane], 1));
-        let heavy = self.heavy.iter().zip(self.piles.chunks_exact(plan.n_states));
-        let heavy = heavy.flat_map(move |(&cell, piles)| {
-            (0..).zip(piles).map(move |(state, pile)| (cell, state, pile[lane] as u32))
+        let heavy = self.heavy.iter().zip(self.by_state.chunks_exact(plan.n_states));
+        let heavy = heavy.flat_map(move |(&cell, by_state)| {
+            (0..).zip(by_state).map(move |(state, counts)| (cell, state, counts[lane] as u32))
         });
         light.chain(heavy.filter(|&(_, _, n)| n > 0))
     }
@@ -392,7 +394,7 @@ mod tests {
             mixture.sweep(target, &()).unwrap();
             any.sweep(target, &()).unwrap();
             assert_eq!(mixture.states, any.states);
-            assert_eq!(mixture.piles, any.piles);
+            assert_eq!(mixture.by_state, any.by_state);
             assert_eq!(mixture.rows(), any.rows());
         }
     }

@@ -2,13 +2,13 @@
 
 pub(crate) mod chains;
 pub(crate) mod counts;
-mod divisions;
 pub(crate) mod law;
+pub(crate) mod log_risings;
 pub(crate) mod powered;
-pub(crate) mod risings;
 pub(crate) mod rounds;
+mod split_law;
 pub(crate) mod splits;
-mod strides;
+mod stride_moves;
 pub(crate) mod tempered;
 pub(crate) mod urns;
 mod weights;

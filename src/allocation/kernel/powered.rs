@@ -10,8 +10,9 @@
 use super::counts::{Counts, Rows, States, Token};
 use super::urns::ReferenceUrns;
 use super::weights::{Seen, Singles, StateWeights, add, matching, replace, subtract};
+use crate::allocation::model::margins::MarginLayout;
 use crate::allocation::model::plan::{Clique, Factor};
-use crate::allocation::model::problem::{MarginLayout, Problem};
+use crate::allocation::model::problem::Problem;
 use crate::math::elementary::{exp, ln};
 use crate::math::single;
 use crate::rng::{LANES, Lanes, Uniforms};

@@ -10,9 +10,9 @@
 use rand_distr::{Binomial, Distribution as _};
 
 use super::counts::Counts;
-use super::divisions::{Between, CountChange, Divisions, pick};
 use super::rounds::pairs;
-use super::strides::{PairTokens, Strides, stride};
+use super::split_law::{CountChange, LanePair, SplitLaw, pick};
+use super::stride_moves::{PairTokens, StrideMoves, stride};
 use crate::allocation::model::plan::Clique;
 use crate::control::Observer;
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub(crate) struct Cell<'a> {
     pub(crate) clique: &'a Clique,
     /// First row of each slot.
     pub(crate) bases: &'a [u32],
-    pub(crate) piles: &'a mut [Counts],
+    pub(crate) by_state: &'a mut [Counts],
     pub(crate) rows: &'a mut [Counts],
 }
 
@@ -72,7 +72,7 @@ impl Cell<'_> {
         mut share: impl FnMut(usize, &mut R) -> f64,
         rng: &mut R,
     ) {
-        let (n_states, mut left) = (self.piles.len(), n_tokens);
+        let (n_states, mut left) = (self.by_state.len(), n_tokens);
         for state in 0..n_states {
             let share = match n_states - 1 - state {
                 0 => 1.0,
@@ -80,8 +80,8 @@ impl Cell<'_> {
             };
             let drawn = Binomial::new(left, share).map_or(left, |law| law.sample(rng));
             left -= drawn;
-            let moved = drawn as i32 - self.piles[state][lane];
-            self.piles[state][lane] += moved;
+            let moved = drawn as i32 - self.by_state[state][lane];
+            self.by_state[state][lane] += moved;
             for factor in 0..self.clique.factors.len() {
                 self.rows[self.clique.row(factor, state, self.bases)][lane] += moved;
             }
@@ -94,8 +94,8 @@ impl Cell<'_> {
         if moved == 0 {
             return;
         }
-        self.piles[states[0]][lane] += moved;
-        self.piles[states[1]][lane] -= moved;
+        self.by_state[states[0]][lane] += moved;
+        self.by_state[states[1]][lane] -= moved;
         for change in changes {
             self.rows[change.row][lane] += change.by * moved;
         }
@@ -109,13 +109,13 @@ impl Splits {
         cell: &mut Cell<'_>,
         round: usize,
         order: SweepOrder,
-        law: &impl Divisions,
+        law: &impl SplitLaw,
         uniforms: &mut impl UniformLanes,
         observer: &impl Observer,
     ) -> Result<()> {
         self.pairs.clear();
         self.changes.clear();
-        let pairs = pairs(cell.piles.len(), round);
+        let pairs = pairs(cell.by_state.len(), round);
         match order {
             SweepOrder::Forward => pairs.for_each(|states| self.list(cell, states)),
             SweepOrder::Backward => pairs.rev().for_each(|states| self.list(cell, states)),
@@ -134,14 +134,14 @@ impl Splits {
         pair: usize,
         cell: &mut Cell<'_>,
         order: SweepOrder,
-        law: &impl Divisions,
+        law: &impl SplitLaw,
         uniforms: &mut impl UniformLanes,
         observer: &impl Observer,
     ) -> Result<()> {
         let [first, second] = self.pairs[pair].states;
         let changes = &self.changes[self.range(pair)];
         let held: Counts =
-            std::array::from_fn(|lane| cell.piles[first][lane] + cell.piles[second][lane]);
+            std::array::from_fn(|lane| cell.by_state[first][lane] + cell.by_state[second][lane]);
         if held.iter().all(|&n| n <= MAX_WEIGHED) {
             return Ok(());
         }
@@ -149,10 +149,10 @@ impl Splits {
         let strides = uniforms.next();
         for lane in (0..LANES).filter(|&lane| held[lane] > MAX_WEIGHED) {
             observer.check_stop()?;
-            let (now, n) = (cell.piles[first][lane], held[lane]);
-            let between = Between { states: [first, second], lane };
-            let weights = PairTokens { law, changes, rows: cell.rows, between, now, n };
-            let mut strides = Strides {
+            let (now, n) = (cell.by_state[first][lane], held[lane]);
+            let pair = LanePair { states: [first, second], lane };
+            let weights = PairTokens { law, changes, rows: cell.rows, pair, now, n };
+            let mut strides = StrideMoves {
                 n_tokens: n,
                 stride: stride(n, strides[lane]),
                 weights,
@@ -166,7 +166,7 @@ impl Splits {
 
     /// Lists the rows that tell two states apart, if any chain has tokens in them.
     fn list(&mut self, cell: &Cell<'_>, states: [usize; 2]) {
-        if states.iter().all(|&state| cell.piles[state] == [0; LANES]) {
+        if states.iter().all(|&state| cell.by_state[state] == [0; LANES]) {
             return;
         }
         let start = self.changes.len();
@@ -229,13 +229,13 @@ fn divide(
     splits: &mut Splits,
     pair: usize,
     cell: &mut Cell<'_>,
-    law: &impl Divisions,
+    law: &impl SplitLaw,
     uniforms: &mut impl UniformLanes,
 ) {
     let ([first, second], changes) = (splits.pairs[pair].states, splits.range(pair));
     let darts = uniforms.next();
     for (lane, dart) in darts.into_iter().enumerate() {
-        let (now, others) = (cell.piles[first][lane], cell.piles[second][lane]);
+        let (now, others) = (cell.by_state[first][lane], cell.by_state[second][lane]);
         if now + others == 0 || now + others > MAX_WEIGHED {
             continue;
         }
@@ -248,7 +248,7 @@ fn divide(
                 law.add_row(change, start, ln_laws);
             }
         }
-        law.place(Between { states: [first, second], lane }, 0, n as usize, ln_laws);
+        law.place(LanePair { states: [first, second], lane }, 0, n as usize, ln_laws);
         let moved = splits.pick(n, dart) - now;
         cell.shift([first, second], &splits.changes[changes.clone()], lane, moved);
     }
@@ -260,7 +260,7 @@ mod tests {
     use crate::allocation::kernel::chains::StateChains;
     use crate::allocation::kernel::counts::CountWeights;
     use crate::allocation::kernel::law::ln_law;
-    use crate::allocation::kernel::risings::{PoweredDivisions, Risings};
+    use crate::allocation::kernel::log_risings::{LogRisings, PoweredSplitLaw};
     use crate::allocation::kernel::urns::ReferenceUrns;
     use crate::allocation::model::examples::{MIXTURE, table_under};
     use crate::allocation::model::problem::Problem;
@@ -278,12 +278,12 @@ mod tests {
     }
 
     /// All ways to put tokens into `n_states` piles.
-    fn all_piles(n_tokens: i32, n_states: usize) -> Vec<Vec<i32>> {
+    fn all_splits(n_tokens: i32, n_states: usize) -> Vec<Vec<i32>> {
         if n_states == 1 {
             return vec![vec![n_tokens]];
         }
         let with_first = |first: i32| {
-            let rest = all_piles(n_tokens - first, n_states - 1);
+            let rest = all_splits(n_tokens - first, n_states - 1);
             rest.into_iter().map(move |rest| [&[first], &rest[..]].concat())
         };
         (0..=n_tokens).flat_map(with_first).collect()
@@ -294,10 +294,10 @@ mod tests {
         let clique = &problem.plan.cliques[0];
         let mut allocations: Vec<(Vec<i32>, f64)> = vec![(vec![0; problem.n_rows], 0.0)];
         for (cell, &count) in (0..).zip(&problem.counts) {
-            let all = all_piles(count as i32, clique.n_states);
-            let with = |(rows, ln_ways): &(Vec<i32>, f64), piles: &Vec<i32>| {
+            let all = all_splits(count as i32, clique.n_states);
+            let with = |(rows, ln_ways): &(Vec<i32>, f64), by_state: &Vec<i32>| {
                 let (mut rows, mut ln_ways) = (rows.clone(), *ln_ways);
-                for (state, &n) in piles.iter().enumerate() {
+                for (state, &n) in by_state.iter().enumerate() {
                     for factor in 0..clique.factors.len() {
                         rows[clique.row(factor, state, problem.bases(cell))] += n;
                     }
@@ -308,7 +308,7 @@ mod tests {
             let before = std::mem::take(&mut allocations);
             allocations = before
                 .iter()
-                .flat_map(|old| all.iter().map(move |piles| with(old, piles)))
+                .flat_map(|old| all.iter().map(move |by_state| with(old, by_state)))
                 .collect();
         }
         let (mut total, mut weighted) = (LogSum::default(), LogSum::default());
@@ -369,24 +369,24 @@ mod tests {
             base[laid.rows()].fill(5_000.0);
         }
         let mut rows = vec![[0; LANES]; problem.n_rows];
-        let mut piles = [[M; LANES], [0; LANES], [0; LANES]];
+        let mut by_state = [[M; LANES], [0; LANES], [0; LANES]];
         let factors = 0..clique.factors.len();
-        factors.for_each(|factor| rows[clique.row(factor, 0, bases)] = piles[0]);
+        factors.for_each(|factor| rows[clique.row(factor, 0, bases)] = by_state[0]);
         let (mut splits, mut uniforms) =
             (Splits::default(), Key::new(1, Purpose::Score).rng().lanes());
         let round = (0..3).find(|&round| pairs(3, round).next() == Some([0, 1])).unwrap();
         let mut n_moved = 0;
         for _ in 0..N {
             let target = CountWeights { base: &base, unit: 1.0 };
-            let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
+            let mut cell = Cell { clique, bases, by_state: &mut by_state, rows: &mut rows };
             splits
                 .draw(&mut cell, round, SweepOrder::Forward, &target, &mut uniforms, &())
                 .unwrap();
-            assert!(piles[0].iter().all(|n| !(50..=M - 50).contains(n)), "{piles:?}");
-            n_moved += piles[0].iter().filter(|&&n| n < 50).count();
+            assert!(by_state[0].iter().all(|n| !(50..=M - 50).contains(n)), "{by_state:?}");
+            n_moved += by_state[0].iter().filter(|&&n| n < 50).count();
         }
         for state in 0..3 {
-            assert_eq!(rows[clique.row(0, state, bases)], piles[state]);
+            assert_eq!(rows[clique.row(0, state, bases)], by_state[state]);
         }
         let n = (N * LANES) as f64;
         assert!((n_moved as f64 / n - 0.5).abs() < 4.0 * 0.5 / n.sqrt(), "{n_moved}");
@@ -421,23 +421,24 @@ mod tests {
 
         for (kappa, order) in [(None, SweepOrder::Forward), (Some(2.0), SweepOrder::Backward)] {
             let mut rows = vec![[0; LANES]; problem.n_rows];
-            let mut piles = [[M; LANES], [0; LANES]];
-            factor_rows(0).for_each(|row| rows[row] = piles[0]);
+            let mut by_state = [[M; LANES], [0; LANES]];
+            factor_rows(0).for_each(|row| rows[row] = by_state[0]);
             let (mut splits, mut uniforms) =
                 (Splits::default(), Key::new(2, Purpose::Score).rng().lanes());
-            let risings = kappa.map(|kappa| Risings::new(&problem, ReferenceUrns::of_cells(kappa)));
+            let risings =
+                kappa.map(|kappa| LogRisings::new(&problem, ReferenceUrns::per_cell(kappa)));
             let mut means = [0.0; LANES];
             for _ in 0..N {
-                let mut cell = Cell { clique, bases, piles: &mut piles, rows: &mut rows };
+                let mut cell = Cell { clique, bases, by_state: &mut by_state, rows: &mut rows };
                 let drawn = match &risings {
                     None => splits.draw(&mut cell, 0, order, &target, &mut uniforms, &()),
                     Some(risings) => {
-                        let law = PoweredDivisions { risings, betas: &[1.0; LANES], others: &[] };
+                        let law = PoweredSplitLaw { risings, betas: &[1.0; LANES], others: &[] };
                         splits.draw(&mut cell, 0, order, &law, &mut uniforms, &())
                     }
                 };
                 drawn.unwrap();
-                for (mean, &n) in means.iter_mut().zip(&piles[0]) {
+                for (mean, &n) in means.iter_mut().zip(&by_state[0]) {
                     *mean += (f64::from(n) / f64::from(M)).powi(2) / N as f64;
                 }
             }

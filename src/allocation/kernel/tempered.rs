@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::chains::{StateChains, TokenPlace};
 use super::counts::{self, CountWeights, Counts, Rows, States};
 use super::law::ln_independent;
+use super::log_risings::{LogRisings, PoweredSplitLaw, ln_urn_rising};
 use super::powered::{PathPoint, PoweredMixture, PoweredRows, redraw};
-use super::risings::{PoweredDivisions, Risings, ln_urn_rising};
 use super::rounds::n_rounds;
 use super::splits::Cell;
 use super::urns::{self, tally};
@@ -40,7 +40,7 @@ pub(crate) struct GroupedAllocation {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedChains {
     states: Vec<States>,
-    piles: Vec<Counts>,
+    by_state: Vec<Counts>,
     uniforms: Uniforms,
     rng: Rng,
 }
@@ -49,7 +49,7 @@ pub(crate) struct SavedChains {
 pub(crate) struct Tempered<'a> {
     chains: StateChains<'a, Uniforms>,
     mixture: Option<PoweredMixture>,
-    risings: &'a Risings,
+    risings: &'a LogRisings,
     /// Pseudo-counts, row after row.
     alphas: &'a [f64],
     /// The part of ln u that is the same for all allocations, and the whole.
@@ -67,7 +67,7 @@ impl<'a> Tempered<'a> {
     /// Chains that have not been swept.
     pub(crate) fn new(
         chains: StateChains<'a, Uniforms>,
-        risings: &'a Risings,
+        risings: &'a LogRisings,
         alphas: &'a [f64],
         rng: &Rng,
     ) -> Self {
@@ -98,11 +98,11 @@ impl<'a> Tempered<'a> {
     pub(crate) fn restored(
         saved: SavedChains,
         problem: &'a Problem,
-        risings: &'a Risings,
+        risings: &'a LogRisings,
         alphas: &'a [f64],
     ) -> Result<Self> {
-        let SavedChains { states, piles, uniforms, rng } = saved;
-        let chains = StateChains::of_parts(problem, states, piles, uniforms)?;
+        let SavedChains { states, by_state, uniforms, rng } = saved;
+        let chains = StateChains::from_parts(problem, states, by_state, uniforms)?;
         Ok(Tempered::new(chains, risings, alphas, &rng))
     }
 
@@ -210,21 +210,18 @@ impl<'a> Tempered<'a> {
             let mut cell = Cell {
                 clique: &self.chains.problem.plan.cliques[0],
                 bases: self.chains.problem.bases(heavy),
-                piles: &mut self.chains.piles[index * n_states..][..n_states],
+                by_state: &mut self.chains.by_state[index * n_states..][..n_states],
                 rows: &mut self.chains.rows,
             };
             if urns.is_shared {
                 self.others.clone_from(&self.held);
                 self.others
                     .iter_mut()
-                    .zip(&*cell.piles)
-                    .for_each(|(held, pile)| subtract(held, pile));
+                    .zip(&*cell.by_state)
+                    .for_each(|(held, counts)| subtract(held, counts));
             }
-            let law = PoweredDivisions {
-                risings: self.risings,
-                betas: &self.betas,
-                others: &self.others,
-            };
+            let law =
+                PoweredSplitLaw { risings: self.risings, betas: &self.betas, others: &self.others };
             for _ in 0..n_rounds_a_cell {
                 let (splits, uniforms) = (&mut self.chains.splits, &mut self.chains.uniforms);
                 let [dart, ..] = uniforms.next();
@@ -233,7 +230,10 @@ impl<'a> Tempered<'a> {
             }
             if urns.is_shared {
                 self.held.clone_from(&self.others);
-                self.held.iter_mut().zip(&*cell.piles).for_each(|(held, pile)| add(held, pile));
+                self.held
+                    .iter_mut()
+                    .zip(&*cell.by_state)
+                    .for_each(|(held, counts)| add(held, counts));
                 continue;
             }
             for lane in at_reference(&self.betas) {
@@ -243,7 +243,7 @@ impl<'a> Tempered<'a> {
                 };
                 cell.deal(lane, n_tokens, of_urn, &mut self.rng);
             }
-            add_risings(&mut self.ln_references, self.risings, cell.piles);
+            add_risings(&mut self.ln_references, self.risings, cell.by_state);
         }
         Ok(())
     }
@@ -253,14 +253,14 @@ impl<'a> Tempered<'a> {
         let n_states = self.chains.problem.plan.n_states;
         let (mut held, mut n_holding) = (Vec::new(), BTreeMap::new());
         for (&place, &count) in self.chains.places.iter().zip(&self.chains.problem.counts) {
-            let piles = match place {
+            let by_state = match place {
                 TokenPlace::States(start) => {
                     tally(&mut held, &self.chains.states[start..][..count as usize], n_states);
                     &held[..]
                 }
-                TokenPlace::Piles(start) => &self.chains.piles[start..][..n_states],
+                TokenPlace::Grouped(start) => &self.chains.by_state[start..][..n_states],
             };
-            for n in piles.as_flattened() {
+            for n in by_state.as_flattened() {
                 *n_holding.entry(*n).or_default() += 1;
             }
         }
@@ -277,15 +277,15 @@ impl<'a> Tempered<'a> {
     pub(crate) fn copy(&mut self, other: &Self) {
         let (chains, others) = (&mut self.chains, &other.chains);
         chains.states.copy_from_slice(&others.states);
-        chains.piles.copy_from_slice(&others.piles);
+        chains.by_state.copy_from_slice(&others.by_state);
         chains.rows.copy_from_slice(&others.rows);
     }
 
     /// The chains, to go on from.
     pub(crate) fn save(&self) -> SavedChains {
-        let StateChains { states, piles, uniforms, .. } = &self.chains;
-        let (states, piles, uniforms) = (states.clone(), piles.clone(), uniforms.clone());
-        SavedChains { states, piles, uniforms, rng: self.rng.clone() }
+        let StateChains { states, by_state, uniforms, .. } = &self.chains;
+        let (states, by_state, uniforms) = (states.clone(), by_state.clone(), uniforms.clone());
+        SavedChains { states, by_state, uniforms, rng: self.rng.clone() }
     }
 
     /// V = ln π - ln u of every lane.
@@ -298,7 +298,7 @@ impl<'a> Tempered<'a> {
         for (margin, laid) in self.chains.problem.margins.iter().enumerate() {
             for counts in &self.chains.rows[laid.rows()] {
                 for lane in 0..LANES {
-                    values[lane] += self.risings.of_row(margin, counts[lane]);
+                    values[lane] += self.risings.ln_row(margin, counts[lane]);
                 }
             }
         }
@@ -312,10 +312,10 @@ fn at_reference(betas: &Lanes) -> impl Iterator<Item = usize> {
 }
 
 /// Adds what the tokens of an urn add to ln u: nothing for a single one in a state.
-fn add_risings(ln_references: &mut Lanes, risings: &Risings, held: &[Counts]) {
+fn add_risings(ln_references: &mut Lanes, risings: &LogRisings, held: &[Counts]) {
     for held in held.iter().filter(|held| held.iter().any(|&n| n > 1)) {
         for (ln_reference, &n) in ln_references.iter_mut().zip(held) {
-            *ln_reference += risings.of_pile(n);
+            *ln_reference += risings.ln_state(n);
         }
     }
 }
@@ -334,16 +334,16 @@ mod tests {
     fn agreements(order: SweepOrder, n_sweeps: usize) -> [[f64; LANES]; 4] {
         let cells: (&[i64], &[i64]) = (&[0, 0, 0, 1, 1, 1], &[1, 33, 1]);
         let problem = table_under((&[2, 2, 2], MIXTURE), &[], 0.5, cells);
-        let risings = Risings::new(&problem, ReferenceUrns::of_cells(5.0));
+        let risings = LogRisings::new(&problem, ReferenceUrns::per_cell(5.0));
         let (alphas, mut rng) = (problem.alphas(), Key::new(5, Purpose::Score).rng());
         let chains = StateChains::uniform(&problem, &mut rng, &()).unwrap();
         assert_eq!(chains.heavy, [1]);
         let mut chains = Tempered::new(chains, &risings, &alphas, &rng);
         let mut sums = [[0.0; LANES]; 4];
         for sweep in 0..n_sweeps {
-            let before = (chains.chains.states.clone(), chains.chains.piles[1]);
+            let before = (chains.chains.states.clone(), chains.chains.by_state[1]);
             chains.sweep([0.7; LANES], order, &()).unwrap();
-            let after = (&chains.chains.states, &chains.chains.piles[1]);
+            let after = (&chains.chains.states, &chains.chains.by_state[1]);
             for lane in (0..LANES).filter(|_| 10 * sweep > n_sweeps) {
                 let same = |x: &States, y: &States| f64::from(u8::from(x[lane] == y[lane]));
                 let held = |x: &States, n: &Counts| f64::from(x[lane]) * f64::from(n[lane]);

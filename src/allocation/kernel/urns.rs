@@ -20,7 +20,7 @@ pub(crate) struct ReferenceUrns {
 
 impl ReferenceUrns {
     /// An urn for each cell.
-    pub(crate) fn of_cells(kappa: f64) -> Self {
+    pub(crate) fn per_cell(kappa: f64) -> Self {
         ReferenceUrns { kappa, is_shared: false }
     }
 }
@@ -40,8 +40,8 @@ pub(super) fn tally(held: &mut Vec<Counts>, tokens: &[States], n_states: usize) 
 pub(super) fn tally_all(held: &mut Vec<Counts>, chains: &StateChains<'_, Uniforms>) {
     let n_states = chains.problem.plan.n_states;
     tally(held, &chains.states, n_states);
-    for piles in chains.piles.chunks_exact(n_states) {
-        held.iter_mut().zip(piles).for_each(|(held, pile)| add(held, pile));
+    for by_state in chains.by_state.chunks_exact(n_states) {
+        held.iter_mut().zip(by_state).for_each(|(held, counts)| add(held, counts));
     }
 }
 
@@ -99,17 +99,17 @@ pub(super) fn deal_all(
                     held[drawn as usize][lane] += 1;
                 }
             }
-            TokenPlace::Piles(start) => {
+            TokenPlace::Grouped(start) => {
                 let mut cell = Cell {
                     clique: &problem.plan.cliques[0],
                     bases: problem.bases(cell as u32),
-                    piles: &mut chains.piles[start..][..n_states],
+                    by_state: &mut chains.by_state[start..][..n_states],
                     rows: &mut chains.rows,
                 };
                 let share = |n_after: usize, _: &mut Rng| shares[n_states - 1 - n_after];
                 cell.deal(lane, n_tokens, share, rng);
-                for (held, pile) in held.iter_mut().zip(&*cell.piles) {
-                    held[lane] += pile[lane];
+                for (held, counts) in held.iter_mut().zip(&*cell.by_state) {
+                    held[lane] += counts[lane];
                 }
             }
         }

@@ -94,7 +94,7 @@ impl Incomplete {
         budget: f64,
         observer: &impl Observer,
     ) -> Result<Completion> {
-        let mut allocations = Enumeration::of_tokens(&self.problem, budget, observer)?;
+        let mut allocations = Enumeration::over_tokens(&self.problem, budget, observer)?;
         let end = self.end(max_total, LEFT_BY_ENUMERATION);
         let cells = &self.problem.missing;
         // The least cost of the remaining tokens follows from their number, known approximately.

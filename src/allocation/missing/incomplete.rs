@@ -2,8 +2,9 @@
 
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::memory::Load;
+use crate::allocation::model::margins::{Cells, MarginForm};
 use crate::allocation::model::network::Network;
-use crate::allocation::model::problem::{Cells, MarginForm, Problem};
+use crate::allocation::model::problem::Problem;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 
@@ -46,7 +47,7 @@ impl Incomplete {
         check_missing(data, missing)?;
         let n_missing = missing.len() / data.shape().len();
         Load { n_missing, ..Load::default() }.check(1)?;
-        let problem = Problem::of_cells(network, &Cells { data, missing }, order, MarginForm::LAW)?;
+        let problem = Problem::lay_out(network, &Cells { data, missing }, order, MarginForm::LAW)?;
         problem.check_range()?;
         let share = |count: u64| count as f64 / data.total() as f64;
         let ln_cells = data.counts().iter().map(|&count| count as f64 * share(count).ln());

@@ -3,8 +3,8 @@
 pub(crate) mod ascent;
 pub(crate) mod completion;
 mod evidence;
+mod grouped_cells;
 pub(crate) mod incomplete;
-mod piles;
 mod release;
 mod tempered;
 mod totals;

@@ -7,7 +7,7 @@
 //!
 //! where ρ is the probability of all missing cells under θ. At β = 0 they are empty cells, at β = 1
 //! missing ones. A sweep draws an intensity λ ~ Gamma(β (a + T), b + 1 - ρ), of every missing cell
-//! Poisson(λ p) tokens, the allocation given the tables, with the tokens of heavy [`piles`](super::piles)
+//! Poisson(λ p) tokens, the allocation given the tables, with the tokens of heavy [`grouped_cells`](super::grouped_cells)
 //! anew, and the tables given all tokens. Many missing tokens hold the tables, and these their number:
 //! single probabilities of missing cells therefore move by Metropolis steps, too, with λ and the missing
 //! tokens summed out.
@@ -18,7 +18,7 @@ use rand::RngExt as _;
 use rand_distr::{Distribution as _, Poisson, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::piles::{PileMargins, Piles};
+use super::grouped_cells::{GroupedCells, GroupedMargins};
 use crate::allocation::ascent::decomposition::Tables;
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::allocation::model::problem::Problem;
@@ -47,7 +47,7 @@ const TOKEN_COST: f64 = 20.0;
 /// The path, and draws at its start.
 pub(super) struct Release<'a> {
     tables: &'a Tables,
-    law: &'a PileMargins,
+    law: &'a GroupedMargins,
     /// a + T.
     shape: f64,
     /// b.
@@ -65,7 +65,7 @@ impl<'a> Release<'a> {
     /// A path for a + T and b, from allocations with empty cells, row after row, of each replicate.
     pub(super) fn new(
         tables: &'a Tables,
-        law: &'a PileMargins,
+        law: &'a GroupedMargins,
         shape: f64,
         rate: f64,
         starts: Vec<Vec<Vec<f64>>>,
@@ -84,7 +84,7 @@ impl<'a> Release<'a> {
 }
 
 /// Cost of the sweep of a chain, but for its Metropolis steps.
-fn cost_without_steps(problem: &Problem, law: &PileMargins) -> f64 {
+fn cost_without_steps(problem: &Problem, law: &GroupedMargins) -> f64 {
     let cell = CELL_COST + problem.n_states() as f64;
     problem.counts.len() as f64 * cell + TOKEN_COST * law.n_weighed()
 }
@@ -138,7 +138,7 @@ pub(super) struct ReleaseChains<'a> {
     sum_product: SumProduct<'a>,
     /// Buffers: the tokens of every lane, and those of heavy cells.
     tokens: Vec<AllocatedTokens>,
-    piles: Piles<'a>,
+    grouped: GroupedCells<'a>,
     /// Buffers: the state before a step.
     kept_cells: Vec<f64>,
     kept_weights: Vec<f64>,
@@ -189,7 +189,7 @@ impl LadderTarget for Release<'_> {
             states: vec![state; LANES],
             sum_product: SumProduct::new(problem),
             tokens: vec![tokens; LANES],
-            piles: Piles::new(self.law),
+            grouped: GroupedCells::new(self.law),
             kept_cells: vec![0.0; n_missing],
             kept_weights: Vec::new(),
             rng: rng.clone(),
@@ -257,7 +257,7 @@ impl ReleaseChains<'_> {
     /// Draws the missing tokens and the allocation of all at β, given the tables.
     fn allocate(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
         let problem = &self.release.tables.problem;
-        self.piles.clear();
+        self.grouped.clear();
         for (lane, beta) in betas.into_iter().enumerate() {
             self.count(lane, beta);
         }
@@ -276,15 +276,15 @@ impl ReleaseChains<'_> {
                 self.sum_product.draw(n, &mut self.rng, |state, n| {
                     tokens.add(problem, cell, state, n as f64);
                     if tokens.divide {
-                        self.piles.add(state, lane, n);
+                        self.grouped.add(state, lane, n);
                     }
                 });
             }
             observer.check_stop()?;
-            self.piles.end(cell);
+            self.grouped.end(cell);
         }
         let tokens = &mut self.tokens;
-        self.piles.divide(&mut self.rng, observer, |cell, state, lane, moved| {
+        self.grouped.divide(&mut self.rng, observer, |cell, state, lane, moved| {
             tokens[lane].add(problem, cell, state, f64::from(moved));
         })
     }
@@ -310,7 +310,7 @@ impl ReleaseChains<'_> {
         }
         let n_missing = tokens.missing.iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
         let n_tokens = n_missing.saturating_add(tables.problem.total);
-        tokens.divide = rng.random::<f64>() < self.piles.share(n_tokens);
+        tokens.divide = rng.random::<f64>() < self.grouped.share(n_tokens);
     }
 
     /// One Metropolis step at β: the probability of a row against all others of its distribution, given

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::completion::Completion;
 use super::evidence::LEFT_BY_SAMPLING;
+use super::grouped_cells::GroupedMargins;
 use super::incomplete::{Incomplete, joined};
-use super::piles::PileMargins;
 use super::release::Release;
 use super::totals::{AllocationSums, End};
 use crate::allocation::evidence::{EvidenceSampler, EvidenceSettings};
@@ -63,7 +63,7 @@ impl Incomplete {
         let Incomplete { network, data, .. } = self;
         let mut tables = self.tables()?;
         tables.problem = joined(tables.problem)?;
-        let law = PileMargins::new(&self.problem, &tables)?;
+        let law = GroupedMargins::new(&self.problem, &tables)?;
         let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
         let (n_rows, n_missing) = (tables.problem.n_rows(), tables.problem.missing.len());
         let draws = |[least, most]: [usize; 2], n: usize| (HELD / n.max(1)).clamp(least, most);

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 pub(crate) mod examples;
+pub(crate) mod margins;
 pub(crate) mod network;
 pub(crate) mod patterns;
 pub(crate) mod plan;

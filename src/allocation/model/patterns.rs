@@ -67,14 +67,14 @@ impl Patterns {
     }
 
     /// Pattern of a cell.
-    pub(crate) fn of_cell(&self, cell: usize) -> usize {
+    pub(crate) fn of(&self, cell: usize) -> usize {
         self.of_cell.get(cell).map_or(0, |&pattern| pattern as usize)
     }
 
     /// Tokens of each pattern.
     pub(crate) fn totals(&self, counts: &[u64]) -> Vec<u64> {
         let mut totals = vec![0; self.len()];
-        counts.iter().enumerate().for_each(|(cell, n)| totals[self.of_cell(cell)] += n);
+        counts.iter().enumerate().for_each(|(cell, n)| totals[self.of(cell)] += n);
         totals
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn run_part(
     observer: &impl Observer,
 ) -> Result<(Vec<u8>, Option<RoundResult>)> {
     let joined = joined(problem);
-    let path = PowerPath::with(joined.as_ref().unwrap_or(problem), ReferenceUrns::of_cells(kappa));
+    let path = PowerPath::with(joined.as_ref().unwrap_or(problem), ReferenceUrns::per_cell(kappa));
     part.run(&path, plan, key.unit(1), observer)
 }
 
@@ -162,7 +162,7 @@ mod tests {
                 continue;
             }
             for urns in
-                [ReferenceUrns::of_cells(5.0), ReferenceUrns { kappa: 2.0, is_shared: true }]
+                [ReferenceUrns::per_cell(5.0), ReferenceUrns { kappa: 2.0, is_shared: true }]
             {
                 let target = PowerPath::with(problem, urns);
                 let key = Key::new(1, Purpose::Score);

@@ -2,7 +2,7 @@
 
 use crate::allocation::kernel::chains;
 use crate::allocation::kernel::counts::States;
-use crate::allocation::kernel::risings::Risings;
+use crate::allocation::kernel::log_risings::LogRisings;
 use crate::allocation::kernel::splits::n_weighed;
 use crate::allocation::kernel::tempered::{GroupedAllocation, SavedChains, Tempered};
 use crate::allocation::kernel::urns::ReferenceUrns;
@@ -17,19 +17,19 @@ use crate::urn::SweepOrder;
 /// The power path of a problem, from urns to the distribution of allocations.
 pub(crate) struct PowerPath<'a> {
     problem: &'a Problem,
-    risings: Risings,
+    risings: LogRisings,
     alphas: Vec<f64>,
 }
 
 impl<'a> PowerPath<'a> {
     /// A path from these urns.
     pub(crate) fn with(problem: &'a Problem, urns: ReferenceUrns) -> Self {
-        PowerPath { problem, risings: Risings::new(problem, urns), alphas: problem.alphas() }
+        PowerPath { problem, risings: LogRisings::new(problem, urns), alphas: problem.alphas() }
     }
 
     /// Chains of given states of all cliques, token after token.
     pub(crate) fn chains_of(&self, states: &[States], rng: &mut Rng) -> Result<Tempered<'_>> {
-        let chains = chains::StateChains::of_states(self.problem, states, rng)?;
+        let chains = chains::StateChains::from_states(self.problem, states, rng)?;
         Ok(Tempered::new(chains, &self.risings, &self.alphas, rng))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::paths::PowerPath;
-use crate::allocation::kernel::risings::ln_urn_rising;
+use crate::allocation::kernel::log_risings::ln_urn_rising;
 use crate::allocation::kernel::urns::ReferenceUrns;
 use crate::allocation::model::problem::Problem;
 use crate::control::Observer;
@@ -29,7 +29,7 @@ pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> 
     if !problem.is_joint() || !piles_up {
         return Ok(f64::INFINITY);
     }
-    let first = PowerPath::with(problem, ReferenceUrns::of_cells(FIRST_KAPPA));
+    let first = PowerPath::with(problem, ReferenceUrns::per_cell(FIRST_KAPPA));
     let n_holding = anneal(&first, key, observer)?.occupancies();
     let kappas = KAPPAS.map(|halves| 10_f64.powf(0.5 * f64::from(halves)));
     let fits = kappas.map(|kappa| (ln_reference(problem, &n_holding, kappa), kappa));
@@ -43,7 +43,7 @@ pub(crate) fn nearest_path<'a>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<PowerPath<'a>> {
-    Ok(PowerPath::with(problem, ReferenceUrns::of_cells(nearest(problem, key, observer)?)))
+    Ok(PowerPath::with(problem, ReferenceUrns::per_cell(nearest(problem, key, observer)?)))
 }
 
 /// ln u of all lanes of allocations, but for a constant: `n_holding` states of a cell hold n tokens.

@@ -293,7 +293,7 @@ impl<'a> UrnPath<'a> {
     ) -> Result<Vec<f64>> {
         let ladder = SteppedPath::new(self, n_temperatures);
         in_lanes(n_runs, || {
-            let chains = TopicChains::of_posterior(self.urn, topics, rng, observer)?;
+            let chains = TopicChains::from_draw(self.urn, topics, rng, observer)?;
             let betas = &ladder.betas;
             Ok(vec![annealing::ln_sums_reversed::<S, _>(&ladder, betas, chains, observer)?])
         })

@@ -147,7 +147,7 @@ impl<'a> Prepared<'a> {
             (Sampler::Smc | Sampler::SmcLookahead, _) => {
                 let mut paths = Vec::with_capacity(n);
                 while paths.len() < n {
-                    let chains = TopicChains::of_posterior(urn, topics, rng, observer)?;
+                    let chains = TopicChains::from_draw(urn, topics, rng, observer)?;
                     let of_lane = |lane: usize| chains.topics().iter().map(|x| x[lane]).collect();
                     paths.extend((0..LANES.min(n - paths.len())).map(of_lane));
                 }

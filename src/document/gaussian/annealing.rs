@@ -131,7 +131,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Temperatures after which ln of a weight deviates by [`DEVIATION`], found by pilots.
-    pub(super) fn of_pilots(
+    pub(super) fn from_pilots(
         target: &Potential<'_>,
         path: &Path,
         rng: &mut Rng,
@@ -139,7 +139,7 @@ impl Plan {
     ) -> Result<Self> {
         let mut n = PILOT;
         loop {
-            let Plan { variance, .. } = Plan::of_pilot(target, n, path, rng, observer)?;
+            let Plan { variance, .. } = Plan::from_pilot(target, n, path, rng, observer)?;
             if variance < UNINFORMATIVE * UNINFORMATIVE || n >= MOST {
                 let ratio = (variance / (DEVIATION * DEVIATION)).powf(FALL.recip());
                 let n_temperatures = ((n as f64 * ratio) as usize).clamp(PILOT, MOST);
@@ -151,7 +151,7 @@ impl Plan {
     }
 
     /// So many temperatures, with the variance of a pilot.
-    pub(super) fn of_pilot(
+    pub(super) fn from_pilot(
         target: &Potential<'_>,
         n_temperatures: usize,
         path: &Path,

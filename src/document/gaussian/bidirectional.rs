@@ -79,7 +79,7 @@ fn bounds(
     let target = Potential::new(&local, model.link, &prior, &path.gaussian);
     let size = match settings.n_samples {
         Some(n) => n,
-        None => Plan::of_pilots(&target, &path, rng, observer)?.n_temperatures,
+        None => Plan::from_pilots(&target, &path, rng, observer)?.n_temperatures,
     };
     let start: Vec<_> = path.gaussian.coordinates(z).iter().map(|&u| [u; LANES]).collect();
     let (mut forward, mut reverse) = (Vec::new(), Vec::new());

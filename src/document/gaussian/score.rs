@@ -154,10 +154,10 @@ fn score_document(
     let target = Potential::new(&local, model.link, &prior, &path.gaussian);
     let plan = match settings.n_samples {
         Some(n) if settings.target_std_error.is_some() => {
-            Plan::of_pilot(&target, n, &path, rng, observer)?
+            Plan::from_pilot(&target, n, &path, rng, observer)?
         }
         Some(n_temperatures) => Plan { n_temperatures, variance: 0.0 },
-        None => Plan::of_pilots(&target, &path, rng, observer)?,
+        None => Plan::from_pilots(&target, &path, rng, observer)?,
     };
     let wanted = settings.target_std_error.map_or(0.0, |error| plan.n_chains(error).ceil());
     let n_runs = (wanted.min(MOST_REPLICATES) as usize).max(settings.n_replicates).div_ceil(LANES);
@@ -188,7 +188,7 @@ fn moments(
     };
     let path = fit::path(&local, model.link, &prior, rng);
     let target = Potential::new(&local, model.link, &prior, &path.gaussian);
-    let plan = Plan::of_pilots(&target, &path, rng, observer)?;
+    let plan = Plan::from_pilots(&target, &path, rng, observer)?;
     let n = plan.n_temperatures;
     let (ln_weights, mut walk) = ln_weights(&target, n, &path, rng, observer)?;
     let total: LogSum = ln_weights.iter().copied().collect();

@@ -24,7 +24,7 @@ const MOST_TOKENS: u64 = 1 << 28;
 const USUAL: [f64; 2] = [1e3, 2.0];
 
 /// Margins of the law, in which the tokens of heavy cells divide.
-pub(super) struct PileMargins {
+pub(super) struct GroupedMargins {
     /// All cells, with all hidden nodes in one clique.
     problem: Problem,
     alphas: Vec<f64>,
@@ -34,7 +34,7 @@ pub(super) struct PileMargins {
     state_of: Vec<usize>,
 }
 
-impl PileMargins {
+impl GroupedMargins {
     /// The law of allocations of the cells of `tables`.
     pub(super) fn new(problem: &Problem, tables: &Tables) -> Result<Self> {
         let problem = joined(problem.clone())?;
@@ -42,7 +42,7 @@ impl PileMargins {
         let state_of = (0..clique.n_states).map(|state| same_state(clique, state, own)).collect();
         let n_slots = problem.margins.iter().map(|laid| laid.margin.slots.len() as u64).max();
         let most_tokens = MOST_TOKENS / n_slots.unwrap_or(1).max(1);
-        Ok(PileMargins { alphas: problem.alphas(), most_tokens, state_of, problem })
+        Ok(GroupedMargins { alphas: problem.alphas(), most_tokens, state_of, problem })
     }
 
     fn n_states(&self) -> usize {
@@ -54,11 +54,11 @@ impl PileMargins {
         tokens.iter().any(|&n| self.problem.is_heavy(n as u64))
     }
 
-    /// Numbers of eight bytes that the piles of a chain take: those of a cell are held for all lanes
+    /// Numbers of eight bytes that the heavy cells of a chain take: those of a cell are held for all lanes
     /// where one of them has it heavy.
     pub(super) fn n_held(&self) -> usize {
-        let n_piles = (self.n_heavy() * self.n_states() as f64) as usize;
-        (self.problem.n_rows() + n_piles).div_ceil(2)
+        let n_grouped = (self.n_heavy() * self.n_states() as f64) as usize;
+        (self.problem.n_rows() + n_grouped).div_ceil(2)
     }
 
     /// Heavy cells: those observed, and of those missing as many as the tokens that lanes divide may
@@ -99,8 +99,8 @@ fn same_state(clique: &Clique, state: usize, other: &Clique) -> usize {
 }
 
 /// Tokens of heavy cells, and marginal counts of all.
-pub(super) struct Piles<'a> {
-    law: &'a PileMargins,
+pub(super) struct GroupedCells<'a> {
+    law: &'a GroupedMargins,
     heavy: Vec<u32>,
     /// Tokens in every state, heavy cell after heavy cell.
     tokens: Vec<Counts>,
@@ -110,9 +110,9 @@ pub(super) struct Piles<'a> {
     splits: Splits,
 }
 
-impl<'a> Piles<'a> {
-    pub(super) fn new(law: &'a PileMargins) -> Self {
-        Piles {
+impl<'a> GroupedCells<'a> {
+    pub(super) fn new(law: &'a GroupedMargins) -> Self {
+        GroupedCells {
             law,
             heavy: Vec::new(),
             tokens: Vec::new(),
@@ -142,11 +142,13 @@ impl<'a> Piles<'a> {
     pub(super) fn end(&mut self, cell: u32) {
         let (problem, mut n_tokens) = (&self.law.problem, [0; LANES]);
         let (clique, bases) = (&problem.plan.cliques[0], problem.bases(cell));
-        for (state, pile) in self.cell.iter().enumerate().filter(|(_, pile)| **pile != [0; LANES]) {
-            n_tokens.iter_mut().zip(pile).for_each(|(sum, n)| *sum += n);
+        for (state, counts) in
+            self.cell.iter().enumerate().filter(|(_, counts)| **counts != [0; LANES])
+        {
+            n_tokens.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
             for factor in 0..clique.factors.len() {
                 let row = &mut self.rows[clique.row(factor, state, bases)];
-                row.iter_mut().zip(pile).for_each(|(count, n)| *count += n);
+                row.iter_mut().zip(counts).for_each(|(count, n)| *count += n);
             }
         }
         if self.law.is_heavy(&n_tokens) {
@@ -164,19 +166,20 @@ impl<'a> Piles<'a> {
         observer: &impl Observer,
         mut moved: impl FnMut(u32, usize, usize, i32),
     ) -> Result<()> {
-        let PileMargins { problem, alphas, state_of, .. } = self.law;
+        let GroupedMargins { problem, alphas, state_of, .. } = self.law;
         let (n_states, mut uniforms) = (self.law.n_states(), rng.lanes());
         let target = CountWeights { base: alphas, unit: 1.0 };
-        for (&number, piles) in self.heavy.iter().zip(self.tokens.chunks_exact_mut(n_states)) {
+        for (&number, by_state) in self.heavy.iter().zip(self.tokens.chunks_exact_mut(n_states)) {
             let (bases, rows) = (problem.bases(number), &mut self.rows);
-            self.cell.copy_from_slice(piles);
-            let mut cell = Cell { clique: &problem.plan.cliques[0], bases, piles, rows };
+            self.cell.copy_from_slice(by_state);
+            let mut cell = Cell { clique: &problem.plan.cliques[0], bases, by_state, rows };
             let [dart, ..] = uniforms.next();
             let round = (dart * n_rounds(n_states) as f64) as usize;
             let order = SweepOrder::Forward;
             self.splits.draw(&mut cell, round, order, &target, &mut uniforms, observer)?;
             for (state, &own) in state_of.iter().enumerate() {
-                for (lane, (after, before)) in piles[own].iter().zip(&self.cell[own]).enumerate() {
+                for (lane, (after, before)) in by_state[own].iter().zip(&self.cell[own]).enumerate()
+                {
                     if after != before {
                         moved(number, state, lane, after - before);
                     }
@@ -210,11 +213,11 @@ mod tests {
     #[test]
     fn what_is_priced_holds_all_tokens_that_usually_divide_and_not_all_cells() {
         let incomplete = incomplete();
-        let law = PileMargins::new(&incomplete.problem, &incomplete.tables().unwrap()).unwrap();
-        let mut piles = Piles::new(&law);
-        piles.clear();
-        piles.add(0, 0, 100);
-        piles.end(0);
+        let law = GroupedMargins::new(&incomplete.problem, &incomplete.tables().unwrap()).unwrap();
+        let mut by_state = GroupedCells::new(&law);
+        by_state.clear();
+        by_state.add(0, 0, 100);
+        by_state.end(0);
         // The cells of each lane hold just enough tokens, and no two lanes fill the same one.
         let heavy = law.problem.least_heavy();
         let mut left = [law.usual() as u64 - 100; LANES];
@@ -222,12 +225,12 @@ mod tests {
             let lane = cell as usize % LANES;
             if left[lane] >= heavy {
                 left[lane] -= heavy;
-                piles.add(cell as usize % STATES, lane, heavy);
+                by_state.add(cell as usize % STATES, lane, heavy);
             }
-            piles.end(cell);
+            by_state.end(cell);
         }
-        assert!(piles.heavy.len() > 200);
-        let bytes = size_of::<Counts>() * (piles.tokens.len() + piles.rows.len());
+        assert!(by_state.heavy.len() > 200);
+        let bytes = size_of::<Counts>() * (by_state.tokens.len() + by_state.rows.len());
         let priced = LANES * 8 * law.n_held();
         assert!(bytes <= priced, "{bytes} {priced}");
         assert!(priced < 3 * bytes / 2, "{bytes} {priced}");

@@ -19,38 +19,38 @@ pub(crate) struct CountChange {
 
 /// Two states, between which tokens of a cell divide in one lane.
 #[derive(Clone, Copy)]
-pub(crate) struct Between {
+pub(crate) struct LanePair {
     pub(crate) states: [usize; 2],
     pub(crate) lane: usize,
 }
 
 /// Law of the divisions of a cell's tokens.
-pub(crate) trait Divisions {
+pub(crate) trait SplitLaw {
     /// Adds, to ln of the weights of 0, 1, ... tokens in the first state, those of a row that holds
     /// `start` tokens where none is: up to a constant.
     fn add_row(&self, change: &CountChange, start: i32, ln_weights: &mut [f64]);
 
     /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first of two
     /// states to those at the place of a lane on a path: up to a constant.
-    fn place(&self, between: Between, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
+    fn place(&self, pair: LanePair, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
 
     /// ln of what a row that holds `count` tokens brings to the weight of a division.
-    fn of_row(&self, change: &CountChange, count: i32) -> f64;
+    fn ln_row(&self, change: &CountChange, count: i32) -> f64;
 
     /// ln of the weight at the place of a lane on a path, with so many tokens in the two states.
-    fn placed(&self, between: Between, tokens: [i32; 2], ln_weight: f64) -> f64;
+    fn placed(&self, pair: LanePair, tokens: [i32; 2], ln_weight: f64) -> f64;
 }
 
-impl Divisions for CountWeights<'_> {
+impl SplitLaw for CountWeights<'_> {
     #[inline(always)]
     fn add_row(&self, change: &CountChange, start: i32, ln_weights: &mut [f64]) {
         add_rising(self.base[change.row], self.unit, change, start, ln_weights);
     }
 
     #[inline(always)]
-    fn place(&self, _: Between, _: usize, _: usize, _: &mut [f64]) {}
+    fn place(&self, _: LanePair, _: usize, _: usize, _: &mut [f64]) {}
 
-    fn of_row(&self, change: &CountChange, count: i32) -> f64 {
+    fn ln_row(&self, change: &CountChange, count: i32) -> f64 {
         let (base, n) = (self.base[change.row], f64::from(count));
         let ln_rising = if self.unit == 0.0 {
             n * base.ln()
@@ -60,7 +60,7 @@ impl Divisions for CountWeights<'_> {
         f64::from(change.exponent) * ln_rising
     }
 
-    fn placed(&self, _: Between, _: [i32; 2], ln_weight: f64) -> f64 {
+    fn placed(&self, _: LanePair, _: [i32; 2], ln_weight: f64) -> f64 {
         ln_weight
     }
 }

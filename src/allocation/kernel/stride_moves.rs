@@ -7,7 +7,7 @@
 //! apart for one stride in so many, but for none where it is fixed.
 
 use super::counts::Counts;
-use super::divisions::{Between, CountChange, Divisions, add_sums, pick};
+use super::split_law::{CountChange, LanePair, SplitLaw, add_sums, pick};
 use crate::math::elementary::ln;
 use crate::math::ln_factorial;
 use crate::urn::SweepOrder;
@@ -28,14 +28,14 @@ pub(super) fn stride(n_tokens: i32, dart: f64) -> i32 {
 }
 
 /// The draws of one division.
-pub(super) struct Strides<'a, W> {
+pub(super) struct StrideMoves<'a, W> {
     pub(super) n_tokens: i32,
     pub(super) stride: i32,
     pub(super) weights: W,
     pub(super) buffer: &'a mut Vec<f64>,
 }
 
-impl<W: Weights> Strides<'_, W> {
+impl<W: Weights> StrideMoves<'_, W> {
     /// Both draws, one after the other, backwards in the opposite order: the tokens in the first
     /// state, where `now` are before.
     pub(super) fn redraw(&mut self, now: i32, order: SweepOrder, darts: [f64; 3]) -> i32 {
@@ -97,25 +97,25 @@ pub(super) struct PairTokens<'a, D> {
     pub(super) law: &'a D,
     pub(super) changes: &'a [CountChange],
     pub(super) rows: &'a [Counts],
-    pub(super) between: Between,
+    pub(super) pair: LanePair,
     /// Tokens in the first state.
     pub(super) now: i32,
     pub(super) n: i32,
 }
 
-impl<D: Divisions> PairTokens<'_, D> {
+impl<D: SplitLaw> PairTokens<'_, D> {
     /// Count of a row with `n` tokens in the first state.
     fn count(&self, change: &CountChange, n: i32) -> i32 {
-        self.rows[change.row][self.between.lane] + change.by * (n - self.now)
+        self.rows[change.row][self.pair.lane] + change.by * (n - self.now)
     }
 }
 
-impl<D: Divisions> Weights for PairTokens<'_, D> {
+impl<D: SplitLaw> Weights for PairTokens<'_, D> {
     fn ln_weight(&self, n: i32) -> f64 {
-        let of_row = |change| self.law.of_row(change, self.count(change, n));
+        let ln_row = |change| self.law.ln_row(change, self.count(change, n));
         let tokens = [n, self.n - n];
         let ln_ways: f64 = tokens.iter().map(|&n| -ln_factorial(n as u64)).sum();
-        self.law.placed(self.between, tokens, self.changes.iter().map(of_row).sum()) + ln_ways
+        self.law.placed(self.pair, tokens, self.changes.iter().map(ln_row).sum()) + ln_ways
     }
 
     fn ln_weights(&self, first: i32, ln_weights: &mut [f64]) {
@@ -124,11 +124,11 @@ impl<D: Divisions> Weights for PairTokens<'_, D> {
 }
 
 #[polyabayes_macros::vectorised]
-fn weigh_neighbours<D: Divisions>(tokens: &PairTokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
+fn weigh_neighbours<D: SplitLaw>(tokens: &PairTokens<'_, D>, first: i32, ln_weights: &mut [f64]) {
     for change in tokens.changes.iter().filter(|change| change.by != 0) {
         tokens.law.add_row(change, tokens.count(change, first), ln_weights);
     }
-    tokens.law.place(tokens.between, first as usize, tokens.n as usize, ln_weights);
+    tokens.law.place(tokens.pair, first as usize, tokens.n as usize, ln_weights);
     let (first, n_tokens) = (f64::from(first), f64::from(tokens.n));
     add_sums(ln_weights, |n| ln((n_tokens - first - n).max(1.0) / (first + n + 1.0)));
 }
@@ -174,7 +174,8 @@ mod tests {
             let mut buffer = Vec::new();
             for _ in 0..N_DRAWS {
                 let weights = |n| ln_weight(n, n_tokens);
-                let mut strides = Strides { n_tokens, stride: 13, weights, buffer: &mut buffer };
+                let mut strides =
+                    StrideMoves { n_tokens, stride: 13, weights, buffer: &mut buffer };
                 now = strides.redraw(now, order, std::array::from_fn(|_| rng.random()));
                 n_drawn[now as usize] += 1.0;
             }
@@ -201,7 +202,7 @@ mod tests {
         for _ in 0..N_DRAWS {
             let weights = |n: i32| mode(n, 900.0).max(mode(n, 4_270.0));
             let stride = stride(N, rng.random());
-            let mut strides = Strides { n_tokens: N, stride, weights, buffer: &mut buffer };
+            let mut strides = StrideMoves { n_tokens: N, stride, weights, buffer: &mut buffer };
             let next =
                 strides.redraw(now, SweepOrder::Forward, std::array::from_fn(|_| rng.random()));
             n_crossed += usize::from((next > N / 2) != (now > N / 2));
@@ -226,7 +227,8 @@ mod tests {
             let mut n_drawn = [0.0; N as usize + 1];
             for _ in 0..N_DRAWS {
                 let weights = |n: i32| law[n as usize].ln();
-                let mut strides = Strides { n_tokens: N, stride: 4, weights, buffer: &mut buffer };
+                let mut strides =
+                    StrideMoves { n_tokens: N, stride: 4, weights, buffer: &mut buffer };
                 let to = strides.redraw(from, order, std::array::from_fn(|_| rng.random()));
                 n_drawn[to as usize] += 1.0 / N_DRAWS as f64;
             }

@@ -4,7 +4,7 @@
 #![allow(clippy::inline_always)]
 
 use super::counts::Counts;
-use super::divisions::{Between, CountChange, Divisions, add_rising, add_sums};
+use super::split_law::{CountChange, LanePair, SplitLaw, add_rising, add_sums};
 use super::urns::ReferenceUrns;
 use crate::allocation::model::problem::Problem;
 use crate::math::elementary::ln;
@@ -16,17 +16,17 @@ const MAX_TABLE: usize = 1 << 17;
 
 /// Factors of π and of u in ln.
 #[derive(Debug)]
-pub(crate) struct Risings {
+pub(crate) struct LogRisings {
     alphas: Vec<f64>,
     exponents: Vec<f64>,
     n_table: usize,
     /// e ln α(α+1)...(α+n-1), margin after margin.
-    of_rows: Vec<f64>,
+    ln_rows: Vec<f64>,
     /// Margin of every slot.
     margins: Vec<usize>,
     pub(crate) urns: ReferenceUrns,
     /// ln κ(κ+1)...(κ+n-1)/κ^n.
-    of_piles: Vec<f64>,
+    ln_states: Vec<f64>,
 }
 
 /// Partial sums, the first of them zero.
@@ -38,7 +38,7 @@ fn sums(terms: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
     })
 }
 
-impl Risings {
+impl LogRisings {
     pub(crate) fn new(problem: &Problem, urns: ReferenceUrns) -> Self {
         let margins = || problem.margins.iter().map(|laid| &laid.margin);
         let alphas: Vec<f64> = margins().map(|margin| margin.alpha).collect();
@@ -52,23 +52,23 @@ impl Risings {
             let (alpha, exponent) = (*alpha, *exponent);
             sums((0..n_table).map(move |n| exponent * (alpha + n as f64).ln()))
         };
-        let of_rows = alphas.iter().zip(&exponents).flat_map(of_margin).collect();
-        let of_piles = sums((0..n_table).map(|n| (n as f64 / urns.kappa).ln_1p())).collect();
-        Risings {
+        let ln_rows = alphas.iter().zip(&exponents).flat_map(of_margin).collect();
+        let ln_states = sums((0..n_table).map(|n| (n as f64 / urns.kappa).ln_1p())).collect();
+        LogRisings {
             alphas,
             exponents,
             n_table,
-            of_rows,
+            ln_rows,
             margins: margins_of_slots.collect(),
             urns,
-            of_piles,
+            ln_states,
         }
     }
 
     /// e ln α(α+1)...(α+n-1) of a row with n tokens.
     #[inline]
-    pub(crate) fn of_row(&self, margin: usize, n: i32) -> f64 {
-        match self.of_rows[margin * self.n_table..][..self.n_table].get(n as usize) {
+    pub(crate) fn ln_row(&self, margin: usize, n: i32) -> f64 {
+        match self.ln_rows[margin * self.n_table..][..self.n_table].get(n as usize) {
             Some(&ln) => ln,
             None => self.exponents[margin] * ln_rising(self.alphas[margin], n as u64),
         }
@@ -76,8 +76,8 @@ impl Risings {
 
     /// ln κ(κ+1)...(κ+n-1)/κ^n of a state that holds n tokens of an urn.
     #[inline]
-    pub(crate) fn of_pile(&self, n: i32) -> f64 {
-        match self.of_piles.get(n as usize) {
+    pub(crate) fn ln_state(&self, n: i32) -> f64 {
+        match self.ln_states.get(n as usize) {
             Some(&ln) => ln,
             None => ln_urn_rising(self.urns.kappa, n as u64),
         }
@@ -85,26 +85,26 @@ impl Risings {
 }
 
 /// Divisions of a cell's tokens on the path π^β u^(1-β), at a β for every lane.
-pub(crate) struct PoweredDivisions<'a> {
-    pub(crate) risings: &'a Risings,
+pub(crate) struct PoweredSplitLaw<'a> {
+    pub(crate) risings: &'a LogRisings,
     pub(crate) betas: &'a Lanes,
     /// Tokens of other cells in the urns of all states; nothing where each cell has its own.
     pub(crate) others: &'a [Counts],
 }
 
-impl PoweredDivisions<'_> {
+impl PoweredSplitLaw<'_> {
     /// Tokens of other cells in the urns of two states.
-    fn others_in(&self, Between { states, lane }: Between) -> [i32; 2] {
+    fn others_in(&self, LanePair { states, lane }: LanePair) -> [i32; 2] {
         states.map(|state| self.others.get(state).map_or(0, |others| others[lane]))
     }
 }
 
-impl Divisions for PoweredDivisions<'_> {
+impl SplitLaw for PoweredSplitLaw<'_> {
     #[inline(always)]
     fn add_row(&self, change: &CountChange, start: i32, ln_laws: &mut [f64]) {
-        let Risings { alphas, margins, of_rows, n_table, .. } = self.risings;
+        let LogRisings { alphas, margins, ln_rows, n_table, .. } = self.risings;
         let margin = margins[change.slot];
-        let table = &of_rows[margin * n_table..][..*n_table];
+        let table = &ln_rows[margin * n_table..][..*n_table];
         let (n, first) = (ln_laws.len(), start as usize);
         match change.by {
             1 if first + n <= table.len() => {
@@ -124,18 +124,18 @@ impl Divisions for PoweredDivisions<'_> {
     }
 
     #[inline(always)]
-    fn place(&self, between: Between, first: usize, n_tokens: usize, ln_laws: &mut [f64]) {
-        let (beta, n, kappa) = (self.betas[between.lane], ln_laws.len(), self.risings.urns.kappa);
-        let [one, other] = self.others_in(between).map(|others| others as usize);
+    fn place(&self, pair: LanePair, first: usize, n_tokens: usize, ln_laws: &mut [f64]) {
+        let (beta, n, kappa) = (self.betas[pair.lane], ln_laws.len(), self.risings.urns.kappa);
+        let [one, other] = self.others_in(pair).map(|others| others as usize);
         if kappa.is_infinite() {
             for ln_law in ln_laws {
                 *ln_law *= beta;
             }
-        } else if n_tokens + one.max(other) < self.risings.of_piles.len() {
-            let piles = &self.risings.of_piles[one + first..][..n];
-            let others = &self.risings.of_piles[other + n_tokens + 1 - first - n..][..n];
+        } else if n_tokens + one.max(other) < self.risings.ln_states.len() {
+            let firsts = &self.risings.ln_states[one + first..][..n];
+            let others = &self.risings.ln_states[other + n_tokens + 1 - first - n..][..n];
             for (ln_law, (one, other)) in
-                ln_laws.iter_mut().zip(piles.iter().zip(others.iter().rev()))
+                ln_laws.iter_mut().zip(firsts.iter().zip(others.iter().rev()))
             {
                 let urns = one + other;
                 *ln_law = urns + beta * (*ln_law - urns);
@@ -149,14 +149,14 @@ impl Divisions for PoweredDivisions<'_> {
         }
     }
 
-    fn of_row(&self, change: &CountChange, count: i32) -> f64 {
-        self.risings.of_row(self.risings.margins[change.slot], count)
+    fn ln_row(&self, change: &CountChange, count: i32) -> f64 {
+        self.risings.ln_row(self.risings.margins[change.slot], count)
     }
 
-    fn placed(&self, between: Between, tokens: [i32; 2], ln_law: f64) -> f64 {
-        let held = tokens.iter().zip(self.others_in(between));
-        let ln_urns: f64 = held.map(|(n, others)| self.risings.of_pile(n + others)).sum();
-        ln_urns + self.betas[between.lane] * (ln_law - ln_urns)
+    fn placed(&self, pair: LanePair, tokens: [i32; 2], ln_law: f64) -> f64 {
+        let held = tokens.iter().zip(self.others_in(pair));
+        let ln_urns: f64 = held.map(|(n, others)| self.risings.ln_state(n + others)).sum();
+        ln_urns + self.betas[pair.lane] * (ln_law - ln_urns)
     }
 }
 
@@ -177,16 +177,16 @@ mod tests {
         let cells: (&[i64], &[i64]) = (&[0, 0, 1, 1], &[60_000, 1]);
         let problem = table_under((&[2, 2, 2], MIXTURE), &[], 1.0, cells);
         let (others, betas) = ([[30; LANES], [7_000; LANES]], [0.3; LANES]);
-        let between = Between { states: [0, 1], lane: 3 };
+        let pair = LanePair { states: [0, 1], lane: 3 };
         for is_shared in [false, true] {
-            let risings = Risings::new(&problem, ReferenceUrns { kappa: 0.2, is_shared });
-            let n_table = risings.of_piles.len();
+            let risings = LogRisings::new(&problem, ReferenceUrns { kappa: 0.2, is_shared });
+            let n_table = risings.ln_states.len();
             let others = if is_shared { &others[..] } else { &[] };
-            let law = PoweredDivisions { risings: &risings, betas: &betas, others };
+            let law = PoweredSplitLaw { risings: &risings, betas: &betas, others };
             for n_tokens in [40, n_table - 10, n_table + 100] {
                 let (first, mut ln_laws) = (12, [0.0; 20]);
-                law.place(between, first, n_tokens, &mut ln_laws);
-                let one = |n: usize| law.placed(between, [n as i32, (n_tokens - n) as i32], 0.0);
+                law.place(pair, first, n_tokens, &mut ln_laws);
+                let one = |n: usize| law.placed(pair, [n as i32, (n_tokens - n) as i32], 0.0);
                 for (n, ln_law) in ln_laws.iter().enumerate() {
                     let (found, wanted) = (ln_law - ln_laws[0], one(first + n) - one(first));
                     assert!((found - wanted).abs() < 1e-9, "{n_tokens}, {n}: {found} {wanted}");

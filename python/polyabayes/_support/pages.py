@@ -1,0 +1,18 @@
+"""Self-contained HTML pages, from templates beside the modules that fill them."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from polyabayes._support.files import replacing
+
+
+def write_page(path: Path, room: str, template: str, title: str, **content: object) -> Path:
+    """Fill a template of a package; `content` is HTML or JSON, the title is escaped here."""
+    page = Template(resources.files(room).joinpath(template).read_text("utf-8"))
+    with replacing(path) as stream:
+        stream.write(page.substitute(content, title=escape(title)).encode(errors="replace"))
+    return path
