@@ -108,7 +108,7 @@ def test_the_walk_reaches_functions_classes_and_methods_of_every_kind():
 
 
 def test_missing_sections_are_found():
-    def silent(size):
+    def silent(size: int) -> int:
         return size
 
     assert missing_sections(silent) == ["Examples", "Parameters", "Returns"]

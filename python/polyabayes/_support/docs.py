@@ -194,10 +194,12 @@ def shared_docs(thing: T) -> T:
     """Put the parts into the docstring of a function, or of a class and its methods."""
     members: list[Any] = [thing, *vars(thing).values()] if isinstance(thing, type) else [thing]
     for member in members:
-        # A method may be wrapped: by classmethod, or by scikit-learn's available_if.
-        function = inspect.unwrap(getattr(member, "__func__", member))
-        if (inspect.isfunction(function) or function is thing) and function.__doc__:
-            function.__doc__ = filled(function.__doc__)
+        function = getattr(member, "__func__", member)
+        # scikit-learn wraps methods, and each layer has a docstring of its own.
+        while function is thing or inspect.isfunction(inspect.unwrap(function)):
+            if function.__doc__:
+                function.__doc__ = filled(function.__doc__)
+            function = getattr(function, "__wrapped__", None)
     return thing
 
 
