@@ -54,7 +54,7 @@ pub(crate) struct PyFirstTopics(FirstTopics);
 
 #[pymethods]
 impl PyFirstTopics {
-    /// Those of the next tokens.
+    /// Topics of the next tokens.
     fn next<'py>(&mut self, py: Python<'py>, n_tokens: usize) -> TopicArray<'py> {
         let mut topics = vec![0; n_tokens];
         self.0.fill(&mut topics);

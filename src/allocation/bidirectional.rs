@@ -26,9 +26,9 @@ const FORGETTING_SWEEPS: usize = 50;
 /// Estimates of ln Pr(X | T) that are low, and high, in expectation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BidirectionalBounds {
-    /// By annealing forwards.
+    /// The mean of annealing forwards.
     pub lower: Estimate,
-    /// By annealing backwards.
+    /// The mean of annealing backwards.
     pub upper: Estimate,
 }
 
@@ -36,7 +36,7 @@ pub struct BidirectionalBounds {
 /// path of tempering: forwards `n_chains` from its reference, backwards from the allocation drawn.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; a product out of range; memory that is too small; a stop when the
+/// The errors of [`Problem::new`]; a product out of range; memory that is too small; a stop when the
 /// observer asks to stop.
 pub fn bidirectional_bounds(
     network: &Network,

@@ -83,7 +83,7 @@ impl Draw {
 /// replicates as many. Where the method is smc, `n_draws` of its particles.
 ///
 /// # Errors
-/// Those of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
+/// The errors of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
 /// memory holds, before any work.
 pub fn posterior(
     problem: &Problem,

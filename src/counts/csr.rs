@@ -96,7 +96,7 @@ impl CountMatrix {
     /// A matrix from dense rows of equal length; zeros are left out.
     ///
     /// # Errors
-    /// As for [`CountMatrix::new`], and rows of unequal length.
+    /// The errors of [`CountMatrix::new`], and rows of unequal length.
     pub fn from_dense(rows: &[Vec<i64>]) -> Result<Self> {
         let n_words = rows.first().map_or(0, Vec::len);
         let (mut offsets, mut words, mut counts) = (vec![0], vec![], vec![]);

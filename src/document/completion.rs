@@ -54,7 +54,7 @@ pub fn completion(
 /// Refuses what [`completion`] would refuse, without any work.
 ///
 /// # Errors
-/// Those of [`completion`].
+/// The errors of [`completion`].
 pub fn check_completion(
     model: &TopicModel,
     observed: &CountMatrix,

@@ -32,7 +32,7 @@ impl DocumentModel {
     /// ln p of every document; `None` for those not reached when the observer stopped the work.
     ///
     /// # Errors
-    /// Those of the model: see [`score`](super::score), [`gaussian::score`], [`FiniteMixture::score`].
+    /// The errors of the model: see [`score`](super::score), [`gaussian::score`], [`FiniteMixture::score`].
     pub fn score(
         &self,
         documents: &CountMatrix,
@@ -65,7 +65,7 @@ impl DocumentModel {
     /// Streams of different numbers of temperatures are independent.
     ///
     /// # Errors
-    /// Those of [`score`](Self::score).
+    /// The errors of [`score`](Self::score).
     pub fn score_for_total(
         &self,
         documents: &CountMatrix,
@@ -92,7 +92,7 @@ impl DocumentModel {
     /// impossible.
     ///
     /// # Errors
-    /// Those of [`check_completion`](Self::check_completion).
+    /// The errors of [`check_completion`](Self::check_completion).
     pub fn completion(
         &self,
         observed: &CountMatrix,
@@ -127,7 +127,7 @@ impl DocumentModel {
     /// weights behind them.
     ///
     /// # Errors
-    /// Those of [`bidirectional`](super::bidirectional) and [`gaussian::bidirectional`]; draws of another
+    /// The errors of [`bidirectional`](super::bidirectional) and [`gaussian::bidirectional`]; draws of another
     /// kind of model; mixtures, whose documents are scored exactly.
     pub fn bidirectional(
         &self,
@@ -151,7 +151,7 @@ impl DocumentModel {
     /// Refuses what [`completion`](Self::completion) would refuse, without any work.
     ///
     /// # Errors
-    /// Those of [`score`](Self::score), and matrices that disagree in size or priors.
+    /// The errors of [`score`](Self::score), and matrices that disagree in size or priors.
     pub fn check_completion(
         &self,
         observed: &CountMatrix,
@@ -178,7 +178,7 @@ impl DocumentModel {
     /// Refuses what [`score`](Self::score) would refuse, without any work.
     ///
     /// # Errors
-    /// Those of [`score`](Self::score).
+    /// The errors of [`score`](Self::score).
     pub fn check(&self, documents: &CountMatrix, settings: &Settings) -> Result<()> {
         match self {
             DocumentModel::Urn(model) => super::check_score(model, documents, settings),
@@ -191,7 +191,7 @@ impl DocumentModel {
     /// row-major.
     ///
     /// # Errors
-    /// Those of the model; [`Error::Stopped`] when the observer asks to stop.
+    /// The errors of the model; [`Error::Stopped`] when the observer asks to stop.
     pub fn transform(
         &self,
         documents: &CountMatrix,

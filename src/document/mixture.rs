@@ -113,7 +113,7 @@ impl FiniteMixture {
     /// ln p of every document. The own prior of a document are its weights of the components.
     ///
     /// # Errors
-    /// Those of [`check`](Self::check).
+    /// The errors of [`check`](Self::check).
     pub fn score(
         &self,
         documents: &CountMatrix,
@@ -142,7 +142,7 @@ impl FiniteMixture {
     /// produce a document.
     ///
     /// # Errors
-    /// Those of [`check`](Self::check).
+    /// The errors of [`check`](Self::check).
     pub fn transform(&self, documents: &CountMatrix) -> Result<Vec<f64>> {
         self.check_documents(documents)?;
         let mut found = Vec::with_capacity(documents.n_documents() * 2 * self.n_components());

@@ -102,7 +102,7 @@ impl TopicModel {
     /// The same of several vocabularies, whose columns follow one another; rows sum to 1 in each of them.
     ///
     /// # Errors
-    /// Those of [`lda`](Self::lda), and sizes that are none of the columns.
+    /// The errors of [`lda`](Self::lda), and sizes that are none of the columns.
     pub fn lda_of_vocabularies(alpha: Vec<f64>, phi: &[f64], sizes: &[usize]) -> Result<Self> {
         let n_words = check_topic_word(&alpha, "doc_topic_prior", phi)?;
         let vocabularies = Vocabularies::new(sizes, n_words)?;

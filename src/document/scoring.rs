@@ -148,7 +148,7 @@ impl<O: Observer> Scoring<'_, O> {
 /// Refuses what [`score`] would refuse, without any work.
 ///
 /// # Errors
-/// Those of [`score`].
+/// The errors of [`score`].
 pub fn check_score(model: &TopicModel, documents: &CountMatrix, settings: &Settings) -> Result<()> {
     check_distinct(model, documents, &documents.distinct().representatives, settings)
 }

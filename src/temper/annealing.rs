@@ -58,7 +58,7 @@ pub trait AnnealingPath<S: Stream> {
 /// which is 0, and the last, which is 1. The mean of Ẑ is Σ γ_1.
 ///
 /// # Errors
-/// Those of the path.
+/// The errors of the path.
 pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
     path: &P,
     betas: &[f64],
@@ -81,7 +81,7 @@ pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
 /// mean of 1/Ẑ is 1/Σ γ_1.
 ///
 /// # Errors
-/// Those of the path.
+/// The errors of the path.
 pub fn ln_sums_reversed<S: Stream, P: AnnealingPath<S>>(
     path: &P,
     betas: &[f64],

@@ -14,7 +14,7 @@ use crate::rng::Key;
 /// Chains in lockstep at the end of an annealing pass from the reference to the target.
 ///
 /// # Errors
-/// Those of the target.
+/// The errors of the target.
 pub fn anneal<'a, T: LadderTarget>(
     target: &'a T,
     key: Key,
@@ -29,7 +29,7 @@ pub fn anneal<'a, T: LadderTarget>(
 /// the barrier, as one annealing pass finds it.
 ///
 /// # Errors
-/// Those of the target.
+/// The errors of the target.
 pub fn annealing_schedule<T: LadderTarget>(
     target: &T,
     n_steps: usize,
@@ -57,7 +57,7 @@ pub struct TemperingRun<S> {
 /// partly of the round before.
 ///
 /// # Errors
-/// Those of the target; [`Error::Stopped`] when the observer asks to stop before there is a round.
+/// The errors of the target; [`Error::Stopped`] when the observer asks to stop before there is a round.
 pub fn temper<'a, T: LadderTarget>(
     target: &'a T,
     plan: RoundPlan,

@@ -27,9 +27,9 @@ const SPREAD_FROM: f64 = 1e6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum RoundTrip {
     None,
-    /// At the reference, and not yet at the target since.
+    /// The reference: the chain has not been at the target since.
     Up,
-    /// At the target since it was at the reference.
+    /// The target: the chain has been there since it was at the reference.
     Down,
 }
 
@@ -208,7 +208,7 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         (self.draws, energies)
     }
 
-    /// At most `most` of the scans that are left of a round of `n_scans`, with its result where it ends:
+    /// Runs at most `most` of the scans that are left of a round of `n_scans`, with its result where it ends:
     /// the rungs are then respaced. States at the target are kept of `keep.n_draws` scans at equal
     /// distances, or of all where there are fewer.
     pub(super) fn advance(

@@ -247,7 +247,7 @@ impl<T: Tokens> Chain<T> {
     /// A run in parts is the same, to the bit, as one in one go.
     ///
     /// # Errors
-    /// Those of the tokens; a stop is not an error.
+    /// The errors of the tokens; a stop is not an error.
     pub fn run(
         &mut self,
         until: u64,
@@ -320,7 +320,7 @@ impl<T: Tokens> Chain<T> {
     /// ln of the joint density of the current state, up to a constant.
     ///
     /// # Errors
-    /// Those of the tokens.
+    /// The errors of the tokens.
     pub fn ln_joint(&mut self) -> Result<f64> {
         let at = Position::Chain { sweep: self.n_sweeps() };
         let ln_urns = self.tokens.ln_urns(at, self.globals.pseudo_counts())?;

@@ -29,7 +29,7 @@ const LEAST_BLOCK_TOKENS: usize = 1 << 12;
 pub enum Position {
     /// After so many sweeps of a start.
     Start { run: u64, sweep: u64 },
-    /// At the end of a start, its topics merged.
+    /// The end of a start, its topics merged.
     Merged { run: u64 },
     /// After so many sweeps of the chain.
     Chain { sweep: u64 },
@@ -132,13 +132,13 @@ pub trait Tokens {
     /// Takes uniform topics, drawn document after document.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     fn draw_first(&mut self, at: Position, topics: FirstTopics) -> Result<()>;
 
     /// Adds the tokens of every word in each topic to `counts`.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     fn count(&mut self, at: Position, n_topics: usize, counts: &mut [u32]) -> Result<()>;
 
     /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the tables of
@@ -159,26 +159,26 @@ pub trait Tokens {
     /// Gives the topics of one position these numbers at another.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     fn renumber(&mut self, from: Position, to: Position, numbers: &[u16]) -> Result<()>;
 
     /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     fn ln_urns(&mut self, at: Position, a: PseudoCounts<'_>) -> Result<ExactSum>;
 
     /// Tokens of every topic by exposure; none where documents have no exposures.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     fn exposed(&mut self, at: Position, n_topics: usize) -> Result<Vec<ExposedTokens>>;
 
     /// Keeps a state, from which the run can go on; `kept_sum` is the sum over kept sweeps where it has
     /// changed.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     fn commit(&mut self, state: &ChainState, kept_sum: Option<&[f64]>) -> Result<()> {
         let _ = (state, kept_sum);
         Ok(())

@@ -279,7 +279,7 @@ fn tables(network: &Network, problem: &Problem, rows: &[f64]) -> Vec<Vec<f64>> {
 /// Coordinate ascent from random starts; the best of them.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Stopped`] when the observer asks to stop; for modes of
+/// The errors of [`Problem::new`]; [`Error::Stopped`] when the observer asks to stop; for modes of
 /// allocations, hidden nodes that do not fit into one clique.
 pub fn ascend(
     network: &Network,
@@ -385,7 +385,7 @@ pub struct Sweeps {
 /// is most probable when the annealing ends: an average over chains would mix their labels.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
+/// The errors of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
 /// observer asks to stop.
 pub fn gibbs(
     network: &Network,
@@ -424,7 +424,7 @@ pub fn gibbs(
 /// Family counts of the most probable allocation among the particles of one run.
 ///
 /// # Errors
-/// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; too many particles;
+/// The errors of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; too many particles;
 /// [`Error::Stopped`] when the observer asks to stop.
 pub fn best_particle(
     network: &Network,

@@ -38,9 +38,9 @@ pub(crate) struct StateChains<'a, U> {
 /// Place in memory of the tokens of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TokenPlace {
-    /// One by one, from this on.
+    /// The first of the states of its tokens, one by one.
     States(usize),
-    /// By state, from this on.
+    /// The first of its numbers of tokens by state.
     Grouped(usize),
 }
 

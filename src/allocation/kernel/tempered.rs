@@ -58,7 +58,7 @@ pub(crate) struct Tempered<'a> {
     betas: Lanes,
     /// Tokens of an urn in every state.
     held: Vec<Counts>,
-    /// Those of them that are in other cells than a heavy one, where all cells share an urn.
+    /// Tokens of it in other cells than a heavy one, where all cells share an urn.
     others: Vec<Counts>,
     rng: Rng,
 }

@@ -33,7 +33,7 @@ impl Incomplete {
     /// observed, one after the other, and hidden nodes are summed out in `order`.
     ///
     /// # Errors
-    /// Those of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; a rate that is not
+    /// The errors of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; a rate that is not
     /// positive; missing cells that are none, outside of the tensor, not in increasing order, or have
     /// a count.
     pub fn new(

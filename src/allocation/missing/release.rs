@@ -148,10 +148,10 @@ pub(super) struct ReleaseChains<'a> {
 /// Allocated tokens.
 #[derive(Clone)]
 struct AllocatedTokens {
-    /// Those of all cells, and those that were observed, row after row.
+    /// Marginal counts of all cells, and of those that were observed, row after row.
     all: Vec<f64>,
     observed: Vec<f64>,
-    /// Those of every missing cell.
+    /// Tokens of every missing cell.
     missing: Vec<u64>,
     /// Whether heavy cells divide anew.
     divide: bool,

@@ -51,7 +51,7 @@ impl Incomplete {
     /// Evidence by total and expected counts.
     ///
     /// # Errors
-    /// Those of [`posterior`]; [`Graph`](crate::Error::Graph) for hidden nodes with too many joint states;
+    /// The errors of [`posterior`]; [`Graph`](crate::Error::Graph) for hidden nodes with too many joint states;
     /// [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn temper(
         &self,

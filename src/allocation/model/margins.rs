@@ -42,7 +42,7 @@ impl MarginForm {
 /// Margins of a network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Margins {
-    /// Those of the law, what is in numerator and denominator cancelled.
+    /// Margins of the law: what is in numerator and denominator is cancelled.
     Law,
     /// All families and parents.
     Whole,

@@ -71,7 +71,7 @@ impl Problem {
     /// have no such law.
     ///
     /// # Errors
-    /// Those of [`Problem::new`].
+    /// The errors of [`Problem::new`].
     pub fn factorised(
         network: &Network,
         data: &CountTensor,
@@ -85,7 +85,7 @@ impl Problem {
     /// tables with many joint states for particles that draw them clique after clique.
     ///
     /// # Errors
-    /// Those of [`Problem::new`].
+    /// The errors of [`Problem::new`].
     pub fn stepwise(
         network: &Network,
         data: &CountTensor,

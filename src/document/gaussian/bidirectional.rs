@@ -24,7 +24,7 @@ const PARTING_STEPS: usize = 32;
 /// Gaussian start there.
 ///
 /// # Errors
-/// Those of [`score`](super::score), vectors of another shape, and methods but `auto` and `annealed`.
+/// The errors of [`score`](super::score), vectors of another shape, and methods but `auto` and `annealed`.
 pub fn bidirectional(
     model: &LogisticNormal,
     documents: &CountMatrix,

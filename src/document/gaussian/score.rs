@@ -60,7 +60,7 @@ pub fn score(
 /// Refuses what [`score`] would refuse, without any work.
 ///
 /// # Errors
-/// Those of [`score`].
+/// The errors of [`score`].
 pub fn check(model: &LogisticNormal, documents: &CountMatrix, settings: &Settings) -> Result<()> {
     check_documents(model, documents)?;
     settings.check()?;
@@ -78,7 +78,7 @@ pub fn check(model: &LogisticNormal, documents: &CountMatrix, settings: &Setting
 /// `n_documents` x 2 x `n_topics`, row-major.
 ///
 /// # Errors
-/// Those of [`score`]; [`Error::Stopped`] when the observer asks to stop.
+/// The errors of [`score`]; [`Error::Stopped`] when the observer asks to stop.
 pub fn transform(
     model: &LogisticNormal,
     documents: &CountMatrix,

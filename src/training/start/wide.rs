@@ -39,7 +39,7 @@ pub(super) struct Priors {
 }
 
 impl Priors {
-    /// Those that come near the Dirichlet parameters of a model.
+    /// Priors that come near the Dirichlet parameters of a model.
     pub(super) fn of(alpha: &[f64], beta: f64) -> Result<Self> {
         check_n_topics(alpha.len())?;
         check_positive("doc_topic_prior", alpha)?;

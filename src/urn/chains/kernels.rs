@@ -1,0 +1,191 @@
+//! The arithmetic of the chains' steps: weights, draws and sweeps of all lanes at once.
+
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+#![allow(clippy::inline_always)]
+
+use std::ops::Range;
+
+use super::{TopicChains, UrnTarget};
+use crate::math::pick_lanes;
+use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
+use crate::urn::{Shortlists, SweepOrder};
+
+#[polyabayes_macros::vectorised]
+pub(super) fn accumulate(
+    sums: &mut [Lanes],
+    balls: &[Lanes],
+    target: UrnTarget<'_>,
+    cell: u32,
+) -> Lanes {
+    accumulate_row(sums, balls, target, cell)
+}
+
+#[polyabayes_macros::vectorised]
+pub(super) fn draw(
+    sums: &mut [Lanes],
+    balls: &mut [Lanes],
+    target: UrnTarget<'_>,
+    cell: u32,
+    uniforms: &mut impl UniformLanes,
+) -> ([u16; LANES], Lanes) {
+    draw_row(sums, balls, target, cell, uniforms)
+}
+
+#[polyabayes_macros::vectorised]
+pub(super) fn sweep<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    part: Range<usize>,
+    target: UrnTarget<'_>,
+    order: SweepOrder,
+) {
+    let TopicChains { cells, topics, balls, sums, uniforms } = chains;
+    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
+    let (balls, sums) = (&mut balls[..], &mut sums[..]);
+    for step in 0..topics.len() {
+        let token = order.nth(step, topics.len());
+        take(balls, &topics[token]);
+        topics[token] = draw_row(sums, balls, target, cells[token], uniforms).0;
+    }
+}
+
+#[polyabayes_macros::vectorised]
+pub(super) fn sweep_within<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    part: Range<usize>,
+    lists: &Shortlists,
+    target: UrnTarget<'_>,
+    order: SweepOrder,
+) {
+    let TopicChains { cells, topics, balls, sums, uniforms } = chains;
+    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
+    let (balls, sums) = (&mut balls[..], &mut sums[..]);
+    for step in 0..topics.len() {
+        let token = order.nth(step, topics.len());
+        let list = lists.list(cells[token]);
+        if list.topics.len() < 2 {
+            continue;
+        }
+        let old = topics[token];
+        take(balls, &old);
+        let mut total = [0.0; LANES];
+        for ((sums, &topic), q) in sums.iter_mut().zip(list.topics).zip(list.q) {
+            let (base, balls) = (target.base[usize::from(topic)], &balls[usize::from(topic)]);
+            for lane in 0..LANES {
+                total[lane] += (base + target.unit * balls[lane]) * q;
+            }
+            *sums = total;
+        }
+        let picked = pick_lanes(&sums[..list.topics.len()], uniforms.next());
+        for lane in 0..LANES {
+            if list.is_listed[usize::from(old[lane])] {
+                topics[token][lane] = list.topics[picked[lane] as usize];
+            }
+        }
+        put(balls, &topics[token]);
+    }
+}
+
+/// Adds ln Π of ratios of balls. Products are within these bounds, between which their logarithms
+/// need not be taken, so that no product of two of them overflows.
+#[polyabayes_macros::vectorised]
+pub(super) fn balls_ratio(
+    balls: &[Lanes],
+    from: (&[f64], f64),
+    to: (&[f64], f64),
+    ln_ratio: &mut Lanes,
+) {
+    let is_moderate = |x: f64| x > 1e-100 && x < 1e100;
+    let mut products = [1.0; LANES];
+    let mut take_logarithms = |products: &mut Lanes| {
+        for lane in 0..LANES {
+            ln_ratio[lane] += products[lane].ln();
+            products[lane] = 1.0;
+        }
+    };
+    for (balls, (before, after)) in balls.iter().zip(from.0.iter().zip(to.0)) {
+        let most = largest(balls) as usize;
+        // Product of the lanes that still draw.
+        let mut product = 1.0;
+        for n in 0..most {
+            let n = n as f64;
+            let ratio = (after + to.1 * n) / (before + from.1 * n);
+            for lane in 0..LANES {
+                products[lane] *= if balls[lane] > n { ratio } else { 1.0 };
+            }
+            product *= ratio;
+            if !is_moderate(product) {
+                take_logarithms(&mut products);
+                product = 1.0;
+            }
+        }
+        let mut is_every_moderate = true;
+        for product in products {
+            is_every_moderate &= is_moderate(product);
+        }
+        if !is_every_moderate {
+            take_logarithms(&mut products);
+        }
+    }
+    take_logarithms(&mut products);
+}
+
+/// The largest of all lanes, halves first: a running maximum would take one lane at a time.
+#[inline(always)]
+fn largest(values: &Lanes) -> f64 {
+    let (mut values, mut width) = (*values, LANES / 2);
+    while width > 0 {
+        for lane in 0..width {
+            values[lane] = values[lane].max(values[lane + width]);
+        }
+        width /= 2;
+    }
+    values[0]
+}
+
+#[polyabayes_macros::vectorised]
+pub(super) fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
+    map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16)
+}
+
+/// Draws a topic and puts its ball in.
+#[inline(always)]
+fn draw_row(
+    sums: &mut [Lanes],
+    balls: &mut [Lanes],
+    target: UrnTarget<'_>,
+    cell: u32,
+    uniforms: &mut impl UniformLanes,
+) -> ([u16; LANES], Lanes) {
+    let totals = accumulate_row(sums, balls, target, cell);
+    let topics = map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16);
+    put(balls, &topics);
+    (topics, totals)
+}
+
+/// Fills the cumulative weights of the topics; returns the totals.
+#[inline(always)]
+fn accumulate_row(sums: &mut [Lanes], balls: &[Lanes], target: UrnTarget<'_>, cell: u32) -> Lanes {
+    let mut total = [0.0; LANES];
+    let topics = target.base.iter().zip(target.row(cell));
+    for ((sums, balls), (base, q)) in sums.iter_mut().zip(balls).zip(topics) {
+        for lane in 0..LANES {
+            total[lane] += (base + target.unit * balls[lane]) * q;
+        }
+        *sums = total;
+    }
+    total
+}
+
+#[inline(always)]
+pub(super) fn put(balls: &mut [Lanes], topics: &[u16; LANES]) {
+    for (lane, &topic) in topics.iter().enumerate() {
+        balls[usize::from(topic)][lane] += 1.0;
+    }
+}
+
+#[inline(always)]
+pub(super) fn take(balls: &mut [Lanes], topics: &[u16; LANES]) {
+    for (lane, &topic) in topics.iter().enumerate() {
+        balls[usize::from(topic)][lane] -= 1.0;
+    }
+}
