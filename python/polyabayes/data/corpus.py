@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,31 +13,22 @@ from scipy import sparse
 from polyabayes import _core
 from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import frames, sources
-from polyabayes.data.counts import (
-    CountMatrix,
-    Words,
-    checked_exposure,
-    checked_labels,
-    checked_words,
-    columns_of_words,
-)
+from polyabayes.data.counts import checked_exposure, checked_labels, checked_words
+from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.documents import source_of, source_of_lists, source_of_table
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.selection import Selectable
 from polyabayes.data.sources import Source
-from polyabayes.data.summary import CorpusSummary, summary_of
 from polyabayes.data.tables import NamedColumns
 from polyabayes.data.texts import checked_on_empty
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-_NAMES_SHOWN = 5
 _WORDS_SHOWN = 10
 
 
-class Corpus(Selectable):
+class Corpus(DocumentCounts):
     """Word counts of a collection of documents.
 
     Parameters
@@ -89,12 +80,6 @@ class Corpus(Selectable):
     >>> corpus
     <Corpus: 2 documents, 3 words, 6 tokens>
     """
-
-    counts: CountMatrix
-    vocabulary: NDArray[np.object_] | None
-    ids: NDArray[np.object_] | None
-    exposure: NDArray[np.float64] | None
-    metadata: pd.DataFrame | None
 
     def __init__(
         self,
@@ -322,93 +307,6 @@ class Corpus(Selectable):
         corpus.__dict__.update({**self.__dict__, **parts})
         return corpus
 
-    def _widened_to(self, n_words: int) -> Corpus:
-        """Bags of ids, which do not tell how many words there are, over so many words."""
-        if not self._has_open_width or self.n_words >= n_words:
-            return self
-        parts = self.counts.data, self.counts.indices, self.counts.indptr
-        counts = sparse.csr_matrix(parts, shape=(self.n_documents, n_words))
-        return self._replaced(counts=counts, _has_open_width=False)
-
-    def with_exposure(self, exposure: Any) -> Corpus:
-        """Give the same documents known sizes, which multiply their Poisson rates.
-
-        Parameters
-        ----------
-        exposure : float, array of shape (n_documents,), str, or None
-            Positive and finite, in any unit: the topic weights of gamma-Poisson models, and the
-            prior of their scale, are then by this unit. A name is a column of the metadata, or
-            ``"total"``: the total count of each document over the mean of all. None takes away
-            those that there are.
-
-        Returns
-        -------
-        Corpus
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If there is not one positive, finite number for each document, or no such column, or
-            ``"total"`` meets empty documents.
-
-        Examples
-        --------
-        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]]).with_exposure([1.0, 2.5])
-        >>> corpus[1:].exposure.tolist()
-        [2.5]
-        """
-        sizes = self._sizes(exposure) if isinstance(exposure, str) else exposure
-        checked = None if sizes is None else checked_exposure(sizes, self.n_documents)
-        return self._replaced(exposure=checked)
-
-    def _sizes(self, name: str) -> Any:
-        """Exposures that are called by a name: a column, or totals over their mean."""
-        if self.metadata is not None and name in self.metadata:
-            return self.metadata[name].to_numpy()
-        if name != "total":
-            raise InvalidArgumentError(
-                f"{argument('exposure')} is {name!r}: the documents have no such column of "
-                f"metadata; {argument('exposure', 'total')} takes the total count of each"
-            )
-        totals = self._lengths().astype(np.float64)
-        empty = np.flatnonzero(totals == 0)
-        if len(empty):
-            raise InvalidArgumentError(
-                f"{argument('exposure', 'total')} needs counts in each document, and document "
-                f"{empty[0]} has none; leave out the {len(empty):,} that are empty"
-            )
-        return totals / totals.mean()
-
-    def with_metadata(self, metadata: Any) -> Corpus:
-        """Give the same documents other metadata.
-
-        Parameters
-        ----------
-        metadata : DataFrame or mapping of str to sequence, n_documents rows, or None
-            A column for each property of the documents. None takes away those that there are.
-
-        Returns
-        -------
-        Corpus
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If there is not one row for each document.
-
-        Examples
-        --------
-        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]]).with_metadata({"year": [1999, 2024]})
-        >>> corpus[1:].metadata["year"].tolist()
-        [2024]
-        """
-        checked = checked_metadata(metadata, self.n_documents, self.ids)
-        return self._replaced(metadata=checked)
-
-    def _lengths(self) -> NDArray[np.int64]:
-        """Tokens of each document."""
-        return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
-
     def _core_documents(self) -> _core.Documents:
         """The counts as the compiled core reads them."""
         return _core.Documents(
@@ -419,26 +317,6 @@ class Corpus(Selectable):
             self.exposure,
             self._priors,
         )
-
-    @property
-    def n_documents(self) -> int:
-        """Number of documents."""
-        return int(self.counts.shape[0])
-
-    @property
-    def n_words(self) -> int:
-        """Number of words in the vocabulary, whether they occur or not."""
-        return int(self.counts.shape[1])
-
-    @property
-    def n_tokens(self) -> int:
-        """Sum of all counts."""
-        return int(self.counts.data.sum())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n_documents, n_words); it lets scikit-learn's model selection split a corpus."""
-        return self.n_documents, self.n_words
 
     def __repr__(self) -> str:
         return (
@@ -452,120 +330,6 @@ class Corpus(Selectable):
         facts = {**self.summary()._facts(), "most frequent": words}
         columns = {"": list(facts), "corpus": list(facts.values())}
         return html_table(columns_of(columns), repr(self).strip("<>"))
-
-    def _with_priors(self, priors: NDArray[np.float64] | None) -> Corpus:
-        """The same documents, each with parameters of its own prior, shape (n_documents, n)."""
-        return self._replaced(_priors=priors)
-
-    def summary(self) -> CorpusSummary:
-        """Size of the corpus and lengths of its documents.
-
-        Returns
-        -------
-        CorpusSummary
-            Its text form is a table.
-
-        Examples
-        --------
-        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
-        >>> corpus.summary().n_tokens
-        7
-        """
-        return summary_of(self.counts)
-
-    def top_words(self, n: int = 10) -> list[tuple[str | int, int]]:
-        """Rank the words by their frequency.
-
-        Parameters
-        ----------
-        n : int, default=10
-            How many words at most.
-
-        Returns
-        -------
-        list of (word, count)
-            Most frequent first, ties in column order. Without a vocabulary the word is the
-            column number.
-
-        Examples
-        --------
-        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
-        >>> corpus.top_words(2)
-        [('ball', 3), ('urn', 2)]
-        """
-        totals = np.asarray(self.counts.sum(axis=0)).ravel()
-        columns = np.argsort(-totals, kind="stable")[: max(n, 0)].tolist()
-        words = columns if self.vocabulary is None else self.vocabulary[columns].tolist()
-        return list(zip(words, totals[columns].tolist(), strict=True))
-
-    def aligned_to(
-        self, vocabulary: Sequence[str] | NDArray[Any], unseen: str = "raise"
-    ) -> tuple[Corpus, int]:
-        """Order the columns by another vocabulary, such as that of a model.
-
-        Parameters
-        ----------
-        vocabulary : sequence of str, shape (n_words_wanted,)
-            The words wanted as columns. Those that the corpus does not know become empty
-            columns.
-        unseen : {"raise", "drop"}, default="raise"
-            What to do when the documents hold words that are not in `vocabulary`.
-
-        Returns
-        -------
-        corpus : Corpus
-            The same documents over `vocabulary`.
-        n_dropped_tokens : int
-            Number of tokens lost with the words that are not in `vocabulary`.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the corpus has no vocabulary, or if it holds unseen words and `unseen` is
-            "raise".
-
-        Examples
-        --------
-        >>> corpus = pb.Corpus([[2, 0, 1], [0, 3, 1]], vocabulary=["urn", "ball", "draw"])
-        >>> aligned, n_dropped = corpus.aligned_to(["ball", "urn"], unseen="drop")
-        >>> aligned.counts.toarray().tolist(), n_dropped
-        ([[0, 2], [3, 0]], 2)
-        """
-        if unseen not in ("raise", "drop"):
-            raise InvalidArgumentError(f"unseen must be 'raise' or 'drop', got {unseen!r}")
-        if self.vocabulary is None:
-            raise InvalidArgumentError(
-                "the corpus has no vocabulary, so its columns cannot be matched with words; "
-                "give one, as in Corpus(counts, vocabulary=...)"
-            )
-        return self._matched(*columns_of_words(vocabulary), unseen)
-
-    def _matched(
-        self, wanted: Words, column_of: Mapping[str, int], unseen: str
-    ) -> tuple[Corpus, int]:
-        """The documents over words in these columns, and the number of tokens dropped."""
-        assert self.vocabulary is not None
-        if not len(wanted):
-            raise InvalidArgumentError("vocabulary holds no words; give at least one")
-        if np.array_equal(wanted, self.vocabulary):
-            return self, 0
-        new_columns = np.array([column_of.get(word, -1) for word in self.vocabulary])
-        table = self.counts.tocoo()
-        columns = new_columns[table.col]
-        known = columns >= 0
-        if unseen == "raise" and not known.all():
-            missing = self.vocabulary[np.unique(table.col[~known])].tolist()
-            raise InvalidArgumentError(
-                f"the documents hold {_some(missing)} that the vocabulary does not; "
-                f"use {argument('unseen', 'drop')} to leave them out"
-            )
-        counts = sparse.csr_matrix(
-            (table.data[known], (table.row[known], columns[known])),
-            shape=(self.n_documents, len(wanted)),
-        )
-        counts.sort_indices()
-        aligned = self._replaced(counts=counts, vocabulary=wanted)
-        return aligned, int(table.data[~known].sum())
 
 
 def of_layer(documents: Any, layer: str | None) -> Any:
@@ -634,9 +398,3 @@ def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
     is_other = n_labels == other != shape[name == "vocabulary"]
     remedy = argument("transpose", True)
     return f"; they fit the other axis: transpose the counts, {remedy} of a file" * is_other
-
-
-def _some(names: Sequence[object]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
-    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{counted(len(names), 'word')} ({shown}{more})"
