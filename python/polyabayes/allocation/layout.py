@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyabayes import _core
 from polyabayes._support.frames import import_pandas
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE
-from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.network import Network
 from polyabayes.allocation.rates import Rate, RatePoints, rate_points
 from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import non_zeros
@@ -55,18 +55,6 @@ class Cost(NamedTuple):
     n_marginals: int
 
 
-class HasGraph(Protocol):
-    """What a model says of itself."""
-
-    graph: Graph
-    sizes: dict[str, int | None]
-    concentration: float
-    rate: Rate | None
-    tied: tuple[tuple[str, ...], ...]
-    prior: str | dict[str, float]
-    axes: tuple[str, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Layout:
     """A model laid out for a tensor.
@@ -76,7 +64,7 @@ class Layout:
     were asked for.
     """
 
-    model: HasGraph
+    model: Network
     tensor: CountTensor
     sizes: dict[str, int]
     tables: tuple[tuple[str, ...], ...]
@@ -132,7 +120,7 @@ _FACTORISED = ("vb", "em", "ml")
 
 
 def lay_out(
-    model: HasGraph,
+    model: Network,
     data: Any,
     elimination_order: Sequence[str] | None = None,
     method: str | None = None,
@@ -174,7 +162,7 @@ def lay_out(
     return Layout(model, tensor, sizes, tables, core, order, method)
 
 
-def _remedy(model: HasGraph, method: str | None) -> str:
+def _remedy(model: Network, method: str | None) -> str:
     """Further remedy where tied tables have too many joint states for samplers."""
     if not model.tied or method in _FACTORISED:
         return ""
@@ -186,7 +174,7 @@ def _remedy(model: HasGraph, method: str | None) -> str:
 
 
 def alphas_of(
-    model: HasGraph, sizes: Mapping[str, int], tables: Sequence[tuple[str, ...]]
+    model: Network, sizes: Mapping[str, int], tables: Sequence[tuple[str, ...]]
 ) -> list[float]:
     """Dirichlet parameter of every cell of each node's table, node after node."""
     n_tied = {node: len(table) for table in tables for node in table}
@@ -194,7 +182,7 @@ def alphas_of(
     return [_alpha(model, node, n_cells[node], n_tied[node]) for node in sizes]
 
 
-def _alpha(model: HasGraph, node: str, n_cells: int, n_tied: int) -> float:
+def _alpha(model: Network, node: str, n_cells: int, n_tied: int) -> float:
     """Dirichlet parameter of every cell of a table that so many nodes share."""
     if isinstance(model.prior, dict):
         return model.prior[node]
@@ -211,7 +199,7 @@ def _are_sequences(data: Any) -> bool:
     return bool(lists) and len(lists) == len(rows) and all(isinstance(x[0], str) for x in lists)
 
 
-def _tensor_of_sequences(model: HasGraph, rows: Sequence[Sequence[str]]) -> CountTensor:
+def _tensor_of_sequences(model: Network, rows: Sequence[Sequence[str]]) -> CountTensor:
     """A token a sequence; the last steps of those that are shorter are not seen."""
     longest, n_axes = max(rows, key=len), len(model.axes)
     if len(longest) > n_axes:
@@ -224,7 +212,7 @@ def _tensor_of_sequences(model: HasGraph, rows: Sequence[Sequence[str]]) -> Coun
     return CountTensor.from_frame(columns.set_axis(model.axes, axis=1))
 
 
-def as_tensor(model: HasGraph, data: Any) -> CountTensor:
+def as_tensor(model: Network, data: Any) -> CountTensor:
     """The data with axes that the graph names."""
     if isinstance(data, CountTensor):
         for axis in data.axes:
@@ -261,7 +249,7 @@ def as_tensor(model: HasGraph, data: Any) -> CountTensor:
     return CountTensor.from_dense(data, model.axes)
 
 
-def _sizes(model: HasGraph, tensor: CountTensor) -> dict[str, int]:
+def _sizes(model: Network, tensor: CountTensor) -> dict[str, int]:
     """Size of every node, in the order of the graph."""
     found = dict(zip(tensor.axes, tensor.shape, strict=True))
     sizes: dict[str, int] = {}
@@ -291,7 +279,7 @@ def _sizes(model: HasGraph, tensor: CountTensor) -> dict[str, int]:
     return sizes
 
 
-def tables_of(model: HasGraph, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+def tables_of(model: Network, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     """Nodes by table, as the compiled core orders them."""
     table_of: dict[str, tuple[str, ...]] = {node: (node,) for node in sizes}
     for tie in model.tied:
@@ -324,5 +312,5 @@ def _elimination(
     return [number[node] for node in order]
 
 
-def _misfit(model: HasGraph, problem: str, remedy: str) -> InvalidArgumentError:
+def _misfit(model: Network, problem: str, remedy: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"graph {model.graph.to_text()!r} has {problem}; {remedy}")

@@ -4,45 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from copy import copy
-from typing import Any, Self, TypeAlias
+from typing import Any
 
 from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
-from polyabayes._support.tables import columns_of, html_table
 from polyabayes.allocation.decomposition import Decomposition
 from polyabayes.allocation.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
 from polyabayes.allocation.evidence.bidirectional import find_bounds
 from polyabayes.allocation.evidence.estimation import find_evidence
 from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.fitting import find_decomposition
-from polyabayes.allocation.graphs import ready_made
-from polyabayes.allocation.graphs.checks import (
-    checked_parameter,
-    checked_prior,
-    checked_sizes,
-    checked_ties,
-    known_nodes,
-)
-from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.allocation.graphs.triangulation import directed
 from polyabayes.allocation.histogram import Allocations, enumerate_allocations
 from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
+from polyabayes.allocation.network import Network
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import Options, Run
-from polyabayes.allocation.rates import Rate, checked_rate
+from polyabayes.allocation.rates import Rate
 from polyabayes.allocation.simulation import Simulation, simulate
-from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, argument
-
-_Constructor: TypeAlias = "classmethod[AllocationModel, ..., AllocationModel]"
 
 
 @shared_docs
-class AllocationModel:
+class AllocationModel(Network):
     """A Bayesian network whose tokens are counted in a tensor, some of its nodes hidden.
 
     The total is Poisson with intensity λ ~ Gamma(a, rate b); every token takes a value of each
@@ -108,100 +94,6 @@ class AllocationModel:
     >>> print(f"{evidence.value:.10f} {evidence.method}")
     -17.2541660962 exact
     """
-
-    def __init__(
-        self,
-        graph: str,
-        sizes: Mapping[str, int | None] | None = None,
-        concentration: float = 1.0,
-        rate: Rate | None = None,
-        tied: Sequence[Sequence[str]] = (),
-        *,
-        prior: str | Mapping[str, float] = "bdeu",
-        axes: Sequence[str] | None = None,
-    ) -> None:
-        self.graph = Graph.parse(graph)
-        self.sizes = checked_sizes(self.graph, sizes)
-        self.concentration = checked_parameter("concentration", concentration)
-        self.rate = checked_rate(rate)
-        self.tied = checked_ties(self.graph, tied)
-        self.prior = checked_prior(self.graph, self.tied, prior)
-        self.axes = self._open_nodes()
-        if axes is not None:
-            self.axes = known_nodes(self.graph, "axes", checked_axes(axes))
-        self.added_edges: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def from_undirected(
-        cls, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
-    ) -> Self:
-        """Make a decomposable model of a graph without directions, or with cycles.
-
-        Parents of arrows are married and directions dropped, cycles get chords, and what is then
-        chordal is directed along a perfect numbering; all such directions are equivalent.
-
-        Parameters
-        ----------
-        graph : str
-            As for the class, with ``-`` for edges without a direction, as ``"a - b - c - a"``.
-        sizes : mapping of str to int, optional
-            As for the class.
-        **options
-            Further parameters of the class.
-
-        Returns
-        -------
-        AllocationModel
-            The model; its ``added_edges`` and its repr say which edges were added.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            As the class.
-        MissingDependencyError
-            If networkx is not installed.
-
-        Examples
-        --------
-        >>> AllocationModel.from_undirected("a -> c <- b").added_edges
-        (('a', 'b'),)
-        """
-        network, added = directed(graph)
-        model = cls(network.to_text(), sizes, **options)
-        model.added_edges = added
-        return model
-
-    @property
-    def unknown_sizes(self) -> tuple[str, ...]:
-        """The nodes whose size is None, in the order of `sizes`."""
-        return tuple(node for node, size in self.sizes.items() if size is None)
-
-    def with_sizes(self, **sizes: int) -> Self:
-        """The same model with other sizes, by node; those that are not given stay as they are.
-
-        Parameters
-        ----------
-        **sizes : int or None
-            Number of values of a node, by its name.
-
-        Returns
-        -------
-        AllocationModel
-            A copy; the model itself does not change.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            If the graph has no such node, or a size is no positive number.
-
-        Examples
-        --------
-        >>> AllocationModel.nmf(None).with_sizes(topic=3)
-        <AllocationModel: topic -> doc, word; topic 3; concentration 1>
-        """
-        other = copy(self)
-        other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
-        return other
 
     def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
         """What the hidden nodes cost, before anything runs.
@@ -784,46 +676,3 @@ class AllocationModel:
             n_draws,
             Run.of(random_state, n_jobs, progress),
         )
-
-    nmf: _Constructor = classmethod(ready_made.nmf)
-    symmetric_nmf: _Constructor = classmethod(ready_made.symmetric_nmf)
-    symmetric_cp: _Constructor = classmethod(ready_made.symmetric_cp)
-    cp: _Constructor = classmethod(ready_made.cp)
-    tucker: _Constructor = classmethod(ready_made.tucker)
-    pachinko: _Constructor = classmethod(ready_made.pachinko)
-    blockmodel: _Constructor = classmethod(ready_made.blockmodel)
-    hidden_markov: _Constructor = classmethod(ready_made.hidden_markov)
-    sum_conditioned: _Constructor = classmethod(ready_made.sum_conditioned)
-    complete: _Constructor = classmethod(ready_made.complete)
-
-    def _open_nodes(self) -> tuple[str, ...]:
-        nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)
-        return ("doc", "word") if set(nodes) == {"doc", "word"} else nodes
-
-    def _repr_html_(self) -> str:
-        """Nodes, their parents and sizes, for notebooks."""
-        nodes = list(self.graph.nodes)
-        columns = {
-            "node": nodes,
-            "parents": [", ".join(self.graph.parents[node]) for node in nodes],
-            "size": [self.sizes.get(node) or "that of the data" for node in nodes],
-        }
-        return html_table(columns_of(columns), repr(self).strip("<>"))
-
-    def __repr__(self) -> str:
-        parts = [self.graph.to_text()]
-        sizes = {node: f"{size:,}" if size else "?" for node, size in self.sizes.items()}
-        parts += [", ".join(f"{node} {size}" for node, size in sizes.items())]
-        parts += [f"concentration {self.concentration:g}"]
-        parts += [f"rate {_rate_text(self.rate)}"] if self.rate is not None else []
-        parts += [f"tied {', '.join(tie)}" for tie in self.tied]
-        parts += [f"prior {self.prior}"] if self.prior != "bdeu" else []
-        if self.added_edges:
-            parts += ["added " + ", ".join(f"{one} - {other}" for one, other in self.added_edges)]
-        return f"<AllocationModel: {'; '.join(part for part in parts if part)}>"
-
-
-def _rate_text(rate: Rate) -> str:
-    if isinstance(rate, tuple):
-        return f"gamma({rate[0]:g}, {rate[1]:g})"
-    return f"{rate:g}"

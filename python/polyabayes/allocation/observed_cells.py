@@ -11,7 +11,8 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes.allocation.known_cells import known_cells
-from polyabayes.allocation.layout import HasGraph, Layout, as_tensor, lay_out
+from polyabayes.allocation.layout import Layout, as_tensor, lay_out
+from polyabayes.allocation.network import Network
 from polyabayes.allocation.rates import RatePoints, rate_points
 from polyabayes.allocation.tied_levels import match_levels
 from polyabayes.data.cells import Integers
@@ -26,7 +27,7 @@ from polyabayes.exceptions import (
 
 
 def lay_out_observed(
-    model: HasGraph,
+    model: Network,
     data: Any,
     observed: Any,
     elimination_order: Sequence[str] | None,

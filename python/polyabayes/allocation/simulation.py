@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, dirichlet, random_generator
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE, known_nodes
-from polyabayes.allocation.layout import HasGraph, alphas_of, tables_of
+from polyabayes.allocation.layout import alphas_of, tables_of
+from polyabayes.allocation.network import Network
 from polyabayes.allocation.rates import Rate, checked_rate
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -43,7 +44,7 @@ class Simulation(NamedTuple):
 
 
 def simulate(
-    model: HasGraph,
+    model: Network,
     shape: Mapping[str, int] | None,
     total: int | None,
     rate: Rate | None,
@@ -86,7 +87,7 @@ def _draw(
 
 
 def _sizes(
-    model: HasGraph, shape: Mapping[str, int] | None
+    model: Network, shape: Mapping[str, int] | None
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """Size of every node, and the axes."""
     given = {} if shape is None else shape
@@ -112,7 +113,7 @@ def _sizes(
 
 
 def _total(
-    model: HasGraph, total: int | None, rate: Rate | None, generator: np.random.Generator
+    model: Network, total: int | None, rate: Rate | None, generator: np.random.Generator
 ) -> int:
     if total is not None:
         if rate is not None:

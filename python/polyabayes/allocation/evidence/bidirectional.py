@@ -8,7 +8,8 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
-from polyabayes.allocation.layout import HasGraph, lay_out
+from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.network import Network
 from polyabayes.allocation.options import Run
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -17,7 +18,7 @@ _MOST_TOKENS = 10**8
 
 
 def find_bounds(
-    model: HasGraph,
+    model: Network,
     shape: Mapping[str, int],
     total: int,
     *,
