@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import estimator_html_repr
-from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.frames import import_pandas
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.random import draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.counts import kept_columns
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
-from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
-from polyabayes.likelihood.foreign import exposed, read_documents
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.result import LogLikelihood, doubts
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.stored_topics import StoredTopics
 from polyabayes.models.topic_table import topics_html
-from polyabayes.scale.shards import Shards
 
 _TRANSFORM_SWEEPS = 100
 
 # Standard error of a mean per token: a tenth of the error with which a thousand documents tell
 # models apart, about.
 _SCORE_STD_ERROR = 0.001
-
-
-# Fitted attributes that a file holds where the model has them.
-_SCALARS = (
-    *("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of"),
-    *("_trained_on", "_has_exposure"),
-)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -92,43 +78,8 @@ class TopicWeights(Result):
 
 
 @shared_docs
-class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
     """Base class of topic models that have topics, trained here or given."""
-
-    n_components: int
-    n_jobs: int | None
-    random_state: Any
-    progress: bool
-
-    components_: NDArray[np.float64]
-    n_features_in_: int
-    n_iter_: int
-    vocabulary_: NDArray[np.object_] | None
-    seed_: int
-    # Hash of the documents that topic_counts_ are tokens of, and whether those had exposures.
-    _trained_on: str
-    _has_exposure: bool = False
-    # Version of the package, date and notes, of a model from a file.
-    provenance_: Mapping[str, Any]
-
-    _default_event: str
-    _conditions_on_length: bool
-    _prior_argument: str
-    # Remedy for a model that is not fitted.
-    _makers: ClassVar[str] = "call fit, or make it by from_parameters"
-    # Arrays that a file of the model holds: always, and where the model has them.
-    _arrays: ClassVar[tuple[str, ...]]
-    _optional_arrays: ClassVar[tuple[str, ...]] = ("topic_counts_",)
-    # Fitted attributes whose last axis are the words.
-    _of_each_word: ClassVar = ("components_", "vocabulary_", "word_prior_", "bias_")
-    # Every subclass by its name, for the files of models.
-    classes: ClassVar[dict[str, type[FittedModel]]] = {}
-    # Makes counts of raw documents, where the model came from a pipeline that does.
-    _vectorise: Callable[[Any, str], Corpus] | None = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        FittedModel.classes[cls.__name__] = cls
 
     def transform(
         self,
@@ -296,48 +247,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         event = {"event": "sequence", "given_length": True}
         return self._total(of_layer(X, layer), exposure, covariates, **event).perplexity
 
-    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
-
-        It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
-        trace of the training, nor its last sample. The version of the package, the date and
-        `notes` are ``provenance_`` of the model that :func:`polyabayes.load` returns.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
-            Names that promise another format, as ``.pkl`` or ``.gz``, are refused.
-        notes : mapping of str to text, number, list or mapping, optional
-            Whatever you want to know later, as ``{"corpus": "reviews of May"}``.
-
-        Raises
-        ------
-        FileAccessError
-            If the file cannot be written.
-        InvalidArgumentError, InvalidTypeError
-            If no file of this format can have the name, or the notes are no JSON.
-        NotFittedError
-            If there is nothing to write.
-
-        Examples
-        --------
-        >>> file = folder / "model.safetensors"
-        >>> model.save(file, notes={"corpus": "reviews"})
-        >>> pb.load(file).provenance_["notes"]
-        {'corpus': 'reviews'}
-        """
-        self._check_fitted()
-        self._to_store().write(path, notes)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        # "Categorical" is the kind of input of scikit-learn that holds whole numbers.
-        tags.input_tags.categorical = True
-        return tags
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:  # noqa: ARG002
         """Names of the columns of ``transform``: topic0, topic1, and so on.
 
@@ -433,155 +342,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "log-likelihood of empty documents"
             )
         return corpus
-
-    def _checked(self, X: Any, unseen: str = "raise") -> Corpus:
-        """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
-        self._check_fitted()
-        if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
-            try:
-                validate_data(self, X, reset=False, skip_check_array=True)
-            except ValueError as error:
-                raise InvalidArgumentError(
-                    f"{str(error).rstrip()}\nX[model.feature_names_in_] has them in that order; a "
-                    "polyabayes.Corpus, as Corpus(X), is matched by the names"
-                ) from error
-        return self._aligned(X, "X", unseen)[0]
-
-    def _remember_features(self, X: Any, documents: Corpus | Shards) -> None:
-        """Number of words, their names if X is a table with a column for each, and exposures."""
-        self.n_features_in_ = documents.n_words
-        self._has_exposure = documents.exposure is not None
-        for name in ("feature_names_in_", "provenance_", "components_std_"):
-            self.__dict__.pop(name, None)
-        words = None if documents.vocabulary is None else list(documents.vocabulary)
-        if hasattr(X, "columns") and list(X.columns) == words:
-            validate_data(self, X, reset=True, skip_check_array=True)
-
-    def _set_topic_word(
-        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
-    ) -> None:
-        """Take over topics that were made elsewhere."""
-        topics = checks.matrix("topic_word", topic_word)
-        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
-        if len(bad):
-            topic, word = bad[0]
-            raise InvalidArgumentError(
-                f"topic_word[{topic}, {word}] is {topics[topic, word]}: weights must be finite "
-                "and not negative"
-            )
-        sums = topics.sum(axis=1)
-        wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
-        if normalised and len(wrong):
-            raise InvalidArgumentError(
-                f"{argument('topic_word')}[{wrong[0]}] sums to {sums[wrong[0]]}, not to 1: divide "
-                "each row by its sum",
-                argument="topic_word",
-                value=float(sums[wrong[0]]),
-                limit=1.0,
-            )
-        self.components_ = topics.copy()
-        self._seal()
-        self.n_features_in_ = topics.shape[1]
-        self.n_iter_ = 0
-        self.seed_ = draw_seed(random_state)
-        words = None
-        if vocabulary is not None:
-            words = Corpus(np.ones((1, topics.shape[1]), dtype=np.int64), vocabulary).vocabulary
-        self.vocabulary_ = words
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "components_"):
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: {self._makers}"
-            )
-
-    def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
-        """The documents over the model's vocabulary, and the number of tokens dropped."""
-        self._check_fitted()
-        corpus = read_documents([self], documents, name)._widened_to(self.n_features_in_)
-        policy = checks.choice("unseen", unseen, ("raise", "drop"))
-        if corpus.vocabulary is not None and self.vocabulary_ is not None:
-            return corpus._matched(*kept_columns(self, self.vocabulary_), policy)
-        if corpus.n_words != self.n_features_in_:
-            raise InvalidArgumentError(
-                f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input: the words of the documents must be "
-                "those of the model"
-            )
-        return corpus, 0
-
-    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
-        """The model of some of its words: rates stay, probabilities are divided by their sums."""
-        made = copy(self)
-        for name in self._of_each_word:
-            if hasattr(self, name):
-                setattr(made, name, np.ascontiguousarray(getattr(self, name)[..., are_kept]))
-        if self._conditions_on_length and getattr(self, "decoder", "") != "softmax":
-            sums = made.components_.sum(axis=1, keepdims=True)
-            if not sums.all():
-                raise InvalidArgumentError(
-                    f"topic {int(np.argmin(sums))} holds none of the {int(are_kept.sum()):,} words "
-                    "that all models know: compare models of the same words"
-                )
-            made.components_ /= sums
-        made.n_features_in_ = made.components_.shape[1]
-        made._seal()
-        return made
-
-    def _n_prior_parameters(self) -> int:
-        return len(self.components_)
-
-    def _has_prior_rows(self) -> bool:
-        return False
-
-    def _priors_of(
-        self,
-        documents: Corpus | Shards,  # noqa: ARG002
-        covariates: Any,
-    ) -> NDArray[np.float64] | None:
-        if covariates is not None:
-            raise InvalidArgumentError(
-                f"{argument('covariates')}: the prior of this {type(self).__name__} depends on none"
-            )
-        return None
-
-    def _has_likelihood(self) -> bool:
-        """Whether new documents have a likelihood."""
-        return True
-
-    def _stored(self) -> tuple[str, ...]:
-        """Names of the arrays that a file of the model holds."""
-        return self._arrays
-
-    def _to_store(self) -> StoredModel:
-        """The part of the model that a file keeps."""
-        parameters = self.get_params(deep=False)
-        optional = (name for name in self._optional_arrays if hasattr(self, name))
-        names = [*self._stored(), *optional]
-        return StoredModel(
-            type(self).__name__,
-            {name: x for name, x in parameters.items() if name not in OF_THE_MACHINE},
-            {name: getattr(self, name) for name in _SCALARS if hasattr(self, name)},
-            {name: getattr(self, name) for name in names},
-            None if self.vocabulary_ is None else self.vocabulary_.tolist(),
-        )
-
-    def _core_model(self) -> _core.Model:
-        return kept_model(self, self._core_parts())
-
-    def _seal(self) -> None:
-        """Make large arrays read-only, so that the compiled model can be kept without a look."""
-        for name in ("components_", "word_prior_"):
-            if hasattr(self, name):
-                seal(getattr(self, name))
-
-    def __setstate__(self, state: Any) -> None:
-        super().__setstate__(state)
-        self._seal()
-
-    def _core_parts(self) -> CoreParts:
-        """The arrays of which the compiled core makes the model."""
-        raise NotImplementedError
 
 
 def _framed(
