@@ -45,7 +45,6 @@ def classes(
     plot : FILE.png|.pdf|.svg
         Draw the answers by class.
     escape_formulas : bool
-        Put ' before labels that begin with = + - @, which spreadsheets execute.
 
     Examples
     --------

@@ -38,7 +38,6 @@ def convert(
     output : FILE
         The corpus: .npz, which keeps all, .ldac, .ldac.gz, .mtx or .mtx.gz.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, kept in .npz.
     drop_duplicates : {"words", "ids"}
         Leave out documents that equal an earlier one: its words, or its id.
     not_in : FILE
@@ -81,7 +80,6 @@ def split(given: Given, corpus: str, *, train: str, test: str, metadata: str | N
     test : FILE
         Documents held out, likewise.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, whose columns may be groups or strata.
 
     Examples
     --------

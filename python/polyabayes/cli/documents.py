@@ -55,7 +55,6 @@ def fit(
     output : MODEL.safetensors
         The file of the model.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, of which formulas take columns; .npz keeps its own.
     note : NAME=VALUE
         What the file shall tell of the model, by polyabayes info; as often as you like.
 
@@ -115,9 +114,7 @@ def score(
     output : SCORES.csv|SCORES.parquet
         One row a document; '-' is CSV on standard output. By default the total is printed.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, of which formulas take columns; .npz keeps its own.
     escape_formulas : bool
-        Put ' before ids that begin with = + - @, which spreadsheets execute.
 
     Examples
     --------
@@ -159,7 +156,6 @@ def compare(
     plot : FILE.png|.pdf|.svg
         Draw the table.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, of which formulas take columns; .npz keeps its own.
 
     Examples
     --------
@@ -202,7 +198,6 @@ def choose(
     plot : FILE.png|.pdf|.svg
         Draw the choice.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, of which formulas take columns; .npz keeps its own.
     report : PAGE.html
         Train the recommended size on all documents, and write a page with the curve, all sizes and
         the topics.

@@ -47,20 +47,15 @@ def evidence(
     Parameters
     ----------
     graph : GRAPH
-        As 'doc -> topic -> word'; nodes that are no axes need --size.
     tensor : TENSOR
     undirected : bool
-        Edges are '-', or arrows with cycles: make the graph directed.
     try_ : NODE=N..M
         Compare all sizes of a hidden node.
     missing : TENSOR
-        Cells that were not observed, by a 1 in each; needs --rate.
     predict : CELLS.csv|CELLS.parquet
-        Expected counts of the missing cells; '-' is CSV on standard output.
     plot : FILE.png|.pdf|.svg
         Draw evidence against size, with --try.
     escape_formulas : bool
-        Put ' before labels that begin with = + - @, which spreadsheets execute.
 
     Examples
     --------
@@ -133,18 +128,13 @@ def decompose(
     Parameters
     ----------
     graph : GRAPH
-        As 'doc -> topic -> word'; nodes that are no axes need --size.
     tensor : TENSOR
     output : FOLDER
         A folder for one CSV file a table.
     undirected : bool
-        Edges are '-', or arrows with cycles: make the graph directed.
     missing : TENSOR
-        Cells that were not observed, by a 1 in each; needs --rate.
     predict : CELLS.csv|CELLS.parquet
-        Expected counts of the missing cells; '-' is CSV on standard output.
     escape_formulas : bool
-        Put ' before labels that begin with = + - @, which spreadsheets execute.
 
     Examples
     --------
@@ -203,12 +193,10 @@ def search(
     output : BOUNDS.csv|BOUNDS.parquet
         One row a step, or a fold; '-' is CSV on standard output.
     undirected : bool
-        Edges are '-', or arrows with cycles: make the graph directed.
     test : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the bounds.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document of the corpus, whose columns may be groups or times.
 
     Examples
     --------

@@ -30,6 +30,16 @@ _ALSO = {
 }
 # Functions whose first parameter says what an argument of this name may be.
 _INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}
+# Help of arguments that several commands have.
+_HELP = {
+    "graph": "As 'doc -> topic -> word'; nodes that are no axes need --size",
+    "undirected": "Edges are '-', or arrows with cycles: make the graph directed",
+    "missing": "Cells that were not observed, by a 1 in each; needs --rate",
+    "predict": "Expected counts of the missing cells; '-' is CSV on standard output",
+    "metadata": "Table with a row for each document, of which formulas and groups are columns; "
+    ".npz keeps its own",
+    "escape_formulas": "Put ' before text that begins with = + - @, which spreadsheets execute",
+}
 # Names that messages of the library use for what an option of another name asks for.
 _SAME = {
     "observed": "missing",
@@ -328,10 +338,11 @@ def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: 
 def _add_own(parser: Parser, parameter: Parameter) -> None:
     """An argument, or an option, of the command itself."""
     wording = parameter.wording
-    how: dict[str, Any] = {"help": parameter.help.replace("%", "%%")}
-    if wording in _INPUTS and not parameter.help:
+    text = parameter.help or _HELP.get(parameter.name, "")
+    if wording in _INPUTS and not text:
         read = next(iter(documented(_INPUTS[wording]).parameters.values()))
-        how["help"] = read.help + ("" if wording == "MODEL" else ", or '-' for standard input")
+        text = read.help + ("" if wording == "MODEL" else ", or '-' for standard input")
+    how: dict[str, Any] = {"help": text.replace("%", "%%")}
     if parameter.annotation != "bool":
         how["metavar"] = wording
     if parameter.is_keyword:

@@ -32,9 +32,7 @@ def transform(
     output : WEIGHTS.csv|WEIGHTS.parquet
         One row a document and topic; by default, and for '-', CSV on standard output.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, of which formulas take columns; .npz keeps its own.
     escape_formulas : bool
-        Put ' before ids that begin with = + - @, which spreadsheets execute.
 
     Examples
     --------
@@ -93,7 +91,6 @@ def topics(
     output : TOPICS.csv|.parquet|.html
         A table of all figures, or one page for a browser; by default the words are printed.
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document, of which formulas take columns; .npz keeps its own.
     by : COLUMN
         Column of the metadata: mean weights of topics in the documents of each of its values.
 
@@ -167,7 +164,6 @@ def plot(
         The picture.
     on : CORPUS
     metadata : TABLE.csv|TABLE.parquet
-        Table with a row for each document; .npz keeps its own.
     by : COLUMN
         Column of the metadata that holds the groups.
 
