@@ -5,15 +5,20 @@
 
 ``run`` fits what is not there yet on one thread and keeps a line of JSON for each row in
 ``benches/records/runs/leaderboard.jsonl``: versions, commit, settings, and the SHA-256 of the exact
-counts and split. ``table`` makes the record and the picture of ``docs/leaderboard.md`` from them.
+counts and split. ``table`` makes the records, the file and the picture of ``docs/leaderboard.md``
+from them.
 
-A model is added as a function of the training counts and the number of topics that returns what
-`pb.log_likelihood` accepts, in ``MODELS``; a corpus as a row of ``CORPORA``.
+A model is added as a function of the training and test documents and the number of topics, in
+``MODELS``; a corpus as a row of ``CORPORA``. Fitted models are kept in ``target/leaderboard``, so
+that a change of the scoring code needs no new fits.
 """
 
 import argparse
+import csv
 import hashlib
 import json
+import math
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -21,121 +26,195 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from record import DATA, ROOT, RUNS, Table, golden, machine, save, texts
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
 
 KEPT = RUNS / "leaderboard.jsonl"
-PICTURE = ROOT / "docs" / "images" / "leaderboard.png"
-CORPORA = {
-    "web snippets": "web_snippets",
-    "AP": "ap",
-    "20 Newsgroups": "20ng",
-    "Reuters": "reuters",
-    "NIPS": "nips12",
-    "poliblog5k": "poliblog5k",
+FITS = ROOT / "target" / "leaderboard"
+PAGE = ROOT / "docs"
+# Name of a corpus, name of its files, and its covariates, as a column of its metadata.
+CORPORA: dict[str, tuple[str, str | None]] = {
+    "web snippets": ("web_snippets", None),
+    "AP": ("ap", None),
+    "Reuters": ("reuters", None),
+    "poliblog5k": ("poliblog5k", "rating"),
+    "NIPS": ("nips12", None),
+    "20 Newsgroups": ("20ng", None),
 }
-# Golden values of the scores, and of the fits of this package.
-SCORES = "lda, auto"
-FITS = {"polyabayes, LDA": "lda, Gibbs", "polyabayes, PFA": "pfa, beta-gamma-gamma"}
+SIZES = (20, 50, 100)
+# Error of the scores, in nats per token.
+STD_ERROR = 0.0005
+SWEEPS, ITERATIONS = 500, 100
 
 
 class Fitted(NamedTuple):
     """A fitted model, and the figure per token that its own package prints for test documents."""
 
     model: Any
-    own: Callable[[pb.Corpus], float] | None
+    own: Callable[[pb.Corpus], float] | None = None
+    # Covariates of the test documents, of models that take them while they score.
+    covariates: Any = None
+    # Number of topics in use, of models that choose it.
+    used: int | None = None
 
 
-def polyabayes_lda(train: pb.Corpus, n_topics: int, **settings: Any) -> Fitted:
+Parts = tuple[pb.Corpus, pb.Corpus]
+
+
+def ratings(corpus: pb.Corpus) -> Any:
+    """Covariates of the documents, as words."""
+    return corpus.metadata["rating"].tolist()
+
+
+def polyabayes_lda(parts: Parts, n_topics: int, **settings: Any) -> Fitted:
     lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=0, **settings)
-    return Fitted(lda.fit(train), None)
+    return Fitted(lda.fit(parts[0]))
 
 
-def polyabayes_pfa(train: pb.Corpus, n_topics: int) -> Fitted:
+def polyabayes_pfa(parts: Parts, n_topics: int) -> Fitted:
     pfa = pb.PoissonFactorAnalysis(n_topics, n_jobs=1, random_state=0)
-    return Fitted(pfa.fit(train), None)
+    return Fitted(pfa.fit(parts[0]))
 
 
-def sklearn_lda(train: pb.Corpus, n_topics: int, max_iter: int = 20) -> Fitted:
-    lda = SklearnLDA(n_topics, max_iter=max_iter, random_state=0).fit(train.counts)
-    return Fitted(lda, lambda test: -np.log(lda.perplexity(test.counts)))
+def sklearn_lda(parts: Parts, n_topics: int, max_iter: int = 50) -> Fitted:
+    lda = SklearnLDA(n_topics, max_iter=max_iter, random_state=0).fit(parts[0].counts)
+    model = pb.interop.from_sklearn(lda, vocabulary=parts[0].vocabulary)
+    return Fitted(model, lambda test: -np.log(lda.perplexity(test.counts)))
 
 
-def gensim_lda(train: pb.Corpus, n_topics: int, passes: int = 10) -> Fitted:
+def gensim_lda(parts: Parts, n_topics: int, passes: int = 20) -> Fitted:
     import gensim
 
     def bags(corpus: pb.Corpus) -> Any:
         return gensim.matutils.Sparse2Corpus(corpus.counts.T)
 
-    words = dict(enumerate(train.vocabulary))
-    lda = gensim.models.LdaModel(bags(train), n_topics, words, passes=passes, random_state=0)
-    return Fitted(lda, lambda test: lda.log_perplexity(list(bags(test))))
+    words = dict(enumerate(parts[0].vocabulary))
+    priors = {"alpha": "auto", "eta": "auto", "eval_every": None}
+    options = {"passes": passes, "iterations": 400, "random_state": 0}
+    lda = gensim.models.LdaModel(bags(parts[0]), n_topics, words, **priors, **options)
+    return Fitted(pb.interop.from_gensim(lda), lambda test: lda.log_perplexity(list(bags(test))))
 
 
-def tomotopy_model(model: Any, train: pb.Corpus, sweeps: int = 500) -> Fitted:
-    for words in texts(train):
-        model.add_doc(words)
-    model.train(sweeps, workers=1)
-
-    def own(test: pb.Corpus) -> float:
-        _, values = model.infer([model.make_doc(words) for words in texts(test)], workers=1)
-        return float(np.sum(values) / test.n_tokens)
-
-    return Fitted(model, own)
-
-
-def tomotopy_lda(
-    train: pb.Corpus, n_topics: int, sweeps: int = 500, seed: int = 1, **prior: float
+def tomotopy_model(
+    name: str, parts: Parts, n_topics: int, sweeps: int = SWEEPS, seed: int = 1, **prior: float
 ) -> Fitted:
     import tomotopy
 
-    return tomotopy_model(tomotopy.LDAModel(k=n_topics, seed=seed, **prior), train, sweeps)
+    size = {"initial_k" if name == "HDPModel" else "k": n_topics}
+    model = getattr(tomotopy, name)(**size, seed=seed, **prior)
+    is_dmr = name == "DMRModel"
+
+    def documents(part: pb.Corpus, make: Callable[..., Any]) -> list[Any]:
+        levels = [{"metadata": rating} for rating in ratings(part)] if is_dmr else None
+        of_each = levels or [{}] * part.n_documents
+        return [make(words, **own) for words, own in zip(texts(part), of_each, strict=True)]
+
+    documents(parts[0], model.add_doc)
+    model.train(sweeps, workers=1)
+
+    def own(test: pb.Corpus) -> float:
+        _, values = model.infer(documents(test, model.make_doc), workers=1)
+        return float(np.sum(values) / test.n_tokens)
+
+    levels = {"metadata": ratings(parts[1])} if is_dmr else {}
+    used = model.live_k if name == "HDPModel" else None
+    return Fitted(pb.interop.from_tomotopy(model, **levels), own, used=used)
 
 
-def tomotopy_hdp(train: pb.Corpus, n_topics: int) -> Fitted:
-    import tomotopy
-
-    return tomotopy_model(tomotopy.HDPModel(initial_k=n_topics, seed=1), train)
-
-
-def tomotopy_ctm(train: pb.Corpus, n_topics: int) -> Fitted:
-    import tomotopy
-
-    return tomotopy_model(tomotopy.CTModel(k=n_topics, seed=1), train)
-
-
-def topica_lda(train: pb.Corpus, n_topics: int) -> Fitted:
+def topica_model(name: str, parts: Parts, n_topics: int) -> Fitted:
     import topica
 
-    lda = topica.LDA(n_topics, seed=1)
-    lda.fit(texts(train), iters=500, progress=False)
-    return Fitted(lda, None)
+    train, test = parts
+    model = getattr(topica, name)(n_topics, seed=1)
+    options: dict[str, Any] = {"iters": ITERATIONS if name in ("CTM", "STM") else SWEEPS}
+    options |= {} if name == "GSDMM" else {"num_threads": 1}
+    covariates = {}
+    if name in ("DMR", "STM"):
+        levels = sorted(set(ratings(train)))[1:]
+        rows = [
+            np.array([[float(rating == level) for level in levels] for rating in ratings(part)])
+            for part in parts
+        ]
+        options |= {"features" if name == "DMR" else "prevalence": rows[0]}
+        covariates = {"covariates": rows[1]}
+    model.fit(texts(train), **options)
+
+    def own(test: pb.Corpus) -> float:
+        return -math.log(topica.evaluate.perplexity(model, texts(test), seed=1))
+
+    if name == "STM":
+        design = np.column_stack([np.ones(test.n_documents), rows[1]])
+        return Fitted(pb.interop.from_topica(model), own, design)
+    if name == "GSDMM":
+        places = {word: word_ix for word_ix, word in enumerate(train.vocabulary)}
+        counts = train.counts[:, [places[word] for word in model.vocabulary]]
+        taken = pb.interop.from_topica(model, documents=counts)
+        return Fitted(taken, own, used=len(set(model.doc_cluster)))
+    return Fitted(pb.interop.from_topica(model, **covariates), own)
 
 
-# Name of a model: package, settings that are not its defaults, function that fits it.
-MODELS: dict[str, tuple[str, str, Callable[[pb.Corpus, int], Fitted]]] = {
-    "polyabayes, LDA": ("polyabayes", "defaults: 200 sweeps", polyabayes_lda),
-    "polyabayes, PFA": ("polyabayes", "defaults: 200 sweeps", polyabayes_pfa),
-    "tomotopy, LDA": ("tomotopy", "500 sweeps", tomotopy_lda),
-    "tomotopy, HDP": ("tomotopy", "500 sweeps, starts at K", tomotopy_hdp),
-    "tomotopy, CTM": ("tomotopy", "500 sweeps", tomotopy_ctm),
-    "topica, LDA": ("topica", "500 sweeps", topica_lda),
-    "scikit-learn, LDA": ("scikit-learn", "20 iterations", sklearn_lda),
-    "gensim, LDA": ("gensim", "10 passes", gensim_lda),
+class Recipe(NamedTuple):
+    """How a model is fitted, what is told of it, and the golden values of its scores and fits."""
+
+    fit: Callable[[Parts, int], Fitted]
+    settings: str
+    scores: tuple[str, ...] = ("lda, auto",)
+    fits: tuple[str, ...] = ()
+    needs_covariates: bool = False
+
+
+def _tomotopy(kind: str) -> Callable[[Parts, int], Fitted]:
+    return lambda parts, n_topics: tomotopy_model(kind, parts, n_topics)
+
+
+def _topica(kind: str) -> Callable[[Parts, int], Fitted]:
+    return lambda parts, n_topics: topica_model(kind, parts, n_topics)
+
+
+NORMAL = ("logistic normal, annealed",)
+OF_SWEEPS, OF_EM = f"{SWEEPS} sweeps", f"up to {ITERATIONS} iterations"
+# Cheap models first.
+MODELS = {
+    "polyabayes, LDA": Recipe(polyabayes_lda, "200 sweeps", fits=("lda, Gibbs",)),
+    "polyabayes, PFA": Recipe(
+        polyabayes_pfa, "200 sweeps", ("pfa, annealed",), ("pfa, beta-gamma-gamma",)
+    ),
+    "polyabayes, DMR": Recipe(
+        lambda parts, n_topics: polyabayes_lda(parts, n_topics, formula="~ rating"),
+        "200 sweeps",
+        fits=("lda, Gibbs",),
+        needs_covariates=True,
+    ),
+    "tomotopy, LDA": Recipe(_tomotopy("LDAModel"), OF_SWEEPS),
+    "topica, LDA": Recipe(_topica("LDA"), OF_SWEEPS),
+    "scikit-learn, LDA": Recipe(sklearn_lda, "50 iterations"),
+    "gensim, LDA": Recipe(gensim_lda, "20 passes, priors learned"),
+    "topica, GSDMM": Recipe(_topica("GSDMM"), OF_SWEEPS, ()),
+    "tomotopy, DMR": Recipe(_tomotopy("DMRModel"), OF_SWEEPS, needs_covariates=True),
+    "topica, DMR": Recipe(_topica("DMR"), OF_SWEEPS, needs_covariates=True),
+    "topica, CTM": Recipe(_topica("CTM"), OF_EM, NORMAL),
+    "topica, STM": Recipe(_topica("STM"), OF_EM, NORMAL, needs_covariates=True),
+    "tomotopy, HDP": Recipe(_tomotopy("HDPModel"), OF_SWEEPS),
+    "tomotopy, CTM": Recipe(_tomotopy("CTModel"), OF_SWEEPS, NORMAL),
 }
 
 
-def split(name: str) -> tuple[pb.Corpus, pb.Corpus]:
+def split(name: str) -> Parts:
     """A fifth of the documents for the test; words that training lacks are left out of both."""
-    file = DATA / f"{CORPORA[name]}.ldac.gz"
-    corpus = pb.read_corpus(file, vocabulary=DATA / f"{CORPORA[name]}.vocab")
+    file, covariates = CORPORA[name]
+    corpus = pb.read_corpus(DATA / f"{file}.ldac.gz", vocabulary=DATA / f"{file}.vocab")
+    if covariates:
+        corpus = corpus.with_metadata(pd.read_csv(DATA / f"{file}.meta.csv")[[covariates]])
     train, test = corpus.split(test_size=0.2, random_state=0)
     kept = np.flatnonzero(np.asarray(train.counts.sum(axis=0)).ravel())
     words = [corpus.vocabulary[word_ix] for word_ix in kept]
-    parts = [pb.Corpus(part.counts[:, kept], words) for part in (train, test)]
-    return parts[0], parts[1]
+    parts = [
+        pb.Corpus(part.counts[:, kept], words, metadata=part.metadata) for part in (train, test)
+    ]
+    return parts[0], parts[1][np.flatnonzero(parts[1].counts.sum(axis=1))]
 
 
 def fingerprint(*parts: pb.Corpus) -> str:
@@ -150,33 +229,60 @@ def fingerprint(*parts: pb.Corpus) -> str:
 
 
 def rows() -> list[dict[str, Any]]:
-    """Rows whose golden values are today's."""
+    """Rows whose recipes and golden values are today's."""
     lines = KEPT.read_text().splitlines() if KEPT.exists() else []
-    found = [json.loads(line) for line in lines]
-    return [row for row in found if row["golden"] == golden(row["golden"])]
+    return [
+        row
+        for row in map(json.loads, lines)
+        if row["settings"] == MODELS[row["model"]].settings
+        and row["golden"] == golden(row["golden"])
+    ]
+
+
+def fitted(recipe: Recipe, parts: Parts, name: str, n_topics: int) -> tuple[Any, dict[str, Any]]:
+    """A model, from its file if that was fitted alike, and what is known of its fit."""
+    label = f"{name} {n_topics} {recipe.settings}"
+    known = {"counts": fingerprint(*parts), "golden": golden(recipe.fits)}
+    file = FITS / (re.sub(r"\W+", "-", f"{label} {known['counts'][:12]}") + ".safetensors")
+    if file.exists():
+        model = pb.load(file)
+        found = model.provenance_["notes"]
+        if found["golden"] == known["golden"]:
+            return model, found
+    start = time.process_time()
+    model, own, covariates, used = recipe.fit(parts, n_topics)
+    known |= machine() | {"seconds": time.process_time() - start, "used": used}
+    known |= {"own": None if own is None else float(own(parts[1]))}
+    known |= {"covariates": None if covariates is None else covariates.tolist()}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    model.save(file, notes=known)
+    return model, known
 
 
 def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
     """Fit a model and score the test documents."""
-    train, test = split(corpus)
-    package, settings, fit = MODELS[name]
-    start = time.process_time()
-    fitted = fit(train, n_topics)
-    seconds = time.process_time() - start
+    parts, recipe = split(corpus), MODELS[name]
+    model, fit = fitted(recipe, parts, name, n_topics)
     event = {"event": "sequence", "given_length": True}
-    result = pb.log_likelihood(fitted.model, test, n_jobs=1, random_state=0, **event)
+    options = {"nats_per_token_std_error": STD_ERROR, "n_jobs": 1, "random_state": 0}
+    start = time.process_time()
+    result = pb.log_likelihood(
+        model, parts[1], covariates=fit["covariates"], unseen="drop", **event, **options
+    )
     return machine() | {
         "corpus": corpus,
-        "counts": fingerprint(train, test),
+        "counts": fit["counts"],
         "model": name,
-        "version": version(package),
-        "settings": settings,
+        "version": version(name.split(",")[0]),
+        "settings": recipe.settings,
         "topics": n_topics,
+        "used": fit["used"],
         "nats": result.nats_per_token,
         "error": result.nats_per_token_std_error,
-        "own": None if fitted.own is None else float(fitted.own(test)),
-        "seconds": seconds,
-        "golden": golden([SCORES, FITS[name]] if name in FITS else [SCORES]),
+        "own": fit["own"],
+        "seconds": fit["seconds"],
+        "seconds of scoring": time.process_time() - start,
+        "golden": golden([*recipe.scores, *recipe.fits]),
     }
 
 
@@ -184,55 +290,104 @@ def run(corpora: list[str], names: list[str], sizes: list[int]) -> None:
     """Make the rows that are not there, one line each."""
     keys = ("corpus", "model", "topics")
     there = {tuple(row[key] for key in keys) for row in rows()}
-    wanted = [(corpus, name, size) for corpus in corpora for size in sizes for name in names]
+    wanted = [(corpus, name, size) for size in sizes for corpus in corpora for name in names]
     for one in wanted:
-        if one not in there:
+        has_covariates = CORPORA[one[0]][1] is not None
+        if one not in there and (has_covariates or not MODELS[one[1]].needs_covariates):
             row = measured(*one)
             with KEPT.open("a") as stream:
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-            print(f"{one}: {row['nats']:.4f} ± {row['error']:.4f}", flush=True)
+            print(
+                f"{one}: {row['nats']:.4f} ± {row['error']:.4f}, {row['seconds']:.1f} s", flush=True
+            )
 
 
-def table() -> None:
-    """The record of the page, best first, and its picture."""
-    found = sorted(rows(), key=lambda row: (row["corpus"], row["topics"], -row["nats"]))
-    columns = {"corpus": "s", "topics": "d", "model": "s", "version": "s", "settings": "s"}
-    columns |= {"nats per token": ".4f", "±": ".5f", "its own figure": ".2f", "commit": "s"}
-    columns |= {"SHA-256 of the counts": "s"}
-    made = Table(
-        "leaderboard", "python benches/leaderboard.py run", columns, [SCORES, *FITS.values()]
-    )
-    for row in found:
-        names = ("corpus", "topics", "model", "version", "settings", "nats", "error", "own")
-        made.add(*(row[name] for name in names), row["commit"], row["counts"][:12])
-    machines = ", ".join(sorted({row["machine"] for row in found}))
-    days = [row["date"] for row in found]
-    dates = " to ".join(sorted({min(days), max(days)}))
-    save(made, note=f"{dates}, {machines}.")
-    draw(found)
+def cell(row: dict[str, Any] | None) -> str | None:
+    """A score with its error, and how many topics are in use where the model chooses."""
+    if row is None:
+        return None
+    topics = "" if row["used"] is None else f" ({row['used']} topics)"
+    return f"{row['nats']:.4f} ± {row['error']:.4f}{topics}"
+
+
+def tables(found: list[dict[str, Any]]) -> None:
+    """A record for each corpus: models by their best score, sizes side by side."""
+    days, machines = ({row[key] for row in found} for key in ("date", "machine"))
+    note = f"{' to '.join(sorted({min(days), max(days)}))}, {', '.join(sorted(machines))}."
+    for corpus in dict.fromkeys(row["corpus"] for row in found):
+        of_corpus = [row for row in found if row["corpus"] == corpus]
+        sizes = sorted({row["topics"] for row in of_corpus})
+        columns = {"model": "s"} | {f"K = {size}": "s" for size in sizes}
+        columns |= {"training, K = 20": "s", "its own figure, K = 20": ".2f"}
+        rests_on = sorted({case for row in of_corpus for case in row["golden"]})
+        name = f"leaderboard-{CORPORA[corpus][0]}"
+        made = Table(name, "python benches/leaderboard.py run", columns, rests_on)
+        by_model: dict[str, dict[int, dict[str, Any]]] = {}
+        for row in sorted(of_corpus, key=lambda row: -row["nats"]):
+            by_model.setdefault(row["model"], {})[row["topics"]] = row
+        for model, of_sizes in by_model.items():
+            first = of_sizes.get(SIZES[0])
+            seconds = None if first is None else f"{first['seconds']:.0f} s"
+            own = None if first is None else first["own"]
+            made.add(model, *(cell(of_sizes.get(size)) for size in sizes), seconds, own)
+        save(made, note=note)
+
+
+def rows_as_file(found: list[dict[str, Any]]) -> None:
+    """Every row with versions, settings and hash, for the page to offer."""
+    keys = ["corpus", "topics", "model", "version", "settings", "used", "nats", "error", "own"]
+    keys += ["seconds", "commit", "date", "counts"]
+    with (PAGE / "leaderboard.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, keys, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        for row in found:
+            figures = {key: f"{row[key]:.5f}" for key in ("nats", "error")}
+            figures |= {"own": "" if row["own"] is None else f"{row['own']:.4f}"}
+            writer.writerow(row | figures | {"seconds": f"{row['seconds']:.1f}"})
 
 
 def draw(found: list[dict[str, Any]]) -> None:
-    """Nats per token behind the best model of a corpus and number of topics."""
+    """Nats per token of each model, a panel for each corpus."""
     import matplotlib.pyplot as plt
 
-    groups = sorted({(row["corpus"], row["topics"]) for row in found})
+    corpora = list(dict.fromkeys(row["corpus"] for row in found))
+    n_lines = -(-len(corpora) // 2)
     figure, axes = plt.subplots(
-        1, len(groups), figsize=(3.6 * len(groups), 2.8), squeeze=False, layout="constrained"
+        n_lines, 2, figsize=(10, 3.3 * n_lines), squeeze=False, layout="constrained"
     )
-    for ax, group in zip(axes[0], groups, strict=True):
-        kept = [row for row in found if (row["corpus"], row["topics"]) == group][::-1]
-        ax.errorbar(
-            [row["nats"] for row in kept],
-            [row["model"] for row in kept],
-            xerr=[1.96 * row["error"] for row in kept],
-            fmt="o",
-            capsize=3,
-        )
-        ax.set_title(f"{group[0]}, K = {group[1]}")
-        ax.set_xlabel("held-out nats per token")
-        ax.grid(axis="x", alpha=0.3)
-    figure.savefig(PICTURE, dpi=120, metadata={"Software": None})
+    for ax in axes.flat[len(corpora) :]:
+        ax.remove()
+    for ax, corpus in zip(axes.flat, corpora, strict=False):
+        of_corpus = [row for row in found if row["corpus"] == corpus]
+        best = {row["model"]: row["nats"] for row in sorted(of_corpus, key=lambda r: r["nats"])}
+        places = {model: place for place, model in enumerate(sorted(best, key=best.__getitem__))}
+        for size, marker in zip(SIZES, "os^", strict=True):
+            kept = [row for row in of_corpus if row["topics"] == size]
+            ax.plot(
+                [row["nats"] for row in kept],
+                [places[row["model"]] for row in kept],
+                marker,
+                label=f"K = {size}",
+            )
+        ax.set_yticks(list(places.values()), list(places))
+        ax.set_title(corpus)
+        ax.grid(alpha=0.3)
+    figure.suptitle("Held-out nats per token: right is better")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(SIZES))
+    picture = PAGE / "images" / "leaderboard.png"
+    figure.savefig(picture, dpi=120, facecolor="white", metadata={"Software": None})
+
+
+def table() -> None:
+    """Records, file and picture of the page."""
+    order = list(CORPORA)
+    found = sorted(
+        rows(), key=lambda row: (order.index(row["corpus"]), row["topics"], -row["nats"])
+    )
+    tables(found)
+    rows_as_file(found)
+    draw(found)
 
 
 def main() -> None:
@@ -242,7 +397,7 @@ def main() -> None:
     added = commands.add_parser("run")
     added.add_argument("--corpus", choices=CORPORA, action="append")
     added.add_argument("--model", choices=MODELS, action="append")
-    added.add_argument("--topics", type=int, nargs="+", default=[20, 50, 100])
+    added.add_argument("--topics", type=int, nargs="+", default=list(SIZES))
     commands.add_parser("table")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -100,11 +100,11 @@ def sweeps() -> None:
 
 
 # Fits of the held-out table, by the row's name.
-FITS: dict[str, Callable[[pb.Corpus, int], leaderboard.Fitted]] = {
+FITS: dict[str, Callable[[leaderboard.Parts, int], leaderboard.Fitted]] = {
     "scikit-learn, 50 iterations": partial(leaderboard.sklearn_lda, max_iter=50),
     "gensim, 20 passes": partial(leaderboard.gensim_lda, passes=20),
     "tomotopy, 1000 sweeps": partial(
-        leaderboard.tomotopy_lda, sweeps=1000, alpha=5 / K, eta=0.1, seed=0
+        leaderboard.tomotopy_model, "LDAModel", sweeps=1000, alpha=5 / K, eta=0.1, seed=0
     ),
     "polyabayes, 200 sweeps": leaderboard.polyabayes_lda,
     "polyabayes, 1000 sweeps": partial(leaderboard.polyabayes_lda, max_iter=1000),
@@ -122,7 +122,7 @@ def held_out() -> None:
         if importlib.util.find_spec(PACKAGES[name.partition(",")[0]]) is None:
             continue
         start = time.process_time()
-        model, own = fit(train, K)
+        model, own, *_ = fit((train, test), K)
         seconds = time.process_time() - start
         found = pb.log_likelihood(model, test, unseen="drop", random_state=0)
         half = test[: test.n_documents // 2]

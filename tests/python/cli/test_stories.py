@@ -34,7 +34,7 @@ def tell(monkeypatch, tmp_path, capsys):
         next(pages.run(GUIDE / page))
         blocks = re.findall(r"```sh\n(.*?)```", (GUIDE / page).read_text(), re.DOTALL)
         printed = []
-        for line in "".join(blocks).splitlines():
+        for line in "".join(blocks).replace("\\\n", " ").splitlines():
             assert run(*shlex.split(line)[1:]) == 0, capsys.readouterr().err
             printed.append(capsys.readouterr().out)
         return printed
