@@ -4,7 +4,8 @@
 ``record.py compare BASE.json NEW.json`` prints their ratios, ``record.py kernels`` counts the
 instructions of the kernels. ``record.py fill`` writes the tables of ``benches/records`` between the
 marks ``<!-- record: NAME -->`` and ``<!-- end -->`` of the pages, with machine and date: no figure
-there is written by hand. Other programs keep their tables by :class:`Table` and :func:`save`.
+there is written by hand. ``NAME, 10 by COLUMN`` shows the ten rows with the largest values of a
+column. Other programs keep their tables by :class:`Table` and :func:`save`.
 """
 
 import argparse
@@ -38,7 +39,9 @@ GOLDEN = ROOT / "tests" / "golden.json"
 HEAVY_LOAD = 3.0
 # Repetitions of a case, of which the median counts, and seconds after which no more are made.
 REPEATS, ENOUGH = 9, 5.0
-_BLOCK = re.compile(r"(<!-- record: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(<!-- record: ([\w-]+)(?:, (\d+) by ([^>]+))? -->\n).*?(<!-- end -->)", re.DOTALL
+)
 _TIMES = re.compile(r"(?:^|[ ,:(])(?:s|ms|seconds|minutes|million tokens)\b")
 
 Case = Callable[[], object]
@@ -139,6 +142,14 @@ def save(table: Table, folder: Path = RECORDS, *, note: str | None = None) -> No
     (folder / f"{table.name}.json").write_text(text + "\n")
 
 
+def largest(record: dict[str, Any], n_rows: int, column: str) -> dict[str, Any]:
+    """A record with the rows that have the largest values of a column, in their order."""
+    place, rows = list(record["columns"]).index(column), record["rows"]
+    order = sorted(range(len(rows)), key=lambda row_ix: -rows[row_ix][place])
+    kept = [rows[row_ix] for row_ix in sorted(order[:n_rows])]
+    return record | {"rows": kept, "of": len(rows)}
+
+
 def page_table(record: dict[str, Any]) -> str:
     """A table as Markdown, with the command that prints it, commit, machine and date.
 
@@ -153,7 +164,8 @@ def page_table(record: dict[str, Any]) -> str:
     sides = ["---" if form.endswith("s") or not form else "---:" for form in formats]
     rows = [shown([row[ix] for ix in kept], formats) for row in record["rows"]]
     lines = ["| " + " | ".join(row) + " |" for row in (titles, sides, *rows)]
-    return "\n".join([*lines, "", f"`{record['command']}`; {provenance(record)}", ""])
+    left_out = f" ({len(rows)} of {record['of']} rows)" if "of" in record else ""
+    return "\n".join([*lines, "", f"`{record['command']}`{left_out}; {provenance(record)}", ""])
 
 
 def provenance(record: dict[str, Any]) -> str:
@@ -298,8 +310,10 @@ def filled(text: str, records: Path = RECORDS) -> str:
     """A page with the tables of the records between its marks."""
 
     def block(mark: re.Match[str]) -> str:
-        found = page_table(json.loads((records / f"{mark[2]}.json").read_text()))
-        return f"{mark[1]}\n{found}\n{mark[3]}"
+        found = json.loads((records / f"{mark[2]}.json").read_text())
+        if mark[3]:
+            found = largest(found, int(mark[3]), mark[4])
+        return f"{mark[1]}\n{page_table(found)}\n{mark[5]}"
 
     return _BLOCK.sub(block, text)
 

@@ -36,7 +36,7 @@ def test_tables_are_those_of_the_records(page):
 def test_every_record_is_on_a_page():
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     names = {path.stem for path in RECORDS}
-    assert names == set(re.findall(r"<!-- record: ([\w-]+) -->", text))
+    assert names == set(re.findall(r"<!-- record: ([\w-]+)", text))
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
@@ -68,6 +68,15 @@ def test_times_under_load_are_not_shown():
     assert "training" not in record.page_table({**made, "load": 3.1})
     assert "3.5" in record.page_table({**made, "load": 3.0})
     assert "3.5" not in record.page_table({**made, "note": ""})
+
+
+def test_a_page_shows_the_rows_with_the_largest_values_in_their_order(tmp_path):
+    made = {"commit": "0" * 10, "note": "", "command": "x", "columns": {"a": "s", "n": "d"}}
+    rows = [["p", 2], ["q", 1], ["r", 3]]
+    (tmp_path / "some.json").write_text(json.dumps({**made, "rows": rows}))
+    page = record.filled("<!-- record: some, 2 by n -->\n<!-- end -->", tmp_path)
+    assert re.findall(r"\| (\w) \| (\d)", page) == [("p", "2"), ("r", "3")]
+    assert "`x` (2 of 3 rows)" in page
 
 
 def test_an_edited_figure_is_put_back():
