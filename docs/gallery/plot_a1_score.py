@@ -2,8 +2,8 @@
 Score documents with error bars
 ===============================
 
-Every document has a log-likelihood of its own and a standard error of its own. Where the value
-is exact, which it is for short documents, the error is zero.
+Every document gets a log-likelihood and a standard error. Short documents are computed
+exactly, with an error of zero.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ result = pb.log_likelihood(model, data.corpus, random_state=0)
 print(result)
 
 # %%
-# Nats per token against the length: short documents are all over the place, whatever the model.
+# Nats per token against the length: short documents vary most, whatever the model.
 
 lengths = result.n_tokens
 exact = result.std_errors == 0
@@ -37,5 +37,6 @@ for name, rows, marker in (("exact", exact, "o"), ("estimated", ~exact, "^")):
 ax.axhline(result.nats_per_token, color="0.4", linewidth=0.8, linestyle="--")
 ax.set_xlabel("tokens of the document")
 ax.set_ylabel("nats per token")
+ax.set_title("log-likelihood of each document, with two standard errors")
 ax.legend()
 plt.show()

@@ -2,8 +2,8 @@
 Estimates as the samples grow
 =============================
 
-``trace=True`` keeps the estimates on the way. Bands are 95 % intervals, the dashed line is
-exact.
+``trace=True`` keeps the intermediate estimates. Bands are 95 % intervals, and the
+dashed line is the exact value.
 """
 
 import matplotlib.pyplot as plt
@@ -28,4 +28,5 @@ results = {
 }
 exact = pb.log_likelihood(model, data.corpus, "exact")
 pb.plotting.plot_convergence(results, exact, document=3)
+plt.title("estimates by the number of samples, and the exact value")
 plt.show()

@@ -2,9 +2,10 @@
 Bounds where nothing is exact
 =============================
 
-Documents simulated from the model come with a draw of their topics. From there the sampler can
-also run backwards, which bounds the likelihood from above: the gap between the two sides bounds
-the error of both (Grosse, Ghahramani and Adams 2015).
+For documents simulated from the model, a posterior draw of the topics is known. From
+this draw, the sampler can also run backwards, which bounds the likelihood from above.
+The gap between the two bounds limits the error of both (Grosse, Ghahramani and Adams
+2015).
 """
 
 import matplotlib.pyplot as plt
@@ -34,5 +35,6 @@ figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 ax.boxplot(gaps, tick_labels=[str(n) for n in sizes])
 ax.axhline(0, color="0.4", linewidth=0.8, linestyle="--")
 ax.set_xlabel("temperatures")
-ax.set_ylabel("upper minus lower bound (nats), 10 documents")
+ax.set_ylabel("upper minus lower bound (nats)")
+ax.set_title("gap between the bounds of 10 documents")
 plt.show()

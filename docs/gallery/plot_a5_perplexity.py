@@ -2,9 +2,9 @@
 A perplexity that depends on the size of the test set
 =====================================================
 
-scikit-learn divides the bound of the topics by the number of *test* words: the same model on
-the same kind of documents looks worse the fewer documents there are. The likelihood per token
-does not care, and has an error bar.
+scikit-learn divides the bound of the topics by the number of *test* words. The same
+model therefore looks worse on fewer documents of the same kind. The likelihood per
+token does not depend on their number, and has an error bar.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,8 @@ ax.set_xscale("log")
 ax.set_xticks(sizes, [str(n) for n in sizes])
 ax.minorticks_off()
 ax.set_xlabel("test documents")
-ax.set_ylabel("perplexity, same model")
+ax.set_ylabel("perplexity")
+ax.set_title("one model, test sets of different sizes")
 ax.legend()
 print(f"scikit-learn: {np.round(own)}")
 plt.show()

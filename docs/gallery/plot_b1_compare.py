@@ -2,9 +2,9 @@
 Which of these models is better?
 ================================
 
-Models scored on the same documents are compared by paired differences. The band says how far
-a model may be behind on *new* documents; the line, the error of the estimate, is often
-too small to be seen.
+Models scored on the same documents are compared by paired differences. The band shows
+how far a model may be behind on *new* documents. The line is the error of the estimate,
+which is often too small to be seen.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 LDA and Poisson factor analysis on one scale
 ============================================
 
-LDA is a distribution of ordered tokens given the length of the document, a gamma-Poisson model
-one of counts and of the length. ``event`` and ``given_length`` make them distributions of the same
-event; without that their likelihoods differ by hundreds of nats that say nothing about topics.
+LDA gives the probability of ordered tokens given the length of the document. A
+gamma-Poisson model gives the probability of the counts and of the length. With
+``event`` and ``given_length``, both give the probability of the same event. Otherwise
+their likelihoods differ by hundreds of nats that say nothing about topics.
 """
 
 import matplotlib.pyplot as plt

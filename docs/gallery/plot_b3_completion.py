@@ -2,8 +2,9 @@
 Completing documents
 ====================
 
-How well does a model predict the second half of a document from its first? The share held out
-is a choice; the probability is an exact ratio of two likelihoods, estimated with an error.
+How well does a model predict the second half of a document from its first? You choose
+the share that is held out. The probability is a ratio of two likelihoods, estimated
+with an error.
 """
 
 import matplotlib.pyplot as plt
@@ -30,5 +31,6 @@ for (name, model), marker in zip(models.items(), "osD", strict=True):
     ax.plot(shares, [one.value for one in found], marker=marker, label=name)
 ax.set_xlabel("share of each document that is held out")
 ax.set_ylabel("perplexity of the held-out tokens")
+ax.set_title("predicting a part of each document from the rest")
 ax.legend()
 plt.show()

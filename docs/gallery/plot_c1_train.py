@@ -2,8 +2,8 @@
 Watch a training
 ================
 
-Held-out nats per token every few sweeps say when more sweeps stop to pay. ``transform``,
-``score`` and pipelines are scikit-learn's.
+Score held-out documents every few sweeps to see when more sweeps no longer help.
+``transform``, ``score`` and pipelines work as in scikit-learn.
 """
 
 import matplotlib.pyplot as plt
@@ -21,4 +21,5 @@ models = {
     for k in (4, 8)
 }
 pb.plotting.plot_trace(models)
+plt.title("held-out likelihood during training")
 plt.show()

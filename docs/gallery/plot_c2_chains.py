@@ -2,8 +2,8 @@
 Several chains
 ==============
 
-Chains from different seeds agree, or the sampler has not yet forgotten where it began.
-Densities of one kind of model share an axis.
+Chains from different seeds should agree. If they do not, the sampler still depends on
+its start.
 """
 
 import matplotlib.pyplot as plt
@@ -16,4 +16,5 @@ corpus = pb.datasets.make_lda_corpus(
 model = pb.LatentDirichletAllocation(5, max_iter=80)
 chains = pb.sample_chains(model, corpus, n_chains=4, random_state=0)
 pb.plotting.plot_trace({f"chain {i}": chain for i, chain in enumerate(chains.models)})
+plt.title("joint density of four chains")
 plt.show()

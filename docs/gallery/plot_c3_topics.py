@@ -1,9 +1,9 @@
 """
-What the topics hold
-====================
+What the topics are about
+=========================
 
-The documentation of Python, which comes with every Python: topics by their share of the tokens,
-and their most probable words.
+The corpus is the documentation of Python. Topics are ordered by their share of the
+tokens, and shown with their most probable words.
 """
 
 import matplotlib.pyplot as plt

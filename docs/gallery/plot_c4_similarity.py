@@ -1,9 +1,10 @@
 """
-Topics that say the same
-========================
+Topics that are alike
+=====================
 
-Twice as many topics as there are: pairs that share their words show as dark squares off the
-diagonal, and matching two runs shows which topics come back.
+A model with too many topics, ten instead of five, has pairs of similar topics. They
+show as dark squares off the diagonal. Matching two runs shows which topics are found
+again.
 """
 
 import matplotlib.pyplot as plt
@@ -18,11 +19,12 @@ first, second = (
 )
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 pb.plotting.plot_topic_similarity(first, ax=left)
-left.set_title("one run, its topics with one another")
+left.set_title("similarity of the topics of one run")
 match = pb.topics.match_topics(first, second)
 order = np.argsort(-match.similarities)
 right.bar(range(len(order)), match.similarities[order])
 right.set_xticks(range(len(order)), [str(k) for k in order])
 right.set_xlabel("topic of the first run")
-right.set_ylabel("similarity to its match in the second run")
+right.set_ylabel("similarity")
+right.set_title("similarity to the matched topic of a second run")
 plt.show()

@@ -2,8 +2,8 @@
 A prior that leaves topics empty
 ================================
 
-The beta-gamma-gamma prior learns a shape for every topic: given twenty, it uses about as many
-as there are. The share of tokens says which.
+The beta-gamma-gamma prior learns a shape for every topic. Of twenty topics, it uses
+about as many as the data have. The shares of the tokens show which.
 """
 
 import matplotlib.pyplot as plt

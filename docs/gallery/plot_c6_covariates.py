@@ -2,8 +2,9 @@
 Topics by covariates
 ====================
 
-Does a topic depend on the party and the day? Contrasts with intervals, prevalence over the days,
-and a permutation test: how large do effects look where the parties are shuffled?
+Does a topic depend on the party and the day? This program draws contrasts with
+intervals, the prevalence over the days, and a permutation test: how large are effects
+if the parties are shuffled?
 """
 
 import matplotlib.pyplot as plt
@@ -33,16 +34,19 @@ def fitted(is_republican, max_iter):
 
 
 lda, effect = fitted((party == "R").astype(float), 600)
-fig, axes = plt.subplots(3, 1, figsize=(6, 8), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained")
 pb.plotting.plot_prevalence(effect, ax=axes[0])
-axes[0].set_title("difference between the parties")
+axes[0].set_yticks([0], ["R - D"])
+axes[0].set_title("difference between the parties, with 95 % intervals")
 days = np.linspace(0, 10, 21)
 by_day = pb.topics.prevalence(lda, at={"republican": 0, "day": days})
 pb.plotting.plot_prevalence(by_day, along=days, ax=axes[1])
 axes[1].set_xlabel("day")
+axes[1].set_title("prevalence over the days, for party D")
 
 # %%
-# Each of the 39 permutations is a fit of its own. The statistic is the largest absolute effect.
+# The model is fitted again for each of 39 permutations. The statistic is the largest
+# absolute effect.
 tested = permutation_test(
     ((party == "R").astype(float),),
     lambda shuffled: np.abs(fitted(shuffled, 100)[1].mean).max(),
@@ -53,8 +57,11 @@ tested = permutation_test(
     random_state=0,
 )
 print(f"largest effect {tested.statistic:.2f}, p = {tested.pvalue:.3f}")
-axes[2].hist(tested.null_distribution, bins=12, label="parties shuffled")
-axes[2].axvline(tested.statistic, color="tab:red", label="as they are")
-axes[2].set_xlabel("largest absolute effect of the party")
-axes[2].legend()
+fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+ax.hist(tested.null_distribution, bins=12, label="parties shuffled")
+ax.axvline(tested.statistic, color="tab:red", label="parties as observed")
+ax.set_xlabel("largest absolute effect of the party")
+ax.set_ylabel("permutations")
+ax.set_title("permutation test")
+ax.legend()
 plt.show()

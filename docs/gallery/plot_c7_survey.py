@@ -2,10 +2,11 @@
 A survey experiment
 ===================
 
-Half of the 341 people of a survey were asked what makes them worry about immigration, the others
-what comes to their mind: does that change the topics of the answers, beside the party? The survey
-ships with R's stm, whose published effects are drawn beside ours. The program needs its
-``gadarian.RData`` and ``gadarianFit.RData`` in the folder ``POLYABAYES_STM``.
+Half of the 341 people in a survey were asked what makes them worry about immigration.
+The others were asked what comes to their mind. Does the question change the topics of
+the answers? The survey ships with R's stm, and the published effects of stm are drawn
+beside ours. The program needs ``gadarian.RData`` and ``gadarianFit.RData`` in the
+folder ``POLYABAYES_STM``.
 """
 
 import os
@@ -68,6 +69,7 @@ else:
     words = [" ".join(corpus.vocabulary[np.argsort(-topic)[:5]]) for topic in topics]
     axes.set_yticks(places, words)
     axes.axvline(0, color="grey", linewidth=0.8)
-    axes.set_xlabel("what the treatment adds to the prevalence")
+    axes.set_xlabel("effect of the treatment on the prevalence")
+    axes.set_title("three topics of answers about immigration")
     axes.legend()
     plt.show()

@@ -2,10 +2,11 @@
 Political blogs of 2008
 =======================
 
-Which topics do liberal and conservative blogs write about, and when in the year of an election?
-5,000 blogs, the sample that R's stm ships, with the rating of each and its day as a spline. The
-program needs ``poliblog5k.ldac.gz``, ``poliblog5k.vocab`` and ``poliblog5k.meta.csv`` in the folder
-``POLYABAYES_DATA``, and takes a few minutes.
+Which topics do liberal and conservative blogs write about, and when in an election
+year? The corpus is the sample of 5,000 blogs that R's stm ships. Covariates are the
+rating of each blog, and its day as a spline. The program needs ``poliblog5k.ldac.gz``,
+``poliblog5k.vocab`` and ``poliblog5k.meta.csv`` in the folder ``POLYABAYES_DATA``, and
+takes a few minutes.
 """
 
 import os
@@ -54,6 +55,7 @@ else:
     axes[0].set_yticks(np.arange(20), [names[k] for k in order], fontsize="small")
     axes[0].axvline(0, color="grey", linewidth=0.8)
     axes[0].set_xlabel("difference in prevalence, liberal - conservative")
+    axes[0].set_title("effect of the rating, with 95 % intervals")
 
     # Over the year: the topics that speak most of Palin and of the banks.
     words = corpus.vocabulary.tolist()
@@ -75,5 +77,6 @@ else:
             rotation=90,
             fontsize="small",
         )
-    axes[1].set_xlabel("day of 2008, liberal blogs")
+    axes[1].set_xlabel("day of 2008")
+    axes[1].set_title("two topics of liberal blogs over the year")
     plt.show()

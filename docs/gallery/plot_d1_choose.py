@@ -2,8 +2,9 @@
 How many topics?
 ================
 
-Sizes are compared on the same held-out folds, so that the difference between two sizes has a
-small error even where each score has a large one. Below: criteria that other packages offer.
+All sizes are scored on the same held-out folds. The difference between two sizes
+therefore has a small error even if the scores themselves vary much. The lower panel
+shows properties of the topics.
 """
 
 import matplotlib.pyplot as plt

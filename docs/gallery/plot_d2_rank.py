@@ -2,8 +2,9 @@
 The rank of a table
 ===================
 
-With all parameters integrated out, the evidence pays for its parameters: it falls again once a
-table is explained, where a fit by maximum likelihood improves with every rank.
+The evidence has all parameters integrated out, so unnecessary parameters lower it. It
+falls again once the rank suffices, while a fit by maximum likelihood improves with
+every rank.
 """
 
 import matplotlib.pyplot as plt
@@ -23,4 +24,5 @@ evidences = {
     for rank in range(1, 7)
 }
 pb.plotting.plot_evidence(evidences)
+plt.title("evidence of an 8 x 8 table of rank 3, by rank")
 plt.show()

@@ -2,8 +2,8 @@
 Bounds on the posterior of every size
 =====================================
 
-A witness search scores one size after another, and after every step knows what the sizes that
-it has not seen can still do: bounds on the evidence, and on the probability of each size.
+A witness search scores one size after another. After every step it bounds the evidence
+and the probability of each size, including the sizes that it has not scored.
 """
 
 import matplotlib.pyplot as plt
@@ -21,4 +21,6 @@ search = pb.WitnessSearch(
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 pb.plotting.plot_size_bounds(search, ax=left)
 pb.plotting.plot_size_posterior(search, ax=right)
+left.set_title("evidence")
+right.set_title("probability of each size")
 plt.show()

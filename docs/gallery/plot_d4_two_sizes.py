@@ -2,8 +2,9 @@
 Two sizes at a time
 ===================
 
-A search over two sizes goes where the bounds are widest. Squares are numbered in the order in
-which they were scored; red frames are the witnesses for all that is larger.
+A search over two sizes scores next where the bounds are widest. Squares are numbered in
+the order of scoring. Red frames mark the witnesses, which bound the scores of all
+larger sizes.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Decompose a tensor
 ==================
 
-Counts of who ordered what and when, explained by hidden groups. Tables are conditional
-probabilities: each column of the pictures sums to one.
+Hidden groups explain who ordered what and when. Each picture shows conditional
+probabilities, so each column sums to one.
 """
 
 import matplotlib.pyplot as plt

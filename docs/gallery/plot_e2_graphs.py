@@ -2,8 +2,8 @@
 Which network made these counts?
 ================================
 
-Three ways in which three variables may depend on each other, and the posterior probability of
-each, given a table of counts.
+Three variables may depend on each other in different ways. A table of counts gives each
+network a posterior probability.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,8 @@ posterior = pb.posterior_over_models(models, data)
 print(posterior)
 
 # %%
-# The picture shows log odds; next to it stands each probability.
+# The picture shows log odds, with the probabilities on the right.
 
 pb.plotting.plot_posterior(posterior)
+plt.title("four networks of three variables", loc="left")
 plt.show()

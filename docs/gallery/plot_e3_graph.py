@@ -2,9 +2,9 @@
 A network in a line of text
 ===========================
 
-Nodes that name an axis of the data are visible (grey), the others hidden. These are the models of
-figure 7 of Cemgil et al. (2019): matrix factorisation, which is LDA, topics of topics, groups of
-rows and of columns, a factorisation conditioned on sums, and tensor factorisations.
+Grey nodes are axes of the data, white nodes are hidden. These are the models of figure
+7 of Cemgil et al. (2019): matrix factorisation (LDA), topics of topics, groups of rows
+and of columns, a factorisation conditioned on sums, and tensor factorisations.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Any other network is written the same way: here a topic depends on a theme and on the document.
+# Any other network is written in the same way. Here a topic depends on a theme and on the document.
 
 pb.plotting.plot_graph(
     Model("doc -> theme -> topic -> word; doc -> topic", sizes={"theme": 2, "topic": 5})

@@ -2,8 +2,8 @@
 Cells that nobody counted
 =========================
 
-One cell of a table is missing. Its evidence as a function of the total of all cells gives a
-posterior of what the cell may hold.
+One cell of a table is missing. The evidence for each total of all cells gives the
+posterior of the missing count.
 """
 
 import matplotlib.pyplot as plt
@@ -15,4 +15,5 @@ table = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
 found = pb.AllocationModel.nmf(1, concentration=4.0, rate=0.2).predict_missing(table)
 print(found.to_frame())
 pb.plotting.plot_total(found)
+plt.title("posterior of the total when one cell is missing")
 plt.show()

@@ -2,8 +2,8 @@
 Hidden states behind a sequence
 ===============================
 
-Sequences of three symbols as a count tensor, an axis a position. Is there a hidden state, and
-how many values does it take?
+Sequences of three symbols are a count tensor with one axis per position. Is there a
+hidden state, and how many values does it have?
 """
 
 import matplotlib.pyplot as plt
@@ -26,4 +26,5 @@ for n_states in (1, 2, 3):
     data = pb.CountTensor.from_dense(counts, model.axes)
     evidences[n_states] = model.log_evidence(data, n_samples=2000, random_state=0)
 pb.plotting.plot_evidence(evidences, xlabel="hidden states")
+plt.title("evidence by the number of hidden states")
 plt.show()

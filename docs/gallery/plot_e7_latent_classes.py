@@ -2,8 +2,9 @@
 Latent classes of diagnoses
 ===========================
 
-Seven pathologists judged 118 slides for carcinoma (Landis & Koch 1977). How many kinds of slides
-are there? The probability of each number of classes, and the profiles of the most probable.
+Latent class analysis: seven pathologists judged 118 slides for carcinoma (Landis & Koch
+1977). How many kinds of slides are there? The program prints the probability of each
+number of classes, and draws the profiles of the most probable.
 """
 
 import matplotlib.pyplot as plt
@@ -23,4 +24,5 @@ classes = pb.LatentClassAnalysis(random_state=0).fit(slides, weights="slides")
 print(classes.choice_)
 print(classes.residuals(slides, weights="slides"))
 pb.plotting.plot_item_probabilities(classes)
+plt.title("probability that a pathologist sees carcinoma")
 plt.show()

@@ -351,7 +351,7 @@ def plot_graph(
     notes = [f"{node}: {size} values" for node, size in sizes.items()]
     notes += [f"one table: {', '.join(tie)}" for tie in model.tied]
     notes += [f"added: {one} - {other}" for one, other in model.added_edges]
-    ax.set_title("; ".join(notes), loc="left", size="small")
+    ax.text(0.5, 0.0, "; ".join(notes), transform=ax.transAxes, ha="center", va="top", size="small")
     ax.margins(0.15)
     ax.set_axis_off()
     return ax

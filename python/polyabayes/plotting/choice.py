@@ -139,20 +139,26 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
     ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     _focus(ax, choice, width)
     ax.set_ylabel("nats per token against the best")
-    ax.legend(loc="lower right")
+    ax.legend(fontsize="small", ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     ax.set_title(
-        f"best {choice.best}, {level:.0%} intervals of paired differences", fontsize="medium"
+        f"held-out likelihood: best {choice.best}, {level:.0%} intervals of paired differences",
+        fontsize="medium",
+        pad=26,
     )
 
 
 def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
-    """Leave far sizes below the axes' end, so that close ones can be told apart."""
+    """Leave far sizes below the axes' end, with an arrow, so that close ones can be told apart."""
     kept = [row for row in choice.rows if not row["dropped"]]
     depth = max((row["behind"] + width * row["behind_std_error"] for row in kept), default=0.0)
     far = max(row["behind"] for row in choice.rows)
     if depth > 0:
         lowest = min(far * 1.05, depth * 2.5)
-        ax.set_ylim(-max(lowest, depth * 1.1), depth * 0.25)
+        bottom = -max(lowest, depth * 1.1)
+        ax.set_ylim(bottom, depth * 0.25)
+        hidden = [row["size"] for row in choice.rows if -row["behind"] < bottom]
+        if hidden:
+            ax.plot(hidden, [bottom] * len(hidden), "v", color="0.55", label="below", clip_on=False)
 
 
 def _draw_others(ax: Axes, criteria: Mapping[str, Any]) -> None:
