@@ -3,8 +3,8 @@ How many topics?
 ================
 
 All sizes are scored on the same held-out folds. The difference between two sizes
-therefore has a small error even if the scores themselves vary much. The lower panel
-shows properties of the topics.
+therefore has a small error even if the scores themselves vary much. The lower panels
+show properties of the topics, and the criteria of R's ldatuning.
 """
 
 import matplotlib.pyplot as plt
@@ -14,13 +14,9 @@ import polyabayes as pb
 corpus = pb.datasets.make_lda_corpus(
     300, 200, 6, document_length=50, random_state=0
 ).corpus
-choice = pb.choose_n_components(
-    pb.LatentDirichletAllocation(max_iter=50),
-    corpus,
-    [2, 4, 6, 8, 12],
-    n_folds=3,
-    random_state=0,
-)
+model = pb.LatentDirichletAllocation(max_iter=50)
+choice = pb.choose_n_components(model, corpus, n_folds=3, random_state=0)
 print(choice)
-pb.plotting.plot_choice(choice)
+criteria = choice.criteria(model, corpus, random_state=0)
+pb.plotting.plot_choice(choice, criteria=criteria)
 plt.show()

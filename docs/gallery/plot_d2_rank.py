@@ -4,7 +4,8 @@ The rank of a table
 
 The evidence has all parameters integrated out, so unnecessary parameters lower it. It
 falls again once the rank suffices, while a fit by maximum likelihood improves with
-every rank.
+every rank. The table is drawn from three components, but its 150 counts support only
+two.
 """
 
 import matplotlib.pyplot as plt
@@ -24,5 +25,5 @@ evidences = {
     for rank in range(1, 7)
 }
 pb.plotting.plot_evidence(evidences)
-plt.title("evidence of an 8 x 8 table of rank 3, by rank")
+plt.title("evidence of an 8 x 8 table, by rank")
 plt.show()
