@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import matplotlib.pyplot as plt
 import numpy as np
 from benches.record import machine
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 # Folder of what long runs keep: one that was cut goes on from there.
 PARTS = Path("papers-output")
@@ -116,12 +116,20 @@ class Figure:
         return path
 
     def draw(self, rows: list[Row], path: Path) -> None:
-        """One panel beside another, a line a series, bars of two standard errors."""
+        """Up to three panels side by side, a line a series, bars of two standard errors."""
         panels = list(dict.fromkeys(row.get(self.panel or "") for row in rows))
+        n_columns = min(len(panels), 3)
+        n_lines = -(-len(panels) // n_columns)
         figure, axes = plt.subplots(
-            1, len(panels), figsize=(1 + 4.2 * len(panels), 3.8), squeeze=False
+            n_lines,
+            n_columns,
+            figsize=(max(6.0, 3.4 * n_columns), 0.9 + 3.2 * n_lines),
+            squeeze=False,
+            layout="constrained",
         )
-        for panel, ax in zip(panels, axes[0], strict=True):
+        for ax in axes.flat[len(panels) :]:
+            ax.remove()
+        for panel, ax in zip(panels, axes.flat, strict=False):
             here = [row for row in rows if row.get(self.panel or "") == panel]
             for i, name in enumerate(dict.fromkeys(row.get(self.series or "") for row in here)):
                 line = [
@@ -141,18 +149,18 @@ class Figure:
             ax.set(xlabel=self.x, ylabel=self.y)
             if self.panel:
                 ax.set_title(panel if isinstance(panel, str) else f"{self.panel} = {panel:g}")
-            if all(isinstance(row[self.x], int) for row in here):
-                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_xscale("log" if "x" in self.log else "linear")
+            if "x" in self.log:
+                ax.xaxis.set_minor_formatter(NullFormatter())
+            elif all(isinstance(row[self.x], int) for row in here):
+                ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_yscale("log" if "y" in self.log else "linear")
             ax.spines[["top", "right"]].set_visible(False)
         if self.series:
-            axes[0][-1].legend(
-                frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5)
-            )
+            lines = axes.flat[0].get_legend_handles_labels()
+            figure.legend(*lines, loc="outside lower center", ncols=n_columns + 1, fontsize="small")
         figure.suptitle(self.title)
-        figure.tight_layout()
-        figure.savefig(path, dpi=110, bbox_inches="tight")
+        figure.savefig(path, dpi=110, facecolor="white")
         plt.close(figure)
 
 

@@ -191,7 +191,11 @@ def filled(text: str) -> str:
 
 
 def main() -> None:
-    """Fill every page."""
+    """Fill every page, and draw its pictures anew."""
+    for figure in (figure for figures in PAPERS.values() for figure in figures):
+        kept = PAGES / f"{figure.paper}-{figure.name}.json"
+        if kept.exists() and figure.x is not None:
+            figure.draw(json.loads(kept.read_text())["rows"], kept.with_suffix(".png"))
     for page in sorted(PAGES.glob("*.md")):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
