@@ -306,8 +306,9 @@ def cell(row: dict[str, Any] | None) -> str | None:
     """A score with its error, and how many topics are in use where the model chooses."""
     if row is None:
         return None
+    error = f"± {row['error']:.4f}" if row["error"] else "exact"
     topics = "" if row["used"] is None else f" ({row['used']} topics)"
-    return f"{row['nats']:.4f} ± {row['error']:.4f}{topics}"
+    return f"{row['nats']:.4f} {error}{topics}"
 
 
 def tables(found: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,16 +14,19 @@ import polyabayes as pb
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 
 import leaderboard
+import record
 
 COUNTS = np.random.default_rng(0).poisson(1.0, (30, 8)) + 1
 WORDS = [f"w{word_ix}" for word_ix in range(8)]
-PARTS = pb.Corpus(COUNTS[:24], WORDS), pb.Corpus(COUNTS[24:], WORDS)
+CORPUS = pb.Corpus(COUNTS, WORDS, metadata={"rating": ["Liberal", "Conservative"] * 15})
+PARTS = CORPUS[:24], CORPUS[24:]
 
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(leaderboard, "split", lambda _name: PARTS)
     monkeypatch.setattr(leaderboard, "KEPT", tmp_path / "rows.jsonl")
+    monkeypatch.setattr(leaderboard, "FITS", tmp_path / "fits")
     return leaderboard.KEPT
 
 
@@ -30,23 +34,52 @@ def kept(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("kept")
 @pytest.mark.filterwarnings("ignore")
 def test_every_recipe_gives_a_score_with_an_error(name):
-    package = leaderboard.MODELS[name][0]
+    package = name.split(",")[0]
     if find_spec(package.replace("scikit-learn", "sklearn")) is None:
         pytest.skip(f"{package} is not installed")
-    row = leaderboard.measured("AP", name, 2)
+    row = leaderboard.measured("poliblog5k", name, 2)
     assert -3 < row["nats"] < -1.5
     assert 0 <= row["error"] < 0.1
     assert row["counts"] == leaderboard.fingerprint(*PARTS)
     assert row["own"] is None or row["own"] < 0
+    again = leaderboard.measured("poliblog5k", name, 2)
+    assert all(again[key] == row[key] for key in ("nats", "own", "seconds"))
 
 
 def test_rows_are_made_once_and_dropped_when_their_golden_values_change(kept):
     for _ in range(2):
-        leaderboard.run(["AP"], ["polyabayes, LDA"], [2])
+        leaderboard.run(["AP"], ["polyabayes, LDA", "polyabayes, DMR"], [2])
     (row,) = leaderboard.rows()
-    assert row["settings"] == "defaults: 200 sweeps"
+    assert row["model"] == "polyabayes, LDA"
     kept.write_text(json.dumps(row | {"golden": {"lda, auto": "0" * 12}}))
     assert leaderboard.rows() == []
+    kept.write_text(json.dumps(row | {"settings": "10 sweeps"}))
+    assert leaderboard.rows() == []
+
+
+@pytest.mark.usefixtures("kept")
+def test_models_are_fitted_again_when_the_golden_values_of_fits_change(monkeypatch):
+    first = leaderboard.measured("AP", "polyabayes, LDA", 2)
+    changed = leaderboard.MODELS["polyabayes, LDA"]._replace(fits=("lda, EM",))
+    monkeypatch.setitem(leaderboard.MODELS, "polyabayes, LDA", changed)
+    assert leaderboard.measured("AP", "polyabayes, LDA", 2)["seconds"] != first["seconds"]
+
+
+@pytest.mark.usefixtures("kept")
+def test_tables_order_models_by_their_best_score(tmp_path, monkeypatch):
+    monkeypatch.setattr(leaderboard, "PAGE", tmp_path)
+    monkeypatch.setattr(leaderboard, "save", partial(record.save, folder=tmp_path))
+    (tmp_path / "images").mkdir()
+    leaderboard.run(["AP"], ["polyabayes, LDA", "polyabayes, PFA"], [20, 50])
+    leaderboard.table()
+    made = json.loads((tmp_path / "leaderboard-ap.json").read_text())
+    best = [
+        max(row["nats"] for row in leaderboard.rows() if row["model"] == model)
+        for model, *_ in made["rows"]
+    ]
+    assert best == sorted(best, reverse=True)
+    assert len((tmp_path / "leaderboard.csv").read_text().splitlines()) == 5
+    assert (tmp_path / "images" / "leaderboard.png").exists()
 
 
 def test_the_hash_is_that_of_counts_order_and_split():
