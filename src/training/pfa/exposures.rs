@@ -4,13 +4,26 @@
 //! exposure e with probability ∝ x^r e^n / (x + e)^(r + n), θ integrated out.
 
 use crate::error::{Result, check_length, check_positive};
-use crate::training::sweeps::ExposedTally;
+use crate::math::elementary::{exp, ln};
 use crate::training::tokens::ExposureGroups;
+
+/// Exposures that are summed over side by side.
+const LANES: usize = 8;
 
 /// The different exposures of the documents of a corpus.
 pub(super) struct Exposures {
     ln_values: Vec<f64>,
     n_documents: Vec<f64>,
+}
+
+/// Dependence of the rate x of a topic on its tokens, those of each exposure, given r.
+pub(super) struct RateDensity<'a> {
+    ln_exposures: &'a [f64],
+    /// Documents times r and tokens, of each exposure.
+    weights: Vec<f64>,
+    n_tokens: f64,
+    /// p ~ Beta(first, second).
+    prior: (f64, f64),
 }
 
 impl Exposures {
@@ -29,39 +42,59 @@ impl Exposures {
 
     /// Σ over documents of ln(1 + e/x), which is -ln of P(no token of the topic) by unit of r.
     pub(super) fn ln_empty(&self, ln_x: f64) -> f64 {
-        let groups = self.ln_values.iter().zip(&self.n_documents);
-        groups.map(|(ln_e, n)| n * softplus(ln_e - ln_x)).sum()
+        sums(&self.ln_values, &self.n_documents, ln_x).0
     }
 
-    /// Σ over the tokens of a topic of ln(e / (x + e)).
-    pub(super) fn ln_tokens(&self, tally: &ExposedTally, ln_x: f64) -> f64 {
+    /// Σ over the tokens of a topic, those of each exposure, of ln(e / (x + e)).
+    pub(super) fn ln_tokens(&self, tokens: &[u64], ln_x: f64) -> f64 {
         let ln_share = |ln_e: f64| -softplus(ln_x - ln_e);
-        tally.iter().map(|&(group, n)| n as f64 * ln_share(self.ln_values[group as usize])).sum()
+        tokens.iter().zip(&self.ln_values).map(|(&n, &ln_e)| n as f64 * ln_share(ln_e)).sum()
     }
 
-    /// ln of the density of t = ln x given r and the tokens of a topic, up to a constant, and its
-    /// slope; p ~ Beta(first, second). Concave in t.
-    pub(super) fn ln_density(
-        &self,
-        tally: &ExposedTally,
-        r: f64,
-        (first, second): (f64, f64),
-        t: f64,
-    ) -> (f64, f64) {
-        // x^second / (1 + x)^(first + second), and for every document x^r e^n / (x + e)^(r + n).
-        let mut value = -second * softplus(-t) - first * softplus(t);
-        let mut slope = second * logistic(-t) - first * logistic(t);
-        for (ln_e, n) in self.ln_values.iter().zip(&self.n_documents) {
-            value -= r * n * softplus(ln_e - t);
-            slope += r * n * logistic(ln_e - t);
-        }
-        for &(group, n) in tally {
-            let ln_e = self.ln_values[group as usize];
-            value -= n as f64 * softplus(t - ln_e);
-            slope -= n as f64 * logistic(t - ln_e);
-        }
-        (value, slope)
+    /// The density of ln x given r and the tokens of a topic, those of each exposure;
+    /// p ~ Beta(first, second).
+    pub(super) fn density(&self, tokens: &[u64], r: f64, prior: (f64, f64)) -> RateDensity<'_> {
+        let weights = self.n_documents.iter().zip(tokens).map(|(n, &own)| r * n + own as f64);
+        let n_tokens = tokens.iter().sum::<u64>() as f64;
+        RateDensity { ln_exposures: &self.ln_values, weights: weights.collect(), n_tokens, prior }
     }
+}
+
+impl RateDensity<'_> {
+    /// ln of the density at t = ln x, up to a constant, and its slope. Concave in t.
+    pub(super) fn ln_at(&self, t: f64) -> (f64, f64) {
+        // x^second / (1 + x)^(first + second), and for every document, of n tokens,
+        // x^r e^n / (x + e)^(r + n) = e^n (1 + e/x)^-(r + n) x^-n.
+        let (first, second) = self.prior;
+        let (value, slope) = sums(self.ln_exposures, &self.weights, t);
+        (
+            -second * softplus(-t) - first * softplus(t) - value - self.n_tokens * t,
+            second * logistic(-t) - first * logistic(t) + slope - self.n_tokens,
+        )
+    }
+}
+
+/// Σ w ln(1 + e/x) and Σ w e/(x + e) over exposures e, of which as of x the logarithms are given.
+#[polyabayes_macros::vectorised]
+fn sums(ln_exposures: &[f64], weights: &[f64], ln_x: f64) -> (f64, f64) {
+    let (mut values, mut slopes) = ([0.0; LANES], [0.0; LANES]);
+    let chunks = ln_exposures.chunks(LANES).zip(weights.chunks(LANES));
+    for (ln_exposures, weights) in chunks {
+        let (mut distances, mut own) = ([0.0; LANES], [0.0; LANES]);
+        distances.iter_mut().zip(ln_exposures).for_each(|(to, ln_e)| *to = ln_e - ln_x);
+        own[..weights.len()].copy_from_slice(weights);
+        for lane in 0..LANES {
+            let distance = distances[lane];
+            let power = exp(-distance.abs());
+            let sum = 1.0 + power;
+            // What the sum has lost of the power, to first order.
+            let ln_1p = ln(sum) + (power - (sum - 1.0)) / sum;
+            let larger = if distance > 0.0 { 1.0 } else { power };
+            values[lane] += own[lane] * (distance.max(0.0) + ln_1p);
+            slopes[lane] += own[lane] * (larger / sum);
+        }
+    }
+    (values.iter().sum(), slopes.iter().sum())
 }
 
 /// ln(1 + exp x).
@@ -72,4 +105,37 @@ pub(super) fn softplus(x: f64) -> f64 {
 /// 1 / (1 + exp(-x)).
 fn logistic(x: f64) -> f64 {
     (1.0 + (-x).exp()).recip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_over_exposures_are_those_of_their_terms() {
+        let values: Vec<f64> = (0..19).map(|i| (f64::from(i) - 9.0).exp()).collect();
+        let groups = ExposureGroups { n_documents: (1..20).collect(), values };
+        let exposures = Exposures::new(&groups).unwrap();
+        let tokens: Vec<u64> = (0..19).map(|i| i * i % 7).collect();
+        let (r, prior) = (0.3, (0.1, 0.9));
+        let density = exposures.density(&tokens, r, prior);
+        for t in [-800.0, -30.0, -2.5, 0.0, 0.1, 7.0, 60.0, 800.0] {
+            let distances = || exposures.ln_values.iter().map(|ln_e| ln_e - t);
+            let empty: f64 =
+                distances().zip(&exposures.n_documents).map(|(x, n)| n * softplus(x)).sum();
+            let close = |x: f64, y: f64| (x - y).abs() <= 1e-13 * y.abs();
+            assert!(close(exposures.ln_empty(t), empty), "{t}: {empty}");
+            let mut expected = (
+                -prior.1 * softplus(-t) - prior.0 * softplus(t) - r * empty,
+                prior.1 * logistic(-t) - prior.0 * logistic(t),
+            );
+            for ((x, documents), &n) in distances().zip(&exposures.n_documents).zip(&tokens) {
+                expected.0 -= n as f64 * (softplus(-x) + x + t);
+                expected.1 += r * documents * logistic(x) - n as f64 * logistic(-x);
+            }
+            let found = density.ln_at(t);
+            assert!((found.0 - expected.0).abs() <= 1e-11 * expected.0.abs().max(1.0), "{t}");
+            assert!((found.1 - expected.1).abs() <= 1e-12 * density.n_tokens, "{t}: {found:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! topic; the tables l ~ CRT(n, r), and r given them (Zhou & Carin 2013, with θ integrated out).
 //!
 //! Documents of different exposures have different urns, `q_kw = φ_kw e/(x_k + e)` with the rate
-//! `x_k = (1-p_k)/p_k`: they are drawn one by one, and `ln x_k`, whose density is concave in its
+//! `x_k = (1-p_k)/p_k`, and `ln x_k`, whose density is concave in its
 //! logarithm but of no family, by rejection from tangents; the others stay as they are.
 
 mod exposures;
@@ -21,7 +21,7 @@ use crate::training::chain::{DocumentTotals, Globals, Swept, check_parameters};
 use crate::training::limits::check_n_topics;
 use crate::training::pseudo_counts::PseudoCounts;
 use crate::training::schedule::TopicStep;
-use crate::training::sweeps::{ExposedTokens, Topics, tally};
+use crate::training::sweeps::{ExposedTokens, Topics, by_exposure};
 use crate::training::tokens::ExposureGroups;
 use exposures::{Exposures, softplus};
 
@@ -175,12 +175,12 @@ impl PfaGlobals {
         let key = self.parameters_key().unit(u64::MAX - 2);
         let Some(exposures) = &self.exposures else { return };
         let draw = |k: usize| {
-            let tally = tally(exposed, k);
-            let n_tokens: u64 = tally.iter().map(|&(_, n)| n).sum();
+            let tokens = by_exposure(exposed, k, exposures.n());
+            let n_tokens: u64 = tokens.iter().sum();
             debug_assert_eq!(n_tokens, self.topics.n_tokens[k], "all tokens have an exposure");
-            let density = |t| exposures.ln_density(&tally, self.r[k], prior, t);
+            let density = exposures.density(&tokens, self.r[k], prior);
             let start = self.ln_rate(k).clamp(-700.0, 700.0);
-            log_concave(density, start, &mut key.unit(k as u64).rng())
+            log_concave(|t| density.ln_at(t), start, &mut key.unit(k as u64).rng())
         };
         let drawn: Vec<f64> = (0..self.r.len()).into_par_iter().map(draw).collect();
         for (k, t) in drawn.into_iter().enumerate() {
@@ -283,8 +283,8 @@ impl Globals for PfaGlobals {
             let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
             ln_value += match &self.exposures {
                 Some(exposures) => {
-                    let tally = tally(documents.exposed, k);
-                    exposures.ln_tokens(&tally, self.ln_rate(k)) + r * self.ln_empty(k)
+                    let tokens = by_exposure(documents.exposed, k, exposures.n());
+                    exposures.ln_tokens(&tokens, self.ln_rate(k)) + r * self.ln_empty(k)
                 }
                 None => n as f64 * ln_p + n_documents * r * ln_complement,
             };

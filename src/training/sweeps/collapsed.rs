@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::blocks::{DocumentBlock, Step};
 use super::dense::{self, Dense};
-use super::exposed_urns;
+use super::long_documents;
 use super::sparse::Sparse;
 use super::tables;
 use super::tallies::Tallies;
@@ -46,19 +46,26 @@ pub(in crate::training) fn sweep(
 ) -> Result<Vec<u64>> {
     let n_topics = step.a.n_topics();
     let is_long = longest > dense::MAX_COUNT;
-    if step.rates.is_some() || step.a.is_grouped() && is_long {
-        let counts = counts.ok_or(Error::Empty { name: "documents of the part" })?;
-        return exposed_urns::sweep(blocks, counts, step, tables, observer);
+    let is_own = step.a.is_grouped() || step.rates.is_some();
+    let documents = || counts.ok_or(Error::Empty { name: "documents of the part" });
+    if is_own && is_long {
+        return long_documents::sweep(blocks, documents()?, step, tables, observer);
     }
-    if !step.a.is_grouped() && (n_topics >= SPARSE_TOPICS || is_long) {
+    if !is_own && (n_topics >= SPARSE_TOPICS || is_long) {
         let tallied = |block: &DocumentBlock, tallies: &mut Sparse| block.tally(tallies);
         let new = || Sparse::new(n_topics);
         return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tallied), observer);
     }
+    let exposed = step.rates.map(|rates| Ok((rates, documents()?))).transpose()?;
     let tallied = |block: &DocumentBlock, tallies: &mut Dense| {
         block.tally(tallies);
         if step.a.is_grouped() {
             tallies.take_rows(block.in_corpus().map(|doc_ix| step.a.row(doc_ix)));
+        }
+        if let Some((rates, counts)) = exposed {
+            let exposures =
+                block.documents.clone().map(|doc_ix| counts.document(doc_ix).exposure());
+            tallies.take_exposures(step.a.first(), rates, exposures);
         }
     };
     let new = || Dense::new(n_topics);

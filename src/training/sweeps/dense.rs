@@ -29,8 +29,7 @@ pub(super) struct Dense {
     /// Lines of a document.
     n_lines: usize,
     counts: Vec<TopicCounts>,
-    /// Pseudo-counts of the documents, where they have their own.
-    own: Option<OwnPseudoCounts>,
+    own: Own,
     row: Row,
     /// Sums of the weights, by lane before each line and in all, for every token of a batch.
     sums: Vec<LaneBlock>,
@@ -43,24 +42,47 @@ struct Row {
     base: Vec<LaneBlock>,
 }
 
-/// Pseudo-counts of documents, a row a document.
+/// What the weights of a document have of its own, beside its counts.
 #[derive(Default)]
-struct OwnPseudoCounts {
+enum Own {
+    #[default]
+    Nothing,
+    /// Pseudo-counts, in place of those of the words.
+    PseudoCounts(Rows),
+    /// A factor of each topic, and the pseudo-counts that all documents share.
+    Factors(Rows, Vec<LaneBlock>),
+}
+
+/// A row of numbers for each document, one for each topic.
+#[derive(Default)]
+struct Rows {
     exact: Vec<f64>,
     lines: Vec<LaneBlock>,
 }
 
-impl OwnPseudoCounts {
+impl Rows {
     fn push(&mut self, row: &[f64]) {
         self.exact.extend_from_slice(row);
-        self.lines.extend(row.chunks(LANES).map(|row| {
-            let mut line = LaneBlock::ZERO;
-            // Numbers below the normal ones would make sums slow; without them these miss nothing.
-            let lanes = line.0.iter_mut().zip(row).filter(|(_, a)| **a >= LEAST);
-            lanes.for_each(|(lane, &a)| *lane = a as f32);
-            line
-        }));
+        self.lines.extend(lines(row));
     }
+
+    /// Keeps the room of earlier documents.
+    fn cleared(mut self) -> Self {
+        self.exact.clear();
+        self.lines.clear();
+        self
+    }
+}
+
+/// Numbers in single precision, filled up with zeros.
+fn lines(row: &[f64]) -> impl Iterator<Item = LaneBlock> {
+    row.chunks(LANES).map(|row| {
+        let mut line = LaneBlock::ZERO;
+        // Numbers below the normal ones would make sums slow; without them these miss nothing.
+        let lanes = line.0.iter_mut().zip(row).filter(|(_, x)| **x >= LEAST);
+        lanes.for_each(|(lane, &x)| *lane = x as f32);
+        line
+    })
 }
 
 impl Dense {
@@ -70,7 +92,7 @@ impl Dense {
             n_topics,
             n_lines,
             counts: Vec::new(),
-            own: None,
+            own: Own::Nothing,
             row: Row { q: vec![LaneBlock::ZERO; n_lines], base: vec![LaneBlock::ZERO; n_lines] },
             sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
@@ -83,21 +105,51 @@ impl Dense {
 
     /// Takes up the documents' own pseudo-counts, a row a document, in place of those of the words.
     pub(super) fn take_rows<'a>(&mut self, rows: impl Iterator<Item = &'a [f64]>) {
-        let own = self.own.get_or_insert_default();
-        own.exact.clear();
-        own.lines.clear();
+        let mut own = self.spare_rows();
         rows.for_each(|row| own.push(row));
+        self.own = Own::PseudoCounts(own);
+    }
+
+    /// Takes up factors of the weights of documents whose gamma distributions have these rates: 1 over
+    /// the sum of rate and exposure, up to a factor of the document. All documents share the
+    /// pseudo-counts `a`.
+    pub(super) fn take_exposures(
+        &mut self,
+        a: &[f64],
+        rates: &[f64],
+        exposures: impl Iterator<Item = f64>,
+    ) {
+        let mut own = self.spare_rows();
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut factors = vec![0.0; rates.len()];
+        for exposure in exposures {
+            let of_rate = |rate: &f64| (least + exposure) / (rate + exposure);
+            factors.iter_mut().zip(rates).for_each(|(factor, rate)| *factor = of_rate(rate));
+            own.push(&factors);
+        }
+        self.own = Own::Factors(own, lines(a).collect());
+    }
+
+    fn spare_rows(&mut self) -> Rows {
+        match std::mem::take(&mut self.own) {
+            Own::Nothing => Rows::default(),
+            Own::PseudoCounts(rows) | Own::Factors(rows, _) => rows.cleared(),
+        }
     }
 
     /// The topic at u, in double precision; `None` where no weight is positive.
     #[cold]
     fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
-        let a = match &self.own {
-            Some(own) => &own.exact[document as usize * self.n_topics..][..self.n_topics],
-            None => word.a,
+        let row = |rows: &Rows, k: usize| rows.exact[document as usize * self.n_topics + k];
+        let weight = |k: usize| {
+            let n = f64::from(counts[k / LANES].0[k % LANES]);
+            match &self.own {
+                Own::Nothing => (word.a[k] + n) * word.q(k),
+                Own::PseudoCounts(rows) => (row(rows, k) + n) * word.q(k),
+                Own::Factors(rows, _) => (word.a[k] + n) * row(rows, k) * word.q(k),
+            }
         };
-        let weight = |k: usize| (a[k] + f64::from(counts[k / LANES].0[k % LANES])) * word.q(k);
         invert_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
     }
 }
@@ -130,8 +182,7 @@ impl Tallies for Dense {
     ) {
         let documents = tokens.documents;
         let mut drawn = [OPEN; BATCH];
-        let own = self.own.as_ref().map(|own| &own.lines[..]);
-        let parts = (&self.row, own, &self.counts[..]);
+        let parts = (&self.row, &self.own, &self.counts[..]);
         propose(parts, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
             if drawn[slot] < self.n_topics as u32 {
@@ -162,10 +213,11 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// A limit between topics has an error, in units of the total, of as many roundings as there are
 /// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The draw has
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
-/// of its own. Pseudo-counts of a document's own change none of these numbers.
+/// of its own. Pseudo-counts of a document's own change none of these numbers; factors of its own add 2
+/// to a weight, and 4 to the distance of two limits.
 #[polyabayes_macros::vectorised]
 fn propose(
-    (row, own, counts): (&Row, Option<&[LaneBlock]>, &[TopicCounts]),
+    (row, own, counts): (&Row, &Own, &[TopicCounts]),
     sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
@@ -174,10 +226,16 @@ fn propose(
     let n_lines = row.q.len();
     for (sums, &document) in sums.chunks_exact_mut(n_lines + 1).zip(documents) {
         let first = document as usize * n_lines;
-        let counts = &counts[first..][..n_lines];
+        let (sums, counts) = (&mut sums[1..], &counts[first..][..n_lines]);
         match own {
-            Some(own) => accumulate_own(&mut sums[1..], counts, &own[first..][..n_lines], row),
-            None => accumulate(&mut sums[1..], counts, row),
+            Own::Nothing => accumulate(sums, counts, row),
+            Own::PseudoCounts(own) => {
+                accumulate_own(sums, counts, &own.lines[first..][..n_lines], row);
+            }
+            Own::Factors(own, a) => {
+                let factors = &own.lines[first..][..n_lines];
+                accumulate_scaled(sums, counts, (a, factors), row);
+            }
         }
     }
     // Step by step for all tokens: the parts of a step wait for each other.
@@ -192,7 +250,7 @@ fn propose(
     for (line, (sums, draw)) in lines.iter_mut().zip(tokens().zip(&draws)) {
         *line = draw.line(sums);
     }
-    let margin = (2 * n_lines + 32) as f32 * ROUNDING;
+    let margin = (2 * n_lines + 36) as f32 * ROUNDING;
     let choices = draws.iter().zip(lines);
     for (drawn, (sums, (draw, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
         let topic = draw.decide(sums, line, margin * draw.total);
@@ -226,6 +284,24 @@ fn accumulate_own(sums: &mut [LaneBlock], counts: &[TopicCounts], own: &[LaneBlo
     }
 }
 
+/// The same for a document with a factor of each topic.
+#[inline(always)]
+fn accumulate_scaled(
+    sums: &mut [LaneBlock],
+    counts: &[TopicCounts],
+    (a, factors): (&[LaneBlock], &[LaneBlock]),
+    row: &Row,
+) {
+    let mut lanes = [0.0; LANES];
+    let parts = counts.iter().zip(factors).zip(a.iter().zip(&row.q));
+    for (sum, ((n, factor), (a, q))) in sums.iter_mut().zip(parts) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += (a.0[lane] + f32::from(n.0[lane])) * factor.0[lane] * q.0[lane];
+        }
+        *sum = LaneBlock(lanes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rand::RngExt;
@@ -238,7 +314,8 @@ mod tests {
     fn single_precision_never_decides_otherwise_than_double_precision() {
         let mut rng = Key::new(1, Purpose::Assign).rng();
         let (mut n_open, mut n_decided) = (0, 0);
-        for n_topics in [1, 7, 16, 20, 100, 257] {
+        let cases = [1, 7, 16, 20, 100, 257].into_iter().flat_map(|n| [(n, false), (n, true)]);
+        for (n_topics, is_exposed) in cases {
             let mut dense = Dense::new(n_topics);
             dense.fill(&[0], &[], &[]);
             let scale = vec![1.0; n_topics];
@@ -249,11 +326,16 @@ mod tests {
                 (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
                 let word = Word { a: &a, weights: &weights, scale: &scale };
                 dense.take_up(&word);
+                let rates: Vec<f64> = (0..n_topics).map(|_| 1.0 / rng.random::<f64>()).collect();
+                if is_exposed {
+                    dense.take_exposures(&a, &rates, [0.3].into_iter());
+                }
+                let factor = |k: usize| if is_exposed { 1.0 / (rates[k] + 0.3) } else { 1.0 };
                 // Draws on the limits themselves, to within a few roundings, and anywhere.
                 let n = |k: usize| f64::from(dense.counts[k / LANES].0[k % LANES]);
                 let mut sums = vec![0.0];
                 for k in in_order(n_topics) {
-                    sums.push(sums[sums.len() - 1] + (a[k] + n(k)) * word.q(k));
+                    sums.push(sums[sums.len() - 1] + (a[k] + n(k)) * factor(k) * word.q(k));
                 }
                 let near =
                     |sum: &f64, off: f64| (sum / sums[n_topics] + off).clamp(0.0, 1.0 - 1e-16);
@@ -263,7 +345,7 @@ mod tests {
                 }
                 for u in draws {
                     let (uniforms, mut drawn) = ([u; BATCH], [OPEN; BATCH]);
-                    let parts = (&dense.row, None, &dense.counts[..]);
+                    let parts = (&dense.row, &dense.own, &dense.counts[..]);
                     propose(parts, &mut dense.sums, &[0], &uniforms, &mut drawn);
                     let exact = dense.draw_exactly(&word, 0, u).expect("weights are positive");
                     assert!(drawn[0] == OPEN || drawn[0] == u32::from(exact), "{n_topics}: {u}");

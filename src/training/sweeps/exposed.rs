@@ -17,9 +17,6 @@ pub struct ExposedTokens {
     pub tokens: Vec<u32>,
 }
 
-/// (exposure, tokens) of a topic, for the exposures of documents that it has tokens in.
-pub(in crate::training) type ExposedTally = Vec<(u32, u64)>;
-
 impl ExposedTokens {
     /// Those of the documents of a block, given the number of each one's exposure.
     pub(in crate::training) fn of_block(
@@ -27,19 +24,15 @@ impl ExposedTokens {
         exposures: &[u32],
         n_topics: usize,
     ) -> Self {
-        let topics = block.topics_by_document();
+        let mut counts = vec![0u32; block.lengths().len() * n_topics];
+        let (_, token_documents) = block.parts();
+        for (&document, &topic) in token_documents.iter().zip(block.topics()) {
+            counts[document as usize * n_topics + usize::from(topic)] += 1;
+        }
         let mut by_topic = vec![Vec::<(u32, u32)>::new(); n_topics];
-        let (mut n, mut rest) = (vec![0u32; n_topics], &topics[..]);
-        for (&length, &exposure) in block.lengths().iter().zip(exposures) {
-            let (own, after) = rest.split_at(length);
-            own.iter().for_each(|&topic| n[usize::from(topic)] += 1);
-            for &topic in own {
-                let topic = usize::from(topic);
-                if n[topic] > 0 {
-                    by_topic[topic].push((exposure, std::mem::take(&mut n[topic])));
-                }
-            }
-            rest = after;
+        for (counts, &exposure) in counts.chunks_exact(n_topics).zip(exposures) {
+            let tokens = by_topic.iter_mut().zip(counts).filter(|(_, n)| **n > 0);
+            tokens.for_each(|(entries, &n)| entries.push((exposure, n)));
         }
         let mut sums = ExposedTokens { starts: vec![0], exposures: vec![], tokens: vec![] };
         for mut entries in by_topic {
@@ -89,14 +82,15 @@ impl ExposedTokens {
     }
 }
 
-/// The tokens of a topic in all parts of a corpus, each exposure once, in increasing order.
-pub(in crate::training) fn tally(parts: &[ExposedTokens], topic: usize) -> ExposedTally {
-    let mut entries: ExposedTally = parts.iter().flat_map(|part| part.entries(topic)).collect();
-    entries.sort_unstable();
-    entries.dedup_by(|next, sum| {
-        let same = next.0 == sum.0;
-        sum.1 += if same { next.1 } else { 0 };
-        same
-    });
-    entries
+/// The tokens of a topic in all parts of a corpus, those of each exposure.
+pub(in crate::training) fn by_exposure(
+    parts: &[ExposedTokens],
+    topic: usize,
+    n_exposures: usize,
+) -> Vec<u64> {
+    let mut tokens = vec![0; n_exposures];
+    for (exposure, n) in parts.iter().flat_map(|part| part.entries(topic)) {
+        tokens[exposure as usize] += n;
+    }
+    tokens
 }

@@ -1,5 +1,5 @@
-//! A collapsed sweep over documents one by one: those of different exposures have urns of their own,
-//! and long ones of own pseudo-counts are beyond the tallies.
+//! A collapsed sweep over documents one by one: of exposures or pseudo-counts of their own, and of too
+//! many tokens for the tallies.
 
 use rayon::prelude::*;
 
