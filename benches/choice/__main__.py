@@ -12,7 +12,6 @@ import time
 import warnings
 
 from benches.choice.pieces import forget, measure, share_table, size_table
-from benches.choice.planted import PLANTED
 from benches.choice.signatures import SIGNATURES
 from benches.choice.tables import TABLES
 from benches.choice.topics import TOPICS
@@ -20,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polyabayes.exceptions import PolyabayesWarning
 
-PARTS = {part.name: part for part in (TOPICS, TABLES, SIGNATURES, PLANTED)}
+PARTS = {part.name: part for part in (TOPICS, TABLES, SIGNATURES)}
 
 
 def main() -> None:

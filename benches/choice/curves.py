@@ -2,23 +2,25 @@
 
     python -m benches.choice.curves [CASE ...]
 
-A case is a corpus of the data folder, `ap` or `poliblog5k`, or one of `LAWS` and a seed, as
-`bursty:0`. Choices are kept as they are made; both tables are made of all that are kept. Processor
-seconds are those of all threads: two cores take half of the time. Those told before are processor
-seconds too, by the short fits of ``choice_cost``.
+A case is a corpus of the data folder, as `ap`, `poliblog5k` or `20ng`; `cells`, those of
+``benches.choice.cells``; or one of the laws of ``benches.choice.laws`` and a seed, as `bursty:0`.
+Choices are kept as they are made; the tables are made of all that are kept. Processor seconds are
+those of all threads: two cores take half of the time. Those told before are processor seconds too,
+by the short fits of ``choice_cost``.
 """
 
 import json
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from benches.choice.planted import DATA
-from benches.record import RUNS, Table, machine, save, told
+from benches.choice import cells
+from benches.choice.laws import LAWS
+from benches.choice.pieces import near
+from benches.record import DATA, RUNS, Table, machine, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesWarning
@@ -26,134 +28,147 @@ from polyabayes.sizes.choice import cost
 
 MOST_TOPICS = 200
 PATH = RUNS / "choice-curves.jsonl"
-N_WORDS = 400
-Shares = np.ndarray[Any, np.dtype[np.float64]]
+# Loss in nats per token within which errors of differences and gains are told.
+NEAR = 0.05
 
 
-def _documents(weights: Shares, topics: Shares, rng: np.random.Generator, length: int) -> Any:
-    """Documents of so many tokens, one for each row of weights."""
-    return np.array([rng.multinomial(length, row) for row in weights @ topics])
-
-
-def bursty(rng: np.random.Generator) -> Any:
-    """Each document has topics of its own, drawn around 6 common ones."""
-    topics = rng.dirichlet(np.full(N_WORDS, 0.05), 6)
-    rows = []
-    for weights in rng.dirichlet(np.full(6, 0.1), 400):
-        own = np.array([rng.dirichlet(100 * topic + 1e-6) for topic in topics])
-        rows.append(rng.multinomial(100, weights @ own))
-    return np.array(rows)
-
-
-def correlated(rng: np.random.Generator) -> Any:
-    """8 topics with logistic normal weights: pairs of correlation 0.8."""
-    pairs = np.kron(np.eye(4), [[1.0, 0.8], [0.8, 1.0]])
-    logits = rng.multivariate_normal(np.zeros(8), 4 * pairs, 400)
-    weights = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    return _documents(weights, rng.dirichlet(np.full(N_WORDS, 0.05), 8), rng, 100)
-
-
-def power_law(rng: np.random.Generator) -> Any:
-    """8 topics around words whose frequencies fall as 1 / rank."""
-    frequencies = 1.0 / np.arange(1, N_WORDS + 1)
-    topics = rng.dirichlet(20 * frequencies / frequencies.sum() + 1e-3, 8)
-    return _documents(rng.dirichlet(np.full(8, 0.1), 400), topics, rng, 100)
-
-
-def background(rng: np.random.Generator) -> Any:
-    """8 topics, and two tokens in five from words that all documents share."""
-    topics = rng.dirichlet(np.full(N_WORDS, 0.05), 8)
-    topics = 0.6 * topics + 0.4 * rng.dirichlet(np.full(N_WORDS, 0.1))
-    return _documents(rng.dirichlet(np.full(8, 0.1), 400), topics, rng, 100)
-
-
-def hierarchy(rng: np.random.Generator) -> Any:
-    """10 broad topics of 4 narrow ones each, which share half of their words."""
-    broad = rng.dirichlet(np.full(N_WORDS, 0.03), 10)
-    topics = 0.5 * np.repeat(broad, 4, axis=0) + 0.5 * rng.dirichlet(np.full(N_WORDS, 0.03), 40)
-    weights = rng.dirichlet(np.full(10, 0.1), 800)
-    narrow = rng.dirichlet(np.full(4, 0.3), (800, 10))
-    return _documents((weights[..., np.newaxis] * narrow).reshape(800, 40), topics, rng, 100)
-
-
-LAWS: dict[str, tuple[str, Callable[[np.random.Generator], Any]]] = {
-    "bursty": ("6", bursty),
-    "correlated": ("8", correlated),
-    "power law": ("8", power_law),
-    "background": ("8, or 9", background),
-    "hierarchy": ("10, of 4 each", hierarchy),
-}
+def data_of(case: str) -> tuple[Any, Any, dict[str, Any], tuple[int, ...]]:
+    """Model and data of a case, options of its choice, and the numbers planted in it."""
+    law, _, seed = case.partition(":")
+    lda = pb.LatentDirichletAllocation(n_jobs=1)
+    if law in LAWS:
+        planted, drawn = LAWS[law]
+        counts = drawn(np.random.default_rng([int(seed), *law.encode()]))
+        return lda, pb.Corpus(counts[:, counts.any(axis=0)]), {}, planted
+    if law == "cells":
+        options = {"layer": "counts", "exposure": "total", "groups": "donor"}
+        model = pb.PoissonFactorAnalysis(n_jobs=1)
+        return model, cells.simulated(0), options, (cells.N_PROGRAMMES,)
+    corpus = pb.read_corpus(DATA / f"{law}.ldac.gz", vocabulary=DATA / f"{law}.vocab")
+    return lda, corpus, {"max_size": MOST_TOPICS}, ()
 
 
 def chosen(case: str) -> dict[str, Any]:
     """The choice for one corpus, and its processor time."""
-    law, _, seed = case.partition(":")
-    planted, options = "", {}
-    if law in LAWS:
-        planted, drawn = LAWS[law]
-        counts = drawn(np.random.default_rng([int(seed), *law.encode()]))
-        corpus = pb.Corpus(counts[:, counts.any(axis=0)])
-    else:
-        corpus = pb.read_corpus(DATA / f"{law}.ldac.gz", vocabulary=DATA / f"{law}.vocab")
-        options = {"max_size": MOST_TOPICS}
-    model = pb.LatentDirichletAllocation(n_jobs=1)
+    model, data, options, planted = data_of(case)
+    of_cost = {name: value for name, value in options.items() if name != "groups"}
     with mock.patch.object(cost.time, "perf_counter", time.process_time):
-        told_before = pb.choice_cost(model, corpus, **options)
+        told_before = pb.choice_cost(model, data, **of_cost)
     start = time.process_time()
-    choice = pb.choose_n_components(model, corpus, random_state=0, **options)
+    choice = pb.choose_n_components(model, data, random_state=0, **options)
     seconds = time.process_time() - start
     print(f"{case}: {choice}\n{choice.to_frame().round(4).to_string()}", flush=True)
+    counts = data.layers[options["layer"]] if case == "cells" else data.counts
     lost = {row["size"]: row["behind"] for row in choice.rows}
-    near = [row["behind_std_error"] for row in choice.rows if row["behind"] <= 0.05]
+    behind = [row["behind_std_error"] for row in choice.rows if row["behind"] <= NEAR]
+    gains = [gain.std_error for gain in choice.gains if lost[gain.larger] <= NEAR]
     return {
         "case": case,
         "planted": planted,
-        "documents": corpus.n_documents,
-        "tokens": corpus.n_tokens,
-        "recommended": f"{choice.recommended} ({choice.rule})",
-        "bends": ", ".join(f"{size} ({lost[size]:.3f})" for size in sorted(choice.elbows)),
-        "within": ", ".join(str(choice.within(loss)) for loss in (0.05, 0.02, 0.01)),
+        "documents": counts.shape[0],
+        "tokens": int(counts.sum()),
+        "recommended": choice.recommended,
+        "rule": choice.rule,
+        "elbows": {size: lost[size] for size in sorted(choice.elbows)},
+        "within": [choice.within(loss) for loss in (0.05, 0.02, 0.01)],
         "best": choice.best,
-        "error": float(np.max(near)),
+        "error": float(np.max(behind)),
+        "error of a gain": float(np.max(gains)) if gains else None,
         "fits": sum(row["n_folds"] for row in choice.rows),
         "told": told_before.seconds,
         "seconds": seconds,
     }
 
 
-COLUMNS = {
-    "case": ("corpus", "s"),
-    "planted": ("planted", "s"),
-    "documents": ("documents", ",d"),
-    "tokens": ("tokens", ",d"),
-    "recommended": ("recommended", "s"),
-    "bends": ("bends (nats per token behind)", "s"),
-    "within": ("within 0.05, 0.02, 0.01", "s"),
-    "best": ("best", "d"),
-    "error": ("largest error of a difference within 0.05", ".4f"),
-    "fits": ("fits", "d"),
-    "told": ("told before [s]", ",.0f"),
-    "seconds": ("processor time [s]", ",.0f"),
+CORPORA = {
+    "corpus": "s",
+    "documents": ",d",
+    "tokens": ",d",
+    "recommended": "s",
+    "within 0.05, 0.02, 0.01": "s",
+    "best": "d",
+    "largest error of a difference within 0.05": ".4f",
+    "largest error of a doubling's gain there": ".4f",
+    "fits": "d",
+    "told before [s]": ",.0f",
+    "processor time [s]": ",.0f",
 }
+COMMAND = "python -m benches.choice.curves"
+
+
+def table_of_corpora(pieces: list[dict[str, Any]]) -> None:
+    """A line a corpus."""
+    table = Table("choice-minutes", COMMAND, CORPORA, ["lda, Gibbs", "pfa, beta-gamma-gamma"])
+    for piece in sorted(pieces, key=lambda piece: piece["case"]):
+        planted = "".join(f", {size} planted" for size in piece["planted"])
+        table.add(
+            piece["case"],
+            piece["documents"],
+            piece["tokens"],
+            f"{piece['recommended']} ({piece['rule']}{planted})",
+            ", ".join(map(str, piece["within"])),
+            *(piece[name] for name in ("best", "error", "error of a gain", "fits")),
+            piece["told"],
+            piece["seconds"],
+        )
+    save(table, note=told(pieces))
+
+
+LAW_COLUMNS = {
+    "corpora": "s",
+    "planted": "s",
+    "recommended": "s",
+    "planted, or 1 or a tenth beside": "s",
+    "bends (nats per token behind)": "s",
+    "best": "s",
+    "processor time [s]": ",.0f",
+}
+
+
+def table_of_laws(pieces: list[dict[str, Any]]) -> None:
+    """A line a law: sizes by corpus, and how many are a planted one, or 1 or a tenth beside it."""
+    table = Table("choice-laws", COMMAND, LAW_COLUMNS, ["lda, Gibbs"])
+    for law in LAWS:
+        own = [piece for piece in pieces if piece["case"].partition(":")[0] == law]
+        if not own:
+            continue
+        named = sum(
+            any(near(piece["recommended"], size) for size in piece["planted"]) for piece in own
+        )
+        bends = [
+            ", ".join(f"{size} ({lost:.3f})" for size, lost in piece["elbows"].items()) or "none"
+            for piece in own
+        ]
+        table.add(
+            law,
+            " or ".join(map(str, own[0]["planted"])),
+            ", ".join(str(piece["recommended"]) for piece in own),
+            f"{named} of {len(own)}",
+            "; ".join(bends),
+            ", ".join(str(piece["best"]) for piece in own),
+            float(np.median([piece["seconds"] for piece in own])),
+        )
+    save(table, note=told(pieces))
+
+
+def kept() -> dict[str, dict[str, Any]]:
+    """The choices that were made, by case."""
+    lines = PATH.read_text().splitlines() if PATH.exists() else []
+    return {piece["case"]: piece for piece in map(json.loads, lines)}
 
 
 def main() -> None:
     """Choose for the corpora named, and make the tables of all that are kept."""
     warnings.simplefilter("ignore", PolyabayesWarning)
-    pieces = {piece["case"]: piece for piece in map(json.loads, PATH.read_text().splitlines())}
     for case in sys.argv[1:]:
-        pieces[case] = machine() | chosen(case)
+        piece = machine() | chosen(case)
+        pieces = kept() | {case: piece}
         PATH.write_text("".join(json.dumps(piece) + "\n" for piece in pieces.values()))
-    for name, is_planted in (("choice-minutes", False), ("choice-laws", True)):
-        kept = [piece for piece in pieces.values() if bool(piece["planted"]) == is_planted]
-        if not kept:
-            continue
-        keys = [key for key in COLUMNS if is_planted or key != "planted"]
-        columns = dict(COLUMNS[key] for key in keys)
-        table = Table(name, "python -m benches.choice.curves", columns, ["lda, Gibbs"])
-        for piece in sorted(kept, key=lambda piece: piece["case"]):
-            table.add(*(piece.get(key) for key in keys))
-        save(table, note=told(kept))
+    of_laws = [piece for case, piece in kept().items() if ":" in case]
+    of_corpora = [piece for case, piece in kept().items() if ":" not in case]
+    for make, pieces in ((table_of_laws, of_laws), (table_of_corpora, of_corpora)):
+        if pieces:
+            make(pieces)
 
 
 if __name__ == "__main__":

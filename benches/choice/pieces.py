@@ -38,15 +38,13 @@ Method = Callable[[Case], dict[str, Choice]]
 class Part(NamedTuple):
     """Regimes of one kind of data, and the methods that choose there.
 
-    Where the truth is a lower bound, no rival is right or wrong. Shares leave out the regimes where
-    the data cannot tell.
+    Shares leave out the regimes where the data cannot tell.
     """
 
     name: str
     regimes: dict[str, Any]
     drawn: Callable[[Any, int], Case]
     methods: dict[str, Method]
-    is_bound: bool = False
     vague: frozenset[str] = frozenset()
     # Golden value of what is measured.
     rests_on: str = "lda, Gibbs"
@@ -174,7 +172,7 @@ def by_rival(pieces: list[dict[str, Any]]) -> dict[str, list[tuple[dict[str, Any
 def share_table(part: Part) -> None:
     """A line a rival: the shares of all corpora that it chose for, the bias and the time."""
     pieces = [piece for piece in kept(part) if piece["regime"] not in part.vague]
-    if not pieces or part.is_bound:
+    if not pieces:
         return
     columns = {part.name: "s", "exact": "s", "within 1": "s", "within a tenth, or 1": "s"}
     columns |= {"mean of ln(chosen / true)": "+.2f", "seconds": ".0f"}
@@ -208,8 +206,7 @@ def size_table(part: Part) -> None:
     if not pieces:
         return
     rivals = [*by_rival(pieces)]
-    truth = "at least" if part.is_bound else "truth"
-    columns = {part.name: "s", truth: "d", **dict.fromkeys(rivals, "s")}
+    columns = {part.name: "s", "truth": "d", **dict.fromkeys(rivals, "s")}
     table = Table(
         f"choice-{part.name}-sizes",
         f"python -m benches.choice {part.name}",

@@ -13,6 +13,7 @@ from polyabayes.models.pfa import PfaSample
 from polyabayes.models.topic_table import TopicTable
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.sizes.choice.cost import ChoiceCost
+from polyabayes.sizes.choice.result import Gain
 from polyabayes.sizes.witness.results import PredictiveBounds
 from polyabayes.sizes.witness.search import SearchStep
 
@@ -24,6 +25,7 @@ __all__ = [
     "Cost",
     "EvidencePart",
     "EvidenceParts",
+    "Gain",
     "Graph",
     "LdaSample",
     "PfaSample",

@@ -16,6 +16,9 @@ from polyabayes.sizes.choice.race import Race
 TOLERANCE = 0.01
 # An elbow: up to it a further topic gains this many times what it gains beyond.
 _SHARP = 5.0
+# A bend that sizes between those tried may show to be an elbow. Where gains fall by half from each
+# doubling to the next, a topic gains four times what it gains beyond.
+_MAY_BE_SHARP = 3.0
 # Gain of a topic that counts as none, as a share of the mean gain of the topics up to there.
 _NO_GAIN = 0.02
 
@@ -24,9 +27,10 @@ class Curve(NamedTuple):
     """Losses of sizes against the best one, and what follows from them.
 
     `behind` is how far the best size is ahead of each, in nats per token, by increasing size;
-    `good` are those within one standard error of the best. Up to an elbow a further topic gains
-    much more than beyond, the sharpest first. `rule` says why a size is recommended: "equally
-    good", "elbow" or "tolerance".
+    `good` are those within one standard error of the best, and `near` is the smallest size that
+    loses no more than the tolerance. Up to an elbow a further topic gains much more than beyond,
+    the sharpest first. `rule` says why a size is recommended: "equally good", "elbow" or
+    "tolerance".
     """
 
     best: int
@@ -34,6 +38,7 @@ class Curve(NamedTuple):
     good: tuple[int, ...]
     elbows: tuple[int, ...]
     tolerance: float
+    near: int
     recommended: int
     rule: str
 
@@ -51,7 +56,8 @@ class Curve(NamedTuple):
         good = tuple(s for s in sorted(kept) if behind[s].mean <= max(behind[s].std_error, 0.0))
         elbows = _elbows({size: found.mean for size, found in behind.items()})
         smallest = good[0]
-        near = within(behind, TOLERANCE if tolerance is None else tolerance)
+        allowed = TOLERANCE if tolerance is None else tolerance
+        near = min(size for size, found in behind.items() if found.mean <= allowed)
         recommended, rule = smallest, "equally good"
         if tolerance is not None:
             recommended, rule = near, "tolerance"
@@ -59,8 +65,7 @@ class Curve(NamedTuple):
             recommended, rule = elbows[0], "elbow"
         elif not elbows and near < smallest:
             recommended, rule = near, "tolerance"
-        allowed = TOLERANCE if tolerance is None else tolerance
-        return cls(best, behind, good, elbows, allowed, recommended, rule)
+        return cls(best, behind, good, elbows, allowed, near, recommended, rule)
 
     @property
     def rises(self) -> bool:
@@ -73,21 +78,28 @@ class Curve(NamedTuple):
 
     @property
     def is_coarse(self) -> bool:
-        """Whether the next smaller size loses more than the tolerance against that recommended."""
-        smaller = [size for size in self.behind if size < self.recommended]
+        """Whether the size before `near` loses more than the tolerance against it."""
+        smaller = [size for size in self.behind if size < self.near]
         if not smaller:
             return False
-        lost = self.behind[smaller[-1]].mean - self.behind[self.recommended].mean
-        return lost > self.tolerance
+        return self.behind[smaller[-1]].mean - self.behind[self.near].mean > self.tolerance
 
-
-def within(behind: dict[int, Difference], tolerance: float) -> int:
-    """The smallest size that loses no more than the tolerance."""
-    return min(size for size, found in behind.items() if found.mean <= tolerance)
+    @property
+    def possible_bend(self) -> int | None:
+        """The size below `near` where the curve bends most, if that may be an elbow."""
+        found = _sharpness({size: lost.mean for size, lost in self.behind.items()})
+        found = {size: x for size, x in found.items() if size < self.near and x > _MAY_BE_SHARP}
+        return max(found, key=found.__getitem__, default=None)
 
 
 def _elbows(losses: dict[int, float]) -> tuple[int, ...]:
     """Sizes that a further topic gains much more up to than beyond, the sharpest first."""
+    found = {size: x for size, x in _sharpness(losses).items() if x > _SHARP}
+    return tuple(sorted(found, key=lambda size: -found[size]))
+
+
+def _sharpness(losses: dict[int, float]) -> dict[int, float]:
+    """Least gain of a topic up to each size, in units of the largest beyond."""
     sizes = np.array([*losses], dtype=np.float64)
     scores = -np.array([*losses.values()])
     sharpness = {}
@@ -95,9 +107,9 @@ def _elbows(losses: dict[int, float]) -> tuple[int, ...]:
         slopes = _slopes(sizes, scores, place)
         before, beyond = float(slopes[:place].min()), max(float(slopes[place:].max()), 0.0)
         gained = max(float(slopes[0]), 0.0)
-        if gained > 0 and before > _SHARP * (beyond + _NO_GAIN * gained):
+        if gained > 0:
             sharpness[int(sizes[place])] = before / (beyond + _NO_GAIN * gained)
-    return tuple(sorted(sharpness, key=lambda size: -sharpness[size]))
+    return sharpness
 
 
 def _slopes(

@@ -274,10 +274,13 @@ class Chooser:
         found = self._wider()
         if curve.rule == "equally good":
             found += _finer(tried, self._chances(), curve.best)
-        elif curve.rule == "elbow":
+            return sorted(set(found) - set(tried))
+        if curve.rule == "elbow":
             found += _finer(tried, {}, curve.recommended)
-        elif curve.is_coarse:
-            found += grid.finer(tried, [curve.recommended], 0, _FINE_RATIO)
+        if curve.is_coarse and (curve.rule == "tolerance" or curve.near > curve.recommended):
+            found += grid.finer(tried, [curve.near], 0, _FINE_RATIO)
+        if curve.possible_bend is not None:
+            found += grid.finer(tried, [], curve.possible_bend, _RATIO)
         return sorted(set(found) - set(tried))
 
     def _chances(self) -> dict[int, float]:

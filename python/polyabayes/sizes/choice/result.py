@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy import special
 from scipy.optimize import linear_sum_assignment
 
 from polyabayes._support import checks
+from polyabayes._support.jackknife import Difference
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import Result, ResultTable
 from polyabayes._support.warnings import warn
@@ -32,6 +33,25 @@ Size = int | Sizes
 _NO_EVIDENCE = float(np.log(3))
 # Losses in nats per token whose sizes are printed.
 _LOSSES = (0.05, 0.02, 0.01)
+
+
+class Gain(NamedTuple):
+    """Score of a size less that of a smaller one, in nats per token (by evidence, nats).
+
+    Examples
+    --------
+    >>> from polyabayes.results import Gain
+    >>> print(Gain(8, 16, 0.125, 0.004))
+    8 to 16 0.125 +- 0.004
+    """
+
+    size: int
+    larger: int
+    gain: float
+    std_error: float
+
+    def __str__(self) -> str:
+        return f"{self.size} to {self.larger} {self.gain:.3f} +- {self.std_error:.3f}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +87,10 @@ class SizeChoice(Result):
     elbows : tuple of int
         Sizes up to which a topic gains at least five times what a further one does, the sharpest
         first; a corpus of broad and narrow topics has two. By held-out likelihood only.
+    gains : tuple of Gain
+        Gain of each doubling: from a size to the next one tried that is at least twice as large,
+        with its standard error. Neighbours are alike, so that their differences are known better
+        than those to the best size. Empty where several sizes were unknown.
 
     Examples
     --------
@@ -87,6 +111,7 @@ class SizeChoice(Result):
     joint: list[dict[str, Any]] = field(default_factory=list)
     rule: str = "equally good"
     elbows: tuple[int, ...] = ()
+    gains: tuple[Gain, ...] = ()
 
     def within(self, tolerance: float) -> Size:
         """The smallest size that loses at most so much against the best one.
@@ -117,36 +142,6 @@ class SizeChoice(Result):
         least = max(row["score"] for row in self.rows) - loss
         near: list[Size] = [row["size"] for row in self.rows if row["score"] >= least]
         return min(near, key=lambda size: (int(np.prod(size)), size))
-
-    def gains(self) -> list[tuple[int, int, float]]:
-        """Gain of each doubling: sizes, and nats per token (by evidence, nats) between them.
-
-        Returns
-        -------
-        list of (int, int, float)
-            A size, the next one tried that is at least twice as large, and what it gains.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If several sizes were unknown.
-
-        Examples
-        --------
-        >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
-        >>> nmf = pb.AllocationModel.nmf(None)
-        >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
-        >>> [(one, other) for one, other, _ in choice.gains()]
-        [(1, 2)]
-        """
-        if isinstance(self.best, tuple):
-            raise InvalidArgumentError("several sizes were unknown: see to_frame()")
-        scores = {row["size"]: row["score"] for row in self.rows}
-        found, size = [], min(scores)
-        while larger := [other for other in sorted(scores) if other >= 2 * size]:
-            found.append((size, larger[0], scores[larger[0]] - scores[size]))
-            size = larger[0]
-        return found
 
     def criteria(self, model: Any, data: Any, *, random_state: RandomState = None) -> ResultTable:
         """The criteria of R's ldatuning, for comparison: every size is trained once on all data.
@@ -228,7 +223,8 @@ class SizeChoice(Result):
 
         By held-out likelihood: ``score`` in nats per token, on the documents of the best size, and
         ``std_error`` of its estimate; ``behind`` and ``behind_std_error``, the paired difference to
-        the best on the folds of both; ``probability`` to be the best, NaN without all folds;
+        the best on the folds of both; ``gain`` and ``gain_std_error``, the paired difference to the
+        next smaller size tried; ``probability`` to be the best, NaN without all folds;
         ``n_folds`` scored, and ``dropped`` where that was after fewer than all; ``stability`` of
         the topics over folds (mean cosine of matched topics), ``coherence`` (NPMI),
         ``exclusivity``; ``seconds`` of the fits. By evidence: ``score`` is the log evidence in
@@ -280,6 +276,8 @@ class SizeChoice(Result):
         if self.elbows:
             bends = ", ".join(f"{size} (loses {lost[size]:.3f})" for size in sorted(self.elbows))
             told += f"; the curve bends at {bends}"
+        if self.gains:
+            told += f"\ngain of each doubling: {', '.join(map(str, self.gains))}"
         return told
 
     def __repr__(self) -> str:
@@ -314,8 +312,11 @@ def choice_by_fits(
     chances = race.probabilities(whole, rng) if whole else {}
     top, _ = race.scores(curve.best)
     rows: list[dict[str, Any]] = []
+    gain = Difference(np.nan, np.nan, np.nan)
     for size, behind in curve.behind.items():
         fits = list(race.fits[size].values())
+        if rows:
+            gain = race.difference(size, rows[-1]["size"])
         rows.append(
             {
                 "size": size,
@@ -323,6 +324,8 @@ def choice_by_fits(
                 "std_error": race.scores(size)[1],
                 "behind": behind.mean,
                 "behind_std_error": behind.std_error,
+                "gain": gain.mean,
+                "gain_std_error": gain.std_error,
                 "probability": chances.get(size, np.nan),
                 "n_folds": len(fits),
                 "dropped": size in dropped,
@@ -336,7 +339,7 @@ def choice_by_fits(
     edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
     return SizeChoice(
         curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
-        rule=curve.rule, elbows=curve.elbows,
+        rule=curve.rule, elbows=curve.elbows, gains=_gains([*curve.behind], race.difference),
     )  # fmt: skip
 
 
@@ -365,7 +368,26 @@ def choice_by_evidence(
     for value, tried in zip(values, ranges, strict=True):
         if len(tried) > 1 and value in (tried[0], tried[-1]) and value != 1:
             edge = "smallest" if value == tried[0] else "largest"
-    return SizeChoice(best, good, smallest, edge, ended, "evidence", rows, joint)
+
+    def difference(one: Any, other: Any) -> Score:
+        error = float(np.hypot(scores[one].std_error, scores[other].std_error))
+        return Score(scores[one].value - scores[other].value, error)
+
+    gains = () if isinstance(best, tuple) else _gains(sorted(scores), difference)
+    return SizeChoice(best, good, smallest, edge, ended, "evidence", rows, joint, gains=gains)
+
+
+def _gains(
+    sizes: list[Any], difference: Callable[[Any, Any], Difference | Score]
+) -> tuple[Gain, ...]:
+    """Gains from the smallest size to the first that is at least twice as large, and so on."""
+    found: list[Gain] = []
+    size = sizes[0]
+    while larger := [other for other in sizes if other >= 2 * size]:
+        gain, std_error, _ = difference(larger[0], size)
+        found.append(Gain(size, larger[0], gain, std_error))
+        size = larger[0]
+    return tuple(found)
 
 
 def _odds_against(score: Score, best: Score) -> float:

@@ -1,0 +1,61 @@
+"""Differences of sizes on common documents and folds, and errors that hold."""
+
+import numpy as np
+import pytest
+
+from polyabayes.sizes.choice.fits import FoldFit
+from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.folds import folds_of
+
+
+def race_of(differences, lengths, n_folds, noise, rng, groups=None):
+    """A race of two sizes whose scores differ by `differences` and noise of every fit."""
+    folds = folds_of(lengths, n_folds, rng, groups)
+    race = Race(folds, lengths, groups)
+    for fold in range(n_folds):
+        own = folds == fold
+        base = rng.normal(size=own.sum()) * lengths[own]
+        shift = rng.normal() * noise * lengths[own]
+        for size, values in ((1, base), (2, base + differences[own] + shift)):
+            none = np.zeros(0)
+            topics = np.zeros((size, 1), "f4")
+            race.add(FoldFit(size, fold, values, 0 * values, none, topics, 0.0))
+    return race
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_paired_differences_cover_the_truth(noise):
+    """At 95 %, of 400 races of sizes whose true difference is 0."""
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(400):
+        lengths = rng.integers(20, 200, 60)
+        race = race_of(rng.normal(size=60) * np.sqrt(lengths), lengths, 5, noise, rng)
+        held += 0.025 < race.behind(1, 2) < 0.975
+    # Two binomial errors below 95 %; the larger of two errors may cover more.
+    assert held / 400 > 0.928
+
+
+def test_errors_for_new_groups_hold_where_those_for_documents_do_not():
+    """Planted effects of 40 groups of 5 documents, true difference 0, at 95 %."""
+    rng, covered = np.random.default_rng(3), {True: 0, False: 0}
+    groups = np.repeat(np.arange(40), 5)
+    for _ in range(400):
+        effect = rng.normal(size=40)[groups] + 0.5 * rng.normal(size=200)
+        for grouped in covered:
+            race = race_of(effect, np.full(200, 50), 2, 0.0, rng, groups if grouped else None)
+            covered[grouped] += 0.025 < race.behind(1, 2) < 0.975
+    assert 0.92 < covered[True] / 400 < 0.98
+    assert covered[False] / 400 < 0.75
+
+
+def test_the_leader_is_ahead_on_the_folds_that_it_shares():
+    """Size 2 is ahead of 1 on both folds, 3 on the first one, where it is behind 2."""
+    values = {1: [[0.0], [0.0]], 2: [[5.0], [1.0]], 3: [[4.0]]}
+    race = Race(np.array([0, 1]), np.array([10, 10]))
+    for size, rows in values.items():
+        for fold, row in enumerate(rows):
+            topics, none = np.zeros((size, 1), "f4"), np.zeros(1)
+            race.add(FoldFit(size, fold, np.array(row), none, none, topics, 0.0))
+    assert race.difference(3, 1).mean > race.difference(2, 1).mean
+    assert race.best([1, 2, 3]) == 2

@@ -1,0 +1,106 @@
+"""Fits and held-out scores that sizes are compared by."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+
+import polyabayes as pb
+from polyabayes.sizes.choice import held_out_scores
+from polyabayes.sizes.choice.comparable import comparable
+from polyabayes.sizes.choice.fits import fit_and_score, frequent_words
+from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, n_scored
+
+
+def test_few_replicates_are_enough_where_words_repeat():
+    """Counts by channel, each channel many times: errors of a score are far below 0.003."""
+    drawn = pb.datasets.make_gamma_poisson_corpus(20, 8, 3, random_state=0).corpus
+    repeated = pb.Corpus(5 * drawn.counts)
+    assert repeated.n_tokens > 8 * repeated.counts.nnz
+    pfa = pb.PoissonFactorAnalysis(3, max_iter=30, n_jobs=1, random_state=0).fit(repeated)
+    found = annealed(pfa, repeated, 0)
+    assert found.n_replicates == 4
+    assert 0 < found.nats_per_token_std_error < 0.001
+    exact = pb.log_likelihood(pfa, repeated, "annealed", event="sequence", given_length=True)
+    error = np.hypot(found.total_std_error, exact.total_std_error)
+    assert abs(found.total - exact.total) < 4 * error
+
+
+def test_fits_begin_with_long_starts():
+    model = pb.LatentDirichletAllocation(n_jobs=1)
+    longer = clone(model).set_params(n_init=3, max_iter=40)
+    made = [comparable(given, 3, 1) for given in (model, longer)]
+    assert [(one._schedule().start_sweeps, one.n_init) for one in made] == [(60, 2), (12, 3)]
+    # The model that was given, and others, begin as ever.
+    assert (model._schedule().start_sweeps, model.n_init) == (40, 1)
+
+
+def test_rare_topics_are_scored_fast_and_nearly_as_they_are():
+    drawn = pb.datasets.make_lda_corpus(20, 60, 4, random_state=0)
+    prior = np.array([0.5, 0.5, 0.5, 0.0005])
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=prior, topic_word=drawn.topic_word
+    )
+    model.n_jobs = 1
+    found = annealed(model, drawn.corpus[:5], 0)
+    assert model.doc_topic_prior_[3] == 0.0005
+    raised = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=np.maximum(prior, 0.0011), topic_word=drawn.topic_word
+    )
+    exact = pb.log_likelihood(raised, drawn.corpus[:5], event="sequence", given_length=True)
+    assert np.allclose(found.values, exact.values, atol=1.0)
+
+
+def test_corrected_filters_score_as_annealing_all_documents_does(monkeypatch):
+    """Totals of two models and their difference, by filters that are low by 10 nats."""
+    plain, noise = held_out_scores.filtered, np.random.default_rng(0).uniform(9.5, 10.5, 300)
+
+    def low(*arguments):
+        found = plain(*arguments)
+        return replace(found, values=found.values - noise)
+
+    monkeypatch.setattr(held_out_scores, "filtered", low)
+    drawn = pb.datasets.make_lda_corpus(300, 60, 8, document_length=100, random_state=1)
+    documents, scored = drawn.corpus, []
+    part = annealed_part(documents)
+    # 30,000 tokens are more than are annealed: documents of 10,000 tokens are.
+    assert (n_scored(documents), len(part)) == (300, 100)
+    assert len(annealed_part(documents[:200])) == 200
+    for prior in (0.1, 1.0):
+        model = pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=np.full(8, prior), topic_word=drawn.topic_word
+        )
+        model.n_jobs = 1
+        full = annealed(model, documents, 1)
+        scored.append((held_out_scores.held_out_scores(model, documents, 0), full))
+    for found, full in scored:
+        error = np.sqrt((found.std_errors**2).sum())
+        assert abs(found.values.sum() - full.total) < 4 * np.hypot(error, full.total_std_error)
+        # Annealing all of them is more exact.
+        assert full.total_std_error < error < 0.0005 * documents.n_tokens
+    ahead, exact = (scored[0][way].values - scored[1][way].values for way in (0, 1))
+    assert ahead.sum() == pytest.approx(exact.sum(), abs=0.0005 * documents.n_tokens)
+    # The spread of the values is that of their documents, and of the correction.
+    assert 0.95 * exact.std() < ahead.std() < 1.3 * exact.std()
+
+
+def test_fits_hold_more_of_many_topics_than_usual_ones():
+    """50 topics, two of which share one with another after usual starts of fixed priors."""
+    drawn = pb.datasets.make_lda_corpus(
+        800, 300, 50, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=2
+    )
+    model = pb.LatentDirichletAllocation(50, learn_priors=False, n_jobs=1, random_state=0)
+    scored, train = drawn.corpus[:20], drawn.corpus[20:]
+    columns = frequent_words(drawn.corpus)
+    found = fit_and_score(model, train, scored, columns, 50, 0, 0).topics
+    true = drawn.topic_word[:, columns]
+
+    def n_held(topics):
+        rows = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (true, topics)]
+        cosines = rows[0] @ rows[1].T
+        return (cosines[linear_sum_assignment(-cosines)] > 0.8).sum()
+
+    usual = model.fit(train).components_[:, columns]
+    assert n_held(found) >= 49 > n_held(usual)
