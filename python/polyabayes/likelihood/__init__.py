@@ -1,6 +1,7 @@
 """How probable documents are under a model, and what that says of models and methods."""
 
-from polyabayes.likelihood.comparison import Comparison, compare
+from polyabayes.likelihood.comparing import compare
+from polyabayes.likelihood.comparison import Comparison
 from polyabayes.likelihood.completion import (
     Perplexity,
     completion_perplexity,

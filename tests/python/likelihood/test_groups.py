@@ -10,7 +10,7 @@ from scipy import stats
 import polyabayes as pb
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
-from polyabayes.likelihood.comparison import _targets
+from polyabayes.likelihood.comparing import _targets
 
 N_GROUPS, IN_A_GROUP, N_RUNS = 40, 5, 150
 TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5]])
