@@ -119,7 +119,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
             Takes("PoissonFactorAnalysis", "pfa", without=_CHOSEN),
         ),
     ),
-    "topics": ("topics", (_DOCUMENTS, Takes("topics.report", without=("title",)))),
+    "topics": ("topics", (_DOCUMENTS, Takes("topics.report", without=("title", "layer")))),
     "transform": (
         "topics",
         (_DOCUMENTS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))),

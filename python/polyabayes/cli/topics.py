@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import polyabayes as pb
 from polyabayes._support.tables import counted
 from polyabayes.cli.corpora import given_exposure, read_for
@@ -134,11 +136,15 @@ def _write_groups(model: Any, documents: pb.Corpus, by: str, output: str | None)
         write_table(found._columns(), output)
         say(f"wrote {output}")
         return 0
+    if np.isnan(found.std_errors).all():
+        say(f"no intervals: each document has a value of {by} of its own")
     lower, upper = found.interval()
     for row, (group, n) in enumerate(zip(found.groups, found.n_documents, strict=True)):
         print(f"{by}={group}  {counted(n, 'document')}")
         for topic, mean in enumerate(found.means[row]):
-            print(f"{topic:>5}  {mean:9.4f}  ({lower[row, topic]:.4f} to {upper[row, topic]:.4f})")
+            ends = lower[row, topic], upper[row, topic]
+            known = "" if np.isnan(ends).any() else "  ({:.4f} to {:.4f})".format(*ends)
+            print(f"{topic:>5}  {mean:9.4f}{known}")
     return 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics.cooccurrence import Occurrences, in_documents, in_windows
@@ -30,6 +30,7 @@ def coherence(
     texts: Iterable[Sequence[str]] | None = None,
     n_words: int = 10,
     window: int | None = None,
+    layer: str | None = None,
 ) -> NDArray[np.float64]:
     """Coherence of every topic by its top words, over a reference corpus.
 
@@ -54,6 +55,7 @@ def coherence(
         Top words of a topic, at least 2; at most the size of the vocabulary, or all that are given.
     window : int, optional
         Tokens of a window; by default 10, and 110 for ``"c_v"``.
+    {layer}
 
     Returns
     -------
@@ -89,6 +91,7 @@ def coherence(
     [1.0, 0.5]
     """
     checks.choice("measure", measure, _MEASURES)
+    documents = of_layer(documents, layer)
     if (documents is None) == (texts is None):
         raise InvalidArgumentError("give either documents (counts) or texts (ordered tokens)")
     if texts is None and window is not None:

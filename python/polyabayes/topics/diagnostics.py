@@ -131,7 +131,9 @@ class TopDocuments(Result):
         return f"<TopDocuments: {self.rows.shape[1]} of each of {len(self.rows)} topics>"
 
 
-def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnostics:
+def diagnostics(
+    model: Any, documents: Any, n_words: int = 10, *, layer: str | None = None
+) -> TopicDiagnostics:
     """Figures of every topic over a corpus.
 
     Parameters
@@ -142,6 +144,7 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     n_words : int, default=10
         Top words of a topic, for coherence, exclusivity and the mean length of words; at most the
         size of the vocabulary.
+    {layer}
 
     Returns
     -------
@@ -167,7 +170,7 @@ def diagnostics(model: Any, documents: Any, n_words: int = 10) -> TopicDiagnosti
     ([2.0, 2.0], [1.0, 1.0])
     """
     fitted = fitted_model(model)
-    corpus = aligned(fitted, documents)
+    corpus = aligned(fitted, documents, layer=layer)
     fitted = named_by(fitted, corpus)
     lengths = corpus._lengths().astype(np.float64)
     if not lengths.any():
@@ -244,7 +247,9 @@ def diversity(model: Any, n_words: int = 25) -> float:
     return float(len(np.unique(top.columns)) / top.columns.size)
 
 
-def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocuments:
+def top_documents(
+    model: Any, documents: Any, n_documents: int = 5, *, layer: str | None = None
+) -> TopDocuments:
     """Documents in which every topic has the largest share of the tokens.
 
     Parameters
@@ -254,6 +259,7 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
         The documents; words that the model does not know are left out.
     n_documents : int, default=5
         Documents of a topic; at most all.
+    {layer}
 
     Returns
     -------
@@ -274,7 +280,7 @@ def top_documents(model: Any, documents: Any, n_documents: int = 5) -> TopDocume
     [[0], [1]]
     """
     fitted = fitted_model(model)
-    corpus = aligned(fitted, documents)
+    corpus = aligned(fitted, documents, layer=layer)
     wanted = checks.whole_number("n_documents", n_documents)
     lengths = corpus._lengths()[:, np.newaxis]
     found = expected_tokens(fitted, corpus) / np.maximum(lengths, 1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes.data.corpus import Corpus
+from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.interop.shared import TopicModel, expected_tokens, fitted_model, topic_tokens
 
 __all__ = [
@@ -67,6 +67,8 @@ def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
     return named
 
 
-def aligned(model: TopicModel, documents: Any, name: str = "documents") -> Corpus:
+def aligned(
+    model: TopicModel, documents: Any, name: str = "documents", layer: str | None = None
+) -> Corpus:
     """Documents over the words of the model; unknown words are left out."""
-    return model._aligned(documents, name, "drop")[0]
+    return model._aligned(of_layer(documents, layer), name, "drop")[0]

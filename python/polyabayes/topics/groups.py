@@ -96,7 +96,7 @@ class TopicsByGroup(Result):
         return f"<TopicsByGroup: {len(self.groups)} groups, {self.means.shape[1]} topics>"
 
 
-def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
+def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -> TopicsByGroup:
     """Mean topic weights of groups of documents: of authors, of years.
 
     The errors are those of the method of composition in closed form. With E_d and V_d the posterior
@@ -113,6 +113,7 @@ def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
         The documents; words that the model does not know are left out.
     by : str or array of shape (n_documents,)
         A column of the corpus's ``metadata``, or the groups themselves; numbers or texts.
+    {layer}
 
     Returns
     -------
@@ -142,7 +143,7 @@ def by_group(model: Any, documents: Any, by: Any) -> TopicsByGroup:
     ([1999, 2024], [[True, False], [False, True]])
     """
     fitted = fitted_model(model)
-    corpus = aligned(fitted, documents)
+    corpus = aligned(fitted, documents, layer=layer)
     groups, rows = _grouped(corpus, by)
     weights = fitted.topic_weights(corpus)
     n = np.bincount(rows)

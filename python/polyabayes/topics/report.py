@@ -17,7 +17,7 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.pages import write_page
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.data.corpus import Corpus
+from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.interop.shared import principal_coordinates
@@ -45,6 +45,7 @@ def report(
     part: str | None = None,
     n_words: int = 15,
     n_documents: int = 5,
+    layer: str | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -77,6 +78,7 @@ def report(
         Words of a topic on the page.
     n_documents : int, default=5
         Documents of a topic on the page.
+    {layer}
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Seed of the scores.
     {n_jobs}
@@ -114,7 +116,7 @@ def report(
     fitted = fitted_model(model)
     names_of_topics = _one_each("labels", labels, len(fitted.components_), "topics")
     checks.whole_number("n_words", n_words)
-    corpus, n_unseen = fitted._aligned(documents, "documents", "drop")
+    corpus, n_unseen = fitted._aligned(of_layer(documents, layer), "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
     written = corpus._column("texts", texts) if isinstance(texts, str) else texts

@@ -108,6 +108,11 @@ def test_covariates_come_from_a_table_beside_the_documents(corpus, tmp_path, cap
     assert [line for line in lines if line.startswith("rating")] == [
         f"rating={level}  40 documents" for level in "abc"
     ]
+    # Nothing tells how documents of one day vary.
+    assert main(["topics", model, corpus, *given, "--by", "day"]) == 0
+    told = capsys.readouterr()
+    assert "no intervals: each document has a value of day of its own" in told.err
+    assert "nan" not in told.out
     assert main(["topics", model, corpus, *given, "--by", "rating", "-o", "x.html"]) == 2
     assert "--by makes a table" in capsys.readouterr().err
     assert main(["score", model, corpus]) == 2

@@ -101,7 +101,7 @@ def cells(**layers):
 
 
 @pytest.mark.parametrize("cls", [pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis])
-def test_a_layer_is_taken_wherever_an_anndata_is(cls):
+def test_a_layer_is_taken_wherever_an_anndata_is(cls, tmp_path):
     logged = cells(counts=sparse.csr_matrix(COUNTS))
     logged.X = np.log1p(COUNTS)
     corpus = pb.Corpus.from_anndata(logged, "counts")
@@ -113,6 +113,12 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls):
     own = model.transform, model.topic_weights, model.score_samples, model.score, model.perplexity
     calls = [*own, model.fit, partial(pb.log_likelihood, model), partial(pb.compare, {"a": model})]
     calls += [model.partial_fit] if hasattr(model, "partial_fit") else []
+    topics = pb.topics
+    looks = topics.diagnostics, topics.top_documents, topics.coherence
+    calls += [partial(look, model) for look in looks]
+    calls += [partial(topics.by_group, model, by=["a", "b"])]
+    calls += [partial(topics.report, model, path=tmp_path / "page.html")]
+    calls += [pb.WitnessSearch(cls(), pb.priors.Geometric(0.5), max_steps=1).fit]
     for call in calls:
         with pytest.raises(errors.InvalidArgumentError, match="take it by layer='counts'"):
             call(logged)
@@ -130,6 +136,9 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls):
         for data, options in ((logged, {"layer": "counts"}), (corpus, {}))
     )
     np.testing.assert_array_equal(found, expected)
+    for look in (*looks, partial(topics.by_group, by=["a", "b"])):
+        (found, expected) = (look(model, logged, layer="counts"), look(model, corpus))
+        np.testing.assert_equal(*(getattr(x, "__dict__", x) for x in (found, expected)))
     if cls is pb.LatentDirichletAllocation:
         more = model.partial_fit(logged, layer="counts").components_
         np.testing.assert_array_equal(more, same.partial_fit(corpus).components_)

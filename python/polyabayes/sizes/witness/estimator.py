@@ -10,11 +10,12 @@ from typing import Any, Self
 from sklearn.base import clone
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import draw_seed
 from polyabayes._support.results import ResultTable
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation.model import AllocationModel
-from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import check_executor, n_workers
@@ -37,6 +38,7 @@ from polyabayes.sizes.witness.sources import (
 _HEAD = "search.safetensors"
 
 
+@shared_docs
 class WitnessSearch(SearchResults):
     """Search over unknown sizes, with bounds on p(y) and on every posterior that always hold.
 
@@ -200,6 +202,7 @@ class WitnessSearch(SearchResults):
         X: Any = None,
         y: Any = None,  # noqa: ARG002
         *,
+        layer: str | None = None,
         executor: Executor | None = None,
         n_in_flight: int | None = None,
     ) -> Self:
@@ -212,6 +215,7 @@ class WitnessSearch(SearchResults):
             allocation model what its ``log_evidence`` takes, as a CountTensor.
         y : ignored
             Present for scikit-learn.
+        {layer}
         executor : concurrent.futures.Executor, optional
             Has several configurations scored at once, those that are likely to come next ahead of
             their turn. The steps are those without it, whichever score is finished first. For
@@ -243,7 +247,7 @@ class WitnessSearch(SearchResults):
         """
         self._check_prior()
         is_corpus = not (X is None or isinstance(self.estimator, AllocationModel))
-        data = as_corpus(X, "X") if is_corpus else X
+        data = as_corpus(of_layer(X, layer), "X") if is_corpus else of_layer(X, layer)
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
         seed, folder = draw_seed(self.random_state), None
         if self.checkpoint is not None:
