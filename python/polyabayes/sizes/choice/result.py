@@ -89,8 +89,7 @@ class SizeChoice(Result):
         first; a corpus of broad and narrow topics has two. By held-out likelihood only.
     gains : tuple of Gain
         Gain of each doubling: from a size to the next one tried that is at least twice as large,
-        with its standard error. Neighbours are alike, so that their differences are known better
-        than those to the best size. Empty where several sizes were unknown.
+        with the standard error of that paired difference. Empty where several sizes were unknown.
 
     Examples
     --------
