@@ -36,7 +36,15 @@ _LOSSES = (0.05, 0.02, 0.01)
 
 
 class Gain(NamedTuple):
-    """Score of a size less that of a smaller one, in nats per token (by evidence, nats).
+    """What a larger size gains against a smaller one.
+
+    Attributes
+    ----------
+    size, larger : int
+        The two sizes.
+    gain, std_error : float
+        Score of the larger size less that of the smaller one, and its standard error: in nats per
+        token, by evidence in nats.
 
     Examples
     --------
