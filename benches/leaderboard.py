@@ -22,6 +22,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -85,16 +86,14 @@ def sklearn_lda(parts: Parts, n_topics: int, max_iter: int = 50) -> Fitted:
     return Fitted(model, lambda test: -np.log(lda.perplexity(test.counts)))
 
 
-def gensim_lda(parts: Parts, n_topics: int, passes: int = 20) -> Fitted:
+def gensim_lda(parts: Parts, n_topics: int, **settings: Any) -> Fitted:
     import gensim
 
     def bags(corpus: pb.Corpus) -> Any:
         return gensim.matutils.Sparse2Corpus(corpus.counts.T)
 
     words = dict(enumerate(parts[0].vocabulary))
-    priors = {"alpha": "auto", "eta": "auto", "eval_every": None}
-    options = {"passes": passes, "iterations": 400, "random_state": 0}
-    lda = gensim.models.LdaModel(bags(parts[0]), n_topics, words, **priors, **options)
+    lda = gensim.models.LdaModel(bags(parts[0]), n_topics, words, random_state=0, **settings)
     return Fitted(pb.interop.from_gensim(lda), lambda test: lda.log_perplexity(list(bags(test))))
 
 
@@ -166,16 +165,10 @@ class Recipe(NamedTuple):
     needs_covariates: bool = False
 
 
-def _tomotopy(kind: str) -> Callable[[Parts, int], Fitted]:
-    return lambda parts, n_topics: tomotopy_model(kind, parts, n_topics)
-
-
-def _topica(kind: str) -> Callable[[Parts, int], Fitted]:
-    return lambda parts, n_topics: topica_model(kind, parts, n_topics)
-
-
 NORMAL = ("logistic normal, annealed",)
 OF_SWEEPS, OF_EM = f"{SWEEPS} sweeps", f"up to {ITERATIONS} iterations"
+# Settings of the tutorial of gensim.
+OF_GENSIM = {"passes": 20, "iterations": 400, "alpha": "auto", "eta": "auto", "eval_every": None}
 # Cheap models first.
 MODELS = {
     "polyabayes, LDA": Recipe(polyabayes_lda, "200 sweeps", fits=("lda, Gibbs",)),
@@ -183,22 +176,22 @@ MODELS = {
         polyabayes_pfa, "200 sweeps", ("pfa, annealed",), ("pfa, beta-gamma-gamma",)
     ),
     "polyabayes, DMR": Recipe(
-        lambda parts, n_topics: polyabayes_lda(parts, n_topics, formula="~ rating"),
+        partial(polyabayes_lda, formula="~ rating"),
         "200 sweeps",
         fits=("lda, Gibbs",),
         needs_covariates=True,
     ),
-    "tomotopy, LDA": Recipe(_tomotopy("LDAModel"), OF_SWEEPS),
-    "topica, LDA": Recipe(_topica("LDA"), OF_SWEEPS),
+    "tomotopy, LDA": Recipe(partial(tomotopy_model, "LDAModel"), OF_SWEEPS),
+    "topica, LDA": Recipe(partial(topica_model, "LDA"), OF_SWEEPS),
     "scikit-learn, LDA": Recipe(sklearn_lda, "50 iterations"),
-    "gensim, LDA": Recipe(gensim_lda, "20 passes, priors learned"),
-    "topica, GSDMM": Recipe(_topica("GSDMM"), OF_SWEEPS, ()),
-    "tomotopy, DMR": Recipe(_tomotopy("DMRModel"), OF_SWEEPS, needs_covariates=True),
-    "topica, DMR": Recipe(_topica("DMR"), OF_SWEEPS, needs_covariates=True),
-    "topica, CTM": Recipe(_topica("CTM"), OF_EM, NORMAL),
-    "topica, STM": Recipe(_topica("STM"), OF_EM, NORMAL, needs_covariates=True),
-    "tomotopy, HDP": Recipe(_tomotopy("HDPModel"), OF_SWEEPS),
-    "tomotopy, CTM": Recipe(_tomotopy("CTModel"), OF_SWEEPS, NORMAL),
+    "gensim, LDA": Recipe(partial(gensim_lda, **OF_GENSIM), "20 passes, priors learned"),
+    "topica, GSDMM": Recipe(partial(topica_model, "GSDMM"), OF_SWEEPS, ()),
+    "tomotopy, DMR": Recipe(partial(tomotopy_model, "DMRModel"), OF_SWEEPS, needs_covariates=True),
+    "topica, DMR": Recipe(partial(topica_model, "DMR"), OF_SWEEPS, needs_covariates=True),
+    "topica, CTM": Recipe(partial(topica_model, "CTM"), OF_EM, NORMAL),
+    "topica, STM": Recipe(partial(topica_model, "STM"), OF_EM, NORMAL, needs_covariates=True),
+    "tomotopy, HDP": Recipe(partial(tomotopy_model, "HDPModel"), OF_SWEEPS),
+    "tomotopy, CTM": Recipe(partial(tomotopy_model, "CTModel"), OF_SWEEPS, NORMAL),
 }
 
 
