@@ -29,7 +29,8 @@ from polyabayes.exceptions import (
 from polyabayes.likelihood.comparison import Comparison, is_scored
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
 from polyabayes.likelihood.priors import covariates_by_model
-from polyabayes.likelihood.result import LogLikelihood, shared_doubts
+from polyabayes.likelihood.reliability import shared_caveats
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
 # Any error of a total will do: the least effort that corrected values take.
@@ -202,7 +203,7 @@ def compare(
                 f"{left_out[0]} first, are left out of its differences to other models",
                 ImpossibleDocumentWarning,
             )
-    for category, message in shared_doubts(results):
+    for category, message in shared_caveats(results):
         warn(message, category)
     told = {name: str(why) for name, why in refused.items()}
     return Comparison(_best_first(results), event, given_length, told, labels)

@@ -18,14 +18,14 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
-from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
-from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.likelihood.reliability import warn_of_caveats
+from polyabayes.likelihood.result import LogLikelihood, collect, interrupted
 from polyabayes.likelihood.scoring import EVENTS
 from polyabayes.scale.executors import check_executor, threads_of_task
 
@@ -235,8 +235,7 @@ def log_completion(
     )
     if scores.interruption is not None:
         raise interrupted(scores.interruption, result)
-    for category, message in doubts(result):
-        warn(message, category)
+    warn_of_caveats(result)
     return result
 
 

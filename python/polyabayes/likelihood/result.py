@@ -1,11 +1,10 @@
-"""The log-likelihood of documents: values, errors, and what is to be said of them."""
+"""The log-likelihood of documents: values, their errors, and how they came about."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,8 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.optional import import_optional
 from polyabayes._support.results import Record, Result
 from polyabayes._support.tables import counted
-from polyabayes.exceptions import (
-    ImpossibleDocumentWarning,
-    Interrupted,
-    PolyabayesWarning,
-    UnreliableErrorWarning,
-    argument,
-)
-from polyabayes.likelihood.blocks import BlockScores, has_error, size_wanted, unreliable
+from polyabayes.exceptions import Interrupted
+from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.methods import ESTIMATORS, Method, Settings
 
 if TYPE_CHECKING:
@@ -364,129 +357,3 @@ def interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseExce
 def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:
     names, numbers = np.unique(methods, return_counts=True)
     return [(str(name) or "not scored", int(n)) for name, n in zip(names, numbers, strict=True)]
-
-
-def _name(result: LogLikelihood, row: int) -> str:
-    return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
-
-
-class Doubt(NamedTuple):
-    """Documents whose scores a warning is about.
-
-    `what` is what the documents have in common, `remedy` what would help, or why nothing does;
-    `helps` names the argument that would, `n_wanted` is the size that it needs, 0 where it is no
-    size.
-    """
-
-    category: type[PolyabayesWarning]
-    what: str
-    n_documents: int
-    first: str
-    remedy: str
-    helps: str = ""
-    n_wanted: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.n_documents:,}, {self.first} first; {self.remedy}"
-
-
-def doubts(result: LogLikelihood, call: str = "{}") -> list[tuple[type[PolyabayesWarning], str]]:
-    """Warnings of impossible documents, and of errors that rest on one replicate.
-
-    `call` is how to say the argument that would help, put in place of ``{}``: a call of
-    :func:`log_likelihood` where the function at work does not take it.
-    """
-    return [(doubt.category, str(doubt)) for doubt in find_doubts(result, call)]
-
-
-def shared_doubts(
-    results: Mapping[str, LogLikelihood],
-) -> list[tuple[type[PolyabayesWarning], str]]:
-    """The same for several models: one warning of a kind, with the models that it is of.
-
-    Models that the same argument would help share a remedy, that of the one that needs most.
-    """
-    by_kind: dict[str, dict[str, Doubt]] = {}
-    for name, result in results.items():
-        for doubt in find_doubts(result):
-            by_kind.setdefault(doubt.what, {})[name] = doubt
-    found = []
-    for what, of_models in by_kind.items():
-        (name, one), *others = of_models.items()
-        numbers = ", ".join(f"{name} {doubt.n_documents:,}" for name, doubt in of_models.items())
-        message = f"{what}: {numbers}; {_remedies(of_models)}" if others else f"{name}: {one}"
-        found.append((one.category, message))
-    return found
-
-
-def _remedies(of_models: Mapping[str, Doubt]) -> str:
-    """What would help, and where that differs which models."""
-    by_argument: dict[str, dict[str, Doubt]] = {}
-    for name, doubt in of_models.items():
-        by_argument.setdefault(doubt.helps, {})[name] = doubt
-    remedies = {
-        ", ".join(group): max(group.values(), key=lambda doubt: doubt.n_wanted).remedy
-        for group in by_argument.values()
-    }
-    if len(remedies) == 1:
-        return next(iter(remedies.values()))
-    return "; ".join(f"for {names} {remedy}" for names, remedy in remedies.items())
-
-
-def find_doubts(result: LogLikelihood, call: str = "{}") -> list[Doubt]:
-    """What :func:`doubts` says, in parts."""
-    is_unsure = np.isnan(result.n_effs) & has_error(result)
-    is_annealed = result.methods == "annealed"
-    auto = f"score them by {call.format(argument('method', 'auto'))}"
-    impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
-    shaky = unreliable(result, result.n_replicates)
-    kinds: list[tuple[str, NDArray[np.intp], tuple[Any, ...]]] = [
-        (
-            "documents of probability zero",
-            impossible,
-            ("they hold a word that no topic can produce",),
-        ),
-        (
-            "documents whose logistic normal prior is so wide that all replicates may miss the "
-            "same topics",
-            np.flatnonzero(is_unsure & is_annealed),
-            ("errors hold for variances up to 10, and for quadrature of up to two dimensions",),
-        ),
-        (
-            "documents that may need topics of tiny priors, which all replicates of this method "
-            "may miss",
-            np.flatnonzero(is_unsure & ~is_annealed),
-            (f"{auto}, without n_particles", "method"),
-        ),
-        (
-            "documents whose replicates differ too much for their standard error to be trusted",
-            shaky,
-            _remedy(result, shaky, call, auto) if len(shaky) else (),
-        ),
-    ]
-    return [
-        Doubt(
-            ImpossibleDocumentWarning if rows is impossible else UnreliableErrorWarning,
-            what,
-            len(rows),
-            _name(result, rows[0]),
-            *remedy,
-        )
-        for what, rows, remedy in kinds
-        if len(rows)
-    ]
-
-
-def _remedy(
-    result: LogLikelihood, shaky: NDArray[np.intp], call: str, auto: str
-) -> tuple[str, str, int]:
-    """What the worst document needs: in words, the argument, and its value if that is a size."""
-    worst = shaky[np.argmin(result.n_effs[shaky])]
-    method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
-    if not method.is_consistent or not method.size or not size:
-        return auto, "method", 0
-    wanted = size_wanted(size, result.n_effs[worst], result.n_replicates)
-    power = 10 ** int(np.log10(wanted))
-    rounded = power * int(np.ceil(wanted / power))
-    remedy = f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"
-    return remedy, method.size, rounded

@@ -22,7 +22,8 @@ from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
-from polyabayes.likelihood.result import LogLikelihood, collect, doubts, interrupted
+from polyabayes.likelihood.reliability import warn_of_caveats
+from polyabayes.likelihood.result import LogLikelihood, collect, interrupted
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import Population, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -310,8 +311,7 @@ def log_likelihood(
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
         result = result_of(*score_to_target(score, population, wanted))
     _LOG.debug("%s documents scored", len(result.values))
-    for category, message in doubts(result):
-        warn(message, category)
+    warn_of_caveats(result)
     if result.total_std_error > wanted:
         warn(
             f"the total has a standard error of {result.total_std_error:.3g} nats, not the "

@@ -19,11 +19,12 @@ from polyabayes._support.frames import import_pandas
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.results import Result
 from polyabayes._support.tables import counted
-from polyabayes._support.warnings import quiet, warn
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.likelihood.result import LogLikelihood, doubts
+from polyabayes.likelihood.reliability import warn_of_caveats
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.stored_topics import StoredTopics
 from polyabayes.models.topic_table import topics_html
@@ -329,8 +330,7 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
                 n_jobs=self.n_jobs,
                 **options,
             )
-        for category, message in doubts(result, "polyabayes.log_likelihood(model, X, {})"):
-            warn(message, category)
+        warn_of_caveats(result, "polyabayes.log_likelihood(model, X, {})")
         return result
 
     def _with_tokens(self, X: Any) -> Corpus:

@@ -16,12 +16,13 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes._support.pages import write_page
 from polyabayes._support.random import RandomState
-from polyabayes._support.warnings import quiet, warn
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.interop.shared import principal_coordinates
-from polyabayes.likelihood.result import LogLikelihood, doubts
+from polyabayes.likelihood.reliability import warn_of_caveats
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.topics.diagnostics import diagnostics, top_documents
 from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
@@ -129,8 +130,7 @@ def report(
             scores = log_likelihood(
                 fitted, corpus, random_state=random_state, n_jobs=n_jobs, progress=progress
             )
-        for category, message in doubts(scores, "polyabayes.log_likelihood(model, documents, {})"):
-            warn(message, category)
+        warn_of_caveats(scores, "polyabayes.log_likelihood(model, documents, {})")
     content = {
         "model": _about_model(fitted),
         "corpus": _about_corpus(corpus, n_unseen),

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes.likelihood.result import doubts, shared_doubts
+from polyabayes.likelihood.reliability import caveats, shared_caveats
 from small_models import COUNTS, FLAT, TOPICS, gamma_poisson, lda
 
 
@@ -282,9 +282,9 @@ def test_models_that_need_different_remedies_are_told_apart():
     template = pb.log_likelihood(lda(), COUNTS, "annealed", n_samples=50, random_state=0)
     shaky = replace(template, n_effs=np.array([2.0, np.inf, np.inf]))
     results = {"one": shaky, "two": replace(shaky, n_effs=np.array([1.5, np.inf, np.inf]))}
-    alone = [doubts(result)[0][1] for result in results.values()]
+    alone = [str(caveats(result)[0]) for result in results.values()]
     results["three"] = replace(shaky, methods=np.array(["left-to-right-particle"] * 3))
-    ((_, message),) = shared_doubts(results)
+    ((_, message),) = shared_caveats(results)
     message = str(errors.PolyabayesWarning(message))
     assert "to be trusted: one 1, two 1, three 1; for one, two use n_samples=" in message
     assert message.endswith("they had up to 50; for three score them by method='auto'")

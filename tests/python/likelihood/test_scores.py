@@ -16,7 +16,7 @@ import polyabayes as pb
 from polyabayes import exceptions as errors
 from polyabayes.likelihood.blocks import ScoringPlan
 from polyabayes.likelihood.methods import check_settings
-from polyabayes.likelihood.result import doubts
+from polyabayes.likelihood.reliability import caveats
 from polyabayes.models import fitted_model
 from small_models import COUNTS, TOPICS, gamma_poisson, lda
 
@@ -282,7 +282,7 @@ def test_means_over_no_tokens_are_refused_and_never_a_silent_nan():
 
 
 def told_by(result):
-    return str(errors.PolyabayesWarning(doubts(result)[0][1]))
+    return str(errors.PolyabayesWarning(str(caveats(result)[0])))
 
 
 def test_warnings_name_arguments_that_the_call_takes_and_their_values():

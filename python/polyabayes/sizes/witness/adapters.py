@@ -14,10 +14,11 @@ from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
-from polyabayes._support.warnings import quiet, warn
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.likelihood.result import LogLikelihood, doubts
+from polyabayes.likelihood.reliability import warn_of_caveats
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
 from polyabayes.models.model_files import load
@@ -253,8 +254,7 @@ class NestedEstimator:
                 random_state=self._seed,
                 **options,
             )
-        for category, message in doubts(result, "WitnessSearch(scoring_options=dict({}))"):
-            warn(message, category)
+        warn_of_caveats(result, "WitnessSearch(scoring_options=dict({}))")
         return Score(result.total, result.total_std_error, degrees_of_freedom(result))
 
 

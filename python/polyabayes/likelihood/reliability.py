@@ -1,0 +1,147 @@
+"""What users are warned of: documents without a finite score, and errors not to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support.warnings import warn
+from polyabayes.exceptions import (
+    ImpossibleDocumentWarning,
+    PolyabayesWarning,
+    UnreliableErrorWarning,
+    argument,
+)
+from polyabayes.likelihood.blocks import has_error, size_wanted, unreliable
+from polyabayes.likelihood.methods import ESTIMATORS
+from polyabayes.likelihood.result import LogLikelihood
+
+
+class Caveat(NamedTuple):
+    """Documents whose scores a warning is about.
+
+    `what` is what the documents have in common, `remedy` what would help, or why nothing does;
+    `helps` names the argument that would, `n_wanted` is the size that it needs, 0 where it is no
+    size.
+    """
+
+    category: type[PolyabayesWarning]
+    what: str
+    n_documents: int
+    first: str
+    remedy: str
+    helps: str = ""
+    n_wanted: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.n_documents:,}, {self.first} first; {self.remedy}"
+
+
+def warn_of_caveats(result: LogLikelihood, call: str = "{}") -> None:
+    """Warn of all :func:`caveats`."""
+    for caveat in caveats(result, call):
+        warn(str(caveat), caveat.category)
+
+
+def shared_caveats(
+    results: Mapping[str, LogLikelihood],
+) -> list[tuple[type[PolyabayesWarning], str]]:
+    """The same for several models: one warning of a kind, with the models that it is of.
+
+    Models that the same argument would help share a remedy, that of the one that needs most.
+    """
+    by_kind: dict[str, dict[str, Caveat]] = {}
+    for name, result in results.items():
+        for caveat in caveats(result):
+            by_kind.setdefault(caveat.what, {})[name] = caveat
+    found = []
+    for what, of_models in by_kind.items():
+        (name, one), *others = of_models.items()
+        numbers = ", ".join(f"{name} {caveat.n_documents:,}" for name, caveat in of_models.items())
+        message = f"{what}: {numbers}; {_remedies(of_models)}" if others else f"{name}: {one}"
+        found.append((one.category, message))
+    return found
+
+
+def _remedies(of_models: Mapping[str, Caveat]) -> str:
+    """What would help, and where that differs which models."""
+    by_argument: dict[str, dict[str, Caveat]] = {}
+    for name, caveat in of_models.items():
+        by_argument.setdefault(caveat.helps, {})[name] = caveat
+    remedies = {
+        ", ".join(group): max(group.values(), key=lambda caveat: caveat.n_wanted).remedy
+        for group in by_argument.values()
+    }
+    if len(remedies) == 1:
+        return next(iter(remedies.values()))
+    return "; ".join(f"for {names} {remedy}" for names, remedy in remedies.items())
+
+
+def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
+    """Impossible documents, and errors that rest on one replicate or on replicates that disagree.
+
+    `call` is how to say the argument that would help, put in place of ``{}``: a call of
+    :func:`log_likelihood` where the function at work does not take it.
+    """
+    is_unsure = np.isnan(result.n_effs) & has_error(result)
+    is_annealed = result.methods == "annealed"
+    auto = f"score them by {call.format(argument('method', 'auto'))}"
+    impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
+    shaky = unreliable(result, result.n_replicates)
+    kinds: list[tuple[str, NDArray[np.intp], tuple[Any, ...]]] = [
+        (
+            "documents of probability zero",
+            impossible,
+            ("they hold a word that no topic can produce",),
+        ),
+        (
+            "documents whose logistic normal prior is so wide that all replicates may miss the "
+            "same topics",
+            np.flatnonzero(is_unsure & is_annealed),
+            ("errors hold for variances up to 10, and for quadrature of up to two dimensions",),
+        ),
+        (
+            "documents that may need topics of tiny priors, which all replicates of this method "
+            "may miss",
+            np.flatnonzero(is_unsure & ~is_annealed),
+            (f"{auto}, without n_particles", "method"),
+        ),
+        (
+            "documents whose replicates differ too much for their standard error to be trusted",
+            shaky,
+            _remedy(result, shaky, call, auto) if len(shaky) else (),
+        ),
+    ]
+    return [
+        Caveat(
+            ImpossibleDocumentWarning if rows is impossible else UnreliableErrorWarning,
+            what,
+            len(rows),
+            _name(result, rows[0]),
+            *remedy,
+        )
+        for what, rows, remedy in kinds
+        if len(rows)
+    ]
+
+
+def _remedy(
+    result: LogLikelihood, shaky: NDArray[np.intp], call: str, auto: str
+) -> tuple[str, str, int]:
+    """What the worst document needs: in words, the argument, and its value if that is a size."""
+    worst = shaky[np.argmin(result.n_effs[shaky])]
+    method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
+    if not method.is_consistent or not method.size or not size:
+        return auto, "method", 0
+    wanted = size_wanted(size, result.n_effs[worst], result.n_replicates)
+    power = 10 ** int(np.log10(wanted))
+    rounded = power * int(np.ceil(wanted / power))
+    remedy = f"use {call.format(argument(method.size, rounded))}, they had up to {size:,}"
+    return remedy, method.size, rounded
+
+
+def _name(result: LogLikelihood, row: int) -> str:
+    return f"document {row}" if result.ids is None else f"document {row} ({result.ids[row]!r})"
