@@ -93,8 +93,8 @@ def split(given: Given, corpus: str, *, train: str, test: str, metadata: str | N
     n_twice = int(parts[1].duplicated(other=parts[0]).sum())
     if n_twice:
         say(
-            f"{counted(n_twice, 'document')} of {test} equal one of {train}: polyabayes convert "
-            "--drop-duplicates words leaves such out"
+            f"duplicates: {counted(n_twice, 'document')} of {test} also in {train}; to leave them "
+            "out, run polyabayes convert --drop-duplicates words before"
         )
     return 0
 
