@@ -305,7 +305,7 @@ def cell(row: dict[str, Any] | None) -> str | None:
 
 
 def tables(found: list[dict[str, Any]]) -> None:
-    """A record for each corpus: models by their best score, sizes side by side."""
+    """A record for each corpus: models by their score with the fewest topics, a column a size."""
     days, machines = ({row[key] for row in found} for key in ("date", "machine"))
     note = f"{' to '.join(sorted({min(days), max(days)}))}, {', '.join(sorted(machines))}."
     for corpus in dict.fromkeys(row["corpus"] for row in found):
@@ -317,7 +317,7 @@ def tables(found: list[dict[str, Any]]) -> None:
         name = f"leaderboard-{CORPORA[corpus][0]}"
         made = Table(name, "python benches/leaderboard.py run", columns, rests_on)
         by_model: dict[str, dict[int, dict[str, Any]]] = {}
-        for row in sorted(of_corpus, key=lambda row: -row["nats"]):
+        for row in of_corpus:
             by_model.setdefault(row["model"], {})[row["topics"]] = row
         for model, of_sizes in by_model.items():
             first = of_sizes.get(SIZES[0])
@@ -345,6 +345,7 @@ def draw(found: list[dict[str, Any]]) -> None:
     import matplotlib.pyplot as plt
 
     corpora = list(dict.fromkeys(row["corpus"] for row in found))
+    sizes = sorted({row["topics"] for row in found})
     n_lines = -(-len(corpora) // 2)
     figure, axes = plt.subplots(
         n_lines, 2, figsize=(10, 3.3 * n_lines), squeeze=False, layout="constrained"
@@ -353,9 +354,9 @@ def draw(found: list[dict[str, Any]]) -> None:
         ax.remove()
     for ax, corpus in zip(axes.flat, corpora, strict=False):
         of_corpus = [row for row in found if row["corpus"] == corpus]
-        best = {row["model"]: row["nats"] for row in sorted(of_corpus, key=lambda r: r["nats"])}
-        places = {model: place for place, model in enumerate(sorted(best, key=best.__getitem__))}
-        for size, marker in zip(SIZES, "os^", strict=True):
+        models = list(dict.fromkeys(row["model"] for row in of_corpus))
+        places = {model: -place for place, model in enumerate(models)}
+        for size, marker in zip(sizes, "os^", strict=False):
             kept = [row for row in of_corpus if row["topics"] == size]
             ax.plot(
                 [row["nats"] for row in kept],
@@ -368,7 +369,7 @@ def draw(found: list[dict[str, Any]]) -> None:
         ax.grid(alpha=0.3)
     figure.suptitle("Held-out nats per token: right is better")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(SIZES))
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(sizes))
     picture = PAGE / "images" / "leaderboard.png"
     figure.savefig(picture, dpi=120, facecolor="white", metadata={"Software": None})
 
