@@ -169,6 +169,18 @@ impl Counter {
         let bits = mix(self.0.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         (bits >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
+
+    /// The numbers with the indices `first + 2^32 document`.
+    pub fn fill(self, first: u64, documents: &[u32], uniforms: &mut [f64]) {
+        fill_uniforms(self, first, documents, uniforms);
+    }
+}
+
+#[polyabayes_macros::vectorised]
+fn fill_uniforms(counter: Counter, first: u64, documents: &[u32], uniforms: &mut [f64]) {
+    for (uniform, &document) in uniforms.iter_mut().zip(documents) {
+        *uniform = counter.uniform(first.wrapping_add(u64::from(document) << 32));
+    }
 }
 
 /// The finaliser of `SplitMix64`: a bijection in which every input bit moves every output bit.

@@ -6,6 +6,9 @@
 // Each loop that calls them is compiled for several instruction sets, with these in it.
 #![allow(clippy::inline_always)]
 
+/// Rounding of a number to single precision, relative to it.
+pub const ROUNDING: f32 = 1.0 / (1 << 24) as f32;
+
 /// 1.5 x 2^23: adding it rounds to a whole number, which its low bits then hold.
 const ROUNDER: f32 = 12_582_912.0;
 

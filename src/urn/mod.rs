@@ -13,9 +13,9 @@
 //! The chains of a document ([`TopicChains`]) and those of an allocation model share the order of a
 //! sweep ([`SweepOrder`]) and the draw from cumulative weights in lanes
 //! ([`pick_lanes`](crate::math::pick_lanes)), but not the weights. A document's weight is one count
-//! times one q, all of them doubles in one row; an allocation's is a product over the margins of a
-//! network, of whole counts in scattered rows. A common loop would bring the conversions and the
-//! loop over margins into every draw of a document.
+//! times one q in one row, which sweeps sum in single precision; an allocation's is a product over
+//! the margins of a network, of counts in scattered rows. A common loop would bring the loop over
+//! margins into every draw of a document.
 
 mod balls;
 mod chains;
@@ -27,7 +27,7 @@ mod relabel;
 mod shortlists;
 
 pub use balls::Balls;
-pub use chains::{TopicChains, UrnTarget};
+pub use chains::{Counts, TopicChains, UrnTarget};
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
 pub use order::SweepOrder;

@@ -26,7 +26,7 @@ impl<U: UniformLanes> TopicChains<U> {
             let mut one = OneChain { chains: self, target, lane, topic };
             let ln_chance = (1.0 - chances[lane]).ln();
             let old = |token: usize| usize::from(before[token][lane]);
-            if one.n_tokens() == 0.0 {
+            if one.n_tokens() == 0 {
                 let (members, ln_opening) = one.open(|token, share| uniforms[token][lane] < share);
                 let ln_closing = one.close(&members, |token, _, _| Some(old(token)));
                 if ln_closing.is_some_and(|ln_closing| ln_chance < -ln_closing - ln_opening) {
@@ -61,7 +61,7 @@ struct OneChain<'c, 't, U> {
 }
 
 impl<U: UniformLanes> OneChain<'_, '_, U> {
-    fn n_tokens(&self) -> f64 {
+    fn n_tokens(&self) -> i32 {
         self.chains.balls()[self.topic][self.lane]
     }
 
@@ -75,7 +75,7 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
 
     /// Balls of a topic besides one token of its own, times the token's weight there.
     fn weight(&self, token: usize, topic: usize, own: f64) -> f64 {
-        let balls = self.chains.balls()[topic][self.lane] - own;
+        let balls = f64::from(self.chains.balls()[topic][self.lane]) - own;
         let q = self.target.row(self.chains.cells()[token])[topic];
         (self.target.base[topic] + self.target.unit * balls) * q
     }

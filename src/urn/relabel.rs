@@ -24,7 +24,7 @@ impl<U: UniformLanes> TopicChains<U> {
         for lane in 0..LANES {
             let old = self.topics()[tokens[lane]][lane];
             for (k, weight) in weights.iter_mut().enumerate() {
-                let is_free = self.balls()[k][lane] == 0.0 || k == usize::from(old);
+                let is_free = self.balls()[k][lane] == 0 || k == usize::from(old);
                 *weight = f64::from(u8::from(is_free));
             }
             let mut n_seen = 0.0;

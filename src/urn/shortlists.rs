@@ -9,7 +9,7 @@ pub struct Shortlists {
     starts: Vec<usize>,
     topics: Vec<u16>,
     /// Weight of the word under each topic of its list.
-    q: Vec<f64>,
+    q: Vec<f32>,
     /// For each word, whether each topic is on its list.
     is_listed: Vec<bool>,
     n_topics: usize,
@@ -18,7 +18,7 @@ pub struct Shortlists {
 /// The topics that are likely for one word.
 pub(super) struct Shortlist<'a> {
     pub(super) topics: &'a [u16],
-    pub(super) q: &'a [f64],
+    pub(super) q: &'a [f32],
     /// Whether each topic is on the list.
     pub(super) is_listed: &'a [bool],
 }
@@ -55,7 +55,7 @@ impl Shortlists {
             }
             for (topic, q) in (0..).zip(q).filter(|(topic, _)| is_listed[usize::from(*topic)]) {
                 lists.topics.push(topic);
-                lists.q.push(*q);
+                lists.q.push(*q as f32);
             }
             lists.starts.push(lists.topics.len());
         }

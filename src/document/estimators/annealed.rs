@@ -213,11 +213,12 @@ impl<'a> UrnPath<'a> {
         for sweep in 0..n_sweeps {
             chains.sweep(end.target(), SweepOrder::Forward, observer)?;
             if sweep >= n_sweeps - n_averaged {
-                let is_in_one = |lane: &usize| chains.balls().iter().any(|x| x[*lane] >= all);
+                let is_in_one =
+                    |lane: &usize| chains.balls().iter().any(|x| f64::from(x[*lane]) >= all);
                 let (in_one, in_more): (Vec<_>, Vec<_>) = (0..LANES).partition(is_in_one);
                 n_in_one += in_one.len();
                 for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
-                    *sum += in_more.iter().map(|&lane| balls[lane]).sum::<f64>();
+                    *sum += in_more.iter().map(|&lane| f64::from(balls[lane])).sum::<f64>();
                 }
             }
         }

@@ -90,7 +90,7 @@ fn extend_exactly<U: UniformLanes>(
     let mut b = vec![0.0; q.len()];
     for lane in 0..LANES {
         for ((b, balls), a) in b.iter_mut().zip(chains.balls()).zip(a) {
-            *b = a + balls[lane];
+            *b = a + f64::from(balls[lane]);
         }
         series.expand(&b, q, partition.len(), observer)?;
         ln_weights[lane] += series.ln_last();
@@ -123,8 +123,8 @@ fn extend_by_draws<U: UniformLanes>(
             for lane in 0..LANES {
                 let topic = draw[token][lane];
                 let earlier = draw[..token].iter().filter(|topics| topics[lane] == topic).count();
-                let balls =
-                    target.base[usize::from(topic)] + chains.balls()[usize::from(topic)][lane];
+                let drawn = f64::from(chains.balls()[usize::from(topic)][lane]);
+                let balls = target.base[usize::from(topic)] + drawn;
                 weights[lane] *= 1.0 + earlier as f64 / balls;
                 if weights[lane] > LARGE {
                     weights[lane] /= LARGE;

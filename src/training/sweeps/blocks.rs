@@ -205,6 +205,7 @@ impl DocumentBlock {
         tallies: &mut impl Tallies,
         observer: &impl Observer,
     ) -> Result<()> {
+        let mut uniforms = Vec::new();
         for word in 0..self.word_starts.len() - 1 {
             let tokens = self.word_starts[word]..self.word_starts[word + 1];
             if tokens.is_empty() {
@@ -220,7 +221,7 @@ impl DocumentBlock {
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
-            tokens.draw(&urn, tallies);
+            tokens.draw(&urn, tallies, &mut uniforms);
         }
         Ok(())
     }
@@ -238,14 +239,19 @@ struct WordTokens<'a> {
 }
 
 impl WordTokens<'_> {
-    fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies) {
+    /// Draws them; `uniforms` is room for numbers.
+    fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies, uniforms: &mut Vec<f64>) {
         let numbers = self.key.counter();
         let (mut topics, mut first) = (self.topics, self.first);
         // Tokens of one document wait for each other.
         for (repeat, run) in (0..).zip(self.documents.chunk_by(|x, y| x < y)) {
+            let first_index = (self.first_document as u64) << 32 | repeat;
+            uniforms.resize(run.len().next_multiple_of(BATCH), 0.0);
+            numbers.fill(first_index, run, uniforms);
+            let mut uniforms = uniforms.as_chunks::<BATCH>().0.iter();
             let mut batches = run.chunks(BATCH).peekable();
             tallies.remove(Batch { first, documents: &run[..run.len().min(BATCH)] }, topics);
-            while let Some(documents) = batches.next() {
+            while let (Some(documents), Some(uniforms)) = (batches.next(), uniforms.next()) {
                 let (own, rest) = topics.split_at_mut(documents.len());
                 topics = rest;
                 let tokens = Batch { first, documents };
@@ -254,12 +260,7 @@ impl WordTokens<'_> {
                 if let Some(documents) = batches.peek() {
                     tallies.remove(Batch { first, documents }, topics);
                 }
-                let mut uniforms = [0.0; BATCH];
-                for (u, &document) in uniforms.iter_mut().zip(documents) {
-                    let doc_ix = (self.first_document + document as usize) as u64;
-                    *u = numbers.uniform(doc_ix << 32 | repeat);
-                }
-                tallies.draw(urn, tokens, own, &uniforms);
+                tallies.draw(urn, tokens, own, uniforms);
             }
         }
     }

@@ -5,9 +5,10 @@
 #![allow(clippy::inline_always)]
 
 use super::inverse_cdf::{
-    LANES, LEAST, LaneBlock, LaneDraw, LaneSums, ROUNDING, in_order, invert_exactly, weigh,
+    LANES, LEAST, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, weigh,
 };
 use super::tallies::{BATCH, Batch, Tallies, Word};
+use crate::math::single::ROUNDING;
 
 /// No topic.
 const OPEN: u32 = u32::MAX;

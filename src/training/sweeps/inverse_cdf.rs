@@ -8,12 +8,10 @@
 #![allow(clippy::inline_always)]
 
 use super::tallies::Word;
+use crate::math::single::ROUNDING;
 
 /// Weights that are summed side by side.
 pub(super) const LANES: usize = 16;
-
-/// Rounding of a number to single precision, relative to it.
-pub(super) const ROUNDING: f32 = 1.0 / (1 << 24) as f32;
 
 /// Total weight below which single precision may have lost some of its parts.
 pub(super) const LEAST_TOTAL: f32 = 1e-15;

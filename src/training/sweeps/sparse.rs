@@ -6,10 +6,9 @@
 
 use std::ops::Range;
 
-use super::inverse_cdf::{
-    LANES, LaneBlock, LaneDraw, LaneSums, ROUNDING, in_order, invert_exactly, weigh,
-};
+use super::inverse_cdf::{LANES, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, weigh};
 use super::tallies::{BATCH, Batch, Tallies, Word};
+use crate::math::single::ROUNDING;
 
 /// Values of a topic and of [`NONE`]: a table of that size has them all.
 const ALL_TOPICS: usize = 1 << 16;

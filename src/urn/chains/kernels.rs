@@ -1,19 +1,16 @@
-//! The arithmetic of the chains' steps: weights, draws and sweeps of all lanes at once.
+//! The arithmetic of the chains' steps: weights and draws of all lanes at once, in double precision.
 
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use std::ops::Range;
-
-use super::{TopicChains, UrnTarget};
+use super::{Counts, UrnTarget};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
-use crate::urn::{Shortlists, SweepOrder};
 
 #[polyabayes_macros::vectorised]
 pub(super) fn accumulate(
     sums: &mut [Lanes],
-    balls: &[Lanes],
+    balls: &[Counts],
     target: UrnTarget<'_>,
     cell: u32,
 ) -> Lanes {
@@ -23,7 +20,7 @@ pub(super) fn accumulate(
 #[polyabayes_macros::vectorised]
 pub(super) fn draw(
     sums: &mut [Lanes],
-    balls: &mut [Lanes],
+    balls: &mut [Counts],
     target: UrnTarget<'_>,
     cell: u32,
     uniforms: &mut impl UniformLanes,
@@ -31,65 +28,11 @@ pub(super) fn draw(
     draw_row(sums, balls, target, cell, uniforms)
 }
 
-#[polyabayes_macros::vectorised]
-pub(super) fn sweep<U: UniformLanes>(
-    chains: &mut TopicChains<U>,
-    part: Range<usize>,
-    target: UrnTarget<'_>,
-    order: SweepOrder,
-) {
-    let TopicChains { cells, topics, balls, sums, uniforms } = chains;
-    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
-    let (balls, sums) = (&mut balls[..], &mut sums[..]);
-    for step in 0..topics.len() {
-        let token = order.nth(step, topics.len());
-        take(balls, &topics[token]);
-        topics[token] = draw_row(sums, balls, target, cells[token], uniforms).0;
-    }
-}
-
-#[polyabayes_macros::vectorised]
-pub(super) fn sweep_within<U: UniformLanes>(
-    chains: &mut TopicChains<U>,
-    part: Range<usize>,
-    lists: &Shortlists,
-    target: UrnTarget<'_>,
-    order: SweepOrder,
-) {
-    let TopicChains { cells, topics, balls, sums, uniforms } = chains;
-    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
-    let (balls, sums) = (&mut balls[..], &mut sums[..]);
-    for step in 0..topics.len() {
-        let token = order.nth(step, topics.len());
-        let list = lists.list(cells[token]);
-        if list.topics.len() < 2 {
-            continue;
-        }
-        let old = topics[token];
-        take(balls, &old);
-        let mut total = [0.0; LANES];
-        for ((sums, &topic), q) in sums.iter_mut().zip(list.topics).zip(list.q) {
-            let (base, balls) = (target.base[usize::from(topic)], &balls[usize::from(topic)]);
-            for lane in 0..LANES {
-                total[lane] += (base + target.unit * balls[lane]) * q;
-            }
-            *sums = total;
-        }
-        let picked = pick_lanes(&sums[..list.topics.len()], uniforms.next());
-        for lane in 0..LANES {
-            if list.is_listed[usize::from(old[lane])] {
-                topics[token][lane] = list.topics[picked[lane] as usize];
-            }
-        }
-        put(balls, &topics[token]);
-    }
-}
-
 /// Adds ln Π of ratios of balls. Products are within these bounds, between which their logarithms
 /// need not be taken, so that no product of two of them overflows.
 #[polyabayes_macros::vectorised]
 pub(super) fn balls_ratio(
-    balls: &[Lanes],
+    balls: &[Counts],
     from: (&[f64], f64),
     to: (&[f64], f64),
     ln_ratio: &mut Lanes,
@@ -103,14 +46,13 @@ pub(super) fn balls_ratio(
         }
     };
     for (balls, (before, after)) in balls.iter().zip(from.0.iter().zip(to.0)) {
-        let most = largest(balls) as usize;
         // Product of the lanes that still draw.
         let mut product = 1.0;
-        for n in 0..most {
-            let n = n as f64;
+        for count in 0..largest(balls) {
+            let n = f64::from(count);
             let ratio = (after + to.1 * n) / (before + from.1 * n);
             for lane in 0..LANES {
-                products[lane] *= if balls[lane] > n { ratio } else { 1.0 };
+                products[lane] *= if balls[lane] > count { ratio } else { 1.0 };
             }
             product *= ratio;
             if !is_moderate(product) {
@@ -131,7 +73,7 @@ pub(super) fn balls_ratio(
 
 /// The largest of all lanes, halves first: a running maximum would take one lane at a time.
 #[inline(always)]
-fn largest(values: &Lanes) -> f64 {
+fn largest(values: &Counts) -> i32 {
     let (mut values, mut width) = (*values, LANES / 2);
     while width > 0 {
         for lane in 0..width {
@@ -151,7 +93,7 @@ pub(super) fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LA
 #[inline(always)]
 fn draw_row(
     sums: &mut [Lanes],
-    balls: &mut [Lanes],
+    balls: &mut [Counts],
     target: UrnTarget<'_>,
     cell: u32,
     uniforms: &mut impl UniformLanes,
@@ -164,12 +106,12 @@ fn draw_row(
 
 /// Fills the cumulative weights of the topics; returns the totals.
 #[inline(always)]
-fn accumulate_row(sums: &mut [Lanes], balls: &[Lanes], target: UrnTarget<'_>, cell: u32) -> Lanes {
+fn accumulate_row(sums: &mut [Lanes], balls: &[Counts], target: UrnTarget<'_>, cell: u32) -> Lanes {
     let mut total = [0.0; LANES];
     let topics = target.base.iter().zip(target.row(cell));
     for ((sums, balls), (base, q)) in sums.iter_mut().zip(balls).zip(topics) {
         for lane in 0..LANES {
-            total[lane] += (base + target.unit * balls[lane]) * q;
+            total[lane] += (base + target.unit * f64::from(balls[lane])) * q;
         }
         *sums = total;
     }
@@ -177,15 +119,15 @@ fn accumulate_row(sums: &mut [Lanes], balls: &[Lanes], target: UrnTarget<'_>, ce
 }
 
 #[inline(always)]
-pub(super) fn put(balls: &mut [Lanes], topics: &[u16; LANES]) {
+pub(super) fn put(balls: &mut [Counts], topics: &[u16; LANES]) {
     for (lane, &topic) in topics.iter().enumerate() {
-        balls[usize::from(topic)][lane] += 1.0;
+        balls[usize::from(topic)][lane] += 1;
     }
 }
 
 #[inline(always)]
-pub(super) fn take(balls: &mut [Lanes], topics: &[u16; LANES]) {
+pub(super) fn take(balls: &mut [Counts], topics: &[u16; LANES]) {
     for (lane, &topic) in topics.iter().enumerate() {
-        balls[usize::from(topic)][lane] -= 1.0;
+        balls[usize::from(topic)][lane] -= 1;
     }
 }

@@ -5,10 +5,12 @@
 //! them. The results are the same bits whatever their width.
 
 mod kernels;
+mod sweeps;
 
 use std::ops::Range;
 
-use kernels::{accumulate, balls_ratio, draw, pick, put, sweep, sweep_within, take};
+use kernels::{accumulate, balls_ratio, draw, pick, put, take};
+use sweeps::{SinglePrecision, sweep, sweep_within};
 
 use super::{LocalUrn, Shortlists, SweepOrder};
 use crate::control::Observer;
@@ -44,6 +46,9 @@ impl<'a> UrnTarget<'a> {
     }
 }
 
+/// A count of every lane.
+pub type Counts = [i32; LANES];
+
 /// The topics of the first tokens of a document, in [`LANES`] independent chains.
 #[derive(Debug, Clone)]
 pub struct TopicChains<U> {
@@ -52,9 +57,11 @@ pub struct TopicChains<U> {
     /// Topics of the tokens so far.
     topics: Vec<[u16; LANES]>,
     /// Tokens so far of each topic.
-    balls: Vec<Lanes>,
+    balls: Vec<Counts>,
     /// Cumulative weights of the topics, the buffer of a draw.
     sums: Vec<Lanes>,
+    /// Buffers of a sweep.
+    single: SinglePrecision,
     uniforms: U,
 }
 
@@ -64,7 +71,13 @@ impl<U: UniformLanes> TopicChains<U> {
     /// # Errors
     /// [`Error::Memory`] where there is no room for all tokens of the document.
     pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
-        let n_tokens = urn.n_tokens() as usize;
+        TopicChains::with_uniforms(urn, rng.lanes())
+    }
+
+    /// Chains without tokens that draw by these numbers.
+    fn with_uniforms(urn: &LocalUrn, uniforms: U) -> Result<Self> {
+        // Counts have 31 bits.
+        let n_tokens = i32::try_from(urn.n_tokens()).map_or(usize::MAX, |n| n as usize);
         let mut cells = room_for("words of the tokens of a document", n_tokens)?;
         for (cell, &y) in (0..).zip(urn.counts()) {
             cells.extend(std::iter::repeat_n(cell, y as usize));
@@ -72,9 +85,10 @@ impl<U: UniformLanes> TopicChains<U> {
         Ok(TopicChains {
             cells,
             topics: room_for("topics of the tokens of a document", n_tokens)?,
-            balls: vec![[0.0; LANES]; urn.n_topics()],
+            balls: vec![[0; LANES]; urn.n_topics()],
             sums: vec![[0.0; LANES]; urn.n_topics()],
-            uniforms: rng.lanes(),
+            single: SinglePrecision::default(),
+            uniforms,
         })
     }
 
@@ -138,7 +152,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// Takes all tokens out.
     pub fn clear(&mut self) {
         self.topics.clear();
-        self.balls.fill([0.0; LANES]);
+        self.balls.fill([0; LANES]);
     }
 
     /// Distinct word of each token of the document.
@@ -152,7 +166,7 @@ impl<U: UniformLanes> TopicChains<U> {
     }
 
     /// Tokens so far of each topic.
-    pub fn balls(&self) -> &[Lanes] {
+    pub fn balls(&self) -> &[Counts] {
         &self.balls
     }
 
@@ -204,7 +218,7 @@ impl<U: UniformLanes> TopicChains<U> {
             let q = target.row(cell);
             for (lane, ln_value) in ln_value.iter_mut().enumerate() {
                 let topic = usize::from(new[lane]);
-                let weight = target.base[topic] + target.unit * self.balls[topic][lane];
+                let weight = target.base[topic] + target.unit * f64::from(self.balls[topic][lane]);
                 *ln_value += (weight * q[topic] / totals[lane]).ln();
             }
             put(&mut self.balls, new);
@@ -227,14 +241,14 @@ impl<U: UniformLanes> TopicChains<U> {
             topics[lane] = new;
         }
         self.balls[usize::from(new)][lane] = self.balls[usize::from(old)][lane];
-        self.balls[usize::from(old)][lane] = 0.0;
+        self.balls[usize::from(old)][lane] = 0;
     }
 
     /// Moves a token of one chain to another topic.
     pub(super) fn give(&mut self, token: usize, lane: usize, topic: u16) {
         let old = std::mem::replace(&mut self.topics[token][lane], topic);
-        self.balls[usize::from(old)][lane] -= 1.0;
-        self.balls[usize::from(topic)][lane] += 1.0;
+        self.balls[usize::from(old)][lane] -= 1;
+        self.balls[usize::from(topic)][lane] += 1;
     }
 
     /// A uniform number for every chain.
@@ -311,36 +325,6 @@ mod tests {
     use crate::urn::Urn;
 
     const TOPICS: usize = 3;
-    /// Numbers on [0, 1) at equal distances, of which each token gets every one.
-    const GRID: usize = 256;
-
-    /// Pairs of numbers of the grid, one after the other.
-    struct Grid(usize);
-
-    impl UniformLanes for Grid {
-        fn next(&mut self) -> Lanes {
-            let (pair, second) = (self.0 / 2 * LANES, self.0 % 2 == 1);
-            self.0 += 1;
-            std::array::from_fn(|lane| {
-                let number = pair + lane;
-                let place = if second { number / GRID } else { number % GRID };
-                (place as f64 + 0.5) / GRID as f64
-            })
-        }
-    }
-
-    /// Probability of the topics of two tokens of different words.
-    fn law(urn: &LocalUrn) -> [[f64; TOPICS]; TOPICS] {
-        let (a, q) = (urn.pseudo_counts(), urn.all_weights());
-        let weight = |x: usize, y: usize| {
-            let n = if x == y { 1.0 } else { 0.0 };
-            a[x] * q[x] * (a[y] + n) * q[TOPICS + y]
-        };
-        let law: [[f64; TOPICS]; TOPICS] =
-            std::array::from_fn(|x| std::array::from_fn(|y| weight(x, y)));
-        let total: f64 = law.as_flattened().iter().sum();
-        law.map(|row| row.map(|x| x / total))
-    }
 
     #[test]
     fn ratios_of_balls_are_products_over_draws_of_any_size() {
@@ -362,45 +346,6 @@ mod tests {
                 };
                 let expected: f64 = draws.map(ln_draw).sum();
                 assert!((found - expected).abs() < 1e-11 * expected.abs(), "{found} {expected}");
-            }
-        }
-    }
-
-    #[test]
-    fn sweeps_within_lists_keep_the_distribution() {
-        let counts = CountMatrix::from_dense(&[vec![1, 1]]).unwrap();
-        let urn = Urn::new(vec![0.2, 0.3, 0.5], vec![0.7, 0.4, 0.1, 0.3, 0.6, 0.9]).unwrap();
-        let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
-        let lists = Shortlists::new(&urn, &[1.0; TOPICS], 0.3);
-        let listed: Vec<&[u16]> = (0..2).map(|cell| lists.list(cell).topics).collect();
-        assert_eq!(listed, [[0, 1], [1, 2]]);
-        let law = law(&urn);
-        let n_batches = GRID * GRID / LANES;
-        for order in [SweepOrder::Forward, SweepOrder::Backward] {
-            let mut after = [[0.0; TOPICS]; TOPICS];
-            for start in 0..TOPICS * TOPICS {
-                let (x, y) = (start / TOPICS, start % TOPICS);
-                let probability = law[x][y];
-                let empty = vec![[0.0; LANES]; TOPICS];
-                let mut chains = TopicChains {
-                    cells: vec![0, 1],
-                    topics: Vec::new(),
-                    balls: empty.clone(),
-                    sums: empty,
-                    uniforms: Grid(0),
-                };
-                for _ in 0..n_batches {
-                    chains.refill(&[[x as u16; LANES], [y as u16; LANES]]);
-                    chains.sweep_within(&lists, UrnTarget::of(&urn), order, &()).unwrap();
-                    for lane in 0..LANES {
-                        let [x, y] = [0, 1].map(|token| usize::from(chains.topics()[token][lane]));
-                        after[x][y] += probability;
-                    }
-                }
-            }
-            for (after, law) in after.as_flattened().iter().zip(law.as_flattened()) {
-                let after = after / (GRID * GRID) as f64;
-                assert!((after - law).abs() < 2.0 / GRID as f64, "{after} {law}");
             }
         }
     }

@@ -1,0 +1,355 @@
+//! Gibbs sweeps over the tokens of one document: draws in single precision that come out as in double
+//! precision.
+//!
+//! Weights and their sums are singles, sixteen chains to a register. Where a rounding might have
+//! decided a draw, that chain's weights are summed again in doubles.
+
+// Each kernel is compiled for several instruction sets, with all its parts in it.
+// The compiler makes vectors of selected numbers, and not of converted truth values.
+#![allow(clippy::inline_always, clippy::bool_to_int_with_if)]
+
+use std::ops::Range;
+
+use super::kernels::{put, take};
+use super::{Counts, TopicChains, UrnTarget};
+use crate::math::single::ROUNDING;
+use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
+use crate::urn::{Shortlists, SweepOrder};
+
+/// Total weights outside which single precision may have lost some of its parts.
+const TOTALS: Range<f32> = 1e-15..1e30;
+
+/// A single of every lane.
+type Singles = [f32; LANES];
+
+/// Buffers of a sweep.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SinglePrecision {
+    /// Balls of each topic before the first draw.
+    base: Vec<f32>,
+    /// Weights of a word.
+    q: Vec<f32>,
+    /// Cumulative weights.
+    sums: Vec<Singles>,
+}
+
+impl SinglePrecision {
+    fn take_up(&mut self, target: UrnTarget<'_>) {
+        self.base.clear();
+        self.base.extend(target.base.iter().map(|&base| base as f32));
+        self.sums.resize(target.base.len(), [0.0; LANES]);
+    }
+}
+
+/// Name of the weight on which each dart falls, given the cumulative weights of n - 1 of n weights and
+/// their total; and the chains where that is open, since a limit between weights may lie on the other
+/// side of the dart.
+///
+/// A sum of n weights has n roundings, and each weight 6; the dart has those of the total, of u and
+/// of their product. Errors of second order are a hundredth of that.
+#[inline(always)]
+fn pick(
+    sums: &[Singles],
+    totals: &Singles,
+    mut names: impl Iterator<Item = i32>,
+    uniforms: &Lanes,
+) -> (Counts, Counts) {
+    let (totals, mut darts) = (*totals, [0.0; LANES]);
+    for lane in 0..LANES {
+        darts[lane] = uniforms[lane] as f32 * totals[lane];
+    }
+    let (mut picked, mut least) = ([names.next().unwrap_or(0); LANES], [f32::INFINITY; LANES]);
+    for (sums, name) in sums.iter().zip(names) {
+        for lane in 0..LANES {
+            let distance = (sums[lane] - darts[lane]).abs();
+            least[lane] = if distance < least[lane] { distance } else { least[lane] };
+            picked[lane] = if sums[lane] <= darts[lane] { name } else { picked[lane] };
+        }
+    }
+    let margin = (2.02 * sums.len() as f32 + 32.0) * ROUNDING;
+    let mut is_open = [0; LANES];
+    for lane in 0..LANES {
+        let is_near = if least[lane] > margin * totals[lane] { 0 } else { 1 };
+        let is_near = if totals[lane] > TOTALS.start { is_near } else { 1 };
+        is_open[lane] = if totals[lane] < TOTALS.end { is_near } else { 1 };
+    }
+    (picked, is_open)
+}
+
+/// Draws for the chains where single precision leaves it open, as
+/// [`pick_lanes`](crate::math::pick_lanes) does, from all weights of a chain.
+#[cold]
+#[inline(never)]
+fn pick_exactly<W: ExactSizeIterator<Item = f64> + Clone>(
+    picked: &mut Counts,
+    is_open: &Counts,
+    uniforms: &Lanes,
+    weights: impl Fn(usize) -> W,
+    name: impl Fn(usize) -> i32,
+) {
+    for lane in (0..LANES).filter(|&lane| is_open[lane] != 0) {
+        let weights = weights(lane);
+        let dart = uniforms[lane] * weights.clone().fold(0.0, |sum, weight| sum + weight);
+        let n_compared = weights.len() - 1;
+        let sums = weights.take(n_compared).scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        });
+        picked[lane] = name(sums.filter(|&sum| sum <= dart).count());
+    }
+}
+
+/// Fills the cumulative weights of some topics, given their balls, their base and q; returns the
+/// totals.
+#[inline(always)]
+fn accumulate<'a>(
+    sums: &mut [Singles],
+    topics: impl Iterator<Item = (&'a Counts, f32, f32)>,
+    unit: f32,
+) -> Singles {
+    let mut total = [0.0; LANES];
+    for (sums, (balls, base, q)) in sums.iter_mut().zip(topics) {
+        for lane in 0..LANES {
+            total[lane] += (base + unit * balls[lane] as f32) * q;
+        }
+        *sums = total;
+    }
+    total
+}
+
+/// One sweep that moves tokens among all topics.
+#[polyabayes_macros::vectorised]
+pub(super) fn sweep<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    part: Range<usize>,
+    target: UrnTarget<'_>,
+    order: SweepOrder,
+) {
+    let TopicChains { cells, topics, balls, uniforms, single, .. } = chains;
+    single.take_up(target);
+    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
+    let (n_topics, mut row_of) = (target.base.len(), None);
+    for step in 0..topics.len() {
+        let token = order.nth(step, topics.len());
+        let q = target.row(cells[token]);
+        if row_of != Some(cells[token]) {
+            single.q.clear();
+            single.q.extend(q.iter().map(|&q| q as f32));
+            row_of = Some(cells[token]);
+        }
+        take(balls, &topics[token]);
+        let rows = balls.iter().zip(&single.base).zip(&single.q);
+        let rows = rows.map(|((balls, &base), &q)| (balls, base, q));
+        let total = accumulate(&mut single.sums, rows, target.unit as f32);
+        let uniform = uniforms.next();
+        let names = 0..n_topics as i32;
+        let (mut new, is_open) = pick(&single.sums[..n_topics - 1], &total, names, &uniform);
+        if is_open != [0; LANES] {
+            let weights = |lane: usize| {
+                let row = balls.iter().zip(target.base).zip(q);
+                row.map(move |((n, base), q)| (base + target.unit * f64::from(n[lane])) * q)
+            };
+            pick_exactly(&mut new, &is_open, &uniform, weights, |k| k as i32);
+        }
+        topics[token] = map_lanes(new, |topic| topic as u16);
+        put(balls, &topics[token]);
+    }
+}
+
+/// One sweep that moves tokens among the topics on the lists of their words.
+#[polyabayes_macros::vectorised]
+pub(super) fn sweep_within<U: UniformLanes>(
+    chains: &mut TopicChains<U>,
+    part: Range<usize>,
+    lists: &Shortlists,
+    target: UrnTarget<'_>,
+    order: SweepOrder,
+) {
+    let TopicChains { cells, topics, balls, uniforms, single, .. } = chains;
+    single.take_up(target);
+    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
+    for step in 0..topics.len() {
+        let token = order.nth(step, topics.len());
+        let list = lists.list(cells[token]);
+        let n_listed = list.topics.len();
+        if n_listed < 2 {
+            continue;
+        }
+        let old = topics[token];
+        take(balls, &old);
+        let rows = list.topics.iter().zip(list.q).map(|(&topic, &q)| {
+            let k = usize::from(topic);
+            (&balls[k], single.base[k], q)
+        });
+        let total = accumulate(&mut single.sums, rows, target.unit as f32);
+        let uniform = uniforms.next();
+        let names = list.topics.iter().map(|&topic| i32::from(topic));
+        let (mut new, is_open) = pick(&single.sums[..n_listed - 1], &total, names, &uniform);
+        if is_open != [0; LANES] {
+            let (q, balls) = (target.row(cells[token]), &balls[..]);
+            let weights = |lane: usize| {
+                list.topics.iter().map(move |&topic| {
+                    let k = usize::from(topic);
+                    (target.base[k] + target.unit * f64::from(balls[k][lane])) * q[k]
+                })
+            };
+            let name = |place: usize| i32::from(list.topics[place]);
+            pick_exactly(&mut new, &is_open, &uniform, weights, name);
+        }
+        let new = map_lanes(new, |topic| topic as u16);
+        for lane in 0..LANES {
+            if list.is_listed[usize::from(old[lane])] {
+                topics[token][lane] = new[lane];
+            }
+        }
+        put(balls, &topics[token]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::counts::CountMatrix;
+    use crate::math::pick_lanes;
+    use crate::rng::{Key, Purpose};
+    use crate::urn::{LocalUrn, Urn};
+
+    const TOPICS: usize = 3;
+    /// Numbers on [0, 1) at equal distances, of which each token gets every one.
+    const GRID: usize = 256;
+
+    /// Pairs of numbers of the grid, one after the other.
+    struct Grid(usize);
+
+    impl UniformLanes for Grid {
+        fn next(&mut self) -> Lanes {
+            let (pair, second) = (self.0 / 2 * LANES, self.0 % 2 == 1);
+            self.0 += 1;
+            std::array::from_fn(|lane| {
+                let number = pair + lane;
+                let place = if second { number / GRID } else { number % GRID };
+                (place as f64 + 0.5) / GRID as f64
+            })
+        }
+    }
+
+    /// Probability of the topics of two tokens of different words.
+    fn law(urn: &LocalUrn) -> [[f64; TOPICS]; TOPICS] {
+        let (a, q) = (urn.pseudo_counts(), urn.all_weights());
+        let weight = |x: usize, y: usize| {
+            let n = if x == y { 1.0 } else { 0.0 };
+            a[x] * q[x] * (a[y] + n) * q[TOPICS + y]
+        };
+        let law: [[f64; TOPICS]; TOPICS] =
+            std::array::from_fn(|x| std::array::from_fn(|y| weight(x, y)));
+        let total: f64 = law.as_flattened().iter().sum();
+        law.map(|row| row.map(|x| x / total))
+    }
+
+    #[test]
+    fn sweeps_within_lists_keep_the_distribution() {
+        let counts = CountMatrix::from_dense(&[vec![1, 1]]).unwrap();
+        let urn = Urn::new(vec![0.2, 0.3, 0.5], vec![0.7, 0.4, 0.1, 0.3, 0.6, 0.9]).unwrap();
+        let urn = LocalUrn::new(&urn, counts.document(0)).unwrap();
+        let lists = Shortlists::new(&urn, &[1.0; TOPICS], 0.3);
+        let listed: Vec<&[u16]> = (0..2).map(|cell| lists.list(cell).topics).collect();
+        assert_eq!(listed, [[0, 1], [1, 2]]);
+        let law = law(&urn);
+        let n_batches = GRID * GRID / LANES;
+        for order in [SweepOrder::Forward, SweepOrder::Backward] {
+            let mut after = [[0.0; TOPICS]; TOPICS];
+            for start in 0..TOPICS * TOPICS {
+                let (x, y) = (start / TOPICS, start % TOPICS);
+                let probability = law[x][y];
+                let mut chains = TopicChains::with_uniforms(&urn, Grid(0)).unwrap();
+                for _ in 0..n_batches {
+                    chains.refill(&[[x as u16; LANES], [y as u16; LANES]]);
+                    chains.sweep_within(&lists, UrnTarget::of(&urn), order, &()).unwrap();
+                    for lane in 0..LANES {
+                        let [x, y] = [0, 1].map(|token| usize::from(chains.topics()[token][lane]));
+                        after[x][y] += probability;
+                    }
+                }
+            }
+            for (after, law) in after.as_flattened().iter().zip(law.as_flattened()) {
+                let after = after / (GRID * GRID) as f64;
+                assert!((after - law).abs() < 2.0 / GRID as f64, "{after} {law}");
+            }
+        }
+    }
+
+    /// One number again and again.
+    struct Constant(f64);
+
+    impl UniformLanes for Constant {
+        fn next(&mut self) -> Lanes {
+            [self.0; LANES]
+        }
+    }
+
+    /// Draws near limits and far from them, with weights over many orders of magnitude, and with
+    /// some that singles have no room for.
+    #[test]
+    fn single_precision_draws_as_double_precision_does() {
+        let mut rng = Key::new(1, Purpose::Score).rng();
+        for (n_topics, scale) in [(2, 1.0), (7, 1e-30), (50, 1.0), (50, 1e60), (300, 1e-20)] {
+            for unit in [0.0, 0.3, 1.0] {
+                let q: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
+                let base: Vec<f64> = (0..n_topics).map(|_| scale * rng.random::<f64>()).collect();
+                let urn = LocalUrn::from_rows(&vec![1.0; n_topics], &[(&q, 30)]).unwrap();
+                let target = UrnTarget { base: &base, unit, q: urn.all_weights() };
+                let topics: Vec<u16> =
+                    (0..30).map(|_| rng.random_range(0..n_topics) as u16).collect();
+                let weights: Vec<Lanes> = (0..n_topics)
+                    .map(|k| {
+                        let n = topics[1..].iter().filter(|&&topic| usize::from(topic) == k);
+                        let weight = (base[k] + unit * n.count() as f64) * target.q[k];
+                        [weight; LANES]
+                    })
+                    .collect();
+                let sums = |places: &[u16]| -> Vec<Lanes> {
+                    let mut total = 0.0;
+                    let running = places.iter().map(|&k| {
+                        total += weights[usize::from(k)][0];
+                        [total; LANES]
+                    });
+                    running.collect()
+                };
+                let lists = Shortlists::new(&urn, &base, 0.02);
+                let listed = lists.list(0).topics.to_vec();
+                let all: Vec<u16> = (0..n_topics as u16).collect();
+                for places in [all, listed] {
+                    let sums = sums(&places);
+                    let total = sums[sums.len() - 1][0];
+                    let mut darts: Vec<f64> = (0..100).map(|_| rng.random()).collect();
+                    for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
+                        let near = |sum: &Lanes| (sum[0] / total + off).clamp(0.0, 1.0 - 1e-16);
+                        darts.extend(sums.iter().map(near));
+                    }
+                    for u in darts {
+                        let mut chains = TopicChains::with_uniforms(&urn, Constant(u)).unwrap();
+                        topics.iter().for_each(|&topic| chains.put([topic; LANES]));
+                        let expected = places[pick_lanes(&sums, [u; LANES])[0] as usize];
+                        let expected = if places.len() == n_topics {
+                            sweep(&mut chains, 0..1, target, SweepOrder::Forward);
+                            expected
+                        } else {
+                            sweep_within(&mut chains, 0..1, &lists, target, SweepOrder::Forward);
+                            let stays = places.len() < 2 || !places.contains(&topics[0]);
+                            if stays { topics[0] } else { expected }
+                        };
+                        assert_eq!(chains.topics()[0], [expected; LANES], "{n_topics}: {u}");
+                        let n = |k: u16| {
+                            let others = topics[1..].iter().filter(|&&topic| topic == k).count();
+                            others as i32 + i32::from(k == expected)
+                        };
+                        let balls: Vec<_> = (0..n_topics as u16).map(|k| [n(k); LANES]).collect();
+                        assert_eq!(chains.balls(), balls);
+                    }
+                }
+            }
+        }
+    }
+}
