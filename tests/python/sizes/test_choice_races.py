@@ -59,3 +59,19 @@ def test_the_leader_is_ahead_on_the_folds_that_it_shares():
             race.add(FoldFit(size, fold, np.array(row), none, none, topics, 0.0))
     assert race.difference(3, 1).mean > race.difference(2, 1).mean
     assert race.best([1, 2, 3]) == 2
+
+
+def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
+    """One fold of 100 documents of two donors: Student's t of two groups cannot say so."""
+    rng = np.random.default_rng(0)
+    groups, lengths = np.repeat([0, 1], 50), np.full(100, 80)
+    far, mixed = -0.5 * lengths + 10 * rng.normal(size=100), np.where(groups, 40.0, -60.0)
+    race = race_of(far, lengths, 1, 0.0, rng, groups)
+    assert race.hope(2, 1) < 1e-10 < 1e-3 < race.behind(2, 1)
+    assert race.hope(2, 1, margin=0.6) > 0.5
+    # Groups that do not agree are as uncertain as ever.
+    race = race_of(mixed, lengths, 1, 0.0, rng, groups)
+    assert race.hope(2, 1) == race.behind(2, 1)
+    # Without groups each document is one.
+    race = race_of(far, lengths, 1, 0.0, rng)
+    assert race.hope(2, 1) == race.behind(2, 1)

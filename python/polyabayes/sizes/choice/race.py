@@ -15,6 +15,9 @@ from polyabayes.sizes.choice.fits import FoldFit
 # Draws of the probabilities of being the best.
 _DRAWS = 4_000
 
+# Groups from which Student's t may tell as surely as dropping a size asks for.
+_FEW_GROUPS = 6
+
 Vector = NDArray[np.float64]
 
 
@@ -82,11 +85,21 @@ class Race:
 
     def behind(self, size: int, leader: int, margin: float = 0.0) -> float:
         """Probability that `size` is at most `margin` behind `leader`, by Student's t."""
-        found = self.difference(leader, size)
-        excess = found.mean - margin
-        if not found.std_error > 0:
-            return 1.0 if excess <= 0 else 0.0
-        return float(stats.t.sf(excess / found.std_error, found.degrees_of_freedom))
+        return _chance(self.difference(leader, size), margin)
+
+    def hope(self, size: int, leader: int, margin: float = 0.0) -> float:
+        """The same where sizes are dropped: a few groups that agree count by their documents.
+
+        By Student's t two donors cannot tell however far a size is behind, and all sizes would be
+        trained on further folds.
+        """
+        common = sorted(self.fits[leader].keys() & self.fits[size].keys())
+        if size != leader and common:
+            ahead, lengths, groups = self._ahead(leader, size, common)
+            by_group = np.divide(*totals_of(groups, ahead, lengths))
+            if len(by_group) < min(_FEW_GROUPS, len(ahead)) and (by_group > margin).all():
+                return _chance(paired_difference(ahead, lengths), margin)
+        return self.behind(size, leader, margin)
 
     def probabilities(self, sizes: list[int], rng: np.random.Generator) -> dict[int, float]:
         """Probability of each size to be the best of `sizes` for new documents and fits.
@@ -138,3 +151,11 @@ class Race:
         rows = np.concatenate([np.flatnonzero(self.folds == fold) for fold in folds])
         values = np.concatenate([self.fits[size][fold].values for fold in folds])
         return values, self.n_tokens[rows], self.groups[rows]
+
+
+def _chance(found: Difference, margin: float) -> float:
+    """Probability that a difference is at most `margin`."""
+    excess = found.mean - margin
+    if not found.std_error > 0:
+        return 1.0 if excess <= 0 else 0.0
+    return float(stats.t.sf(excess / found.std_error, found.degrees_of_freedom))
