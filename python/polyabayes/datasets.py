@@ -1,4 +1,4 @@
-"""Corpora to try things on: synthetic ones with known truth, and a real one."""
+"""Example corpora: synthetic corpora with known parameters, and a real corpus."""
 
 from polyabayes.data.datasets import (
     SyntheticGammaPoisson,

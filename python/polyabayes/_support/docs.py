@@ -1,6 +1,6 @@
-"""Parts that docstrings have in common, each written once.
+"""Shared parts of docstrings, each written once.
 
-A line of a docstring that holds nothing but the name of a part in braces stands for that part.
+A line of a docstring with only the name of a part in braces is replaced by that part.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ observed, held_out : Corpus, sparse matrix, integer array or DataFrame
     "exposure": """\
 exposure : float or array of shape (n_documents,), optional
     Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
-    Default: those of the corpus, else 1.""",
+    Default: the exposure of the corpus, else 1.""",
     "layer": """\
 layer : str, optional
-    Of an AnnData: the layer of counts; by default ``X``.""",
+    Layer of an AnnData that holds the counts; default ``X``.""",
     "covariates": """\
 covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-    Covariates of the documents, where the prior depends on them. Default: the columns of
-    ``corpus.metadata`` that it depends on.""",
+    Covariates of the documents, if the prior depends on them. Default: the columns of
+    ``corpus.metadata`` that the prior depends on.""",
     "unseen": """\
 unseen : {"raise", "drop"}, default="raise"
-    What to do with words that the model's vocabulary lacks.""",
+    Whether words outside the model's vocabulary are refused or dropped.""",
     "level": """\
 level : float, default=0.95
     Probability that the interval holds the true value.""",
@@ -49,7 +49,7 @@ first, second : str
     Names of the models.""",
     "seed": """\
 random_state : None, int, RandomState, Generator or SeedSequence
-    Equal seeds give equal bits, for any number of threads.""",
+    The same seed gives the same result, bit for bit, for any number of threads.""",
     "seed of transform": """\
 random_state : None, int, RandomState, Generator or SeedSequence
     Seed of ``transform`` and ``score``.""",
@@ -64,19 +64,19 @@ n_components : int, default=10
     Number of topics K.""",
     "burn_in, thin": """\
 burn_in : int, optional
-    Sweeps that are not averaged over; None means half of `max_iter`.
+    Sweeps left out of the averages; default: half of `max_iter`.
 thin : int, default=5
-    Average over one sweep in this many.""",
+    Interval in sweeps between samples that are averaged.""",
     "checkpoint": """\
 checkpoint : path-like, optional
-    Folder for the state of the run, replaced whole as `checkpoint_every` says and at the
-    end. Where it holds the state of a run of the same corpus, model and schedule, ``fit`` goes
-    on from there and ends bit-equal to a run without a break; that of another run is refused.
+    Folder for the state of the run. If it holds the state of a run with the same corpus, model
+    and schedule, ``fit`` resumes it, and the result is the same as without a break, bit for
+    bit. The state of another run is refused.
 checkpoint_every : int or str, default=100
     Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.""",
     "formula": """\
 formula : str, optional
-    Covariates that the prior of a document depends on, as a formula over the columns of
+    Formula of the covariates on which document priors depend, over the columns of
     ``corpus.metadata`` or of the `covariates` of ``fit``, such as ``"~ party + bs(day, df=5)"``
     (needs formulaic).""",
     "vocabulary": """\
@@ -84,32 +84,32 @@ vocabulary : sequence of str of length n_words, optional
     The words.""",
     "ax": """\
 ax : matplotlib Axes, optional
-    Where to draw; None makes a figure.""",
+    Axes to plot on; None makes a figure.""",
     "topics model": """\
 model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-    Fitted.""",
+    A fitted model.""",
     "as of transform": """\
 layer, exposure, covariates : optional
-    As of :meth:`transform`.""",
+    As for :meth:`transform`.""",
 }
 # Attributes of estimators.
 _ATTRIBUTES = {
     "components_std_": """\
 components_std_ : ndarray of shape (n_components, n_words)
-    Posterior standard deviation of each entry of phi, over the draws of this chain; after
-    training by Gibbs sampling only, and in no file.""",
+    Posterior standard deviation of each entry of phi, over the draws of this chain; only after
+    Gibbs sampling, and not saved to files.""",
     "coefficient draws": """\
 coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
-    The draws that they are means of: every sweep after the burn-in, whatever `thin` says.
+    Draws of lambda at every sweep after the burn-in, without thinning.
 covariate_names_ : ndarray of str, shape (n_columns,)
     Columns of the design, the intercept first.""",
     "words and seed": """\
 n_features_in_ : int
     Size of the vocabulary.
 vocabulary_ : ndarray of str or None
-    The words, where the training data named them.
+    The words, if the training data had names.
 seed_ : int
-    Seed that the random state gave; it also serves ``transform`` and ``score``.""",
+    Seed from the random state, also for ``transform`` and ``score``.""",
 }
 _REFERENCES = {
     "Cemgil 2019": """\
@@ -137,7 +137,7 @@ tempering: a scalable highly parallel MCMC scheme. JRSS B 84(2).""",
 }
 # Errors of functions that refuse their arguments or lack a library.
 _RAISES = {
-    "bad level": "InvalidArgumentError, InvalidTypeError\n    If `level` is no probability.",
+    "bad level": "InvalidArgumentError, InvalidTypeError\n    If `level` is not between 0 and 1.",
     "bad argument": """\
 InvalidArgumentError, InvalidCountsError, InvalidTypeError
     If an argument is bad; before any work.""",
@@ -152,7 +152,7 @@ InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     If the documents do not fit the model, or hold no tokens, or the model has no topics.""",
     "bad parameters": """\
 InvalidArgumentError, InvalidTypeError
-    If parameters are out of their domain, or their shapes disagree.""",
+    If parameters are out of range, or their shapes do not fit.""",
     "no Matplotlib": "MissingDependencyError\n    If Matplotlib is not installed.",
     "no pandas": "MissingDependencyError\n    If pandas is not installed.",
     "no ArviZ": "MissingDependencyError\n    If ArviZ is not installed.",

@@ -203,7 +203,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
         line = content[: getattr(error, "start", 0)].count(b"\n") + 1
         other = "utf-16" if content[:2] in BOMS_UTF16 else "latin-1"
         raise FileFormatError(
-            f"{path}, line {line}: it is not valid {encoding}; perhaps it is "
+            f"{path}, line {line}: the file is not valid {encoding}; try "
             f"{argument('encoding', other)}"
         ) from error
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

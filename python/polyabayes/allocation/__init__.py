@@ -1,4 +1,4 @@
-"""Counts of tensors under Bayesian networks: evidence, decompositions, missing cells."""
+"""Count tensors under Bayesian networks: evidence, decompositions, missing cells."""
 
 from polyabayes.allocation.decomposition import Decomposition, n_effective_parameters
 from polyabayes.allocation.draws import PosteriorDraws

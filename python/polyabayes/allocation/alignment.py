@@ -1,4 +1,4 @@
-"""Hidden values of draws, numbered alike: a posterior does not know the numbers of its groups."""
+"""Label switching: hidden values of posterior draws are numbered alike."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from scipy.optimize import linear_sum_assignment
 
 Floats = NDArray[np.float64]
 
-# Passes over the hidden nodes; numbers settle after two or three.
+# Passes over the hidden nodes; numbers converge after two or three.
 _MOST_PASSES = 10
 
 
 class Numbering:
-    """The hidden nodes whose values are numbered together, and how tables change with numbers.
+    """Groups of hidden nodes whose values are renumbered together.
 
-    `families` gives every node its parents. Tied nodes have one table: their values, and those of
-    their parents in turn, share numbers.
+    `families` gives every node its parents. Tied nodes have one table, so they share numbers, and
+    so do their parents, place by place.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Numbering:
     def of(
         self, counts: Mapping[str, Floats], reference: Mapping[str, Floats]
     ) -> dict[str, NDArray[np.intp]]:
-        """For every hidden node, the value of a draw that is nearest to each of the reference.
+        """For every hidden node, the value in a draw that matches each value of the reference.
 
-        Groups of nodes take turns: each has the assignment that makes the tables most alike, given
-        the numbers of the others, by Σ √(counts of both); at first by the tables of its own alone.
+        Groups of nodes take turns: each gets the assignment that maximises Σ √(counts of draw and
+        reference) given the numbers of the other groups; the first pass uses its own tables only.
         """
         sizes = {
             group: counts[node].shape[axes.index(group)]
@@ -78,7 +78,7 @@ class Numbering:
         return {node: numbers[group] for node, group in self.first.items()}
 
     def renumbered(self, axes: Sequence[str], table: Floats, numbers: Mapping[str, Any]) -> Floats:
-        """A table, its axes named, whose hidden values have the numbers of the reference."""
+        """Renumber the hidden values of a table as in the reference."""
         for axis, name in enumerate(axes):
             if name in numbers:
                 table = np.take(table, numbers[name], axis=axis)
@@ -92,7 +92,7 @@ class Numbering:
         draw: Floats,
         reference: Floats,
     ) -> Floats:
-        """Scalar products of a table's slices, those of the reference by those of a draw."""
+        """Scalar products of table slices: reference (rows) by draw (columns)."""
         free = axes.index(group)
         for axis, name in enumerate(axes):
             if name and axis != free:

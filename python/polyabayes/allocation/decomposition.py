@@ -1,4 +1,4 @@
-"""Decomposition of a count tensor: its tables, and what they explain."""
+"""Decomposition of a count tensor into conditional tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Event whose probability or density a method climbs or visits, and what is given beside the total.
+# Objective of each method: event, and what is given beside the total.
 _OBJECTIVES = {
     "vb": ("P(X",),
     "em": ("p(X, θ",),
@@ -55,38 +55,37 @@ class Decomposition:
     Attributes
     ----------
     tables : dict of str to ndarray, shape (size of the node, sizes of its parents)
-        Conditional probabilities of every node given its parents: means given the expected
-        counts, (α + E S) / Σ (α + E S). For ``"tempered"`` they are posterior means, of
-        (α + S) / Σ (α + S) over draws of S; for ``"ml"`` shares of the counts alone. They sum to 1
-        over the first axis. Tied nodes have one table.
-    expected_counts : dict of str to ndarray, shapes as those of `tables`
-        Expected number of tokens of every value of a node and its parents; of all tied nodes
-        together. Means over sweeps for ``"gibbs"``, over draws for ``"tempered"``.
+        Conditional probabilities of every node given its parents; they sum to 1 over the first
+        axis. They are (α + E S) / Σ (α + E S), from the expected counts E S; for ``"tempered"``,
+        posterior means of (α + S) / Σ (α + S) over draws of S; for ``"ml"``, E S / Σ E S. Tied
+        nodes have one table.
+    expected_counts : dict of str to ndarray, shapes as `tables`
+        Expected number of tokens of every value of a node and its parents, summed over tied nodes.
+        Means over sweeps for ``"gibbs"``, over draws for ``"tempered"``.
     families : dict of str to tuple of str
         The node and its parents: the axes of its table.
     intensity : float
-        Posterior mean of λ, the expected total; for ``"ml"`` the total itself.
+        Posterior mean of λ, the expected total; for ``"ml"``, the total.
     trace : ndarray of shape (n_iterations,)
-        The objective by iteration, in nats, given the total (unless cells are missing: it is then
-        of the observed cells, whatever the total): for ``"vb"`` the bound, which never decreases;
-        for the others what they climb or visit, which is ln π(S | T) of an allocation S for
-        ``"dual-em"``, ``"gibbs"`` (every sweep) and ``"tempered"`` (every draw), and for ``"smc"``
-        of labelled tokens: lower by Σ ln X! - Σ ln S!.
+        The objective in nats, by iteration (sweep for ``"gibbs"``, draw for ``"tempered"``). It is
+        conditional on the total, unless cells are missing. ``"vb"``: the bound, which never
+        decreases. ``"dual-em"``, ``"gibbs"`` and ``"tempered"``: ln π(S | T) of an allocation S.
+        ``"smc"``: the same for labelled tokens, lower by Σ ln X! - Σ ln S!. See :attr:`objective`.
     value : float
-        The objective that was reached.
+        The final value of the objective.
     has_converged : bool
-        Whether the last gain was below the tolerance; True for ``"gibbs"``, which has none.
+        Whether the last gain was below the tolerance; always True for ``"gibbs"``.
     log_probability_of_total : float
-        ln P(T): add it to the bound of ``"vb"`` for a bound of the evidence; NaN where cells are
-        missing, whose bound is one of the evidence.
+        ln P(T). The bound of ``"vb"`` plus ln P(T) is a bound of the evidence. NaN with missing
+        cells; the bound is then already one of the evidence.
     method : str
-        The method that found it.
+        The method that was used.
     tensor : CountTensor
         The data.
     missing_cells : ndarray of int, shape (n_missing, n_axes)
         Cells that were not observed.
     seconds : float
-        Time that it took.
+        Run time.
 
     Examples
     --------
@@ -115,10 +114,10 @@ class Decomposition:
 
     @property
     def objective(self) -> str:
-        """The quantity that `value` is, or bounds by ``"vb"``, as ``"ln P(X | T)"``.
+        """The quantity that `value` is (for ``"vb"``, bounds), as ``"ln P(X | T)"``.
 
-        X are the counts, S their allocation, θ the tables and T the total; no T where cells are
-        missing. Values of different methods are different quantities, not better and worse ones.
+        X are the counts, S their allocation, θ the tables and T the total, which is left out if
+        cells are missing. Methods have different objectives, so their values do not compare.
         """
         event, *conditions = _OBJECTIVES[self.method]
         conditions += [] if len(self.missing_cells) else ["T"]
@@ -148,17 +147,16 @@ class Decomposition:
 
     @cached_property
     def fitted_counts(self) -> Floats:
-        """Expected counts of the non-zero cells, shape (n_cells,), in the order of the tensor's.
+        """Expected counts of the non-zero cells, shape (n_cells,), in the order of the tensor.
 
-        Tokens that do not show all axes are expected among those that show the same ones.
-        :meth:`reconstruction` has the counts of all cells, in the shape of the data, were all axes
-        shown.
+        For tokens with missing axes, the counts are expected among tokens with the same observed
+        axes. :meth:`reconstruction` has the counts of all cells.
         """
         return self._fit(self.tensor.coordinates)
 
     @cached_property
     def missing_counts(self) -> Floats:
-        """Expected counts of the missing cells, as the tables predict them, shape (n_missing,)."""
+        """Expected counts of the missing cells, shape (n_missing,)."""
         return self._fit(self.missing_cells)
 
     def reconstruction(self, *, max_bytes: int = 2**30) -> Floats:
@@ -172,7 +170,7 @@ class Decomposition:
         Returns
         -------
         ndarray of the shape of the data
-            They sum to its total.
+            The counts, which sum to the total.
 
         Raises
         ------
@@ -196,7 +194,7 @@ class Decomposition:
 
     @cached_property
     def squared_error(self) -> float:
-        """Σ (X - X̂)² over all observed cells; no cell is visited that is zero."""
+        """Σ (X - X̂)² over all observed cells."""
         fitted = self.fitted_counts
         observed = ((self.tensor.counts - fitted) ** 2 - fitted**2).sum()
         everywhere = np.zeros(())
@@ -218,15 +216,15 @@ class Decomposition:
 
     @property
     def sparsity(self) -> dict[str, float]:
-        """Hoyer's sparsity of every node's conditional distributions, on average over the parents.
+        """Hoyer's sparsity of every node's conditional distributions, averaged over the parents.
 
-        (√n - ‖θ‖₁/‖θ‖₂) / (√n - 1) for n values: 0 where all are equally probable, 1 where one
+        (√n - ‖θ‖₁/‖θ‖₂) / (√n - 1) for n values: 0 if all are equally probable, 1 if one
         is certain, NaN for a node with one value (Hoyer 2004).
         """
         return {node: _hoyer(table) for node, table in self.tables.items()}
 
     def to_frame(self, node: str) -> pd.DataFrame:
-        """A node's table: a row for each of its cells, with probability and expected count.
+        """Give the table of a node as a DataFrame, a row per cell.
 
         Parameters
         ----------
@@ -250,12 +248,12 @@ class Decomposition:
         return data_frame(self._columns(node))
 
     def missing_to_frame(self) -> pd.DataFrame:
-        """A row a missing cell: its place and expected count.
+        """Give the missing cells and their expected counts as a DataFrame, a row per cell.
 
         Returns
         -------
         pandas.DataFrame
-            A column an axis, and `expected_count`.
+            A column per axis, and `expected_count`.
 
         {raises: no pandas}
 
@@ -269,7 +267,7 @@ class Decomposition:
         return data_frame(self._missing_columns())
 
     def level_probabilities(self, data: Any = None, node: str | None = None) -> Floats:
-        """Probabilities of the levels of a hidden node, given what rows or cells show.
+        """Probabilities of the levels of a hidden node, given the observed values of rows or cells.
 
         Parameters
         ----------
@@ -277,12 +275,12 @@ class Decomposition:
             Rows with a column for each axis, or cells; values may be missing. By default the
             non-zero cells of the tensor.
         node : str, optional
-            The node; by default the hidden one, where there is one.
+            The node; default: the hidden node, if there is only one.
 
         Returns
         -------
         ndarray of shape (n_rows, size of the node)
-            Rows that sum to 1: p(level | row) under the tables.
+            p(level | row) under the tables; rows sum to 1.
 
         Raises
         ------
@@ -298,20 +296,20 @@ class Decomposition:
         hidden = [name for name in self.tables if name not in self.tensor.axes]
         if node is None and len(hidden) != 1:
             raise InvalidArgumentError(
-                f"{argument('node')} must name one of the nodes {', '.join(self.tables)}: hidden "
+                f"{argument('node')} must name one of the nodes {', '.join(self.tables)}; hidden "
                 f"are {', '.join(hidden) or 'none'}"
             )
         node = hidden[0] if node is None else node
         self._table(node)
         cells = self.tensor.coordinates if data is None else known_cells(self.tensor, data)
         found = np.empty((len(cells), self.tables[node].shape[0]))
-        # A value that is asked for is summed over, not read.
+        # The observed value of the queried node is ignored.
         for chunk, axes in self._parts(cells, node):
             found[chunk] = self._contracted(cells[chunk], axes, 1.0, (node,))
         return shares(found, 1)
 
     def level_names(self, node: str) -> list[Any]:
-        """Labels of the values of a node, or their numbers where it has none.
+        """Labels of the values of a node, or their numbers if it has no labels.
 
         Parameters
         ----------
@@ -321,7 +319,7 @@ class Decomposition:
         Returns
         -------
         list of str or int
-            One entry a value.
+            One entry per value.
 
         {raises: no such node}
 
@@ -366,7 +364,7 @@ class Decomposition:
 
     @cached_property
     def _shares(self) -> dict[tuple[str, ...], float]:
-        """Share of the tokens that show the same axes, by these."""
+        """Share of all tokens that have the same observed axes, by these axes."""
         if self.tensor.is_complete:
             return {self.tensor.axes: 1.0}
         shown, number = np.unique(self.tensor.coordinates >= 0, axis=0, return_inverse=True)
@@ -375,7 +373,7 @@ class Decomposition:
         return dict(zip(axes, n_tokens.tolist(), strict=True))
 
     def _fit(self, cells: NDArray[np.int64]) -> Floats:
-        """Expected counts of some cells."""
+        """Expected counts of given cells."""
         found = np.empty(len(cells))
         for chunk, axes in self._parts(cells):
             found[chunk] = self._contracted(cells[chunk], axes, self._shares[axes] * self.intensity)
@@ -384,7 +382,7 @@ class Decomposition:
     def _parts(
         self, cells: NDArray[np.int64], unread: str = ""
     ) -> Iterator[tuple[NDArray[np.intp], tuple[str, ...]]]:
-        """Cells that show the same axes, in parts whose tables fit into memory, and these axes."""
+        """Cells with the same observed axes, in parts that fit into memory, and these axes."""
         shown, number = np.unique(cells >= 0, axis=0, return_inverse=True)
         for pattern, seen in enumerate(shown):
             axes = tuple(axis for axis in compress(self.tensor.axes, seen) if axis != unread)
@@ -402,7 +400,7 @@ class Decomposition:
         scale: float,
         keep: tuple[str, ...] = (),
     ) -> Floats:
-        """Tables with the values of the axes filled in, multiplied and summed over other nodes."""
+        """Product of the tables at the cells' values, summed over the other nodes."""
         factors = [Factor(np.full(len(cells), scale), ("",))]
         for table, names in self._factors():
             visible = [name for name in names if name in axes]
@@ -422,7 +420,7 @@ class Decomposition:
 
 
 def shares(weights: Floats, axis: int) -> Floats:
-    """Weights scaled to sum to one along an axis; even where all of them are zero."""
+    """Scale weights to sum to 1 along an axis; zeros only become uniform."""
     total = weights.sum(axis=axis, keepdims=True)
     found = np.full_like(weights, 1 / weights.shape[axis])
     np.divide(weights, total, out=found, where=total > 0)
@@ -441,19 +439,19 @@ def _hoyer(table: Floats) -> float:
 def n_effective_parameters(
     allocation: Decomposition | Mapping[str, Any], threshold: float = 0.5
 ) -> int:
-    """Number of parameters that an allocation makes use of.
+    """Number of parameters that an allocation uses.
 
-    d(S) = Σ over tables of the cells that hold tokens less the parents' values that do; under a
-    vanishing concentration a, ln π(S | T) = d ln a + O(1).
+    d(S) = Σ over tables of (cells that hold tokens) - (parents' values that hold tokens). For a
+    concentration a near 0, ln π(S | T) = d(S) ln a + O(1).
 
     Parameters
     ----------
     allocation : Decomposition, or mapping of str to array
-        Counts of each table, the node's own axis first. Nodes with a table in common count once
-        in a decomposition; give it once in a mapping.
+        Counts of each table, the node's own axis first. A table shared by tied nodes counts once;
+        in a mapping, give it once.
     threshold : float, default=0.5
-        A cell holds tokens if more than this many are expected in it. Whole numbers give the same
-        for any threshold from 0 to below 1.
+        A cell holds tokens if its expected count exceeds this. Integer counts give the same
+        result for any threshold in [0, 1).
 
     Returns
     -------
@@ -463,7 +461,7 @@ def n_effective_parameters(
     Raises
     ------
     InvalidTypeError
-        If `allocation` is no decomposition and no mapping.
+        If `allocation` is neither a decomposition nor a mapping.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Draws from the posterior of allocations, by chains that change modes or by particles."""
+"""Draws from the posterior of allocations, by parallel tempering or by particles."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from polyabayes.exceptions import (
 
 Floats = NDArray[np.float64]
 
-# Draws by default, of all chains together.
+# Default number of draws of all chains together.
 DRAWS = 400
 
-# Methods that draw.
+# Methods that draw from the posterior.
 DRAWING = {name: METHODS[name] for name in ("tempered", "smc")}
 
-# Value of a node that a token is not summed over.
+# Mark of a node that is observed for a token.
 _NOT_DRAWN = np.iinfo(np.uint32).max
 
-# Bytes that the counts of all draws may take.
+# Most bytes that the counts of all draws may take.
 _MOST_BYTES = 2**32
 
 
 class _Groups(NamedTuple):
-    """Groups of equal tokens, draw after draw: `starts` has the first of each, and their number."""
+    """Groups of equal tokens, draw after draw; `starts` has the first group of each draw."""
 
     starts: NDArray[np.int64]
     cells: NDArray[np.uint32]
@@ -62,27 +62,25 @@ class _Groups(NamedTuple):
 @shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
 class PosteriorDraws(Result):
-    """Allocations of a count tensor to hidden values, drawn from their posterior.
+    """Posterior draws of the allocation of a count tensor to hidden values.
 
-    The draws come from the states of parallel tempering at the posterior: chains that go back to
-    the prior and return change modes. Draws of one chain are correlated. By ``"smc"`` they are
-    particles, as probable as their weights.
+    Draws of ``"tempered"`` are states of its chains at the posterior; draws of one chain are
+    correlated. Draws of ``"smc"`` are particles, drawn by their weights.
 
-    Hidden values have other numbers in every draw; here they are numbered as in the most probable
-    draw, as nearly as an assignment gets. What depends on no numbers, as `fitted_counts`, needs no
-    such thing.
+    The posterior does not identify the numbers of hidden values. Every draw is renumbered to match
+    the most probable draw as well as an assignment can.
 
     Attributes
     ----------
     counts : dict of str to ndarray, shape (n_draws, size of the node, sizes of its parents)
-        Tokens of every value of a node and its parents; of all tied nodes together.
+        Tokens of every value of a node and its parents, summed over tied nodes.
     log_joint : ndarray of shape (n_draws,)
-        ln π(S | T) of every draw, in nats, which is ln Pr(X, S | T): of the numbers of tokens S,
-        whichever tokens they are, as in :class:`Allocations`.
+        ln π(S | T) = ln Pr(X, S | T) of every draw, in nats, where S are the numbers of tokens, as
+        in :class:`Allocations`.
     chain : ndarray of int, shape (n_draws,)
-        The ladder that each draw comes from; all have as many. By ``"smc"`` 0.
+        Replicate of tempering that each draw comes from, equally many each; 0 for ``"smc"``.
     evidence : Evidence
-        What the same chains, or particles, tell of the evidence.
+        The evidence from the same chains or particles.
     alphas : dict of str to float
         Dirichlet parameter of every cell of a node's table.
     families : dict of str to tuple of str
@@ -122,11 +120,11 @@ class PosteriorDraws(Result):
         Parameters
         ----------
         random_state : None, int, RandomState, Generator or SeedSequence
-            By default, equal draws at every call.
+            None gives the same draws at every call.
 
         Returns
         -------
-        dict of str to ndarray, shapes as those of `counts`
+        dict of str to ndarray, shapes as `counts`
             Probabilities, which sum to 1 over the second axis. Tied nodes have one table.
 
         Examples
@@ -143,7 +141,7 @@ class PosteriorDraws(Result):
 
     @cached_property
     def _fits(self) -> Floats:
-        """Expected counts of the non-zero cells under a draw of the tables, draw after draw."""
+        """Expected counts of the non-zero cells under the tables, by draw."""
         tables = self.tables()
         return np.array(
             [
@@ -160,20 +158,19 @@ class PosteriorDraws(Result):
 
     @property
     def fitted_std(self) -> Floats:
-        """Their posterior standard deviation, the total being the posterior mean."""
+        """Posterior standard deviation of the expected counts, the total fixed at its mean."""
         found: Floats = self._fits.std(axis=0)
         return found
 
     def decomposition(self) -> Decomposition:
-        """Posterior means of the tables, under the numbers of the most probable draw.
+        """Average tables and counts over the draws.
 
-        Each draw's counts give the expected tables, (α + S) / Σ (α + S); these are averaged over
-        draws, as are the counts. A draw's table weighs as much however many tokens it has.
+        Counts S of a draw give the tables (α + S) / Σ (α + S). Every draw has equal weight.
 
         Returns
         -------
         Decomposition
-            Its trace is `log_joint`, its value the mean of it.
+            Its trace is `log_joint`, and its value the mean of the trace.
 
         Examples
         --------
@@ -187,7 +184,7 @@ class PosteriorDraws(Result):
         )
 
     def allocation(self, draw: int) -> tuple[NDArray[np.int64], Floats, dict[str, Any]]:
-        """The hidden values of all tokens in a draw, those that share cell and values as one group.
+        """Hidden values of all tokens in a draw, grouped by cell and values.
 
         Parameters
         ----------
@@ -199,10 +196,10 @@ class PosteriorDraws(Result):
         cells : ndarray of int, shape (n_groups,)
             Cell of each group: a row of ``tensor.coordinates``.
         numbers : ndarray of int, shape (n_groups,)
-            Its tokens.
+            Number of tokens in each group.
         values : dict of str to ndarray of int, shape (n_groups,)
-            The value of every hidden node, and of axes that some tokens do not show; -1 for tokens
-            that show them, or show nothing that depends on them.
+            The value of every hidden node, and of axes that are missing for some tokens; -1 for
+            tokens whose value is observed, or has no effect on anything observed.
 
         Raises
         ------
@@ -218,7 +215,9 @@ class PosteriorDraws(Result):
         (np.int64(13), ['topic'])
         """
         if not 0 <= checks.whole_number("draw", draw, 0) < len(self):
-            raise InvalidArgumentError(f"draw {draw} is none of {len(self)}", argument="draw")
+            raise InvalidArgumentError(
+                f"no draw {draw}; there are {len(self)}, counted from 0", argument="draw"
+            )
         groups = self._groups
         rows = slice(*groups.starts[draw : draw + 2])
         by_group = groups.values[rows]
@@ -232,13 +231,13 @@ class PosteriorDraws(Result):
         return groups.cells[rows].astype(np.int64), groups.numbers[rows].astype(np.int64), values
 
     def to_inference_data(self) -> Any:
-        """The draws as ArviZ takes them.
+        """Convert the draws for ArviZ.
 
         Returns
         -------
         arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
-            A ``posterior`` group with a draw of every table, dimensions (chain, draw) and the
-            nodes; ``log_joint`` is ``lp`` of ``sample_stats``.
+            A ``posterior`` group with draws of every table, dimensions (chain, draw, nodes);
+            ``log_joint`` is ``lp`` in ``sample_stats``.
 
         {raises: no ArviZ}
 
@@ -259,7 +258,7 @@ class PosteriorDraws(Result):
         return inference_data(tables, by_chain(self.log_joint), dims)
 
     def _by_table(self, make: Callable[[str, Floats], Floats]) -> dict[str, Floats]:
-        """What is made of the counts of every node: once for tied nodes, which have one table."""
+        """Apply `make` to the counts of every node; once for tied nodes, which share a table."""
         made: dict[int, Floats] = {}
         for node, counts in self.counts.items():
             if id(counts) not in made:
@@ -267,7 +266,7 @@ class PosteriorDraws(Result):
         return {node: made[id(counts)] for node, counts in self.counts.items()}
 
     def _explained(self, tables: dict[str, Floats], draw: int | None = None) -> Decomposition:
-        """What tables explain, which are those of a draw or of all."""
+        """The decomposition with given tables, of one draw or averaged."""
         seen = slice(None) if draw is None else slice(draw, draw + 1)
         return Decomposition(
             tables=tables,
@@ -300,7 +299,7 @@ class PosteriorDraws(Result):
 def _mean_table(alpha: float, counts: Floats) -> Floats:
     """Mean over draws of the expected table given the counts of each, (α + S) / Σ (α + S)."""
     weights = 1 / (alpha * counts.shape[1] + counts.sum(axis=1, keepdims=True))
-    # Counts of all draws are large: no second array of them.
+    # Counts of all draws are large: avoid a second array of their size.
     found: Floats = np.einsum("d...,d...->...", counts, weights) + alpha * weights.sum(axis=0)
     return found / len(counts)
 
@@ -308,16 +307,16 @@ def _mean_table(alpha: float, counts: Floats) -> Floats:
 def draw_posterior(
     layout: Layout, options: Options, n_draws: int | None, run: Run
 ) -> PosteriorDraws:
-    """Allocations of a tensor under a model that is laid out for it.
+    """Draw allocations of a tensor under a model that is laid out for it.
 
-    Where `n_draws` is None there are some `DRAWS`, or fewer if rounds must be short.
+    `n_draws=None` gives about `DRAWS`, or fewer if rounds must be short.
     """
     n_wanted = 1 if n_draws is None else checks.whole_number("n_draws", n_draws, 1)
     n_draws = DRAWS if n_draws is None else n_wanted
     options = options.checked(layout.tensor.n_cells, DRAWING)
     if options.n_sweeps == 0:
         raise InvalidArgumentError(
-            f"draws by 'smc' need moves, without which particles descend from few: give "
+            f"draws by 'smc' need Gibbs sweeps, else few particles have descendants: give "
             f"{argument('n_sweeps')} of 1 or more"
         )
     n_bytes = 8 * n_draws * sum(int(np.prod(layout.shape(table[0]))) for table in layout.tables)
@@ -387,7 +386,7 @@ def _numbered(
     hidden: tuple[str, ...],
     families: dict[str, tuple[str, ...]],
 ) -> tuple[dict[str, Floats], list[dict[str, NDArray[np.intp]]]]:
-    """Counts of all draws in the numbers of the most probable, and these numbers."""
+    """Counts of all draws, renumbered as in the most probable draw, and the new numbers."""
     raw = {
         table[0]: flat.reshape(-1, *layout.shape(table[0]))
         for flat, table in zip(found.counts, layout.tables, strict=True)

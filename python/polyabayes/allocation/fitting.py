@@ -16,10 +16,10 @@ from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
 from polyabayes.data.cells import Integers
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
-# Sweeps of a Gibbs sampler by default.
+# Default sweeps of the Gibbs sampler.
 _SWEEPS = 1000
 
-# The other methods draw or choose whole tokens, of which missing cells have no known number.
+# The other methods assign whole tokens, but the number of tokens in missing cells is unknown.
 _WITH_MISSING = ("vb", "em", "ml")
 
 
@@ -71,7 +71,7 @@ def find_decomposition(
         if len(rates) > 1:
             raise InvalidArgumentError(
                 "a decomposition with missing cells needs a number as the model's "
-                f"{argument('rate')}; predict_missing takes a prior of it"
+                f"{argument('rate')}; only predict_missing takes a prior of it"
             )
         found = _climb(incomplete(layout, missing, float(rates[0])), options, run)
         total = tensor.total + found.expected.sum()

@@ -14,13 +14,13 @@ from polyabayes.allocation.layout import Layout
 _Counts = NDArray[np.int64]
 _Reals = NDArray[np.float64]
 
-# Marginal counts that an enumeration may add up: some seconds.
+# Default budget in marginal counts: a few seconds.
 _BUDGET = 1e8
 
 
 @dataclass(frozen=True, eq=False)
 class Allocations:
-    """All allocations of a count tensor, those of equal probability and d(S) together.
+    """All allocations of a count tensor, grouped by probability and d(S).
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Allocations:
     multiplicities : ndarray of shape (n_groups,)
         Allocations in each group.
     n_parameters : ndarray of shape (n_groups,)
-        d(S), the number of parameters that they make use of
+        d(S), the number of parameters that an allocation of each group uses
         (:func:`polyabayes.allocation.n_effective_parameters`).
 
     References
@@ -50,16 +50,16 @@ class Allocations:
 
     @property
     def n_allocations(self) -> float:
-        """Number of allocations: whole, and exact up to 2^53."""
+        """Number of allocations; exact up to 2^53."""
         return float(self.multiplicities.sum())
 
     @property
     def log_evidence(self) -> float:
-        """The sum over all allocations: ln of the evidence given the total."""
+        """Sum over all allocations: ln of the evidence given the total."""
         return float(logsumexp(self.log_probabilities, b=self.multiplicities))
 
     def histogram(self, bins: int = 50) -> tuple[_Reals, _Reals]:
-        """Number of allocations by ln π(S | T): heights, and the `bins` + 1 edges.
+        """Histogram of ln π(S | T) over all allocations.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class Allocations:
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If `bins` is no positive number.
+            If `bins` is not a positive integer.
 
         Examples
         --------

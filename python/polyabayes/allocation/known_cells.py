@@ -1,4 +1,4 @@
-"""Rows and cells of other data, by the numbers of the levels of a tensor."""
+"""Coordinates of other data in the levels of a tensor."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from polyabayes.exceptions import InvalidArgumentError
 
 
 def known_cells(tensor: CountTensor, data: Any) -> Integers:
-    """Coordinates in a tensor of the rows of a table, or the cells of another tensor.
+    """Coordinates of the rows of a table, or the cells of another tensor, in a tensor.
 
-    Levels are matched by label where axes have labels. A missing value is -1. Other axes are
-    refused, and levels that the tensor does not have.
+    Levels are matched by label if axes have labels. A missing value is -1. Axes and levels that
+    the tensor does not have are refused.
     """
     if isinstance(data, CountTensor):
         columns = [_levels(tensor, data, axis) for axis in range(tensor.n_axes)]
@@ -27,8 +27,8 @@ def known_cells(tensor: CountTensor, data: Any) -> Integers:
     for axis, labels, size in zip(tensor.axes, tensor.labels, tensor.shape, strict=True):
         if axis not in named:
             raise InvalidArgumentError(
-                f"there is no column {axis!r}, and the tensor has the axes "
-                f"{', '.join(tensor.axes)}; where no row shows it, give a column of missing values"
+                f"there is no column {axis!r}, but the tensor has the axes "
+                f"{', '.join(tensor.axes)}; if no row has a value, give a column of missing values"
             )
         known = list(map(str, range(size) if labels is None else labels))
         columns.append(known_levels(frame, named[axis], known))
@@ -36,18 +36,19 @@ def known_cells(tensor: CountTensor, data: Any) -> Integers:
 
 
 def _levels(tensor: CountTensor, other: CountTensor, axis: int) -> Integers:
-    """Levels of another tensor on an axis, by the numbers of the tensor."""
+    """Levels of another tensor on an axis, in the numbers of the tensor."""
     name = tensor.axes[axis]
     if name not in other.axes:
         raise InvalidArgumentError(
-            f"the cells have axes {', '.join(other.axes)}, and the tensor "
-            f"{', '.join(tensor.axes)}; call them alike"
+            f"the cells have axes {', '.join(other.axes)}, but the tensor "
+            f"{', '.join(tensor.axes)}; give them the same names"
         )
     its = other.axes.index(name)
     levels, labels, known = other.coordinates[:, its], other.labels[its], tensor.labels[axis]
     if (known is None) != (labels is None):
         raise InvalidArgumentError(
-            f"axis {name!r} has labels in the tensor or in the other cells, not in both"
+            f"axis {name!r} has labels in only one of the tensor and the other cells; label "
+            "both or neither"
         )
     wanted = levels.tolist() if labels is None else labels[levels].tolist()
     size = range(tensor.shape[axis])
@@ -59,6 +60,6 @@ def _levels(tensor: CountTensor, other: CountTensor, axis: int) -> Integers:
         if level is None:
             raise InvalidArgumentError(
                 f"a cell has level {label!r} of axis {name!r}, which the tensor does not have; "
-                "give the tensor all levels"
+                "make the tensor with all levels"
             )
     return np.array(found, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A model and its data brought together: which nodes are visible, and how large all of them are."""
+"""Layout of a model for its data: which nodes are visible, and the size of each node."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Cost(NamedTuple):
     n_tokens : int
         Total of the data.
     n_cells : int
-        Their non-zero cells.
+        Number of non-zero cells.
     n_states : int
-        Joint states of hidden nodes that each token is summed over, all cliques of the
-        elimination together. A sweep, or a particle, takes n_tokens x n_states steps.
+        Joint states of hidden nodes that each token is summed over, in all cliques of the
+        elimination. A sweep or a particle takes n_tokens x n_states steps.
     n_marginals : int
-        Marginal counts of one allocation: four bytes each and particle, at most.
+        Marginal counts of one allocation; a particle takes at most four bytes for each.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class Cost(NamedTuple):
 class Layout:
     """A model laid out for a tensor.
 
-    `tables` has tied nodes together, in the order of their first ones; `core` is what the compiled
-    core reads: it does not travel, and is made again elsewhere. Order and method are those that
-    were asked for.
+    `tables` groups tied nodes, ordered by the first node of each group. `core` is the compiled
+    layout; it is not pickled but made again in another process. `elimination_order` and `method`
+    are as given by the user.
     """
 
     model: Network
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The nodes that are no axes of the data."""
+        """The nodes that are not axes of the data."""
         return tuple(node for node in self.sizes if node not in self.tensor.axes)
 
     def shape(self, node: str) -> tuple[int, ...]:
@@ -90,19 +90,19 @@ class Layout:
         return _alpha(self.model, node, math.prod(self.shape(node)), n_tied)
 
     def rate(self) -> Rate:
-        """Rate of the intensity's prior, or its own shape and rate; an empty tensor needs one."""
+        """Rate of the intensity's prior, or its gamma prior; an empty tensor needs one."""
         if self.model.rate is not None:
             return self.model.rate
         if not self.tensor.total:
             raise InvalidArgumentError(
-                f"the tensor is empty, and the default of {argument('rate')} is the concentration "
+                f"the tensor is empty, but the default of {argument('rate')} is the concentration "
                 "over its total; give the model one, whose P(T = 0) is then the evidence, or ask "
                 f"for {argument('given_total', True)}"
             )
         return self.model.concentration / self.tensor.total
 
     def ln_total(self) -> float:
-        """Ln P(T), over the rate where that has a prior; errors as of :meth:`rate`."""
+        """Ln P(T), averaged over the rate if it has a prior; raises as :meth:`rate`."""
         return self._rates().ln_mean(self.core.ln_total)
 
     def intensity(self) -> float:
@@ -114,8 +114,8 @@ class Layout:
         return rate_points(self.model.concentration, self.tensor.total, self.rate(), fine=True)
 
 
-# Methods under which the weight of a token is a product of entries of tables: hidden nodes of tied
-# tables are summed out as those of others are, a Markov chain forwards and backwards.
+# Methods in which the weight of a token is a product of table entries: hidden nodes of tied tables
+# are summed out as in untied networks, a Markov chain by forward-backward recursions.
 _FACTORISED = ("vb", "em", "ml")
 
 
@@ -127,11 +127,10 @@ def lay_out(
     *,
     stepwise: bool = False,
 ) -> Layout:
-    """Find out which nodes are visible, and check that model and data fit the method.
+    """Find the visible nodes, and check that model and data fit the method.
 
-    `stepwise` allows particles to draw hidden nodes of tied tables one after another.
-
-    Tables of hidden nodes that are too large to be counted in are a BudgetExceededError.
+    `stepwise` allows particles to draw hidden nodes of tied tables one by one. Tables of hidden
+    nodes that are too large for counts raise a BudgetExceededError.
     """
     tensor, _ = match_levels(model.graph, model.tied, as_tensor(model, data))
     sizes = _sizes(model, tensor)
@@ -163,12 +162,12 @@ def lay_out(
 
 
 def _remedy(model: Network, method: str | None) -> str:
-    """Further remedy where tied tables have too many joint states for samplers."""
+    """Further remedy if tied tables have too many joint states for samplers."""
     if not model.tied or method in _FACTORISED:
         return ""
     return (
         f", or take {argument('method', 'vb')}, {argument('method', 'em')} or "
-        f"{argument('method', 'ml')}, which sum the nodes of tied tables out one by one, or for "
+        f"{argument('method', 'ml')}, which sum out the nodes of tied tables one by one, or for "
         f"the evidence {argument('method', 'smc')}, which draws them one by one"
     )
 
@@ -183,7 +182,7 @@ def alphas_of(
 
 
 def _alpha(model: Network, node: str, n_cells: int, n_tied: int) -> float:
-    """Dirichlet parameter of every cell of a table that so many nodes share."""
+    """Dirichlet parameter of every cell of a table that `n_tied` nodes share."""
     if isinstance(model.prior, dict):
         return model.prior[node]
     if model.prior == "flat":
@@ -200,20 +199,20 @@ def _are_sequences(data: Any) -> bool:
 
 
 def _tensor_of_sequences(model: Network, rows: Sequence[Sequence[str]]) -> CountTensor:
-    """A token a sequence; the last steps of those that are shorter are not seen."""
+    """Make a tensor with one token per sequence; missing last steps are unobserved."""
     longest, n_axes = max(rows, key=len), len(model.axes)
     if len(longest) > n_axes:
         raise _misfit(
             model,
-            f"{n_axes} nodes without a size, and a sequence has {len(longest)} steps",
-            "give it as many steps as the longest has",
+            f"{n_axes} nodes have no size, but a sequence has {len(longest)} steps",
+            "give the model as many steps as the longest sequence",
         )
     columns = import_pandas().DataFrame([[*row, *[None] * (n_axes - len(row))] for row in rows])
     return CountTensor.from_frame(columns.set_axis(model.axes, axis=1))
 
 
 def as_tensor(model: Network, data: Any) -> CountTensor:
-    """The data with axes that the graph names."""
+    """Make a tensor whose axes are nodes of the graph."""
     if isinstance(data, CountTensor):
         for axis in data.axes:
             if axis not in model.graph.parents:
@@ -239,7 +238,7 @@ def as_tensor(model: Network, data: Any) -> CountTensor:
         wanted = ", ".join(f"n_{axis}" for axis in model.axes)
         raise _misfit(
             model,
-            f"{len(model.axes)} nodes without a size ({', '.join(model.axes) or 'none'}), and the "
+            f"{len(model.axes)} nodes have no size ({', '.join(model.axes) or 'none'}), but the "
             f"data have shape {shape}",
             f"give an array of shape ({wanted}), name its dimensions in a CountTensor, or give "
             "every hidden node a size",
@@ -258,7 +257,7 @@ def _sizes(model: Network, tensor: CountTensor) -> dict[str, int]:
         if size is None:
             raise _misfit(
                 model,
-                f"no size for node {node!r}, which is no axis of the data "
+                f"no size for node {node!r}, which is not an axis of the data "
                 f"({', '.join(tensor.axes)})",
                 f"add sizes={{{node!r}: ...}}",
             )
@@ -267,12 +266,12 @@ def _sizes(model: Network, tensor: CountTensor) -> dict[str, int]:
                 model,
                 f"{size:,} values for node {node!r}, above the {LARGEST_SIZE:,} that can be told "
                 "apart",
-                "number the levels that occur",
+                "keep only the levels that occur",
             )
         if size < found.get(node, 0):
             raise _misfit(
                 model,
-                f"size {size} for node {node!r}, whose axis has {found[node]} levels",
+                f"size {size} of node {node!r} is below the {found[node]} levels of its axis",
                 f"give at least sizes={{{node!r}: {found[node]}}}",
             )
         sizes[node] = size
@@ -280,7 +279,7 @@ def _sizes(model: Network, tensor: CountTensor) -> dict[str, int]:
 
 
 def tables_of(model: Network, sizes: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
-    """Nodes by table, as the compiled core orders them."""
+    """Nodes by table, in the order of the compiled core."""
     table_of: dict[str, tuple[str, ...]] = {node: (node,) for node in sizes}
     for tie in model.tied:
         shapes = {
@@ -291,7 +290,7 @@ def tables_of(model: Network, sizes: Mapping[str, int]) -> tuple[tuple[str, ...]
             raise _misfit(
                 model,
                 f"tables of different shapes under one tie ({found})",
-                "give the nodes equal sizes and as many parents",
+                "give the nodes equal sizes and equally many parents",
             )
         ordered = tuple(node for node in sizes if node in tie)
         table_of.update(dict.fromkeys(tie, ordered))

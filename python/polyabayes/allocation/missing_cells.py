@@ -1,4 +1,4 @@
-"""Tensors with cells that were not observed: their evidence, total and expected counts."""
+"""Tensors with missing cells: evidence, total and expected counts."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Missing tokens that may be asked for.
+# Most missing tokens.
 _MOST_MISSING = 10**7
 
-# The methods that take missing cells.
+# Methods for missing cells.
 _METHODS = ("auto", "exact", "smc", "tempered", "vb")
 
 
 @shared_docs
 @dataclass(frozen=True, eq=False, repr=False)
 class MissingCells(Result):
-    """What a model says of cells that were not observed, X being the observed ones.
+    """Predictions of missing cells, given the observed cells X.
 
     Attributes
     ----------
     evidence : Evidence
         ln Pr(X), summed over the totals.
     totals : ndarray of int, shape (n_totals,)
-        Totals T of all cells, from that of the observed ones on.
+        Totals T of all cells, from the total of the observed cells on.
     log_joint, std_errors : ndarray of float, shape (n_totals,)
-        ln Pr(T, X) in nats, the evidence as a function of the total, and its standard error: 0
-        where exact, NaN for ``"vb"``, which shares its bound out by its own law of the total.
+        ln Pr(T, X) in nats, and its standard error: 0 if exact, NaN for ``"vb"``, which divides its
+        bound among the totals by its variational distribution of T.
     posterior, posterior_std_errors : ndarray of float, shape (n_totals,)
         Pr(T | X) among these totals, and its standard error.
     coordinates : ndarray of int, shape (n_missing, n_axes)
@@ -62,12 +62,11 @@ class MissingCells(Result):
     expected_counts, expected_std_errors : ndarray of float, shape (n_missing,)
         E[X_c | X] of each missing cell, averaged over the totals, and its standard error.
     log_remainder : float
-        ln of what totals beyond the last would add to the evidence, in nats: extrapolated, as if
-        every further token raised the intensity of the missing cells as much as in an urn.
-        ``-inf`` for ``"vb"``, whose bound leaves none out.
+        About ln of the evidence in totals beyond the last, in nats, extrapolated by a Pólya urn.
+        ``-inf`` for ``"vb"``, whose bound covers all totals.
     log_remainder_bound : float
-        ln of what they add at most, whatever the tables: the greatest probability of X under any
-        times Pr(more tokens). Often far above `log_remainder`.
+        Upper bound of ln of the evidence in these totals: max over tables of Pr(X | tables) times
+        Pr(more tokens). Often far above `log_remainder`.
 
     Examples
     --------
@@ -97,7 +96,7 @@ class MissingCells(Result):
         return float(self.totals @ self.posterior)
 
     def total_interval(self, level: float = 0.95) -> tuple[int, int]:
-        """Central interval that holds the total with posterior probability `level` or more.
+        """Central interval of the total with posterior probability `level` or more.
 
         Parameters
         ----------
@@ -125,7 +124,7 @@ class MissingCells(Result):
         return int(self.totals[low]), int(self.totals[min(high, len(self.totals) - 1)])
 
     def totals_to_frame(self) -> pd.DataFrame:
-        """A row a total: ln of the joint probability, posterior, and standard errors.
+        """Give the distribution of the total as a DataFrame, a row per total.
 
         Returns
         -------
@@ -160,7 +159,7 @@ class MissingCells(Result):
 
     def __repr__(self) -> str:
         low, high = self.total_interval()
-        # Totals under a bound are spread too narrowly.
+        # The variational distribution of the total is too narrow.
         spread = "" if self.evidence.is_lower_bound else f" ({low:,} to {high:,} with 95 %)"
         observed = int(self.totals[0])
         return (
@@ -170,7 +169,7 @@ class MissingCells(Result):
 
 
 class _Found(NamedTuple):
-    """Evidence by total and expected counts; without errors for a bound."""
+    """Evidence by total, and expected counts; a bound has no errors."""
 
     estimate: Estimate
     ln_joint: Floats
@@ -200,7 +199,7 @@ def _sampled(
     with run.shown(None, unit) as running:
         used, found = core.complete(options, max_total=max_total, **running)
     sampled = _Found.of(found)
-    # A bound of all totals says nothing of those up to a last one.
+    # A bound of the sum over all totals does not bound a partial sum.
     if sampled.estimate.rounds and max_total is None:
         sampled = sampled._replace(estimate=held_by_bound(core, sampled.estimate, run))
     if sampled.estimate.interruption is not None:
@@ -221,7 +220,7 @@ def _bound(
 
 
 def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
-    """The mixture of what was found at several rates, errors added as if they were one error."""
+    """Average results over several rates; errors are added as if fully correlated."""
     ln_values = np.array([one.estimate.ln_value for one in found])
     shares = special.softmax(ln_weights + ln_values)
     likeliest = found[int(shares.argmax())]
@@ -256,7 +255,7 @@ def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
 def find_missing(
     layout: Layout, missing: Integers, options: Options, max_total: int | None, run: Run
 ) -> MissingCells:
-    """Sum out cells that were not observed, in a model that is laid out for the others."""
+    """Sum out missing cells in a model that is laid out for the observed cells."""
     if not len(missing):
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor = layout.tensor
@@ -265,8 +264,8 @@ def find_missing(
     options = options.checked(tensor.n_cells)
     if options.n_sweeps is not None:
         raise InvalidArgumentError(
-            f"{argument('n_sweeps')} needs all cells observed: particles that draw missing tokens "
-            "are not moved",
+            f"{argument('n_sweeps')} needs all cells observed: particles with missing tokens "
+            "make no Gibbs sweeps",
             argument="n_sweeps",
         )
     if max_total is not None:
@@ -317,5 +316,5 @@ def _check_method(method: Any) -> None:
     if checks.choice("method", method, tuple(METHODS)) not in _METHODS:
         known = ", ".join(repr(known) for known in _METHODS)
         raise InvalidArgumentError(
-            f"method {method!r} needs all cells observed; with missing cells it is one of {known}"
+            f"method {method!r} needs all cells observed; with missing cells use one of {known}"
         )

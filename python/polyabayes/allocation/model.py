@@ -29,51 +29,51 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 
 @shared_docs
 class AllocationModel(Network):
-    """A Bayesian network whose tokens are counted in a tensor, some of its nodes hidden.
+    """Bayesian allocation model: a count tensor under a Bayesian network with hidden nodes.
 
-    The total is Poisson with intensity λ ~ Gamma(a, rate b); every token takes a value of each
-    node by conditional tables with Dirichlet priors; the tensor counts the values of the visible
-    nodes (Cemgil et al. 2019). Evidence integrates λ, tables and hidden nodes out.
+    The total is Poisson with intensity λ ~ Gamma(a, rate b). Every token takes a value of each
+    node by conditional tables with Dirichlet priors. The tensor counts the values of the visible
+    nodes (Cemgil et al. 2019). The evidence integrates over λ, the tables and the hidden nodes.
 
     Parameters
     ----------
     graph : str
-        The network as text: chains of arrows, several parents or children parted by commas,
-        statements parted by semicolons, as ``"doc -> topic -> word"``, ``"i <- r -> j; r -> k"``
+        The network as text: chains of arrows, with commas between several parents or children and
+        semicolons between statements, as ``"doc -> topic -> word"``, ``"i <- r -> j; r -> k"``
         or ``"t -> s; t, s -> r -> i, j"``. Nodes that name an axis of the data are visible.
     sizes : mapping of str to int or None, optional
-        Number of values of every hidden node; None where it is not known, for :meth:`with_sizes`
-        or a :class:`WitnessSearch` to fill in. A visible node has that of its axis, or more.
+        Number of values of every hidden node. None means unknown: :meth:`with_sizes` or a
+        :class:`WitnessSearch` fills it in. A visible node takes the size of its axis, unless a
+        larger one is given here.
     concentration : float, default=1.0
         a: the equivalent sample size of the prior.
     rate : float or (float, float), optional
-        b; by default the concentration over the total of the data, so that the total is expected.
-        A pair says that b is unknown, too: shape and rate of its gamma prior, over which results
-        are averaged by quadrature; with missing cells by some twenty runs of the method.
+        b. Default: the concentration over the total of the data, so that the expected total is
+        the total. A pair is the shape and rate of a gamma prior of b; results are then averaged
+        over b by quadrature (with missing cells, about twenty runs of the method).
     tied : sequence of sequences of str, default=()
-        Groups of nodes that share one table, as ``[("i", "j")]`` of symmetric NMF. Levels of tied
-        axes are matched by label, over all labels that any of them has; without labels, by
-        position.
+        Groups of nodes that share one table, as ``[("i", "j")]`` for symmetric NMF. Levels of tied
+        axes are matched by label, over the union of their labels; without labels, by position.
     prior : {"bdeu", "bdeu-tokens", "flat"} or mapping of str to float, default="bdeu"
-        Dirichlet parameters of the tables. ``"bdeu"``: α = a / (number of cells of the table),
-        under which all tables agree on what they share, and Markov-equivalent graphs have equal
-        evidence. A table that N tied nodes share has this prior, too, whatever N is: each of them
-        alone is then distributed as it would be untied, and a chain has the evidence of a longer
-        one whose last steps are not seen. ``"bdeu-tokens"`` gives a tied table
-        α = N a / (number of cells), as much as `a` tokens would add that are spread evenly over all
-        cells: the prior of a tied table then grows with N, as that of the published symmetric
-        models does (:meth:`symmetric_cp`). The others need not agree: ``"flat"`` is 1 in all cells;
-        a mapping names every node and gives the parameter of each cell of its table.
+        Dirichlet parameters of the tables.
+
+        * ``"bdeu"``: α = a / (number of cells of the table). All tables then agree on the margins
+          that they share, and Markov-equivalent graphs have equal evidence. A table shared by tied
+          nodes has the same α, however many nodes share it.
+        * ``"bdeu-tokens"``: α = N a / (number of cells) for a table that N tied nodes share, as in
+          the published symmetric models (:meth:`symmetric_cp`).
+        * ``"flat"``: 1 in all cells.
+        * A mapping: the parameter of each cell of every node's table.
     axes : sequence of str, optional
-        Which nodes the dimensions of a bare array are; by default the nodes without a size, in
-        the order of the text, except that doc comes before word, as in every matrix of documents.
+        Nodes of the dimensions of an array without names. Default: the nodes without a size, in
+        the order of the text, but doc before word, as in a document-term matrix.
 
     Attributes
     ----------
     graph : Graph
         The network: ``nodes``, ``parents``, ``to_text()``, ``to_networkx()``.
     added_edges : tuple of (str, str)
-        What :meth:`from_undirected` added.
+        Edges that :meth:`from_undirected` added.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class AllocationModel(Network):
     """
 
     def cost(self, data: Any, *, elimination_order: Sequence[str] | None = None) -> Cost:
-        """What the hidden nodes cost, before anything runs.
+        """Cost of the hidden nodes; nothing is run.
 
         Parameters
         ----------
@@ -106,7 +106,8 @@ class AllocationModel(Network):
         Returns
         -------
         Cost
-            Tokens, cells, joint states a token, marginal counts an allocation.
+            Numbers of tokens, of cells, of joint states per token and of marginal counts per
+            allocation.
 
         Raises
         ------
@@ -147,76 +148,76 @@ class AllocationModel(Network):
         Parameters
         ----------
         data : CountTensor, Corpus, array or sparse matrix
-            The counts. A tensor's axes are nodes; the dimensions of anything else are `axes`.
+            The counts. The axes of a tensor are nodes by name; other data have the model's `axes`.
         method : str, default="auto"
             ===================  ====================================================  =========
             method               what it does                                          cost
             ===================  ====================================================  =========
-            ``"auto"``           exact where quick, else ``"smc"`` where its           1.3 times
-                                 replicates and sizes agree, else ``"tempered"``       theirs
+            ``"auto"``           exact if quick; else ``"smc"``; if its replicates     1.3 times
+                                 disagree, ``"tempered"``                              theirs
             ``"exact"``          enumeration, allocations with equal margins merged    grows
                                                                                        fast
-            ``"smc"``            particle filter over tokens, P particles, which are   P M T S
-                                 moved by M Gibbs sweeps while the number of tokens
-                                 grows e-fold; unbiased; without moves the paper's
-                                 algorithms 1 to 3
-            ``"smc-lookahead"``  particles without moves along the counts that a       P T S
-                                 Gibbs run expects of the tokens to come; unbiased;
-                                 all hidden nodes must be summed out together
+            ``"smc"``            particle filter over tokens: P particles, and M       P M T S
+                                 Gibbs sweeps while the number of tokens grows
+                                 e-fold; unbiased; with M = 0, algorithms 1 to 3 of
+                                 the paper
+            ``"smc-lookahead"``  particle filter without sweeps, guided by the         P T S
+                                 counts that a short Gibbs run expects for the
+                                 remaining tokens; unbiased; needs all hidden nodes
+                                 in one clique
             ``"tempered"``       non-reversible parallel tempering of P collapsed      P N T S
-                                 Gibbs chains, in rounds of doubling length up to N
-                                 sweeps, until both directions, the rounds and the
-                                 replicates agree; any number of tokens
-            ``"vb"``             variational Bayes: a lower bound without an error,    C S an
+                                 Gibbs chains [1]_, in rounds of doubling length up
+                                 to N sweeps, until both directions, the rounds and
+                                 the replicates agree; any number of tokens
+            ``"vb"``             variational Bayes: a lower bound without an error,    C S per
                                  the best of several restarts                          iteration
             ===================  ====================================================  =========
-
-            The cost is that of a replicate: T tokens in C cells, S joint states of hidden nodes,
-            which :meth:`cost` tells. Options that ``"smc"`` alone takes, or ``"tempered"``, make
-            it the choice of ``"auto"`` where exact is not quick. ``"tempered"`` is after [1]_.
+            The cost is per replicate, for T tokens in C cells and S joint states of hidden nodes
+            (see :meth:`cost`). ``"auto"`` takes ``"smc"`` or ``"tempered"`` if an option is given
+            that only one of them has.
         observed : array of bool, shape of the data, or "nan", optional
-            Where the data were observed; by default in all cells. The others are summed out by
-            ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"``; see :meth:`predict_missing`. What data
-            hold there is ignored, so that entries are held out by ``observed=~mask``. A masked
-            array says so itself. ``"nan"``: an array has NaN where it was not observed. Without
-            that NaN is refused, since tables that were pivoted have it where nothing was counted.
+            True where the data were observed; default: everywhere, or the mask of a masked array.
+            Missing cells are summed out by ``"auto"``, ``"exact"``, ``"smc"`` or ``"vb"`` (see
+            :meth:`predict_missing`); their entries in the data are ignored, so
+            ``observed=~mask`` holds entries out. ``"nan"``: NaN marks missing cells. Without
+            ``"nan"``, NaN is refused, since pivoted tables have NaN where nothing was counted.
         max_total : int, optional
-            Largest total that missing cells are summed out up to.
+            Largest total in the sum over missing cells.
         given_total : bool, default=False
             Condition on the total, which then needs no prior.
         n_samples : int, optional
-            N, the sweeps of the longest round of ``"tempered"``: by default at least 512, and as
-            many as some 4 x 10^10 weights of states take.
+            N, sweeps of the longest round of ``"tempered"``. Default: as many as fit in about
+            4 x 10^10 evaluations of a state's weight, but at least 512.
         n_particles : int, optional
-            P, the particles of a replicate of a filter: 256, or 1000 without moves; rounded up to a
-            multiple of 16. Replicates of a quarter of them come first, to confirm the value or not.
+            P, particles per replicate of a filter, rounded up to a multiple of 16. Default: 256,
+            or 1000 without sweeps. Replicates with a quarter of the particles check the value.
         n_replicates : int, optional
-            Independent replicates, 16 of a filter and 4 of ``"tempered"``; their mean is the
-            estimate, their spread its error.
+            Independent replicates; their mean is the estimate, and their spread gives its error.
+            Default: 16 for a filter, 4 for ``"tempered"``.
         budget : float, optional
-            Multiply-adds that an exact sum may take: 10^9 for ``"exact"``, some ten seconds, and
-            10^7 for ``"auto"``. Every joint state of a token in an allocation takes as many as it
-            has factors and the allocation marginal counts.
+            Most multiply-adds of an exact sum. Default: 10^9 for ``"exact"`` (about ten seconds),
+            10^7 for ``"auto"``. Each joint state of a token costs one for every factor and every
+            marginal count of an allocation.
         target_std_error : float, optional
-            Standard error at which ``"tempered"`` ends: 0.5 nats.
+            Standard error in nats at which ``"tempered"`` ends; default 0.5.
         elimination_order : sequence of str, optional
-            Order in which hidden nodes are summed out; by default that of fewest states.
+            Order in which hidden nodes are summed out; default: the order with fewest states.
         {seed}
         n_jobs : int, optional
-            Threads, of each task where there is an `executor`; None means all cores, and one thread
-            a task.
+            Threads; with an `executor`, threads per task. None means all cores, or one per task.
         executor : concurrent.futures.Executor, optional
-            Where the replicates of a sampler run, so that as many workers as there are replicates
-            are of use; it is not shut down. By default here.
+            Runs the replicates of a sampler as tasks; it is not shut down. More workers than
+            replicates stay idle. Default: this process.
         {progress}
         **options
-            Further options of single methods. Of the filters: `resampling` ("systematic",
-            "stratified", "residual" or "multinomial"), `resample_below`, the effective share of
-            the particles below which they are resampled (0.5; 0 never, 1 always), and `order` of
-            the tokens ("random", "sorted": cell after cell, or the numbers of the tensor's cells
-            in another order), which has no bias, but a large effect on the error. Of ``"smc"``:
-            `n_sweeps`, M (32; 0 for SIS-R, the paper's algorithm 3). Of ``"vb"``: `max_iter`
-            (no limit), `tol` (1e-9) and `n_restarts` (10).
+            Options of single methods.
+
+            * Filters: `resampling` ("systematic", "stratified", "residual" or "multinomial");
+              `resample_below`, the effective share of particles below which they are resampled
+              (0.5; 0 never, 1 always); `order` of the tokens ("random", "sorted" by cell, or a
+              permutation of the cells), which affects the error but not the expectation.
+            * ``"smc"``: `n_sweeps`, M (32; 0 for SIS-R, algorithm 3 of the paper).
+            * ``"vb"``: `max_iter` (no limit), `tol` (1e-9) and `n_restarts` (10).
 
         Returns
         -------
@@ -226,20 +227,20 @@ class AllocationModel(Network):
         Raises
         ------
         BudgetExceededError
-            If an exact sum would go beyond its budget; if tokens, particles or chains would take
-            more memory than the machine has.
+            If an exact sum would exceed its budget, or tokens, particles or chains the memory of
+            the machine.
         Interrupted
             On Ctrl-C after the first round of ``"tempered"``: `partial` is the evidence so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an argument is bad, or model and data do not fit; if `executor` meets missing cells,
-            or a method that draws nothing; before any work.
+            If an argument is bad, model and data do not fit, or an `executor` is given with missing
+            cells or for a method without replicates; before any work.
         WorkerError
             If a worker of the executor died.
 
         Warns
         -----
         UnreliableErrorWarning
-            If the error is not to be trusted.
+            If the error cannot be trusted.
 
         References
         ----------
@@ -294,11 +295,11 @@ class AllocationModel(Network):
             if given_total:
                 raise InvalidArgumentError(
                     f"{argument('given_total', True)} needs all cells observed: the total is not "
-                    f"known, {argument('predict_missing')} has its posterior"
+                    f"known; {argument('predict_missing')} has its posterior"
                 )
             return find_missing(layout, missing, chosen, max_total, run).evidence
         if max_total is not None:
-            raise InvalidArgumentError("max_total needs missing cells, and all are observed")
+            raise InvalidArgumentError("max_total needs missing cells, but all cells are observed")
         return find_evidence(layout, chosen, run, executor, given_total=given_total)
 
     def predict_missing(
@@ -317,35 +318,38 @@ class AllocationModel(Network):
         progress: bool = False,
         **options: Any,
     ) -> MissingCells:
-        """Evidence as a function of the total, and expected counts, where cells are missing.
+        """Posterior of the total, and expected counts of missing cells.
 
-        A cell that was not observed leaves the total free. The tokens that are seen come first,
-        then tokens that fall in any of M missing cells, one by one: their weights' sum gives
-        Pr(T, X) for every T (the paper's Example 3.4). A missing token costs M S steps.
+        A missing cell leaves the total T unknown. Observed tokens come first, then tokens in any
+        of the M missing cells, one by one; the sum of their weights gives Pr(T, X) for every T
+        (Example 3.4 of the paper). Each missing token costs M S steps.
 
         Parameters
         ----------
         data
             As for :meth:`log_evidence`. The model needs a `rate`.
         method : {"auto", "exact", "smc", "tempered", "vb"}
-            As for :meth:`log_evidence`; ``"auto"`` is exact where quick, else ``"tempered"``,
-            which tempers twice: from independent tokens to the law in which missing cells are
-            empty, and from there to the one in which they are missing. ``"smc"`` seldom finds the
-            rare tables under which missing cells hold most: beyond some tens of tokens it is low,
-            and its errors do not tell. Where totals have a long tail, ``"exact"`` takes minutes
-            and gigabytes: give `max_total`. ``"vb"`` follows one of many modes: its counts may be
-            far off, and its totals are spread too narrowly.
+            ``"auto"`` is exact if quick, else ``"tempered"``.
+
+            * ``"tempered"`` anneals twice: from independent tokens to the model with empty missing
+              cells, and from there to the model with missing cells.
+            * ``"exact"`` takes minutes and gigabytes if the total has a long tail: give
+              `max_total`.
+            * ``"smc"`` is too low beyond a few dozen tokens, and its reported error is too small:
+              it rarely finds the tables under which missing cells have large counts.
+            * ``"vb"`` follows one of many modes. Its counts may be far off, and its distribution
+              of the total is too narrow.
         observed
-            As for :meth:`log_evidence`; at least one cell is missing. Levels of a node beyond its
-            axis count as observed, without tokens.
+            As for :meth:`log_evidence`; at least one cell must be missing. Levels of a node beyond
+            the levels of its axis count as observed and empty.
         max_total : int, optional
-            Largest total. By default, totals go on until those beyond would add less than 1e-9 of
-            the evidence to ``"exact"``, and 1e-6 to ``"smc"`` and ``"tempered"``, about, or a
-            million tokens are missing. Not of ``"vb"``.
+            Largest total; not for ``"vb"``. Default: the sum ends where larger totals would add
+            less than about 1e-9 of the evidence (``"exact"``) or 1e-6 (``"smc"`` and
+            ``"tempered"``), or at a million missing tokens.
         n_particles, n_replicates, budget, elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
-            Further options of single methods, as for :meth:`log_evidence`.
+            Options of single methods, as for :meth:`log_evidence`.
 
         Returns
         -------
@@ -355,7 +359,7 @@ class AllocationModel(Network):
         Raises
         ------
         BudgetExceededError, InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            As :meth:`log_evidence`; if the model has no rate, or no cell is missing.
+            As for :meth:`log_evidence`; if the model has no rate, or no cell is missing.
 
         References
         ----------
@@ -386,27 +390,27 @@ class AllocationModel(Network):
         )
 
     def allocations(self, data: Any, *, budget: float | None = None) -> Allocations:
-        """All allocations of a small tensor to hidden values, with their probabilities.
+        """Enumerate all allocations of a small tensor to hidden values.
 
         Parameters
         ----------
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
         budget : float, optional
-            Marginal counts that the enumeration may add up, 10^8: for every cell, groups of
-            allocations so far, times the ways to allocate the cell, times the cells of all tables
-            and the joint hidden states.
+            Most marginal counts that the enumeration adds up; default 10^8. Each cell takes
+            (groups of allocations so far) x (ways to allocate the cell) x (cells of all tables and
+            joint hidden states).
 
         Returns
         -------
         Allocations
-            Their ln π(S | T), multiplicities, effective numbers of parameters, and histogram
+            ln π(S | T), multiplicities and effective numbers of parameters, and their histogram
             (figure 5 of Cemgil et al. 2019).
 
         Raises
         ------
         BudgetExceededError
-            If the enumeration would go beyond its budget.
+            If the enumeration would exceed its budget.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
 
@@ -429,22 +433,23 @@ class AllocationModel(Network):
         rate: Rate | None = None,
         random_state: RandomState = None,
     ) -> Simulation:
-        """Draw a count tensor, and the hidden values of its tokens, from the prior.
+        """Draw a count tensor and the hidden values of its tokens from the prior.
 
-        The intensity is Gamma(a, rate), the total Poisson, tables are Dirichlet, and each token
-        takes the values of all nodes by them, parents first (section 3 of [1]_).
+        The intensity is drawn from Gamma(a, rate), the total from a Poisson distribution and the
+        tables from Dirichlet distributions. Each token then draws the value of every node, parents
+        first (section 3 of [1]_).
 
         Parameters
         ----------
         shape : mapping of str to int, optional
             The axes of the tensor and their sizes; by default `axes`, with the sizes of the model.
         total : int, optional
-            Number of tokens.
+            Number of tokens; by default it is drawn.
         rate : float or (float, float), optional
-            b of the intensity's prior, or shape and rate of its gamma prior, where the total is not
-            given; by default that of the model.
+            b of the intensity's prior, or shape and rate of its gamma prior, if no total is given;
+            default: the model's rate.
         random_state : None, int, RandomState, Generator or SeedSequence
-            Equal seeds give equal draws.
+            The same seed gives the same draw.
 
         Returns
         -------
@@ -482,33 +487,33 @@ class AllocationModel(Network):
         n_jobs: int | None = None,
         progress: bool = False,
     ) -> BidirectionalBounds:
-        """How far annealing may be from the truth, on a tensor drawn from the model.
+        """Bound the evidence of a simulated tensor from both sides, by annealing.
 
-        The allocation of such a tensor is known, and annealing backwards from it is high in
-        expectation, as annealing forwards is low: along the path of ``"tempered"``, whose
-        reference is drawn from.
+        The allocation of a simulated tensor is known. Annealing backwards from it overestimates ln
+        of the evidence in expectation, and annealing forwards underestimates it. Both follow the
+        path of ``"tempered"``, so the gap shows how far that method may be off on such data.
 
         Parameters
         ----------
         shape : mapping of str to int
             The axes of the tensor to draw, and their sizes.
         total : int
-            Its total.
+            The total of the tensor.
         n_samples, n_chains, n_replicates : int, default=1000, 16, 4
-            Temperatures, and replicates of either side; chains of a replicate forwards, rounded up
-            to a multiple of 16. Backwards there are 16.
+            Temperatures; chains per replicate forwards, rounded up to a multiple of 16 (backwards
+            there are always 16); replicates in each direction.
         random_state, n_jobs, progress
             As for :meth:`log_evidence`.
 
         Returns
         -------
         BidirectionalBounds
-            Both sides of the evidence given the total, in arrays of one entry.
+            Both bounds of ln of the evidence given the total, in arrays of one entry.
 
         Raises
         ------
         BudgetExceededError
-            If chains would take more than the memory of the machine.
+            If the chains would exceed the memory of the machine.
         InvalidArgumentError, InvalidTypeError
             If an argument is bad, or nothing is hidden; before any work.
 
@@ -548,49 +553,52 @@ class AllocationModel(Network):
         progress: bool = False,
         **options: Any,
     ) -> Decomposition:
-        """Explain a count tensor by conditional tables.
+        """Decompose a count tensor into conditional tables.
 
         Parameters
         ----------
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`.
         method : {"vb", "em", "dual-em", "icm", "ml", "gibbs", "smc", "tempered"}, default="vb"
-            Variational Bayes, whose bound never decreases; expectation maximisation over the
-            tables; over the allocation (dual); iterated conditional modes of both; largest
-            likelihood, which asks nothing of the prior; collapsed Gibbs sampling in one mode, its
-            counts averaged over sweeps and tables made of these means; the most probable particle
-            of a filter; posterior means of counts and of tables over all modes that parallel
-            tempering visits, as :meth:`sample_posterior` draws them.
+            * ``"vb"``: variational Bayes; its bound never decreases.
+            * ``"em"``: expectation maximisation over the tables.
+            * ``"dual-em"``: expectation maximisation over the allocation.
+            * ``"icm"``: iterated conditional modes of tables and allocation.
+            * ``"ml"``: maximum likelihood; the prior has no effect.
+            * ``"gibbs"``: collapsed Gibbs sampling within one mode; counts are averaged over
+              sweeps, and the tables follow from the averages.
+            * ``"smc"``: the most probable particle of a filter.
+            * ``"tempered"``: posterior means of counts and tables over all modes that parallel
+              tempering visits (see :meth:`sample_posterior`).
         observed : array of bool, shape of the data, or "nan", optional
-            As for :meth:`log_evidence`. With missing cells, which need a `rate`, ``"vb"``,
-            ``"em"`` and ``"ml"``: tables and counts are those of all cells, and predict the
-            missing ones.
+            As for :meth:`log_evidence`. Missing cells need a `rate` and ``"vb"``, ``"em"`` or
+            ``"ml"``; tables and expected counts then include the missing cells.
         max_iter : int, optional
-            Iterations: by default until they have converged. Sweeps of ``"gibbs"``: 1000.
+            Iterations; default: until convergence. For ``"gibbs"``, sweeps; default 1000.
         tol : float, optional
-            Relative gain of the objective at which iterations end, 1e-9.
+            Relative gain of the objective at which iterations end; default 1e-9.
         n_restarts : int, optional
-            Random starts, the best of which is kept: 10. Every second one begins with a climb of
-            100 iterations towards the largest likelihood. Not of ``"gibbs"``, ``"smc"`` and
+            Random starts, of which the best is kept; default 10. Every second start begins with
+            100 iterations of maximum likelihood. Not for ``"gibbs"``, ``"smc"`` and
             ``"tempered"``.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
-            `burn_in`: sweeps of ``"gibbs"`` that are not averaged over, by default half of them.
-            `n_particles` of ``"smc"``: 1000. `n_samples`, `n_replicates` and `target_std_error` of
-            ``"tempered"``, as for :meth:`log_evidence`.
+            For ``"gibbs"``, `burn_in`: sweeps left out of the averages; default: half of them. For
+            ``"smc"``, `n_particles`: default 1000. For ``"tempered"``, `n_samples`, `n_replicates`
+            and `target_std_error` as for :meth:`log_evidence`.
 
         Returns
         -------
         Decomposition
-            Conditional tables, expected counts, how well they reconstruct the data.
+            Conditional tables, expected counts, and errors of the reconstruction.
 
         Raises
         ------
         BudgetExceededError
-            If chains or particles would take more than the memory of the machine.
+            If chains or particles would exceed the memory of the machine.
         Interrupted
-            By Ctrl-C after the first round of ``"tempered"``: `partial` is a decomposition of the
+            On Ctrl-C after the first round of ``"tempered"``: `partial` is the decomposition of the
             draws so far.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
@@ -623,40 +631,37 @@ class AllocationModel(Network):
         progress: bool = False,
         **options: Any,
     ) -> PosteriorDraws:
-        """Draw allocations from their posterior, by chains that change modes or by particles.
-
-        Parallel tempering as for :meth:`log_evidence`; the draws are states at β = 1 of its last
-        round, evenly spaced. Or particles of all replicates of ``"smc"``, drawn by their weights
-        and swept once more: of networks with few hidden values and many axes they are the faster.
+        """Draw allocations from their posterior.
 
         Parameters
         ----------
         data : CountTensor, Corpus, array or sparse matrix
             As for :meth:`log_evidence`; all cells are observed.
         n_draws : int, default=400
-            Draws of all chains together. Each chain gives as many as the others, so that the number
-            is rounded up to a multiple of `n_replicates`: 1 gives 4. The last round is made long
-            enough for them, unless a given `n_samples` forbids it: then there are fewer, and a
-            :class:`~polyabayes.exceptions.TargetWarning`.
+            Number of draws. ``"tempered"`` rounds it up to a multiple of `n_replicates`, 4 by
+            default. If a given `n_samples` makes the last round too short for them, there are
+            fewer, with a :class:`~polyabayes.exceptions.TargetWarning`.
         method : {"tempered", "smc"}, default="tempered"
-            How. By ``"smc"`` there are `n_draws` exactly; where the evidence's replicates differ
-            much, most of them come from a few.
+            ``"tempered"``: parallel tempering; the draws are evenly spaced states at β = 1 of the
+            last round. ``"smc"``: particles of all replicates, drawn by their weights and swept
+            once more; faster for networks with few hidden values and many axes. If the replicates
+            differ much in their evidence, most draws come from a few of them.
         elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options
-            Those of :meth:`log_evidence` by the same method.
+            Options of the method, as for :meth:`log_evidence`.
 
         Returns
         -------
         PosteriorDraws
-            Counts of all tables by draw, draws of the tables, the evidence.
+            Counts of all tables by draw, and the evidence.
 
         Raises
         ------
         BudgetExceededError
             If chains or draws would take too much memory; before any work.
         Interrupted
-            By Ctrl-C after the first round: `partial` has as many draws as the round before gave.
+            On Ctrl-C after the first round: `partial` has the draws of the last complete round.
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
             If an argument is bad, or model and data do not fit; before any work.
 

@@ -52,10 +52,10 @@ class Network:
     def from_undirected(
         cls, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
     ) -> Self:
-        """Make a decomposable model of a graph without directions, or with cycles.
+        """Make a decomposable model from a graph that is undirected or has cycles.
 
-        Parents of arrows are married and directions dropped, cycles get chords, and what is then
-        chordal is directed along a perfect numbering; all such directions are equivalent.
+        The graph is moralised and triangulated, then directed along a perfect numbering. All
+        perfect numberings give Markov-equivalent models.
 
         Parameters
         ----------
@@ -69,12 +69,12 @@ class Network:
         Returns
         -------
         AllocationModel
-            The model; its ``added_edges`` and its repr say which edges were added.
+            The model; ``added_edges`` and the repr list the edges that were added.
 
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            As the class.
+            As for the class.
         MissingDependencyError
             If networkx is not installed.
 
@@ -94,7 +94,7 @@ class Network:
         return tuple(node for node, size in self.sizes.items() if size is None)
 
     def with_sizes(self, **sizes: int) -> Self:
-        """The same model with other sizes, by node; those that are not given stay as they are.
+        """Copy the model with other sizes of some nodes.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class Network:
         Returns
         -------
         AllocationModel
-            A copy; the model itself does not change.
+            The copy; nodes that are not given keep their sizes.
 
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If the graph has no such node, or a size is no positive number.
+            If the graph has no such node, or a size is not a positive integer.
 
         Examples
         --------

@@ -35,11 +35,11 @@ def lay_out_observed(
     *,
     stepwise: bool = False,
 ) -> tuple[Layout, Integers]:
-    """A model laid out for the observed cells and a method, and the coordinates of the others."""
+    """A model laid out for the observed cells, and the coordinates of the missing cells."""
     if np.ma.is_masked(data):
         if observed is not None:
             raise InvalidArgumentError(
-                "data is a masked array, and observed is given, too; give one of them"
+                "data is a masked array and observed is given as well; give only one of them"
             )
         data, observed = data.filled(0), ~np.ma.getmaskarray(data)
     data, observed = _without_nans(data, observed)
@@ -66,9 +66,9 @@ def lay_out_observed(
 
 
 def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:
-    """Zeros where NaN stands for what was not observed, and a mask of what was.
+    """Replace NaN by zeros, and make the mask of observed cells, if `observed` is "nan".
 
-    NaN is no mark of its own accord: tables that were pivoted have it where nothing was counted.
+    Otherwise NaN is refused: pivoted tables have NaN where nothing was counted.
     """
     if isinstance(observed, str) and observed != "nan":
         raise InvalidArgumentError(f"observed must be a boolean array or 'nan', got {observed!r}")
@@ -97,7 +97,7 @@ def _without_nans(data: Any, observed: Any) -> tuple[Any, Any]:
 
 
 def _numbers(data: Any) -> NDArray[Any] | None:
-    """The data as an array, if it is one of numbers."""
+    """The data as an array, if it is numeric."""
     if isinstance(data, (CountTensor, Corpus)) or sparse.issparse(data) or hasattr(data, "columns"):
         return None
     try:
@@ -108,7 +108,7 @@ def _numbers(data: Any) -> NDArray[Any] | None:
 
 
 def _without_hidden(data: Any, observed: Any) -> Any:
-    """An array with zeros where it was not observed, whatever it holds there."""
+    """The array with zeros in the missing cells."""
     array = _numbers(data)
     mask = np.asarray(observed)
     if array is None or mask.dtype != np.bool_ or mask.shape != array.shape:
@@ -131,11 +131,11 @@ def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
 
 
 def rates_of(layout: Layout) -> RatePoints:
-    """Rates of the intensity's prior at which missing cells are summed out, and their weights."""
+    """Rates of the intensity's prior for missing cells, and their weights."""
     model = layout.model
     if model.rate is None:
         raise InvalidArgumentError(
-            f"{argument('rate')} must be given where cells are missing: its default, the "
+            f"{argument('rate')} must be given if cells are missing: its default, the "
             "concentration over the total, is not known; take the concentration over the total "
             "you expect, or the pair (shape, rate) of a gamma prior of it"
         )
@@ -143,22 +143,22 @@ def rates_of(layout: Layout) -> RatePoints:
 
 
 def incomplete(layout: Layout, missing: Integers, rate: float) -> _core.IncompleteAllocation:
-    """A model that is laid out for the observed cells, laid out for the missing ones, too.
+    """Extend the layout for observed cells to the missing cells.
 
-    More cells than the memory of the machine holds are refused.
+    More cells than fit into the memory of the machine are refused.
     """
     return _core.IncompleteAllocation(layout.core, missing.ravel(), rate)
 
 
 def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:
-    """Mask of the cells that another tensor leaves empty, levels with labels matched by them."""
+    """Mask of the cells that are empty in another tensor; labelled levels match by label."""
     if missing.axes != tensor.axes:
         raise InvalidArgumentError(
-            f"the missing cells have axes {', '.join(missing.axes)}, and the tensor "
-            f"{', '.join(tensor.axes)}; call them alike, in one order"
+            f"the missing cells have axes {', '.join(missing.axes)}, but the tensor "
+            f"{', '.join(tensor.axes)}; use the same names in the same order"
         )
     if not missing.n_cells:
-        raise InvalidArgumentError("the missing cells are none; mark each by a count of 1")
+        raise InvalidArgumentError("no missing cells; mark each by a count of 1")
     observed = np.ones(tensor.shape, dtype=np.bool_)
     cells = known_cells(tensor, missing).T
     observed[tuple(cells)] = False

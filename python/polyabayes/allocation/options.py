@@ -1,4 +1,4 @@
-"""The methods of allocation models by name, and their options: one table of each."""
+"""Methods of allocation models, and their options."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.scale.executors import threads_of_task
 
-# Defaults: random starts of an ascent, and the relative gain at which it has converged.
+# Defaults of an ascent: random starts, and the relative gain at convergence.
 _RESTARTS = 10
 TOL = 1e-9
 
 _LARGEST = 10**9
-# Options that are whole numbers, and their least values.
+# Integer options, by their least value.
 _POSITIVE = ("n_particles", "n_samples", "n_replicates", "max_iter", "n_restarts")
 _COUNTS = dict.fromkeys(_POSITIVE, 1) | {"burn_in": 0, "n_sweeps": 0}
 _RESAMPLING = ("systematic", "stratified", "residual", "multinomial")
 
 
 class Method(NamedTuple):
-    """The options that a method takes, and of what kind its value is."""
+    """Options of a method, and properties of its value."""
 
     options: tuple[str, ...]
     is_lower_bound: bool = False
@@ -47,7 +47,7 @@ METHODS = {
 }
 
 
-# Methods that decompose a tensor; those that ascend are for missing cells, too.
+# Methods that decompose a tensor.
 _ASCENT = ("max_iter", "tol", "n_restarts")
 DECOMPOSITIONS = {
     "vb": Method(_ASCENT, is_lower_bound=True),
@@ -62,7 +62,7 @@ DECOMPOSITIONS = {
 
 
 class Run(NamedTuple):
-    """Where and how a method runs, beside its options."""
+    """Seed, threads and progress of a run."""
 
     seed: int
     n_jobs: int
@@ -72,19 +72,19 @@ class Run(NamedTuple):
     def of(
         cls, random_state: RandomState, n_jobs: int | None, progress: bool, executor: Any = None
     ) -> Run:
-        """The run that arguments describe."""
+        """Make a run from the arguments of a public function."""
         return cls(draw_seed(random_state), threads_of_task(executor, n_jobs), bool(progress))
 
     @contextmanager
     def shown(self, total: int | None, unit: str) -> Iterator[dict[str, Any]]:
-        """Keywords of the compiled core, with a progress bar where one is wanted."""
+        """Keywords of the compiled core, with a progress bar if requested."""
         with progress_bar(self.progress, total, unit) as update:
             yield {"seed": self.seed, "n_jobs": self.n_jobs, "progress": update}
 
 
 @dataclass(frozen=True)
 class Options:
-    """A method and its options; None, or the value here, leaves the choice to the method."""
+    """A method and its options; a default value leaves the choice to the method."""
 
     method: str = "auto"
     n_particles: int | None = None
@@ -103,7 +103,7 @@ class Options:
 
     @classmethod
     def of(cls, **given: Any) -> Options:
-        """Options by name; None leaves one to the method, an unknown one is refused."""
+        """Make options by name; None means the method's default; unknown names are refused."""
         known = cls.names()
         for name in given:
             if name not in ("method", *known):
@@ -118,7 +118,7 @@ class Options:
         return tuple(field.name for field in fields(cls)[1:])
 
     def given(self) -> list[str]:
-        """Names of the options that are not left to the method."""
+        """Names of the options that differ from their defaults."""
         values = [(field, getattr(self, field.name)) for field in fields(self)[1:]]
         return [
             field.name
@@ -135,14 +135,15 @@ class Options:
             yield {**limits, "n_restarts": n_restarts, **running}
 
     def samplers(self) -> list[str]:
-        """Samplers that take all that is given; the budget is that of an exact sum."""
+        """Samplers that take all given options; the budget is for exact sums only."""
         wanted = set(self.given()) - {"budget"}
         return [name for name in ("smc", "tempered") if wanted <= set(METHODS[name].options)]
 
     def checked(self, n_cells: int = 0, methods: Mapping[str, Method] | None = None) -> Options:
         """Refuse values out of range, and options that the method does not take.
 
-        `order` may number `n_cells` cells. The methods are by default those of the evidence.
+        `order` may be a permutation of `n_cells` cells. `methods` are by default those of the
+        evidence.
         """
         known = METHODS if methods is None else methods
         method, takes = self.method, known[self.method].options
@@ -150,7 +151,7 @@ class Options:
             if name not in takes:
                 others = [repr(other) for other, found in known.items() if name in found.options]
                 raise InvalidArgumentError(
-                    f"{argument('method')} {method!r} takes no {argument(name)}, which is of "
+                    f"{argument('method')} {method!r} takes no {argument(name)}, which is for "
                     f"{', '.join(others) or 'no method here'}; its options: "
                     f"{', '.join(map(argument, takes))}",
                     argument=name,
@@ -188,7 +189,7 @@ def _checked_order(order: Any, n_cells: int) -> str | tuple[int, ...]:
         if len(cells.shape) == 1 and not n_cells:
             return ()
         raise InvalidTypeError(
-            "order must be 'random', 'sorted' or the numbers of the cells in another order, "
+            "order must be 'random', 'sorted' or a permutation of the numbers of the cells, "
             f"got {order!r}"
         )
     if not np.array_equal(np.sort(cells), np.arange(n_cells)):

@@ -29,7 +29,7 @@ from polyabayes.exceptions import (
 )
 
 _NO_ODDS = (
-    "lower bounds may be any distance below their evidences, so that they tell no odds: take "
+    "lower bounds may be far below the evidence, so they give no odds: use "
     f"{argument('method', 'tempered')} or {argument('method', 'smc')}, or look at the bounds by "
     "log_evidence"
 )
@@ -40,13 +40,13 @@ _NO_ODDS = (
 class ModelPosterior(Result):
     """Allocation models by their posterior probability, best first.
 
-    Evidences that are lower bounds are refused: nothing follows from them for odds. Its table is
-    indexed by model: evidence, log odds against the best, probability and its interval.
+    ``to_frame()`` has a row per model: evidence, log odds against the best, probability and its
+    interval. Evidences that are lower bounds are refused, since they give no odds.
 
     Attributes
     ----------
     evidences : dict of str to Evidence
-        Every model's evidence, in the order of decreasing posterior probability.
+        Evidence of every model, by decreasing posterior probability.
     prior : dict of str to float
         Prior probability of every model.
 
@@ -112,19 +112,19 @@ class ModelPosterior(Result):
         )
 
     def quantile(self, level: float = 0.95) -> float:
-        """Standard errors to either side that hold the true log odds with probability `level`.
+        """Half-width of a confidence interval of log odds, in standard errors.
 
-        By Student's law, with the fewest degrees of freedom (`Evidence.n_free`) of a model.
+        A quantile of Student's t with the smallest `Evidence.n_free` of all models.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability that an interval holds the true value.
+            Confidence level.
 
         Returns
         -------
         float
-            That of the normal law where all evidences are exact.
+            The normal quantile if all evidences are exact.
 
         {raises: bad level}
 
@@ -140,11 +140,10 @@ class ModelPosterior(Result):
         return float(stats.t.ppf(0.5 + checks.share("level", level) / 2, n_free))
 
     def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
-        """Interval of a model's posterior probability, for the errors of all evidences.
+        """Confidence interval of a model's posterior probability, from the errors of all evidences.
 
-        It is that of the log odds of the model against all others, whose variance is that of its
-        own evidence, and that of the others in the squared shares that they have among
-        themselves.
+        It is computed for the log odds of the model against all others together. With posterior
+        shares w of the others among themselves, the variance is σ² + Σ w² σ'².
 
         Parameters
         ----------
@@ -160,7 +159,7 @@ class ModelPosterior(Result):
         Raises
         ------
         InvalidArgumentError
-            If there is no such model, or `level` is no probability.
+            If there is no such model, or `level` is not between 0 and 1.
 
         Examples
         --------
@@ -245,13 +244,13 @@ def posterior_over_models(
     data : CountTensor, Corpus, array or sparse matrix
         As for :meth:`AllocationModel.log_evidence`.
     method : str, default="auto"
-        Likewise, but for ``"vb"``, whose bounds tell no odds.
+        As for :meth:`AllocationModel.log_evidence`, but not ``"vb"``, whose bounds give no odds.
     prior : mapping of str to float, optional
-        Prior weights of the models, in any unit; by default they are equal.
+        Prior weights of the models, not necessarily normalised; default: equal.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Every model has a seed of its own, drawn in their order.
+        Seed; every model gets a seed of its own, drawn in the order of `models`.
     checkpoint : path-like, optional
-        Folder that keeps the evidence of each model: the same call goes on from there.
+        Folder that keeps the evidence of each model; the same call resumes from there.
     **options
         Further options of :meth:`AllocationModel.log_evidence`.
 
@@ -327,7 +326,7 @@ def _claim(
     options: Mapping[str, Any],
     seed: int,
 ) -> None:
-    """Give the folder to these models and these data; refuse that of others."""
+    """Claim the folder for these models and data; refuse a folder of others."""
     given = {n: v for n, v in options.items() if n not in _OF_THE_RUN}
     order, observed = given.get("elimination_order"), given.pop("observed", None)
     layout, missing = lay_out_observed(next(iter(models.values())), data, observed, order)

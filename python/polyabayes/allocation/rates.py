@@ -1,4 +1,4 @@
-"""The rate b of the intensity's prior: a number, or unknown itself under a gamma prior."""
+"""The rate b of the intensity's prior: a number, or unknown with a gamma prior."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Floats: TypeAlias = NDArray[np.float64]
 # A number, or shape and rate of a gamma distribution.
 Rate: TypeAlias = float | tuple[float, float]
 
-# Nats below the largest weight at which points end, and points in a width of the weights: for sums
-# that are right to rounding, and for a run of a method at every point.
+# Nats below the largest weight at which points end, and points per width of the weights: fine, for
+# sums exact to rounding; coarse, if every point is a run of a method.
 _FINE = (45.0, 8.0)
 _COARSE = (18.0, 1.0)
 
@@ -30,9 +30,9 @@ class RatePoints(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n_points,)
-        b.
+        Values of b.
     ln_weights : ndarray of shape (n_points,)
-        ln of w, with Σ w f(b) the mean of f under the prior, for f such as P(T | b).
+        ln w, where Σ w f(b) is the prior mean of f, for f such as P(T | b).
     """
 
     values: Floats
@@ -43,7 +43,7 @@ class RatePoints(NamedTuple):
         return log_sum(self._ln_terms(ln_function))
 
     def intensity_factor(self, ln_function: Callable[[float], float]) -> float:
-        """E[1 / (b + 1)] when every b is weighed by a function."""
+        """E[1 / (b + 1)], with every b weighted by exp(`ln_function`)."""
         return float(special.softmax(self._ln_terms(ln_function)) @ (1 / (self.values + 1)))
 
     def _ln_terms(self, ln_function: Callable[[float], float]) -> Floats:
@@ -52,7 +52,7 @@ class RatePoints(NamedTuple):
 
 
 def checked_rate(rate: Any) -> Rate | None:
-    """The rate of a model: None, a number, or shape and rate of its gamma prior."""
+    """Check the rate of a model: None, a number, or shape and rate of its gamma prior."""
     if rate is None or np.ndim(rate) == 0:
         return None if rate is None else checked_parameter("rate", rate)
     if np.shape(rate) != (2,):
@@ -63,11 +63,11 @@ def checked_rate(rate: Any) -> Rate | None:
 
 
 def rate_points(concentration: float, total: int, rate: Rate, *, fine: bool) -> RatePoints:
-    """Points b and weights by which P(T), or what is proportional to it, is averaged over b.
+    """Points b and weights of a quadrature of P(T | b) over b.
 
-    The trapezoidal rule in x = ln b: its integrand, ∝ b^(a+s) (1+b)^-(a+T) exp(-t b), is analytic
-    and log-concave in x, so that the error falls exponentially in the number of points. A rate that
-    is a number is the only point.
+    Trapezoidal rule in x = ln b. The integrand, ∝ b^(a+s) (1+b)^-(a+T) exp(-t b), is analytic and
+    log-concave in x, so the error falls exponentially in the number of points. A known rate is the
+    only point.
     """
     if not isinstance(rate, tuple):
         return RatePoints(np.array([rate]), np.zeros(1))

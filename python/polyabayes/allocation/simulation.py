@@ -18,7 +18,7 @@ from polyabayes.allocation.rates import Rate, checked_rate
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-# Tokens that are drawn one by one.
+# Most tokens, which are drawn one by one.
 _MOST_TOKENS = 2**31
 
 
@@ -77,8 +77,8 @@ def simulate(
 def _draw(
     table: NDArray[np.float64], given: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Values by the columns of a table that `given` names, one for each token."""
-    # Column after column, each in an interval of its own: one sorted search finds all values.
+    """Draw a value per token from the column of a table that `given` names."""
+    # Column k is shifted to the interval [k, k + 1], so that one sorted search draws all values.
     steps = np.cumsum(table, axis=0)
     steps = steps / steps[-1] + np.arange(table.shape[1])
     found = np.searchsorted(steps.T.ravel(), given + generator.random(len(given)), side="right")
@@ -97,7 +97,7 @@ def _sizes(
     axes = tuple(given) or model.axes
     if not axes:
         raise InvalidArgumentError(
-            f"all nodes of graph {model.graph.to_text()!r} have a size: say which are axes, by "
+            f"all nodes of graph {model.graph.to_text()!r} have a size: name the axes, by "
             f"{argument('shape')} or by axes=[...] of the model"
         )
     sizes = {}

@@ -1,4 +1,4 @@
-"""Levels of axes that share a table, brought into one numbering."""
+"""Levels of tied axes, which share a table, in one numbering."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ def match_levels(
 ) -> tuple[CountTensor, dict[int, Integers]]:
     """Match the levels of tied axes by label, over the union of their labels.
 
-    Tied nodes share a table: they have the same values, and so have their parents, place by place.
-    Axes without labels are matched by position. Returned with it is the new number of each old
-    level, by the index of an axis that was renumbered. Tied axes of which only some have labels are
-    refused.
+    Tied nodes have the same values, and so do their parents, place by place. Axes without labels
+    are matched by position. Returned are the tensor and, for each renumbered axis, the new number
+    of each old level. Tied axes of which only some have labels are refused.
     """
     labels, shape, numbers = list(tensor.labels), list(tensor.shape), {}
     for nodes in _equal_nodes(graph, tied):
@@ -30,8 +29,7 @@ def match_levels(
             bare = next(axis for axis in axes if axis not in named)
             raise InvalidArgumentError(
                 f"axis {tensor.axes[named[0]]!r} has labels and axis {tensor.axes[bare]!r} has "
-                "none, but they are tied, and levels of tied axes are matched by label; label both "
-                "of them, or neither"
+                "none; levels of tied axes are matched by label: label both axes or neither"
             )
         known = {axis: [str(label) for label in _labels(tensor, axis)] for axis in named}
         union = list(dict.fromkeys(label for axis in named for label in known[axis]))
@@ -57,7 +55,7 @@ def _labels(tensor: CountTensor, axis: int) -> list[str]:
 
 
 def _equal_nodes(graph: Graph, tied: tuple[tuple[str, ...], ...]) -> list[set[str]]:
-    """Groups of nodes with the same values: tied ones, and their parents in the same place."""
+    """Groups of nodes with the same values: tied nodes, and their parents place by place."""
     groups: list[set[str]] = []
     for tie in tied:
         for alike in zip(*(graph.family(node) for node in tie), strict=False):

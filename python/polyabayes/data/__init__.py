@@ -1,4 +1,4 @@
-"""Counts: of documents, and of cells of a tensor."""
+"""Count data: corpora of documents, and count tensors."""
 
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.discretisation import discretise

@@ -1,4 +1,4 @@
-"""Checks that turn whatever a user calls cells of a count tensor into one canonical form."""
+"""Checks that bring cells of a count tensor into canonical form."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NOT_OBSERVED = (
 
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
-    """Names of axes that can be nodes of a graph text, each once."""
+    """Check names of axes: valid as nodes of a graph, each once."""
     names = tuple(checked_labels(axes, "axes"))
     if not names:
-        raise InvalidArgumentError("axes names no axis; give a name for each, at least one")
+        raise InvalidArgumentError("axes is empty; give at least one name")
     for position, name in enumerate(names):
         if not is_name(name):
             raise InvalidArgumentError(
@@ -48,14 +48,14 @@ def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
 
 
 def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels:
-    """Labels of each axis, in the order of the axes, or None where an axis has none."""
+    """Labels of each axis, in the order of the axes; None for an axis without labels."""
     if labels is None:
         return (None,) * len(axes)
     if isinstance(labels, Mapping):
         unknown = [name for name in labels if name not in axes]
         if unknown:
             raise InvalidArgumentError(
-                f"labels names {unknown[0]!r}, which is no axis; the axes are {', '.join(axes)}"
+                f"labels names {unknown[0]!r}, which is not an axis; the axes are {', '.join(axes)}"
             )
         labels = [labels.get(axis) for axis in axes]
     if isinstance(labels, str) or not isinstance(labels, Sequence):
@@ -125,7 +125,7 @@ def checked_shape(
 
 
 def checked_coordinates(coordinates: Any, axes: tuple[str, ...]) -> Integers:
-    """Coordinates as non-negative integers, one row a cell and one column an axis."""
+    """Coordinates as non-negative integers, one row per cell and one column per axis."""
     array = count_array(coordinates, "coordinates")
     if not array.size:
         return np.empty((0, len(axes)), dtype=np.int64)
@@ -150,17 +150,17 @@ def refuse_outside(
         cell, column = (int(index) for index in np.argwhere(outside)[0])
         raise InvalidCountsError(
             f"coordinates: cell {cell} has {coordinates[cell, column]} on axis {axes[column]!r} of "
-            f"size {shape[column]}; coordinates are counted from 0, correct it or give a larger "
+            f"size {shape[column]}; coordinates start at 0: correct it or give a larger "
             "shape"
         )
 
 
 def count_array(values: Any, name: str) -> NDArray[Any]:
-    """An array of integers, booleans or floats from anything that holds such numbers."""
+    """An array of integers, booleans or floats from any array-like."""
     if np.ma.is_masked(values):
         raise InvalidCountsError(
             f"{name} has masked entries, which only log_evidence and predict_missing of an "
-            "AllocationModel take: fill them"
+            "AllocationModel accept: fill them"
         )
     if isinstance(values, (str, os.PathLike)):
         raise InvalidTypeError(
@@ -191,7 +191,7 @@ def count_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> Integers:
-    """Non-negative counts of cells as 64-bit integers; `place` says where a position is."""
+    """Non-negative counts of cells as 64-bit integers; `place` describes a position in messages."""
     array = count_array(values, name)
     if array.shape != (n_cells,):
         raise InvalidArgumentError(
@@ -207,7 +207,7 @@ def checked_cell_counts(values: Any, n_cells: int, name: str, place: Place) -> I
         _refuse(array, too_large, "the count {}, above 2**63 - 1,", name, place)
     if array.dtype.kind == "f":
         _refuse(array, np.floor(array) != array, "the fractional count {}", name, place)
-        # From here on, neighbouring whole numbers are one float of this width.
+        # From here on, floats of this width cannot represent all integers.
         n_bits = np.finfo(array.dtype).nmant + 1
         what = f"the count {{}}, but {array.dtype} is exact below 2**{n_bits} only (give integers),"
         _refuse(array, array >= array.dtype.type(2**n_bits), what, name, place)
@@ -231,7 +231,7 @@ def _refuse(
     what: str,
     name: str,
     place: Place,
-    remedy: str = "correct the value or leave the cell out",
+    remedy: str = "correct the value or omit the cell",
 ) -> None:
     if is_bad.any():
         position = int(np.argmax(is_bad))
@@ -244,13 +244,13 @@ def _refuse(
 def named_cells(
     axes: tuple[str, ...], coordinates: Integers, labels: AxisLabels
 ) -> dict[str, NDArray[Any]]:
-    """Columns that say where cells are: labels, or numbers where an axis has none."""
+    """Columns of cell positions: labels, or numbers for an axis without labels."""
     places = zip(axes, coordinates.T, labels, strict=True)
     return {axis: x if names is None else names[x] for axis, x, names in places}
 
 
 def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """Cells in lexicographic order, equal ones added up, empty ones left out."""
+    """Cells in lexicographic order; equal cells are summed, empty cells dropped."""
     occupied = counts > 0
     if not occupied.all():
         coordinates, counts = coordinates[occupied], counts[occupied]
@@ -266,7 +266,7 @@ def canonical_cells(coordinates: Integers, counts: Integers) -> tuple[Integers, 
 
 
 def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Integers, NDArray[Any]]:
-    """Shape, coordinates and unchecked values of the entries that are not zero."""
+    """Shape, coordinates and unchecked values of the non-zero entries."""
     if not sparse.issparse(values):
         dense = count_array(values, name)
         if not dense.ndim:
@@ -275,6 +275,6 @@ def non_zeros(values: Any, name: str = "array") -> tuple[tuple[int, ...], Intege
         return dense.shape, np.stack(index, axis=1), dense[index]
     array = checked_sparse(values, name)
     cells = array.tocoo()
-    # Older releases of SciPy know two dimensions only, and do not have coords.
+    # Older releases of SciPy have only two dimensions, and no `coords`.
     index = cells.coords if hasattr(cells, "coords") else (cells.row, cells.col)
     return array.shape, np.stack(index, axis=1).astype(np.int64), cells.data

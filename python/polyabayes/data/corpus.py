@@ -1,4 +1,4 @@
-"""A corpus: counts of words in documents, with the words and the names of the documents."""
+"""Corpus: word counts of documents, with vocabulary, ids, exposures and metadata."""
 
 from __future__ import annotations
 
@@ -34,43 +34,42 @@ class Corpus(DocumentCounts):
     Parameters
     ----------
     counts : sparse matrix, array or DataFrame of shape (n_documents, n_words)
-        How often each word occurs in each document. A DataFrame brings its column names as
-        the vocabulary and its index, unless it is the default one, as the ids. So do an AnnData,
-        a corpus of tomotopy, and tables of texts or tokens (see :meth:`from_table`).
+        How often each word occurs in each document. The column names of a DataFrame become the
+        vocabulary, and its index, unless it is the default index, the ids. An AnnData, a corpus of
+        tomotopy, or a table of texts or tokens (see :meth:`from_table`) is accepted, too.
     vocabulary : sequence of str of length n_words, optional
-        The word of each column; no word twice.
+        The word of each column; words are unique.
     ids : sequence of str of length n_documents, optional
         The name of each document.
     exposure : float or array of shape (n_documents,), optional
         A known size of each document that multiplies its Poisson rates: depth of a cell, length of
-        a genome, time of observation. Gamma-Poisson models take it into account wherever they take
-        the corpus; LDA, which takes the lengths of documents as given, has no use for it.
+        a genome, time of observation. Gamma-Poisson models use it wherever they take the corpus;
+        LDA ignores it, since it is conditional on the lengths of documents.
     metadata : DataFrame or mapping of str to sequence, n_documents rows, optional
-        What is known of each document, a column each: groups, dates, covariates.
+        Properties of the documents, one per column: groups, dates, covariates.
 
     Attributes
     ----------
     counts : csr_matrix of int64, shape (n_documents, n_words)
-        Sorted indices, no duplicates, no explicit zeros. It shares its memory with the
-        argument when that is already such a matrix.
+        Sorted indices, no duplicates, no explicit zeros. It shares memory with an argument that is
+        already such a matrix.
     vocabulary : ndarray of str objects, shape (n_words,), or None
         The words.
     ids : ndarray of str objects, shape (n_documents,), or None
         The names of the documents.
     exposure : ndarray of float, shape (n_documents,), or None
-        The known sizes of the documents; without them all are 1.
+        The known sizes of the documents; None means 1.
     metadata : pandas.DataFrame or None
-        A row for each document, in their order, whose index are the ids, or else numbers from 0.
-        Indexing, ``split``, ``aligned_to`` and ``.npz`` files keep it.
+        A row for each document; the index is the ids, or else numbers from 0. Indexing, ``split``,
+        ``aligned_to`` and ``.npz`` files keep it.
 
     Raises
     ------
     InvalidCountsError
         If a count is negative, fractional, NaN, infinite or above 2**32 - 1.
     InvalidArgumentError
-        If there are no documents or no words, if the counts are not two-dimensional, if
-        `vocabulary`, `ids`, `exposure` or `metadata` does not fit them, or an exposure is not
-        positive.
+        If there are no documents or no words, the counts are not two-dimensional, `vocabulary`,
+        `ids`, `exposure` or `metadata` does not fit them, or an exposure is not positive.
     InvalidTypeError
         If `counts` does not hold numbers.
 
@@ -99,7 +98,7 @@ class Corpus(DocumentCounts):
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        """Take over checked counts, and labels that are checked here; arguments go before."""
+        """Set checked counts, and labels that are checked here; arguments override `found`."""
         words, names = (
             given if given is not None else own
             for given, own in ((vocabulary, found.vocabulary), (ids, found.ids))
@@ -138,15 +137,15 @@ class Corpus(DocumentCounts):
         documents : iterable of str or of iterables of str
             Texts, or the tokens of every document in any order; read once.
         vocabulary : sequence of str, optional
-            The words of the columns; by default all words, sorted. Others are left out of texts,
-            and refused among tokens.
+            The words of the columns; default: all words, sorted. Other words are dropped from
+            texts, and refused in lists of tokens.
         ids : sequence of str of length n_documents, optional
             The name of each document.
         on_empty : {"raise", "drop", "keep"}, default="keep"
-            What to do about documents without words.
+            What to do with documents without words.
         **options
-            ``stem`` and those of scikit-learn's ``CountVectorizer``, as ``stop_words``, ``min_df``
-            and ``ngram_range``, for texts and for tokens.
+            ``stem``, and the options of scikit-learn's ``CountVectorizer``, such as
+            ``stop_words``, ``min_df`` and ``ngram_range``; for texts and for tokens.
 
         Returns
         -------
@@ -155,8 +154,8 @@ class Corpus(DocumentCounts):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If there are texts and lists of tokens, or a token is not in `vocabulary`, or an option
-            is unknown.
+            If texts and lists of tokens are mixed, a token is not in `vocabulary`, or an option is
+            unknown.
 
         Examples
         --------
@@ -177,7 +176,8 @@ class Corpus(DocumentCounts):
         Parameters
         ----------
         corpus : iterable of iterables of (int, number)
-            Read once, so that a stream will do. Weights that are not counts (tf-idf) are refused.
+            The documents, read once, so that a stream is enough. Weights that are not counts
+            (tf-idf) are refused.
         dictionary : gensim Dictionary or mapping of int to str, optional
             Words by id; ids without a word are called ``#id``.
 
@@ -188,7 +188,7 @@ class Corpus(DocumentCounts):
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an entry is no (id, count), or a count no whole number.
+            If an entry is not an (id, count) pair, or a count is not an integer.
 
         Examples
         --------
@@ -209,23 +209,23 @@ class Corpus(DocumentCounts):
     ) -> Corpus:
         """Count the documents of a table: texts or lists of tokens in a column, or counts.
 
-        Everything that takes documents takes such tables, too, with what follows as defaults.
+        Every function that takes documents also takes such a table, with the defaults below.
 
         Parameters
         ----------
         table : DataFrame, polars or pyarrow table, or Hugging Face dataset
-            Rows of a dataset are those of its selections, shuffles and splits.
+            The table. Selections, shuffles and splits of a dataset are respected.
         text : str, optional
             The column of texts or of lists of tokens.
         vocabulary : sequence of str, optional
-            The words of the columns. Others are left out of texts, and refused among tokens.
+            The words of the columns. Other words are dropped from texts, and refused in lists of
+            tokens.
         on_empty : {"raise", "drop", "keep"}, optional
-            What to do about documents without words. By default they are kept, but missing values
-            are refused.
+            What to do with documents without words. Default: keep them, but refuse missing values.
         **options
             ``ids``, ``document``, ``word``, ``count``, ``exposure``, ``metadata`` and ``layout``,
-            and how columns are told apart without them, are as in :func:`polyabayes.read_corpus`.
-            Of texts: ``stem`` and those of scikit-learn's ``CountVectorizer``, as ``stop_words``.
+            as in :func:`polyabayes.read_corpus`. For texts, also ``stem`` and the options of
+            scikit-learn's ``CountVectorizer``, such as ``stop_words``.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class Corpus(DocumentCounts):
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If there is no such column, if it holds neither texts nor tokens, or is not complete.
+            If there is no such column, or it holds neither texts nor tokens, or has missing values.
         MissingDependencyError
             If pandas and pyarrow are not installed.
 
@@ -268,10 +268,9 @@ class Corpus(DocumentCounts):
         Parameters
         ----------
         adata : AnnData
-            In memory, or backed by a file, which is read by blocks of 1,000 cells.
+            In memory, or backed by a file, which is read in blocks of 1,000 cells.
         layer : str, optional
-            Layer that holds the counts; by default ``X``, which is often normalised and then
-            refused.
+            Layer that holds the counts; default ``X``, which is refused if it is normalised.
         exposure : str, optional
             Column of ``obs`` that holds a known size of each cell, such as ``"n_counts"``.
 
@@ -283,9 +282,10 @@ class Corpus(DocumentCounts):
         Raises
         ------
         InvalidArgumentError, InvalidCountsError
-            If the layer does not exist or does not hold counts, or likewise the column.
+            If the layer does not exist or does not hold counts, or the column does not exist or
+            does not hold sizes.
         InvalidTypeError
-            If `adata` is no AnnData.
+            If `adata` is not an AnnData.
 
         Examples
         --------
@@ -302,13 +302,13 @@ class Corpus(DocumentCounts):
         return corpus.with_exposure(sources.anndata_column(adata, exposure))
 
     def _replaced(self, **parts: Any) -> Corpus:
-        """The same with some of its parts replaced, unchecked."""
+        """Copy the corpus with some parts replaced, unchecked."""
         corpus = type(self).__new__(type(self))
         corpus.__dict__.update({**self.__dict__, **parts})
         return corpus
 
     def _core_documents(self) -> _core.Documents:
-        """The counts as the compiled core reads them."""
+        """The counts for the compiled core."""
         return _core.Documents(
             self.n_words,
             np.asarray(self.counts.indptr, dtype=np.int64),
@@ -333,7 +333,7 @@ class Corpus(DocumentCounts):
 
 
 def of_layer(documents: Any, layer: str | None) -> Any:
-    """The counts of a layer of an AnnData; without a layer the documents as they are."""
+    """The counts of a layer of an AnnData; without a layer, the documents unchanged."""
     if layer is None:
         return documents
     if not sources.is_anndata(documents):
@@ -344,10 +344,10 @@ def of_layer(documents: Any, layer: str | None) -> Any:
 
 
 def as_corpus(documents: Any, name: str = "documents") -> Corpus:
-    """Documents in any accepted form as a corpus, checked.
+    """Check documents in any accepted form and make a corpus.
 
-    A corpus is returned as it is; floats are accepted if they are whole numbers. Errors call the
-    documents by `name`.
+    A corpus is returned unchanged; floats are accepted if they are integers. Error messages call
+    the documents `name`.
     """
     if isinstance(documents, Corpus):
         return documents
@@ -368,7 +368,7 @@ def _source_of(documents: Any, name: str) -> Source:
 
 
 def _joined(blocks: list[Any], name: str) -> Source:
-    """The documents of corpora over the same words, one after another."""
+    """Concatenate corpora over the same words."""
     parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
     first = parts[0]
     for number, part in enumerate(parts):
@@ -393,7 +393,7 @@ def _joined(blocks: list[Any], name: str) -> Source:
 
 
 def _if_transposed(name: str, n_labels: int, shape: tuple[int, int]) -> str:
-    """The remedy where the labels fit the other axis."""
+    """Remedy if the labels fit the other axis."""
     other = shape[0] if name == "vocabulary" else shape[1]
     is_other = n_labels == other != shape[name == "vocabulary"]
     remedy = argument("transpose", True)

@@ -1,4 +1,4 @@
-"""Checks that turn whatever a user calls counts into one canonical sparse matrix."""
+"""Checks that bring counts into one canonical sparse matrix."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _VECTORISE = (
 
 
 def checked_counts(values: Any, name: str) -> CountMatrix:
-    """Canonical counts from a sparse matrix or anything that NumPy can make an array of.
+    """Canonical counts from a sparse matrix or array-like.
 
-    They are sorted, without duplicates and explicit zeros. `values` is never changed, but shares
-    its memory with the result if it is already of that kind.
+    Indices are sorted, without duplicates and explicit zeros. `values` is never changed, but shares
+    memory with the result if it is already canonical.
     """
     stored: Any = checked_sparse(values, name) if sparse.issparse(values) else _dense(values, name)
     if stored.dtype.kind == "c":
@@ -61,7 +61,7 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
 
 
 def checked_words(words: Any) -> Words:
-    """Words of a vocabulary as an array of str objects, each of them once."""
+    """Words of a vocabulary as an array of str objects; repeated words are refused."""
     checked = checked_labels(words, "vocabulary")
     if len(set(checked)) < len(checked):
         seen: set[str] = set()
@@ -75,13 +75,13 @@ def checked_words(words: Any) -> Words:
     return checked
 
 
-# Words of each living model that was given words, and their columns. Beside the models: pickles and
-# copies do not see it.
+# Words of each living model with a vocabulary, and their columns. They are kept outside the models,
+# so that pickles and copies ignore them.
 _columns: WeakKeyDictionary[Any, tuple[list[Any], Words, dict[str, int]]] = WeakKeyDictionary()
 
 
 def kept_columns(owner: Any, vocabulary: Any) -> tuple[Words, dict[str, int]]:
-    """Checked words and the column of each, made anew only where `owner` had others before."""
+    """Checked words and the column of each; made anew only if the words of `owner` changed."""
     listed = np.asarray(vocabulary, dtype=object).tolist()
     before, words, columns = _columns.get(owner, (None, None, None))
     if words is None or columns is None or before != listed:
@@ -97,8 +97,8 @@ def columns_of_words(vocabulary: Any) -> tuple[Words, dict[str, int]]:
 
 
 def checked_labels(labels: Any, name: str) -> Words:
-    """Strings as an array of str objects, shape (n_labels,)."""
-    # Some sequences (tomotopy's words) have no __iter__, but items by number.
+    """Check strings, as an array of str objects of shape (n_labels,)."""
+    # Some sequences, such as tomotopy's words, have no __iter__, only __getitem__.
     if checks.is_single(labels) or not (
         isinstance(labels, Iterable) or hasattr(labels, "__getitem__")
     ):
@@ -119,9 +119,8 @@ def checked_labels(labels: Any, name: str) -> Words:
 def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
     """The words of columns, from a sequence or from a fitted vectoriser.
 
-    Vectorisers, transformers and pipelines of them are asked for ``get_feature_names_out()``. There
-    must be one word for each column, each once; `origin` is what errors call the owner of the
-    columns.
+    Vectorisers, transformers and pipelines give ``get_feature_names_out()``. There must be one
+    unique word for each column; error messages call the owner of the columns `origin`.
     """
     if vocabulary is None:
         return None
@@ -142,7 +141,7 @@ def words_of(vocabulary: Any, n_words: int, origin: str) -> Words | None:
 
 
 def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
-    """One positive, finite size for each document; one number is that of all."""
+    """Check one positive, finite size per document; a single number is for all documents."""
     exposure = checks.vector("exposure", values, n_documents)
     bad = np.flatnonzero(~((exposure >= _LEAST_EXPOSURE) & (exposure <= _MOST_EXPOSURE)))
     if len(bad):
@@ -150,7 +149,7 @@ def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
         raise InvalidArgumentError(
             f"{argument('exposure')} of document {document} is {exposure[document]}: the size of a "
             f"document must be positive and finite, between {_LEAST_EXPOSURE:g} and "
-            f"{_MOST_EXPOSURE:g}; correct it or leave the document out",
+            f"{_MOST_EXPOSURE:g}; correct it or omit the document",
             argument="exposure",
             value=float(exposure[document]),
             limit=(_LEAST_EXPOSURE, _MOST_EXPOSURE),
@@ -184,15 +183,15 @@ def values_of_frame(frame: Any, name: str) -> Any:
 def _dense(values: Any, name: str) -> NDArray[Any]:
     if np.ma.is_masked(values):
         raise InvalidCountsError(
-            f"{name} has masked entries, and documents have counts of all words: fill them, or see "
+            f"{name} has masked entries, but documents need counts of all words: fill them, or see "
             "AllocationModel.predict_missing"
         )
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise InvalidTypeError(
-            f"{name} cannot be made an array of one count a document and word: the same number of "
-            "words for every document, or Corpus.from_documents for lists of tokens"
+            f"{name} is not an array with one count per document and word: give every document "
+            "the same number of words, or use Corpus.from_documents for lists of tokens"
         ) from error
     if array.dtype.kind == "O" and array.ndim:
         try:
@@ -216,7 +215,7 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
 
 def _not_numbers(name: str, error: Exception) -> InvalidTypeError:
     return InvalidTypeError(
-        f"{name} must hold counts, but has an entry that is no number: {error}; {_VECTORISE}"
+        f"{name} must hold counts, but an entry is not a number: {error}; {_VECTORISE}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Corpora to try things on: synthetic ones with known truth, and a real one."""
+"""Example corpora: synthetic corpora with known parameters, and a real corpus."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
 
 _MIN_DOCSTRING_WORDS = 40
-# Bytes of a token while it is drawn, its document, word and count; and of a document and topic, a
-# weight and a count.
+# Bytes while drawing: per token (document, word, count); per document and topic (weight, count).
 _TOKEN_BYTES, _CELL_BYTES = 16, 16
 _DOCUMENTED_MODULES = """
     _pydecimal argparse ast asyncio.base_events asyncio.events asyncio.locks asyncio.queues
@@ -46,7 +45,7 @@ _DOCUMENTED_MODULES = """
 
 @dataclass(frozen=True, eq=False)
 class SyntheticLDA:
-    """A corpus drawn from a latent Dirichlet allocation, with what it was drawn from.
+    """A corpus drawn from latent Dirichlet allocation, with the true parameters.
 
     Attributes
     ----------
@@ -74,7 +73,7 @@ class SyntheticLDA:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticGammaPoisson:
-    """A corpus drawn from a gamma-Poisson model, with what it was drawn from.
+    """A corpus drawn from a gamma-Poisson model, with the true parameters.
 
     Attributes
     ----------
@@ -143,7 +142,7 @@ def make_lda_corpus(
     InvalidArgumentError
         If a size or a prior is not positive, or if an array does not fit.
     BudgetExceededError
-        If the machine has no memory for so much.
+        If the corpus would exceed the memory of the machine.
 
     References
     ----------
@@ -209,7 +208,7 @@ def make_gamma_poisson_corpus(
     topic_word_prior : float, default=0.05
         Symmetric Dirichlet prior from which the topics are drawn.
     topic_word : array of shape (n_topics, n_words), optional
-        The word rates phi to use: not negative, in each row one that is positive.
+        The word rates phi to use: non-negative, with a positive rate in each row.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
         Source of the randomness.
 
@@ -223,7 +222,7 @@ def make_gamma_poisson_corpus(
     InvalidArgumentError
         If a size or a parameter is out of its range, or if an array does not fit.
     BudgetExceededError
-        If the machine has no memory for so much.
+        If the corpus would exceed the memory of the machine.
 
     References
     ----------
@@ -252,20 +251,20 @@ def make_gamma_poisson_corpus(
 
 
 def load_python_docs() -> Corpus:
-    """Load a real corpus that is on every computer with Python: its own documentation.
+    """Load a real corpus that comes with Python: its own documentation.
 
-    The documents are the topics of the interactive help, called ``topic:if`` and so on, and
-    the docstrings of 40 words or more in a fixed list of pure Python modules of the standard
-    library, called by their dotted names and read from the source. Equal texts count once,
-    under the first name, equal topics under the shortest.
+    The documents are the topics of the interactive help, with ids such as ``topic:if``, and
+    docstrings with 40 or more words in a fixed list of modules of the standard library, with dotted
+    names as ids. Equal texts count once: docstrings under the first name, topics under the
+    shortest.
 
-    Words are runs of three or more letters in lower case, without English stop words, that
-    occur in at least 5 documents and at most half of them.
+    Words are lower-case runs of three or more letters, without English stop words, that occur in at
+    least 5 documents and in at most half of them.
 
     Returns
     -------
     Corpus
-        The same for every run of one version of Python.
+        The documents; they depend only on the version of Python.
 
     Raises
     ------
@@ -293,7 +292,7 @@ def load_python_docs() -> Corpus:
 def _draw_words(
     topic_counts: NDArray[np.int64], topics: NDArray[np.float64], rng: np.random.Generator
 ) -> sparse.coo_matrix[np.int64]:
-    """Draw the words of the tokens that each document (row) has of each topic (column)."""
+    """Draw word counts, given the tokens of each topic (column) in each document (row)."""
     n_documents, n_words = len(topic_counts), topics.shape[1]
     documents = [np.repeat(np.arange(n_documents, dtype=np.int32), n) for n in topic_counts.T]
     words = [

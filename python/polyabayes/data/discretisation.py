@@ -1,4 +1,4 @@
-"""Numbers as levels: tables of measurements made count tensors."""
+"""Discretisation: count tensors from tables of measurements."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def discretise(
     factors: Sequence[str] = (),
     random_state: RandomState = None,
 ) -> CountTensor:
-    """Count the rows of a table whose numbers are cut into levels, by k-means for each column.
+    """Cut the numbers of a table into levels by k-means, and count its rows.
 
     Parameters
     ----------
     frame : DataFrame
-        A row an observation; one with missing values does not show those axes.
+        A row per observation; missing values are allowed.
     columns : sequence of str
         The columns of numbers to cut.
     n_levels : int or mapping of str to int
-        How many levels each column has, at least 2; a mapping names every column.
+        Number of levels of each column, at least 2; a mapping names every column.
     factors : sequence of str, optional
-        Columns that are levels already; they become axes as they are.
+        Columns that already hold levels; they become axes unchanged.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
-        Source of the randomness: the best of ten starts of k-means is taken.
+        Seed; k-means keeps the best of ten starts.
 
     Returns
     -------
     CountTensor
-        The axes are `factors`, then `columns`. Levels are in the order of their centres; their
-        labels are the intervals, whose inner bounds lie half-way between two centres.
+        The axes are `factors`, then `columns`. Levels are ordered by their centres; their labels
+        are intervals that meet half-way between two centres.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
     if is_infinite.any():
         raise InvalidArgumentError(
             f"column {name!r} is infinite at {row_place(frame)(int(np.argmax(is_infinite)))}; "
-            "leave the row out"
+            "omit the row"
         )
     return values
 
@@ -111,15 +111,15 @@ def _size(n_levels: Any, name: str, values: NDArray[np.float64]) -> int:
     n_distinct = len(np.unique(values[~np.isnan(values)]))
     if n_distinct < size:
         raise InvalidArgumentError(
-            f"column {name!r} has {n_distinct} distinct values, fewer than n_levels={size}; ask "
-            "for fewer levels or name it in factors"
+            f"column {name!r} has {n_distinct} distinct values, fewer than n_levels={size}; use "
+            "fewer levels or name it in factors"
         )
     return size
 
 
 def _cut(values: NDArray[np.float64], size: int, seed: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Level of each value, -1 where it is missing, and the interval of each level."""
-    # Imported where it is needed: it takes longer than all of polyabayes.
+    """Level of each value, -1 if missing, and the interval of each level."""
+    # Imported here, since it loads more slowly than all of polyabayes.
     from sklearn.cluster import KMeans
 
     known = values[~np.isnan(values)]
@@ -127,7 +127,7 @@ def _cut(values: NDArray[np.float64], size: int, seed: int) -> tuple[NDArray[np.
     centres = np.sort(means.cluster_centers_.ravel())
     inner = (centres[1:] + centres[:-1]) / 2
     bounds = [known.min(), *inner, known.max()]
-    # The fewest digits that still tell the bounds apart.
+    # The fewest digits at which the bounds differ.
     for digits in range(4, _ENOUGH_DIGITS + 1):
         texts = [f"{bound:.{digits}g}" for bound in bounds]
         if len(set(texts)) == len(texts):

@@ -32,7 +32,7 @@ class DocumentCounts(Selectable):
 
     @property
     def n_words(self) -> int:
-        """Number of words in the vocabulary, whether they occur or not."""
+        """Number of words in the vocabulary, including words that do not occur."""
         return int(self.counts.shape[1])
 
     @property
@@ -91,15 +91,15 @@ class DocumentCounts(Selectable):
         return list(zip(words, totals[columns].tolist(), strict=True))
 
     def with_exposure(self, exposure: Any) -> Self:
-        """Give the same documents known sizes, which multiply their Poisson rates.
+        """Copy the corpus with known sizes of documents, which multiply their Poisson rates.
 
         Parameters
         ----------
         exposure : float, array of shape (n_documents,), str, or None
-            Positive and finite, in any unit: the topic weights of gamma-Poisson models, and the
-            prior of their scale, are then by this unit. A name is a column of the metadata, or
-            ``"total"``: the total count of each document over the mean of all. None takes away
-            those that there are.
+            Positive and finite sizes, in any unit: topic weights of gamma-Poisson models, and the
+            prior of their scale, are then per unit. A str is a column of the metadata, or
+            ``"total"``: the total count of each document divided by the mean total. None removes
+            the exposures.
 
         Returns
         -------
@@ -108,8 +108,8 @@ class DocumentCounts(Selectable):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If there is not one positive, finite number for each document, or no such column, or
-            ``"total"`` meets empty documents.
+            If there is not one positive, finite number for each document, there is no such column,
+            or documents are empty with ``"total"``.
 
         Examples
         --------
@@ -122,7 +122,7 @@ class DocumentCounts(Selectable):
         return self._replaced(exposure=checked)
 
     def _sizes(self, name: str) -> Any:
-        """Exposures that are called by a name: a column, or totals over their mean."""
+        """Exposures by name: a column of the metadata, or totals divided by their mean."""
         if self.metadata is not None and name in self.metadata:
             return self.metadata[name].to_numpy()
         if name != "total":
@@ -134,18 +134,18 @@ class DocumentCounts(Selectable):
         empty = np.flatnonzero(totals == 0)
         if len(empty):
             raise InvalidArgumentError(
-                f"{argument('exposure', 'total')} needs counts in each document, and document "
+                f"{argument('exposure', 'total')} needs counts in each document, but document "
                 f"{empty[0]} has none; leave out the {len(empty):,} that are empty"
             )
         return totals / totals.mean()
 
     def with_metadata(self, metadata: Any) -> Self:
-        """Give the same documents other metadata.
+        """Copy the corpus with other metadata.
 
         Parameters
         ----------
         metadata : DataFrame or mapping of str to sequence, n_documents rows, or None
-            A column for each property of the documents. None takes away those that there are.
+            A column for each property of the documents. None removes the metadata.
 
         Returns
         -------
@@ -166,11 +166,11 @@ class DocumentCounts(Selectable):
         return self._replaced(metadata=checked)
 
     def _with_priors(self, priors: NDArray[np.float64] | None) -> Self:
-        """The same documents, each with parameters of its own prior, shape (n_documents, n)."""
+        """Copy the corpus with prior parameters of each document, shape (n_documents, n)."""
         return self._replaced(_priors=priors)
 
     def _widened_to(self, n_words: int) -> Self:
-        """Bags of ids, which do not tell how many words there are, over so many words."""
+        """Extend the columns to `n_words`: bags of ids do not determine the number of words."""
         if not self._has_open_width or self.n_words >= n_words:
             return self
         parts = self.counts.data, self.counts.indices, self.counts.indptr
@@ -185,17 +185,16 @@ class DocumentCounts(Selectable):
         Parameters
         ----------
         vocabulary : sequence of str, shape (n_words_wanted,)
-            The words wanted as columns. Those that the corpus does not know become empty
-            columns.
+            The words of the new columns. Words that are not in the corpus become empty columns.
         unseen : {"raise", "drop"}, default="raise"
-            What to do when the documents hold words that are not in `vocabulary`.
+            Whether words of the documents that are not in `vocabulary` are refused or dropped.
 
         Returns
         -------
         corpus : Corpus
             The same documents over `vocabulary`.
         n_dropped_tokens : int
-            Number of tokens lost with the words that are not in `vocabulary`.
+            Number of dropped tokens.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Whatever a user calls documents, as the parts of a corpus."""
+"""Parts of a corpus from documents in any accepted form."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def source_of(documents: Any, name: str) -> Source:
-    """The parts of a corpus, from documents in any form but a corpus; the counts are checked.
+    """Parts of a corpus from documents in any form but a corpus; the counts are checked.
 
-    Those are AnnData, a corpus of tomotopy, a table, lists of (id, count) as those of gensim, lists
-    of tokens, texts, or a matrix of counts.
+    Forms are AnnData, a corpus of tomotopy, a table, lists of (id, count) as in gensim, lists of
+    tokens, texts, or a matrix of counts.
     """
     if sources.is_anndata(documents):
         return sources.anndata(documents)
@@ -80,7 +80,7 @@ def source_of_table(
 ) -> Source:
     """Count the documents of a table.
 
-    A row is a document, or a count; `named` are columns that the caller has named, `options` those
+    A row is a document or a count. `named` are columns that the caller named; `options` are options
     of texts.
     """
     named = NamedColumns() if named is None else named
@@ -134,7 +134,7 @@ def source_of_lists(
     options: Mapping[str, Any],
     on_empty: str | None,
 ) -> Source:
-    """Count texts, or lists of tokens; the first document tells which they are."""
+    """Count texts or lists of tokens; the first document decides which."""
     stream = iter(sources.checked_lists(documents))
     start = list(islice(stream, 1))
     are_tokens = not (start and isinstance(start[0], str))
@@ -149,9 +149,9 @@ def source_of_lists(
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
-    """Documents that have words, where that is asked for.
+    """Apply `on_empty` to documents without words.
 
-    Those without words are refused, or a warning names the places of all that are left out.
+    They are refused, dropped with a warning that lists their places, or kept.
     """
     if on_empty not in ("drop", "raise"):
         return found
@@ -162,10 +162,10 @@ def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
     number = counted(int(is_empty.sum()), "document")
     if on_empty == "raise" or is_empty.all():
         raise InvalidArgumentError(
-            f"{number} without words, at {places}: leave them out by "
+            f"{number} without words, at {places}: drop them by "
             f"{argument('on_empty', 'drop')}, or keep them by {argument('on_empty', 'keep')}"
         )
-    warn(f"{number} without words left out, at {places}", DataWarning)
+    warn(f"{number} without words dropped, at {places}", DataWarning)
     return found.rows(~is_empty)
 
 
@@ -219,7 +219,7 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
 def _of_documents(
     table: Table, roles: Roles, exposure: str | None, rows: Any, first: Any
 ) -> tuple[Any, pd.DataFrame | None]:
-    """Sizes and metadata of documents, of which all rows of a document have the same."""
+    """Sizes and metadata of documents; all rows of a document must agree."""
     sizes = None
     if exposure is not None:
         by_row = checked_exposure(table.numbers(exposure), table.n_rows)
@@ -239,8 +239,8 @@ def _of_documents(
         (kept if is_same else left).append(name)
     if left:
         warn(
-            f"left out: {', '.join(map(repr, left))} of {table.title}, which are no properties of "
-            "the documents, since they differ between rows of the same document",
+            f"left out: {', '.join(map(repr, left))} of {table.title}, which differ between rows "
+            "of the same document",
             DataWarning,
         )
     return sizes, table.data_frame(kept).iloc[first] if kept else None

@@ -1,4 +1,4 @@
-"""Columns of a table as factors: a level for each distinct value."""
+"""Columns of a table as factors, with a level for each distinct value."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def checked_frame(frame: Any) -> pd.DataFrame:
 
 
 def row_place(frame: pd.DataFrame) -> Place:
-    """Say where a position is by the label of its row."""
+    """Describe a position by the label of its row."""
     return lambda position: f"{frame.index.name or 'row'} {frame.index[position]}"
 
 
 def axis_names(columns: Iterable[Any]) -> list[str]:
-    """Names of axes for columns, with ``_`` for characters that a graph cannot name."""
+    """Names of axes for columns, with ``_`` for characters that are not allowed in a graph."""
     texts = [str(column) for column in columns]
     return [text if is_name(text) else re.sub(r"\W", "_", text.strip()) for text in texts]
 
 
 def counts_of_frame(frame: pd.DataFrame, axes: Any, counts: Any) -> Any:
-    """The column of counts, as named or else by its header; None if each row counts once."""
+    """The column of counts, by name or by its header; None if each row counts once."""
     if counts is not None or not frame.columns.is_unique or not len(frame):
         return counts
     column_of = {str(column): column for column in frame.columns}
@@ -59,7 +59,7 @@ def frame_labels(table: Any) -> list[list[str] | None]:
 
 
 def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
-    """The column of this name, which is there once."""
+    """The column of this name, which must exist once."""
     n_found = int((frame.columns == name).sum())
     if n_found != 1:
         raise InvalidArgumentError(
@@ -71,21 +71,21 @@ def one_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
 
 
 def complete_column(frame: pd.DataFrame, name: Any) -> pd.Series[Any]:
-    """The column of this name, which is there once and has no missing values."""
+    """The column of this name, which must exist once and have no missing values."""
     column = one_column(frame, name)
     is_missing = column.isna().to_numpy()
     if is_missing.any():
         raise InvalidArgumentError(
             f"column {name!r} has no value at {row_place(frame)(int(np.argmax(is_missing)))}; "
-            "leave such rows out, as by frame.dropna(), or name the missing value"
+            "drop such rows, for example by frame.dropna(), or name the missing value"
         )
     return column
 
 
 def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
-    """Level of each row, -1 where it is missing, and the labels.
+    """Level of each row, -1 if missing, and the labels.
 
-    Categories are labels as they are, other values sorted.
+    Categories keep their order; other values are sorted.
     """
     column: Any = one_column(frame, name)
     if hasattr(column, "cat"):
@@ -95,15 +95,15 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
             codes, values = column.factorize(sort=True)
         except TypeError as error:
             raise InvalidTypeError(
-                f"column {name!r} holds values that cannot be sorted: {error}; make them text"
+                f"column {name!r} holds values that cannot be sorted: {error}; convert them to text"
             ) from error
     if not len(values):
-        raise InvalidArgumentError(f"column {name!r} has no value in any row; leave it out")
+        raise InvalidArgumentError(f"column {name!r} has no value in any row; omit it")
     return codes.astype(np.int64), _texts(column, values)
 
 
 def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integers:
-    """Level of each row among known labels, -1 where it is missing."""
+    """Level of each row among known labels, -1 if missing."""
     codes, found = factor(frame, name) if frame[name].notna().any() else (None, [])
     if codes is None:
         return np.full(len(frame), -1, dtype=np.int64)
@@ -114,14 +114,14 @@ def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integ
             place = row_place(frame)(int(np.argmax(codes == level)))
             raise InvalidArgumentError(
                 f"column {name!r} has level {label!r} at {place}, which the model has not seen; "
-                f"it knows {', '.join(map(repr, labels[:10]))}"
+                f"known levels are {', '.join(map(repr, labels[:10]))}"
             )
     known = np.array([number.get(label, -1) for label in found] + [-1], dtype=np.int64)
     return known[codes]
 
 
 def _texts(column: Any, values: Iterable[Any]) -> list[str]:
-    """Labels of values; whole numbers that are floats only since some are missing are whole."""
+    """Labels of values; integers that are floats only because of missing values stay integers."""
     are_floats = column.dtype.kind == "f" and column.isna().any()
     is_whole = are_floats and all(float(value).is_integer() for value in values)
     return [str(int(value)) if is_whole else str(value) for value in values]

@@ -22,10 +22,10 @@ _TIME_KINDS = "mM"
 
 
 def frame_of(table: Any) -> pd.DataFrame | None:
-    """A pandas DataFrame of a table of pandas, polars, pyarrow or Hugging Face; None for others.
+    """Convert a table of pandas, polars, pyarrow or Hugging Face to pandas; None for other types.
 
-    Tables are met through the Arrow C stream, datasets of Hugging Face by their own choice of rows;
-    neither package is imported. Several datasets are refused, and one that is only streamed.
+    Tables are read through the Arrow C stream, datasets of Hugging Face with their selected rows;
+    neither package is imported. Several datasets and streamed datasets are refused.
     """
     loaded = sys.modules.get("pandas")
     if isinstance(table, np.ndarray):
@@ -53,17 +53,17 @@ def frame_of(table: Any) -> pd.DataFrame | None:
             f"reading a {type(table).__name__} needs pandas and pyarrow: pip install "
             "'polyabayes[frames]'"
         ) from error
-    # The table of a dataset lacks its selections, shuffles and splits; its rows do not.
+    # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
     found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
         return found.to_pandas()  # type: ignore[no-any-return]
-    # pandas has no arrays of some lists that Arrow knows, as polars' of string views.
+    # pandas cannot hold some list types of Arrow, such as polars' lists of string views.
     columns = [pandas.Series(column.to_pylist()) for column in found.columns]
     return pandas.concat(columns, axis=1, keys=found.column_names)
 
 
 def _dataset_kind(table: Any) -> str:
-    """Name of the class of Hugging Face that a table is of, or nothing."""
+    """Name of the table's Hugging Face class; empty for other tables."""
     for base in type(table).__mro__:
         if base.__module__.partition(".")[0] == "datasets" and "Dataset" in base.__name__:
             return base.__name__
@@ -71,7 +71,7 @@ def _dataset_kind(table: Any) -> str:
 
 
 class FrameTable(Table):
-    """A data frame of pandas as a table; its index names the rows, unless it is the default one."""
+    """A pandas DataFrame as a table; its index, unless default, names the rows."""
 
     def __init__(self, frame: pd.DataFrame, title: str = "the table", taker: str = "") -> None:
         self.frame, self.title, self.taker = frame, title, taker
@@ -84,13 +84,13 @@ class FrameTable(Table):
         self._kinds: dict[str, Kind] = {}
 
     def kind(self, name: str) -> Kind:
-        """What a column holds, by its type, else by its values."""
+        """Kind of a column, by its type or else its values."""
         if name not in self._kinds:
             self._kinds[name] = _kind_of(self._series(name))
         return self._kinds[name]
 
     def values(self, name: str) -> list[Any]:
-        """The values of a column, None where one is missing."""
+        """The values of a column; None if missing."""
         series = self._series(name)
         missing = series.isna().to_numpy()
         values = series.tolist()
@@ -112,7 +112,7 @@ class FrameTable(Table):
         return f"{self.frame.index.name or 'row'} {self.frame.index[row]}"
 
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
-        """Columns as they are."""
+        """Columns, unchanged."""
         chosen = self.frame.iloc[:, [self._column[name] for name in names]]
         return chosen.set_axis(list(names), axis=1)
 

@@ -1,4 +1,4 @@
-"""Documents that belong together: of one donor, author or thread, or of one stretch of time."""
+"""Groups of dependent documents: by donor, author or thread, or by time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Fewer groups than this tell little of the spread between groups.
+# With fewer groups, the spread between groups is poorly known.
 _FEW_GROUPS = 10
-# Blocks that times are cut into: long ones hold what neighbours in time share, and an error with 19
-# degrees of freedom is known to a sixth.
+# Number of blocks of times: long blocks contain the dependence between neighbours, and a standard
+# error with 19 degrees of freedom has a relative error of a sixth.
 _N_BLOCKS = 20
 # Names of missing values of numpy and pandas.
 _MISSING = ("None", "nan", "NaT", "<NA>")
@@ -32,7 +32,7 @@ class Grouped:
         raise NotImplementedError
 
     def _column(self, name: str, column: str) -> NDArray[Any]:
-        """A column of the metadata, which the argument `name` asks for."""
+        """The column of the metadata that the argument `name` refers to."""
         if self.metadata is None or column not in self.metadata:
             known = [] if self.metadata is None else list(self.metadata.columns)
             raise InvalidArgumentError(
@@ -42,7 +42,7 @@ class Grouped:
         return self.metadata[column].to_numpy()
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
-        """One value for each document, given or a column of the metadata; errors say `name`."""
+        """One value for each document: given, or a column of the metadata."""
         values = self._column(name, given) if isinstance(given, str) else given
         if np.shape(values) != (len(self),):
             raise InvalidArgumentError(
@@ -53,7 +53,7 @@ class Grouped:
         for row, value in enumerate(found):
             if not isinstance(value, str) and str(value) in _MISSING:
                 raise InvalidArgumentError(
-                    f"{argument(name)}: document {row} has none ({value}); give it a label, or "
+                    f"{argument(name)}: document {row} has no label ({value}); give it one, or "
                     "leave the document out"
                 )
         return found
@@ -65,10 +65,10 @@ class Grouped:
         return np.array([number_of.setdefault(value, len(number_of)) for value in values])
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
-        """How many documents are earlier than each one."""
+        """Number of earlier documents, for each document."""
         values = self._values_of("times", times)
         try:
-            # Dates as text come in the order of time if they are ISO 8601, and are refused if not.
+            # Text dates in ISO 8601 sort by time; other formats are refused.
             kind = np.str_ if all(isinstance(value, str) for value in values) else None
             known = values.astype(kind).astype("datetime64[us]") if kind else values
             order = np.sort(known)
@@ -79,9 +79,9 @@ class Grouped:
             ) from None
 
     def _groups_of(self, groups: Any, times: Any) -> NDArray[np.int64] | None:
-        """The group of every document, numbered from 0, or None where neither is given.
+        """The group of every document, numbered from 0; None if neither argument is given.
 
-        Times are cut into blocks of about as many documents, those of one time in one block.
+        Times are cut into blocks of about equally many documents; equal times share a block.
         """
         if groups is not None and times is not None:
             raise InvalidArgumentError(
@@ -96,11 +96,11 @@ class Grouped:
 
 
 def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
-    """Warn where the spread between groups is hardly known."""
+    """Warn if there are too few groups to estimate the spread between groups."""
     n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
     if n_groups < _FEW_GROUPS:
         warn(
-            f"there are {n_groups} groups only: standard errors for new groups are uncertain "
-            "themselves",
+            f"there are only {n_groups} groups: standard errors for new groups are themselves "
+            "uncertain",
             UnreliableErrorWarning,
         )

@@ -1,4 +1,4 @@
-"""Labels that may be numbers: their order, and what columns of them hold."""
+"""Labels that may be numbers: their order and kind."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from math import isnan
 from typing import Literal
 
 _ROWS_LOOKED_AT = 100
-# Zeros before other digits are written in names only.
+# Leading zeros occur only in names.
 _PADDED = re.compile(r"[+-]?0[0-9]")
 
 
 def label_order(labels: Iterable[str]) -> list[str]:
-    """Labels in order: by value if all of them are numbers, else by their characters."""
+    """Sort labels: by value if all are numbers, else as text."""
     texts = sorted(labels)
     numbers = [number_of(text) for text in texts]
     if any(number is None or isnan(number) for number in numbers):
@@ -22,7 +22,7 @@ def label_order(labels: Iterable[str]) -> list[str]:
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is, or None."""
+    """The number that a text represents, or None."""
     try:
         return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
@@ -30,7 +30,7 @@ def number_of(text: str) -> float | None:
 
 
 def kind_of_strings(values: Sequence[str]) -> Literal["number", "name", "text"]:
-    """Whether strings, none of them empty, are numbers, names or texts of several words."""
+    """Kind of non-empty strings: numbers, names, or texts of several words."""
     if all(number_of(value) is not None and not _PADDED.match(value) for value in set(values)):
         return "number"
     shown = [" " in value.strip() for value in values[:_ROWS_LOOKED_AT]]

@@ -1,4 +1,4 @@
-"""What is known of documents beside their words: a table with a row for each of them."""
+"""Metadata: a table of properties with a row for each document."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
-    """A data frame with a row for each document, whose index are the ids if there are any.
-
-    Rows are those of the documents, in their order.
-    """
+    """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
         return None
     pandas = import_pandas()
@@ -61,13 +58,13 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
 
 
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
-    """The rows of tables of the same columns, one table after another."""
+    """Concatenate tables with the same columns."""
     joined: pd.DataFrame = import_pandas().concat(list(tables), ignore_index=True)
     return joined
 
 
 def metadata_bytes(metadata: pd.DataFrame) -> bytes:
-    """The table as the bytes of a Parquet file, which keep its types and categories."""
+    """The table as bytes of a Parquet file, which keeps types and categories."""
     stream = io.BytesIO()
     try:
         metadata.reset_index(drop=True).to_parquet(stream)
@@ -77,14 +74,14 @@ def metadata_bytes(metadata: pd.DataFrame) -> bytes:
         ) from error
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidTypeError(
-            f"{argument('metadata')} has a column that no file can hold ({error}): make its values "
-            "of one type, or leave it out by corpus.with_metadata(...)"
+            f"{argument('metadata')} has a column that cannot be written ({error}): make its "
+            "values of one type, or omit it by corpus.with_metadata(...)"
         ) from error
     return stream.getvalue()
 
 
 def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
-    """The table whose bytes :func:`metadata_bytes` made, from a file that held them."""
+    """Restore the table from the bytes of :func:`metadata_bytes`; `path` is for messages."""
     pandas = import_pandas()
     try:
         frame: pd.DataFrame = pandas.read_parquet(io.BytesIO(bytes(content)))

@@ -1,4 +1,4 @@
-"""Choosing documents and words of a corpus."""
+"""Selection of documents and words of a corpus."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ _Self = TypeVar("_Self", bound="Selectable")
 
 
 class Selectable(Grouped):
-    """Documents by number, name or mask, at random, and by their words."""
+    """Selection of documents by number, name or mask, at random, and by their words."""
 
     counts: CountMatrix
     vocabulary: Words | None
     ids: Words | None
     exposure: NDArray[np.float64] | None
     metadata: pd.DataFrame | None
-    # Parameters of the prior of each document, where a score gives them: rows of the counts' own.
+    # Prior parameters of each document, if a call gives them; a row for each row of the counts.
     _priors: NDArray[np.float64] | None = None
 
     def _replaced(self: _Self, **parts: Any) -> _Self:
-        """The same with some of its parts replaced, unchecked."""
+        """Copy the corpus with some parts replaced, unchecked."""
         raise NotImplementedError
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
 
     def __iter__(self: _Self) -> Iterator[_Self]:
-        """The documents one by one, each a corpus."""
+        """Iterate over the documents, each as a corpus."""
         for row in range(len(self)):
             yield self[[row]]
 
     def __getitem__(self: _Self, rows: Any) -> _Self:
-        """Documents chosen by name, a slice, an integer array or a boolean mask.
+        """Select documents by name, slice, integer array or boolean mask.
 
         Parameters
         ----------
         rows : str, sequence of str, slice, or array of int or bool
-            The documents, in the order wanted, as names of `ids` or as numbers. A mask has shape
+            The documents in the new order, as names from `ids` or as numbers, or a mask of shape
             (n_documents,).
 
         Returns
         -------
         Corpus
-            Those documents over the same vocabulary.
+            The selected documents over the same vocabulary.
         """
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
@@ -73,7 +73,7 @@ class Selectable(Grouped):
         )
 
     def _selection(self, rows: Any) -> NDArray[np.int64]:
-        """Numbers of the documents chosen."""
+        """Numbers of the selected documents."""
         n_documents = len(self)
         if isinstance(rows, str):
             rows = [rows]
@@ -103,7 +103,7 @@ class Selectable(Grouped):
         return selection.astype(np.int64)
 
     def _rows_of(self, names: NDArray[Any]) -> NDArray[Any]:
-        """Numbers of the documents of these names; as given where they are no names."""
+        """Numbers of the documents with these names; other selections unchanged."""
         if not all(isinstance(name, str) for name in names):
             return names
         if self.ids is None:
@@ -125,24 +125,24 @@ class Selectable(Grouped):
         groups: Any = None,
         times: Any = None,
     ) -> tuple[_Self, _Self]:
-        """Split the documents into a training and a test part, at random or by time.
+        """Split the documents into a training part and a test part, at random or by time.
 
         Parameters
         ----------
         test_size : float or int, default=0.2
-            A float in (0, 1) is the share of the documents that go to the test part, rounded
-            up; an int is their number.
+            Share of the documents in the test part, rounded up (float in (0, 1)), or their number
+            (int).
         random_state : None, int, RandomState, Generator or SeedSequence, default=None
-            Source of the randomness.
+            Seed.
         stratify : str or array of shape (n_documents,), optional
-            A column of `metadata`, or labels: both parts have the same shares of each label, as
-            far as whole documents allow.
+            A column of `metadata`, or labels: both parts get the same shares of each label, up to
+            rounding.
         groups : str or array of shape (n_documents,), optional
             A column of `metadata`, or labels: documents of one group stay together. Groups are
-            added at random until the test part has `test_size` documents, or just more.
+            added at random until the test part has at least `test_size` documents.
         times : str or array of shape (n_documents,), optional
-            A column of `metadata`, or numbers, or dates as 2008-01-31: the test part is the latest
-            `test_size` documents, or just more, so that those of one time stay together.
+            A column of `metadata`, numbers, or dates as 2008-01-31: the test part is the latest
+            `test_size` documents, or slightly more, so that equal times stay together.
 
         Returns
         -------
@@ -152,8 +152,8 @@ class Selectable(Grouped):
         Raises
         ------
         InvalidArgumentError
-            If `test_size` is no such share or number, or leaves a part empty, if labels or times
-            are missing, or if more than one of these ways is asked for.
+            If `test_size` is not a share or number, or leaves a part empty, labels or times are
+            missing, or more than one of `stratify`, `groups` and `times` is given.
 
         Examples
         --------
@@ -188,18 +188,18 @@ class Selectable(Grouped):
         stop_words: str | Sequence[str] = (),
         min_tokens: int = 0,
     ) -> _Self:
-        """Leave out words, and then documents that are too short.
+        """Drop words by frequency, and then short documents.
 
         Parameters
         ----------
         min_df : int or float, default=1
-            The least number of documents with a word; floats are shares of the documents.
+            Smallest number of documents with a word; a float is a share of the documents.
         max_df : int or float, default=1.0
-            The largest number of them, likewise.
+            Largest number of documents with a word; a float is a share of the documents.
         stop_words : str or sequence of str, optional
-            Words to leave out, or the language of a list, as ``"english"``.
+            Words to drop, or a language, such as ``"english"``.
         min_tokens : int, default=0
-            Documents with fewer tokens, after the words are left out, are left out.
+            Smallest number of tokens of a document, after words are dropped.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Selectable(Grouped):
             left_out = set(checked_labels(stop_words, "stop_words"))
             is_kept &= np.array([word not in left_out for word in self.vocabulary])
         if not is_kept.any():
-            raise InvalidArgumentError("the filter leaves no words; ask for less")
+            raise InvalidArgumentError("the filter leaves no words; relax it")
         found = self._replaced(
             counts=self.counts[:, is_kept],
             vocabulary=None if self.vocabulary is None else self.vocabulary[is_kept],
@@ -240,24 +240,24 @@ class Selectable(Grouped):
         shortest = whole_number("min_tokens", min_tokens, least=0)
         lengths = np.asarray(found.counts.sum(axis=1)).ravel()
         if not (lengths >= shortest).any():
-            raise InvalidArgumentError("the filter leaves no documents; ask for less")
+            raise InvalidArgumentError("the filter leaves no documents; relax it")
         return found if (lengths >= shortest).all() else found[lengths >= shortest]
 
     def duplicated(self, by: str = "words", other: Selectable | None = None) -> NDArray[np.bool_]:
-        """Find documents that are there twice.
+        """Find duplicate documents.
 
         Parameters
         ----------
         by : {"words", "ids"}, default="words"
-            Whether documents with the same counts are equal, or documents of the same id.
+            Whether documents are equal if their counts are, or if their ids are.
         other : Corpus, optional
-            Documents to look for, such as those of training; otherwise the earlier ones of this
-            corpus. Words are matched by name where both have a vocabulary, else by column.
+            Documents to compare with, such as the training documents; default: earlier documents of
+            this corpus. Words are matched by name if both have a vocabulary, else by column.
 
         Returns
         -------
         ndarray of bool, shape (n_documents,)
-            Which documents equal another one: ``corpus[~corpus.duplicated()]`` drops them.
+            True for duplicates; ``corpus[~corpus.duplicated()]`` drops them.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class Selectable(Grouped):
         return is_twice
 
     def _keys(self, by: str) -> Iterator[Any]:
-        """What is the same for equal documents."""
+        """Keys that are the same for equal documents."""
         if by == "ids":
             if self.ids is None:
                 raise InvalidArgumentError("the corpus has no ids: give them, or by='words'")
@@ -295,7 +295,7 @@ class Selectable(Grouped):
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
-    """Those documents of the other corpus that hold no further words, over the corpus's words."""
+    """Documents of `other` without further words, over the words of `corpus`."""
     if corpus.vocabulary is not None and other.vocabulary is not None:
         found = other.aligned_to(corpus.vocabulary, "drop")[0]
         lengths, before = (part.counts.sum(axis=1) for part in (found, other))
@@ -310,7 +310,7 @@ def _over_words_of(corpus: Any, other: Any) -> Any:
 
 
 def _number_of_documents(name: str, value: Any, n_documents: int) -> float:
-    """A bound on document frequencies, from a number or a share of documents."""
+    """A bound of document frequencies, from a number or a share of documents."""
     if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
         return float(value) * n_documents
     return whole_number(name, value, least=0)
@@ -336,7 +336,7 @@ def _number_of_test_documents(test_size: float, n_documents: int) -> int:
 
 
 def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[np.bool_]:
-    """Test documents: groups in the order of their first documents, until there are enough."""
+    """Test documents: groups by first appearance in `order`, until there are enough."""
     sizes = np.bincount(groups)
     drawn, first = np.unique(groups[order], return_index=True)
     by_draw = drawn[np.argsort(first)]
@@ -350,18 +350,18 @@ def _whole_groups(groups: NDArray[np.int64], order: NDArray[Any], n_test: int) -
 
 
 def _latest(ranks: NDArray[np.int64], n_test: int) -> NDArray[np.bool_]:
-    """Test documents: the latest, those of one time together."""
+    """Test documents: the latest; equal times stay together."""
     in_test: NDArray[np.bool_] = ranks >= np.sort(ranks)[-n_test]
     if in_test.all():
         raise InvalidArgumentError(
-            f"{argument('times')}: too many documents are of one time to hold out the latest "
+            f"{argument('times')}: too many documents have the same time to hold out the latest "
             f"{n_test} and leave others; use finer times or another test_size"
         )
     return in_test
 
 
 def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -> NDArray[Any]:
-    """Test documents: of each label its share, by the largest remainders."""
+    """Test documents: the share of each label, by largest remainders."""
     sizes = np.bincount(strata)
     exact = sizes * (n_test / len(strata))
     taken = np.floor(exact).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Counts from what other programs hold in memory: tokens, bags of ids, AnnData."""
+"""Counts from objects of other packages: tokens, bags of ids, AnnData."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy import sparse
 from polyabayes.data.counts import Words, checked_counts, checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
-# Rows that a backed file is read by.
+# Rows per block of a backed file.
 _BLOCK_ROWS = 1_000
 _NAMES_SHOWN = 8
 
 
 class Source(NamedTuple):
-    """The parts of a corpus; `has_open_width` if there may be words beyond the last column."""
+    """Parts of a corpus; `has_open_width` means that there may be words beyond the last column."""
 
     counts: Any
     vocabulary: Words | list[str] | None = None
@@ -33,7 +33,7 @@ class Source(NamedTuple):
         return self[:-1]
 
     def rows(self, are_kept: NDArray[np.bool_]) -> Source:
-        """The documents for which the mask holds."""
+        """The documents where the mask is True."""
         ids = None if self.ids is None else np.asarray(self.ids, dtype=object)[are_kept]
         exposure = None if self.exposure is None else self.exposure[are_kept]
         metadata = None if self.metadata is None else self.metadata[are_kept]
@@ -52,7 +52,7 @@ class _Rows:
         self.starts.append(len(self.columns))
 
     def matrix(self, n_columns: int) -> Any:
-        """CSR of the rows; entries of one word in one document stay apart, to be added up."""
+        """CSR matrix of the rows; repeated entries are not yet summed."""
         shape = len(self.starts) - 1, n_columns
         values = np.array(self.values) if self.values else np.zeros(0, dtype=np.int64)
         columns = np.array(self.columns, dtype=np.int64)
@@ -60,9 +60,9 @@ class _Rows:
 
 
 def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source:
-    """Count the tokens of documents; without a vocabulary its words are sorted.
+    """Count the tokens of documents, by default over all words, sorted.
 
-    The documents are read once; words beside the vocabulary are refused.
+    The documents are read once; words that are not in a given vocabulary are refused.
     """
     fixed = None if vocabulary is None else checked_words(vocabulary)
     column_of = {} if fixed is None else {word: column for column, word in enumerate(fixed)}
@@ -71,8 +71,8 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
         for token in checked_tokens(number, document):
             if fixed is not None and token not in column_of:
                 raise InvalidArgumentError(
-                    f"document {number} holds {token!r}, which is not in the vocabulary; leave the "
-                    "vocabulary out, or drop other words first"
+                    f"document {number} holds {token!r}, which is not in the vocabulary; omit the "
+                    "vocabulary, or drop other words first"
                 )
             rows.columns.append(column_of.setdefault(token, len(column_of)))
         rows.end_row()
@@ -87,7 +87,7 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
 
 
 def checked_lists(documents: Any) -> Iterable[Any]:
-    """Documents one after the other, whatever each is."""
+    """Iterate over documents of any type."""
     return _iterated(documents, "documents", "texts or lists of tokens")
 
 
@@ -95,7 +95,7 @@ def checked_tokens(number: int, document: Any) -> list[str]:
     """The tokens of a document."""
     if isinstance(document, (str, bytes)):
         raise InvalidTypeError(
-            f"document {number} is a text, and those before are lists of tokens: give either"
+            f"document {number} is a text, but earlier documents are lists of tokens: give one kind"
         )
     tokens = list(_iterated(document, f"document {number}", "tokens"))
     for token in tokens:
@@ -107,8 +107,7 @@ def checked_tokens(number: int, document: Any) -> list[str]:
 def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     """Count documents in gensim's form, each a list of (id, count).
 
-    The documents are read once, as a stream from a file would be; ids without a word are called
-    ``#id``.
+    The documents are read once; ids without a word are called ``#id``.
     """
     rows = _Rows()
     for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
@@ -120,7 +119,7 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
                 is_id = False
             if not is_id:
                 raise InvalidTypeError(
-                    f"document {number} holds {pair!r}, which is no (id, count)"
+                    f"document {number} holds {pair!r}, which is not an (id, count) pair"
                 ) from None
             rows.columns.append(int(column))
             rows.values.append(count)
@@ -128,7 +127,7 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     n_words = 1 + max(rows.columns, default=-1)
     if dictionary is None:
         return Source(rows.matrix(max(n_words, 1)), has_open_width=True)
-    # A Dictionary makes its words by id when one is asked for, and lists them by keys().
+    # A gensim Dictionary makes its words by id on first access, and lists them by keys().
     known = {int(key): str(dictionary[key]) for key in dictionary.keys()}  # noqa: SIM118
     n_words = max(n_words, 1 + max(known, default=-1))
     words = [known.get(column, f"#{column}") for column in range(n_words)]
@@ -136,9 +135,9 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
 
 
 def is_stream(value: Any) -> bool:
-    """Whether a value can only be iterated over, as a corpus that gensim reads from a file.
+    """Whether a value can only be iterated over, such as a corpus that gensim reads from a file.
 
-    Tables, arrays and what else is looked at by its attributes are none.
+    Tables, arrays and other types with known attributes are not streams.
     """
     known = ("__array__", "__arrow_c_stream__", "columns", "shape", "keys", "with_format")
     is_other = isinstance(value, (str, bytes, list, tuple, Set)) or is_tomotopy(value)
@@ -146,7 +145,7 @@ def is_stream(value: Any) -> bool:
 
 
 def is_document(value: Any) -> bool:
-    """Whether an entry of a stream is a text, a list of tokens or a bag, and no block of others."""
+    """Whether an entry of a stream is a document (text, tokens or bag), not a block."""
     if isinstance(value, str):
         return True
     return isinstance(value, (list, tuple)) and all(isinstance(x, (str, tuple)) for x in value)
@@ -185,7 +184,7 @@ def tomotopy(corpus: Any) -> Source:
 def anndata(data: Any, layer: str | None = None) -> Source:
     """Count a layer of an AnnData object: cells are documents, variables are words.
 
-    A file that backs it is read by blocks of rows; the layer is by default ``X``.
+    A backing file is read in blocks of rows; the default layer is ``X``.
     """
     if layer is not None and (not isinstance(layer, str) or layer not in data.layers):
         known = ", ".join(repr(name) for name in data.layers) or "none"
@@ -195,7 +194,7 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     name = "X" if layer is None else f"layers[{layer!r}]"
     stored = data.X if layer is None else data.layers[layer]
     if stored is None:
-        raise InvalidArgumentError("the AnnData has no X: name one of its layers by layer=")
+        raise InvalidArgumentError("the AnnData has no X: name a layer by layer=")
     blocks = [
         _counts_of_cells(block, name, data, start) for start, block in _blocks(stored, len(data))
     ]
@@ -205,7 +204,7 @@ def anndata(data: Any, layer: str | None = None) -> Source:
 
 
 def anndata_column(data: Any, name: str) -> Any:
-    """A column of numbers about the cells of an AnnData object."""
+    """A numeric column of ``obs`` of an AnnData object."""
     if name not in data.obs:
         known = ", ".join(repr(column) for column in list(data.obs)[:_NAMES_SHOWN]) or "none"
         raise InvalidArgumentError(f"obs of the AnnData has no column {name!r}; it has {known}")
@@ -213,7 +212,7 @@ def anndata_column(data: Any, name: str) -> Any:
 
 
 def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
-    """Whole matrices at once, those in files block by block."""
+    """Matrices in memory as one block, matrices in files in blocks of rows."""
     if sparse.issparse(stored) or isinstance(stored, np.ndarray):
         yield 0, stored
         return
@@ -229,15 +228,15 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
         others = [repr(other) for other in data.layers if f"layers[{other!r}]" != name]
         where = (
-            f"another of its layers ({', '.join(others)}) may hold them: take it by "
+            f"another layer ({', '.join(others)}) may hold counts: use it by "
             f"{argument('layer', others[0].strip(chr(39)))}"
             if others
-            else "it has no other layers; bring the raw counts, which adata.raw may hold"
+            else "it has no other layers; give the raw counts, which adata.raw may hold"
         )
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
             f"{data.obs_names[start + row]!r}, variable {data.var_names[column]!r}, so it was "
-            f"normalised or log-transformed, and likelihoods are of counts: {where}"
+            f"normalised or log-transformed, but likelihoods need counts: {where}"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
 

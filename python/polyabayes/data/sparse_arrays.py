@@ -1,4 +1,4 @@
-"""The arrays of a sparse matrix, checked before compiled code follows them through memory."""
+"""Checks of the index arrays of a sparse matrix before compiled code uses them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FLOAT_BYTES = 8
 
 
 def checked_sparse(matrix: Any, name: str) -> Any:
-    """A sparse matrix as CSR, CSC, BSR or COO, every index of which lies within its shape.
+    """Check a CSR, CSC, BSR or COO matrix: every index must lie within its shape.
 
-    SciPy's conversions and sums trust these arrays: an index that points elsewhere reads or writes
-    other memory of the process. Its own check leaves gaps, as where ``indptr`` ends in 0 or -1.
-    Its sums of equal entries wrap around in the type of the counts: narrow types are widened.
+    SciPy's conversions and sums trust these arrays: an invalid index reads or writes other memory
+    of the process, and SciPy's own check misses cases, such as ``indptr`` ending in 0 or -1. SciPy
+    sums equal entries in the type of the counts, so narrow types are widened against overflow.
     """
     if matrix.dtype.kind not in "biufc":
         raise InvalidTypeError(f"{name} must hold counts, got a sparse matrix of {matrix.dtype}")
@@ -32,7 +32,7 @@ def checked_sparse(matrix: Any, name: str) -> Any:
         matrix = type(matrix)((_native(matrix.data), matrix.offsets), shape=matrix.shape)
     matrix = matrix.tocoo()
     matrix.data = _widened(matrix.data)
-    # Older releases of SciPy know two dimensions only, and do not have coords.
+    # Older releases of SciPy have only two dimensions, and no `coords`.
     coordinates = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
     for size, axis in zip(matrix.shape, coordinates, strict=True):
         _check_indices(axis, len(matrix.data), size, name)
@@ -40,7 +40,7 @@ def checked_sparse(matrix: Any, name: str) -> Any:
 
 
 def _widened(counts: Any) -> NDArray[Any]:
-    """Counts in a type that holds the sum of any number of them that fit into memory."""
+    """Counts in a type that holds the sum of any array that fits into memory."""
     stored = _native(counts)
     if stored.dtype.kind in "bi" or stored.dtype in (np.uint8, np.uint16, np.uint32):
         return stored.astype(np.int64, copy=False)
@@ -65,7 +65,7 @@ def _check_compressed(matrix: Any, name: str) -> None:
     n_major, n_minor = (n_columns, n_rows) if matrix.format == "csc" else (n_rows, n_columns)
     offsets = np.asarray(matrix.indptr)
     if offsets.dtype.kind not in "iu" or offsets.shape != (n_major + 1,):
-        raise _broken(name, f"indptr must hold {n_major + 1} integers, one a row and one more")
+        raise _broken(name, f"indptr must hold {n_major + 1} integers, one more than rows")
     if offsets[0] != 0:
         raise _broken(name, f"indptr begins with {offsets[0]}, not with 0")
     falls = offsets[1:] < offsets[:-1]

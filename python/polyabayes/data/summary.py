@@ -1,4 +1,4 @@
-"""How large a corpus is."""
+"""Size of a corpus."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class CorpusSummary:
     n_tokens : int
         Sum of the counts.
     n_nonzero : int
-        Pairs of a document and a word that occurs in it.
+        Number of non-zero counts: pairs of a document and a word in it.
     density : float
-        Their share of all pairs.
+        Share of non-zero counts.
     mean_length, sd_length : float
-        Mean and standard deviation of the lengths; the variance divides by n_documents.
+        Mean and population standard deviation of the lengths.
     min_length, max_length : int
         Shortest and longest document.
     n_empty_documents : int

@@ -1,7 +1,7 @@
-"""What the columns of a table are: one rule for data frames and for files.
+"""Roles of the columns of a table: one rule for data frames and files.
 
-A table holds documents as texts or lists of tokens (a row each), as single counts (a row for each
-document and word) or as rows of counts (a column for each word).
+A table holds documents as texts or lists of tokens (a row per document), in long form (a row per
+document and word) or in wide form (a row per document and a column per word).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Layout = Literal["auto", "wide", "long"]
-# Numbers, labels, texts of several words, lists of tokens, and what is none of them (times).
+# Kinds: numbers, labels, texts of several words, lists of tokens, and others such as times.
 Kind = Literal["number", "name", "text", "tokens", "other"]
 
 _LAYOUTS = ("auto", "wide", "long")
@@ -34,19 +34,19 @@ _WORDS = {
     *("feature", "featureid", "item", "itemid", "gene", "geneid"),
 }
 _COUNTS = ("count", "counts", "freq", "frequency", "n", "value", "values")
-# Headers that can be nothing but counts; the others may be levels of a factor, too.
+# Headers that can only be counts; other headers may be levels of a factor, too.
 _SURE_COUNTS = _COUNTS[:4]
 _TEXT = "text"
-# Headers of names: those that always are, and words that may be columns of counts as well.
+# Headers of names: unambiguous ones, and words that may be columns of counts as well.
 _NAMES = re.compile(r"|ids?|unnamed: ?0|document|barcode|row ?names?|\w.*[_\W]ids?", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"\w*[a-z]I[dD]s?")
 _NAMES_OR_WORDS = ("index", "name", "names", "sample", "cell", "doc", "gene", "key", "row")
-# Words of a value above which a column holds texts, not names such as "New York".
+# Mean number of words above which a column holds texts, not names such as "New York".
 _WORDS_OF_NAMES = 3
 _ROWS_LOOKED_AT = 100
-# Ratio to all other counts from which on the first column is taken for numbers of documents.
+# Ratio to all other counts above which the first column counts as numbers of documents.
 _FAR_LARGER = 10
-# Share of different values up to which a column repeats itself as those of long tables do.
+# Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
 _N_SHOWN = 8
 
@@ -55,9 +55,9 @@ _N_SHOWN = 8
 class NamedColumns:
     """Columns that the caller has named.
 
-    `text` holds texts or lists of tokens; `document`, `word` and `count` are those of a table with
-    a row for each document and word; `metadata` are properties of the documents of a table of
-    counts. `layout` is "auto", "wide" (a row a document) or "long" (a row a count).
+    `text` holds texts or lists of tokens. `document`, `word` and `count` are columns of a long
+    table. `metadata` are properties of the documents of a table of counts. `layout` is "auto",
+    "wide" (a row per document) or "long" (a row per count).
     """
 
     text: str | None = None
@@ -77,11 +77,11 @@ class NamedColumns:
 
 
 class Roles(NamedTuple):
-    """What the columns of a table are.
+    """Roles of the columns of a table.
 
-    `layout` is "texts", "long" or "wide". `columns` are that of the texts; those of documents, of
-    words and, unless each row counts once, of counts; or those of all words. `metadata` are the
-    columns that remain.
+    `layout` is "texts", "long" or "wide". `columns` are, by layout: the column of texts; the
+    columns of documents, words and, unless each row counts once, counts; the columns of all words.
+    `metadata` are the other columns.
     """
 
     layout: Literal["texts", "long", "wide"]
@@ -93,9 +93,10 @@ class Roles(NamedTuple):
 class Table(ABC):
     """A table of named columns.
 
-    `row_names` are those that are no column, as the index of a data frame; `has_headers` says
-    whether names are more than numbers of columns; errors call the table by its title. `taker` is
-    what takes the options of tables, where that is not what the caller called.
+    `row_names` are names of rows outside the columns, such as the index of a data frame.
+    `has_headers` says whether columns have names, not just numbers. Error messages call the table
+    by its title. `taker` is the function that takes the options of tables, if it is not the one
+    that the user called.
     """
 
     names: list[str]
@@ -111,11 +112,11 @@ class Table(ABC):
 
     @abstractmethod
     def kind(self, name: str) -> Kind:
-        """What a column holds."""
+        """Kind of a column."""
 
     @abstractmethod
     def values(self, name: str) -> list[Any]:
-        """The values of a column, None where one is missing."""
+        """The values of a column; None if missing."""
 
     @abstractmethod
     def counts(self, names: Sequence[str]) -> CountMatrix:
@@ -127,7 +128,7 @@ class Table(ABC):
 
     @abstractmethod
     def place(self, row: int) -> str:
-        """Where a row is, in an error message."""
+        """Place of a row, for error messages."""
 
     @abstractmethod
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
@@ -138,14 +139,14 @@ class Table(ABC):
         rows = list(zip(*(self.values(name) for name in names), strict=True))
         try:
             return len(set(rows)) == len(rows)
-        except TypeError:  # Lists are no levels.
+        except TypeError:  # Lists cannot be levels.
             return False
 
 
 def roles_of(table: Table, named: NamedColumns) -> Roles:
-    """What the columns of a table are, as they are named, else by their headers and values.
+    """Roles of the columns of a table, as named, else by their headers and values.
 
-    A column that is not there is refused, and a table that can be read in more ways than one.
+    A missing column and an ambiguous table are refused.
     """
     for field in fields(NamedColumns)[:-2]:
         _check_column(table, field.name, getattr(named, field.name))
@@ -204,13 +205,13 @@ def _texts_roles(table: Table, named: NamedColumns, names: list[str], text: str)
 def _long_columns(
     table: Table, named: NamedColumns, names: list[str], is_long: bool
 ) -> list[str] | None:
-    """Columns of documents, words and counts; None if the table has other rows."""
+    """Columns of documents, words and counts; None if the table is not long."""
     document = named.document or _headed(names, _DOCUMENTS)
     word = named.word or _headed(names, _WORDS)
     count = named.count or _headed(names, _COUNTS)
     if None not in (document, word) and (is_long or count is not None):
         found = [name for name in (document, word, count) if name is not None]
-        # Words of a vocabulary may be called so: further columns of counts tell.
+        # A wide table may have words with these names; it has further columns of counts.
         if is_long or len(names) == len(found) or table.kind(found[1]) != "number":
             return found
     if is_long or named.count is not None:
@@ -238,7 +239,7 @@ def _headed(names: Sequence[str], headers: Collection[str]) -> str | None:
 
 def _text_column(table: Table, names: list[str]) -> str | None:
     """The column of texts or of lists of tokens; None in a table of counts."""
-    # Rows of counts are by far the widest tables: their numbers need no further look.
+    # Wide tables have by far the most columns; numeric columns are skipped.
     kinds = {name: table.kind(name) for name in names}
     tokens = [name for name, kind in kinds.items() if kind == "tokens"]
     if len(tokens) == 1:
@@ -280,7 +281,7 @@ def _is_header_of_ids(name: str) -> bool:
 
 
 def _is_of_names(table: Table, name: str) -> bool:
-    """Whether a column is headed as names are; numbers only if they number the rows, in doubt."""
+    """Whether a column has a header of names; with a doubtful header, numbers must be distinct."""
     if _is_header_of_ids(name):
         return True
     if name.lower() not in _NAMES_OR_WORDS:
@@ -294,7 +295,7 @@ def _is_of_names(table: Table, name: str) -> bool:
 
 
 def _refuse_one_word(table: Table, first: str, word: str) -> None:
-    """Refuse labels beside a number each: texts of a word may be meant, and not counts of one."""
+    """Refuse a column of labels and one of numbers: one-word texts, or counts of a word."""
     kinds = table.kind(first), table.kind(word)
     if kinds == ("name", "number") and not _is_of_names(table, first):
         raise InvalidArgumentError(
@@ -305,7 +306,7 @@ def _refuse_one_word(table: Table, first: str, word: str) -> None:
 
 
 def _warn_of_names(table: Table, words: list[str]) -> None:
-    """Warn where the first column of counts looks like numbers of documents."""
+    """Warn if the first column of counts looks like numbers of documents."""
     if len(words) < 2 or table.n_rows < 2 or table.kind(words[0]) != "number":
         return
     if not table.are_distinct(words[:1]):
@@ -317,17 +318,17 @@ def _warn_of_names(table: Table, words: list[str]) -> None:
         doubt = " and far larger than the other counts" if is_far_larger else ""
         warn(
             f"column {words[0]!r} of {table.title} is read as counts of a word, but its values are "
-            f"all different{doubt}: if they name the documents, say so by "
-            f"{table.option('ids', words[0])}; if they do not, by {table.option('layout', 'wide')}",
+            f"all different{doubt}: if they name the documents, use "
+            f"{table.option('ids', words[0])}; if not, use {table.option('layout', 'wide')}",
             DataWarning,
         )
 
 
 def _warn_of_triplets(table: Table, names: list[str]) -> None:
-    """Warn where rows of counts look like a document, a word and a count each.
+    """Warn if rows of a wide table look like triplets (document, word, count).
 
-    No two rows have the same first two values, both of which come again in other rows, and the
-    third is a positive number.
+    The first two values are distinct as pairs, both repeat in other rows, and the third is
+    positive.
     """
     if len(names) != 3 or table.n_rows < 3 or not _holds_whole_numbers(table, names[2]):
         return
@@ -338,18 +339,18 @@ def _warn_of_triplets(table: Table, names: list[str]) -> None:
         document, word, count = names
         warn(
             f"{_shown(names)} of {table.title} are read as rows of counts, but look like a "
-            f"document, a word and a count: if they are, say so by "
+            f"document, a word and a count: if they are, use "
             f"{table.option('document', document)}, {table.option('word', word)} and "
-            f"{table.option('count', count)}; if not, by {table.option('layout', 'wide')}",
+            f"{table.option('count', count)}; if not, {table.option('layout', 'wide')}",
             DataWarning,
         )
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
-    """The column that holds the counts of a table of factors; None if each row counts once.
+    """The column of counts of a table of factors; None if each row counts once.
 
-    A column of whole numbers that is left out may hold the counts where no two rows have the same
-    levels: a warning says so.
+    A warning is given if an unused integer column may hold the counts, because all rows have
+    distinct levels.
     """
     if counts is not None:
         return counts
@@ -366,8 +367,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
         return perhaps
     if axes is not None and wholes and table.n_rows > 1 and table.are_distinct(axes):
         warn(
-            f"column {wholes[0]!r} is left out, and each row counts once, though no two rows have "
-            f"the same levels: if it holds the counts, say so by {argument('counts', wholes[0])}",
+            f"column {wholes[0]!r} is left out and each row counts once, but no two rows have "
+            f"the same levels: if it holds the counts, use {argument('counts', wholes[0])}",
             DataWarning,
         )
     return None
@@ -383,7 +384,7 @@ def _holds_whole_numbers(table: Table, name: str) -> bool:
 
 
 def refuse_other_kinds(table: Table, name: str) -> None:
-    """Refuse a column named as that of the documents that holds neither texts nor tokens."""
+    """Refuse a named column of documents that holds neither texts nor tokens."""
     if table.kind(name) not in ("name", "text", "tokens"):
         raise InvalidTypeError(
             f"column {name!r} of {table.title} holds {_CONTENT[table.kind(name)]}, neither texts "

@@ -1,4 +1,4 @@
-"""A count tensor: sparse counts over any number of named axes."""
+"""Count tensors: sparse counts over any number of named axes."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ _LABELS_SHOWN = 5
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class CountTensor:
-    """Counts over named axes, stored by their non-zero cells.
+    """Counts over named axes, stored by non-zero cells.
 
-    A tensor never changes. It is made by :meth:`from_dense`, :meth:`from_coo`,
-    :meth:`from_frame`, :meth:`from_corpus` or :func:`polyabayes.read_tensor`; its memory is
-    proportional to the number of non-zero cells.
+    A tensor is immutable. It is made by :meth:`from_dense`, :meth:`from_coo`, :meth:`from_frame`,
+    :meth:`from_corpus` or :func:`polyabayes.read_tensor`. Memory is proportional to the number of
+    non-zero cells.
 
     Attributes
     ----------
     coordinates : ndarray of int64, shape (n_cells, n_axes)
-        Where the non-zero cells are, counted from 0, each once and in lexicographic order; -1 on
-        an axis that the tokens of a cell do not show. Read-only.
+        Coordinates of the non-zero cells, counted from 0, in lexicographic order; -1 if the value
+        on an axis is missing. Read-only.
     counts : ndarray of int64, shape (n_cells,)
-        The positive counts of those cells. Read-only.
+        Positive counts of these cells. Read-only.
     shape : tuple of int, length n_axes
-        Size of each axis, levels that do not occur included.
+        Size of each axis, including levels that do not occur.
     axes : tuple of str, length n_axes
         Name of each axis: letters of any script, digits and underscores, as nodes of graphs.
     labels : tuple of (ndarray of str objects, shape (size,), or None), length n_axes
-        Names of the levels of each axis, each once, or None for an axis without. Read-only.
+        Unique names of the levels of each axis, or None for an axis without labels. Read-only.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class CountTensor:
         for array in (coordinates, counts, *labels):
             if array is not None:
                 array.flags.writeable = False
-        # The one door past the frozen attributes.
+        # Bypasses the frozen attributes.
         vars(tensor).update(
             coordinates=coordinates, counts=counts, shape=shape, axes=axes, labels=labels
         )
@@ -105,25 +105,24 @@ class CountTensor:
         *,
         unknown: int | None = None,
     ) -> CountTensor:
-        """Make a tensor of cells given by their coordinates.
+        """Make a tensor from coordinates and counts.
 
         Parameters
         ----------
         coordinates : array-like of int, shape (n_entries, n_axes)
             Coordinates of the cells, counted from 0, in any order.
         counts : array-like of int, shape (n_entries,)
-            Their counts. Zeros are dropped, counts of equal coordinates are added up. Floats
-            are accepted if they are whole numbers below which their type is exact.
+            Counts of the cells. Zeros are dropped, and counts of equal coordinates are summed.
+            Floats must be integers in the range where their type is exact.
         axes : sequence of str, length n_axes
             Name of each axis.
         shape : sequence of int, length n_axes, optional
-            Size of each axis; otherwise the number of its labels, or the least that holds the
-            coordinates.
+            Size of each axis. Default: the number of its labels, or the largest coordinate + 1.
         labels : mapping or sequence, optional
-            The names of the levels: sequences of str by the name of the axis, or a sequence
-            of such a sequence or None for each axis. No level twice.
+            Unique names of the levels: a mapping from axes to sequences of str, or a sequence with
+            an entry (sequence of str, or None) for each axis.
         unknown : int, optional
-            A negative number that stands on axes that the tokens of a cell do not show.
+            Negative coordinate that marks a missing value on an axis.
 
         Returns
         -------
@@ -133,8 +132,8 @@ class CountTensor:
         Raises
         ------
         InvalidCountsError
-            If a count is negative, fractional, NaN or infinite, if the total is above
-            2**63 - 1, or if a cell is outside of the shape.
+            If a count is negative, fractional, NaN or infinite, the total is above 2**63 - 1, or a
+            cell is outside the shape.
         InvalidArgumentError
             If axes, shape and labels do not fit one another.
         InvalidTypeError
@@ -169,7 +168,7 @@ class CountTensor:
         labels: LabelsLike,
         least: int = 0,
     ) -> CountTensor:
-        """Counts that are checked, at coordinates that may be outside of the shape."""
+        """Make a tensor from checked counts at unchecked coordinates."""
         names = _cells.checked_axis_labels(labels, axes)
         sizes = _cells.checked_shape(shape, coordinates, axes, names)
         _cells.refuse_outside(coordinates, sizes, axes, least)
@@ -178,13 +177,13 @@ class CountTensor:
 
     @classmethod
     def from_dense(cls, array: Any, axes: Sequence[str], labels: LabelsLike = None) -> CountTensor:
-        """Make a tensor of an array of counts.
+        """Make a tensor from an array of counts.
 
         Parameters
         ----------
         array : array-like of int, sparse matrix or DataFrame
-            The counts; its dimensions are the axes. Columns of a data frame, and its index unless
-            it just counts rows, are the labels.
+            The counts; its dimensions are the axes. Columns of a DataFrame, and its index unless it
+            is the default index, become labels.
         axes : sequence of str
             Name of each dimension.
         labels : mapping or sequence, optional
@@ -227,41 +226,41 @@ class CountTensor:
     def from_frame(
         cls, frame: Any, axes: Sequence[str] | None = None, counts: str | None = None
     ) -> CountTensor:
-        """Make a tensor of a table of observations.
+        """Make a tensor from a table of observations.
 
         Parameters
         ----------
         frame : DataFrame, or table of polars or pyarrow
-            A row an observation, or a row and a count for each kind of observation. A value that
-            is missing is an axis that the tokens of its row do not show.
+            A row per observation, or a row and a count per kind of observation. Missing values are
+            allowed.
         axes : sequence of str, optional
-            The columns that are axes; otherwise all but `counts`. Their distinct values,
-            sorted and as text, are the labels; a categorical column brings its categories, in
-            their order, whether they occur or not. Names of axes have ``_`` for spaces and other
-            characters that a graph cannot name: ``Sepal.Length`` is axis ``Sepal_Length``.
+            The columns that are axes; default: all but `counts`. Labels are the distinct values as
+            text, sorted, or the categories of a categorical column in their order, including
+            unused ones. Characters that are not allowed in a graph become ``_``: column
+            ``Sepal.Length`` is axis ``Sepal_Length``.
         counts : str, optional
-            The column that holds the counts. By default one that is called ``count``, ``freq`` or
-            the like and is not in `axes`, or ``n`` or ``value`` if no two rows have the same
-            levels; else each row counts once.
+            The column of counts. Default: a column outside `axes` with a name such as ``count`` or
+            ``freq``, or ``n`` or ``value`` if no two rows have the same levels; else each row
+            counts once.
 
         Returns
         -------
         CountTensor
-            The counts; equal rows are added up.
+            The counts, summed over equal rows.
 
         Raises
         ------
         InvalidCountsError
             As for :meth:`from_coo`; the message names the row.
         InvalidArgumentError
-            If there is no such column, if a column has no values, or a row no count.
+            If there is no such column, a column has no values, or a row has no count.
         InvalidTypeError
             If `frame` is not a table.
 
         Warns
         -----
         DataWarning
-            If a column that may hold the counts is left out.
+            If an unused column may hold the counts.
 
         Examples
         --------
@@ -279,7 +278,7 @@ class CountTensor:
         columns = others if axes is None else [axes] if isinstance(axes, str) else list(axes)
         names = _cells.checked_axes(axis_names(columns))
         if counts in columns:
-            raise InvalidArgumentError(f"column {counts!r} cannot be an axis and hold the counts")
+            raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
         factors = [factor(table, column) for column in columns]
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)
@@ -293,7 +292,7 @@ class CountTensor:
 
     @classmethod
     def from_corpus(cls, corpus: Any, axes: Sequence[str] = ("doc", "word")) -> CountTensor:
-        """Make a tensor of the word counts of documents.
+        """Make a tensor from the word counts of documents.
 
         Parameters
         ----------
@@ -310,7 +309,7 @@ class CountTensor:
         Raises
         ------
         InvalidCountsError, InvalidArgumentError, InvalidTypeError
-            As for :class:`polyabayes.Corpus`, and if two documents have one id.
+            As for :class:`polyabayes.Corpus`, and if two documents have the same id.
 
         Examples
         --------
@@ -322,7 +321,7 @@ class CountTensor:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all tokens show all axes."""
+        """Whether no token has a missing value on any axis."""
         return bool((self.coordinates >= 0).all())
 
     @property
@@ -368,7 +367,7 @@ class CountTensor:
         return self.coordinates, self.counts, *self.labels
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Arrays come out of a pickle writeable; this way they are closed again.
+        # Unpickled arrays are writeable; this makes them read-only again.
         parts = (self.coordinates, self.counts, self.shape, self.axes, self.labels)
         return self._from_checked, parts
 
@@ -378,21 +377,21 @@ class CountTensor:
         Parameters
         ----------
         *axes : str
-            The axes to keep, in the order wanted.
+            The axes to keep, in the new order.
 
         Returns
         -------
         CountTensor
-            Counts over those axes; all of them, in another order, transpose the tensor.
+            Counts over these axes. All axes in another order transpose the tensor.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no such axis, or if one is named twice or none at all.
+            If there is no such axis, an axis is named twice, or none is named.
 
         Notes
         -----
-        Tokens that do not show an axis that is kept stay, and do not show it here either.
+        Tokens with a missing value on a kept axis are kept, with the value still missing.
 
         Examples
         --------
@@ -417,22 +416,22 @@ class CountTensor:
         return self.axes.index(name)
 
     def rename(self, axes: Mapping[str, str]) -> CountTensor:
-        """Give axes other names.
+        """Rename axes.
 
         Parameters
         ----------
         axes : mapping of str to str
-            New names by the old ones; other axes keep theirs.
+            New names by old names; other axes keep their names.
 
         Returns
         -------
         CountTensor
-            The same counts, in the same memory.
+            The same counts; memory is shared.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no such axis, or if a new name is not valid or taken.
+            If there is no such axis, or a new name is invalid or taken.
 
         Examples
         --------
@@ -450,12 +449,12 @@ class CountTensor:
         )
 
     def to_dense(self, *, max_bytes: int = 2**30) -> Integers:
-        """All cells as an array.
+        """Convert to a dense array.
 
         Parameters
         ----------
         max_bytes : int, default=2**30
-            Memory that the array may take.
+            Largest array to make.
 
         Returns
         -------
@@ -467,7 +466,7 @@ class CountTensor:
         BudgetExceededError
             If the array would be larger.
         InvalidArgumentError
-            If some tokens do not show all axes.
+            If some tokens have missing values.
 
         Examples
         --------
@@ -485,14 +484,14 @@ class CountTensor:
         if n_bytes > whole_number("max_bytes", max_bytes):
             raise BudgetExceededError(
                 f"an array of shape {self.shape} takes {n_bytes:,} bytes, above "
-                f"max_bytes={max_bytes:,}; take a marginal() first, or allow more"
+                f"max_bytes={max_bytes:,}; take a marginal() first, or raise max_bytes"
             )
         array = np.zeros(self.shape, dtype=np.int64)
         array[tuple(self.coordinates.T)] = self.counts
         return array
 
     def to_frame(self, counts: str = "count") -> pd.DataFrame:
-        """The non-zero cells as a table; :meth:`from_frame` turns it back into this tensor.
+        """Give the non-zero cells as a DataFrame, which :meth:`from_frame` reads.
 
         Parameters
         ----------
@@ -502,13 +501,13 @@ class CountTensor:
         Returns
         -------
         DataFrame
-            A row a cell, a column an axis: categorical where the axis has labels, otherwise the
-            coordinate, missing where tokens do not show the axis; then the counts.
+            A row per cell, with a column per axis (categorical if the axis has labels, else the
+            coordinate) and a column of counts.
 
         Raises
         ------
         InvalidArgumentError
-            If an axis is called as the counts.
+            If `counts` is the name of an axis.
         MissingDependencyError
             If pandas is not installed.
 

@@ -1,4 +1,4 @@
-"""Raw texts, counted by scikit-learn's CountVectorizer and stemmed by PyStemmer."""
+"""Word counts of raw texts by scikit-learn's CountVectorizer, stemmed by PyStemmer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
-# The list of scikit-learn, whose name it takes; lists of other languages are those of stop-words.
+# The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
 _ALL_WORDS: dict[str, Any] = {"stop_words": None, "ngram_range": (1, 1)}
 
 
 def _own_tokens(document: Any) -> list[str]:
-    """Tokens as they are; a single word, such as a stop word, is one."""
+    """Tokens, unchanged; a single word, such as a stop word, is one token."""
     return [document] if isinstance(document, str) else list(document)
 
 
@@ -40,7 +40,7 @@ _OF_TOKENS: dict[str, Any] = {
 
 
 def checked_on_empty(on_empty: Any) -> str | None:
-    """What to do about documents without words: one of three, or None where nothing was said."""
+    """Check `on_empty`: one of three options, or None for the default."""
     if on_empty is not None and on_empty not in ON_EMPTY:
         raise InvalidArgumentError(
             f"{argument('on_empty')} must be 'raise', 'drop' or 'keep', got {on_empty!r}"
@@ -49,7 +49,7 @@ def checked_on_empty(on_empty: Any) -> str | None:
 
 
 def places_of(rows: Iterable[int], place: Place) -> str:
-    """Where rows are, all of them as far as a message can hold them."""
+    """Places of rows, as many as fit into a message."""
     places = [place(int(row)) for row in rows]
     more = f" and {len(places) - _MOST_PLACES:,} more" if len(places) > _MOST_PLACES else ""
     return ", ".join(places[:_MOST_PLACES]) + more
@@ -62,21 +62,21 @@ def without_missing(
     place: Place,
     option: Callable[[str, Any], str] = argument,
 ) -> Any:
-    """Documents of a column, missing ones as empty texts; refused unless `on_empty` allows them."""
+    """Documents of a column; missing values become empty texts if `on_empty` allows them."""
     missing = [row for row, text in enumerate(texts) if text is None]
     if missing and on_empty in (None, "raise"):
         raise InvalidArgumentError(
-            f"no document in column {column!r} at {places_of(missing, place)}: leave such rows out "
-            f"by {option('on_empty', 'drop')}, or take them as empty by "
+            f"no document in column {column!r} at {places_of(missing, place)}: drop such rows "
+            f"by {option('on_empty', 'drop')}, or keep them as empty by "
             f"{option('on_empty', 'keep')}"
         )
     return ["" if text is None else text for text in texts] if missing else texts
 
 
 def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool = False) -> Any:
-    """A CountVectorizer by its own options and `stem`, with stop words of many languages.
+    """A CountVectorizer with its own options and `stem`, and stop words of many languages.
 
-    It reads texts, or lists of tokens, which it leaves as they are.
+    It reads texts, or lists of tokens, which stay unchanged.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -98,13 +98,13 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
 
 
 def check_text_options(options: Mapping[str, Any]) -> None:
-    """Refuse options that are unknown or have values that cannot be, before any text is read."""
+    """Refuse unknown options and invalid values before any text is read."""
     if not options:
         return
     try:
         vectoriser_of(None, options).fit(["urn"])
     except ValueError as error:
-        # Others say that no word is left, as of so short a text.
+        # Other errors say that no word is left of so short a text.
         if isinstance(error, TypeError):
             raise InvalidArgumentError(f"a text option is not valid: {error}") from error
         if isinstance(error, PolyabayesError):
@@ -120,8 +120,8 @@ def count_texts(
 ) -> tuple[CountMatrix, Words]:
     """Count the words of texts, or of lists of tokens.
 
-    Words beside a given vocabulary are left out; the options are those of CountVectorizer, and
-    ``stem``.
+    Words that are not in a given vocabulary are dropped; `options` are those of CountVectorizer,
+    and ``stem``.
     """
     words = None if vocabulary is None else checked_words(vocabulary).tolist()
     vectoriser = vectoriser_of(words, options or {}, are_tokens=are_tokens)
@@ -137,7 +137,7 @@ def count_texts(
 
 
 def checked_texts(texts: Iterable[Any], name: str = "document") -> list[str]:
-    """Texts, each of which is one."""
+    """Iterate over texts; other values are refused."""
     checked = list(texts)
     for number, text in enumerate(checked):
         if not isinstance(text, str):
@@ -163,8 +163,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
         raise InvalidArgumentError(
-            f"{argument('stop_words', language)} is no language with a list; there are "
-            f"{', '.join(known)}: or give the words themselves"
+            f"{argument('stop_words', language)}: no list of stop words for this language; there "
+            f"are {', '.join(known)}; or give the words"
         )
     found = stop_words.get_stop_words(language)
     return sorted({token for word in found for token in (word, *analyze(word))})

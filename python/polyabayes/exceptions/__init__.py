@@ -15,17 +15,17 @@ import lazy_loader
 if TYPE_CHECKING:
     from polyabayes.exceptions.not_fitted import NotFittedError as NotFittedError
 
-# The one error that needs scikit-learn, whose import takes longer than that of all the rest.
+# The only error that needs scikit-learn, which imports more slowly than all the rest.
 __getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"not_fitted": ["NotFittedError"]})
 
-# Stands before and after the name of an argument in a message.
+# Encloses the name of an argument in a message.
 _MARK = "\x1f"
 
 
 def argument(name: str, value: Any = None) -> str:
-    """A reference to an argument in a message, perhaps with a value.
+    """A reference to an argument in a message, optionally with a value.
 
-    The text of the error has it as Python writes it; the command line says its own option instead.
+    In Python it reads as an argument; the command line shows its own option instead.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class _Message(Exception):  # noqa: N818
         return f"{type(self).__name__}({str(self)!r})"
 
     def told(self, said: Callable[[str], str]) -> str:
-        """The message, each reference to an argument as `said` puts it."""
+        """The message, with each reference to an argument formatted by `said`."""
         parts = super().__str__().split(_MARK)
         return "".join(said(part) if ix % 2 else part for ix, part in enumerate(parts))
 
@@ -57,11 +57,11 @@ class PolyabayesError(_Message):
     Attributes
     ----------
     argument : str or None
-        Name of the argument that is wrong, where it is one.
+        Name of the wrong argument, if there is one.
     value : object
-        What it is, or what it comes to, as the operations that a computation would take.
+        Its value, or a number that follows from it, such as the operations of a computation.
     limit : object
-        What it may be at most, or at least, or should be.
+        The limit that the value breaks.
     """
 
     argument: str | None = None
@@ -77,11 +77,11 @@ class PolyabayesError(_Message):
 
 
 class InvalidArgumentError(PolyabayesError, ValueError):
-    """An argument has a value that the function cannot work with."""
+    """An argument has an invalid value."""
 
 
 class InvalidTypeError(PolyabayesError, TypeError):
-    """An argument has a type that the function cannot work with."""
+    """An argument has an invalid type."""
 
 
 class InvalidCountsError(InvalidArgumentError):
@@ -89,7 +89,7 @@ class InvalidCountsError(InvalidArgumentError):
 
 
 class FileFormatError(PolyabayesError, ValueError):
-    """A file could be read, but its content is not what its format promises."""
+    """The content of a file does not match its format."""
 
 
 class FileAccessError(PolyabayesError, OSError):
@@ -97,7 +97,7 @@ class FileAccessError(PolyabayesError, OSError):
 
 
 class BudgetExceededError(PolyabayesError, ValueError):
-    """A computation would cost more than its budget allows, or more memory than there is."""
+    """A computation would exceed its budget or the memory of the machine."""
 
 
 class MissingDependencyError(PolyabayesError, ImportError):
@@ -105,7 +105,7 @@ class MissingDependencyError(PolyabayesError, ImportError):
 
 
 class ScoreError(PolyabayesError, ValueError):
-    """The score of a configuration is no log probability, or breaks what its kind promises."""
+    """The score of a configuration is not a log probability, or contradicts its kind."""
 
 
 class WorkerError(PolyabayesError, RuntimeError):
@@ -113,29 +113,28 @@ class WorkerError(PolyabayesError, RuntimeError):
 
 
 class InternalError(PolyabayesError, RuntimeError):
-    """The compiled core broke one of its own promises: an error of polyabayes, not of the caller.
+    """An internal check of the compiled core failed: a bug of polyabayes.
 
-    Nothing that the call was given is changed, and other calls work as before.
+    Arguments of the call are unchanged, and other calls work as before.
     """
 
     def __str__(self) -> str:
         from polyabayes import __version__
 
         return (
-            f"internal error of polyabayes {__version__}: {super().__str__()}. Please report this "
-            "line and the call that led to it, with data if you can, to the maintainers of "
-            "polyabayes: no argument should come to this"
+            f"internal error of polyabayes {__version__}: {super().__str__()}. This is a bug; "
+            "please report this line and the call that led to it, with data if you can, to the "
+            "maintainers of polyabayes: no argument should come to this"
         )
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during long work; what the work had reached is not lost.
+    """Ctrl-C during a long computation; the partial result is kept.
 
     Attributes
     ----------
     partial : object
-        The partial result: the result object of a function, or the estimator itself, usable as
-        it is.
+        The partial result: a result object, or the estimator, ready for use.
     """
 
     def __init__(self, message: str, partial: Any) -> None:
@@ -155,19 +154,19 @@ class ImpossibleDocumentWarning(PolyabayesWarning):
 
 
 class CheckpointWarning(PolyabayesWarning):
-    """A checkpoint could not be written; the work goes on, the last good one stays."""
+    """A checkpoint could not be written; the run continues, and the last checkpoint stays."""
 
 
 class DataWarning(PolyabayesWarning):
-    """Data may not be what they are read as, or a part of them is left out."""
+    """Data are ambiguous, or a part of them is left out."""
 
 
 class EdgeWarning(PolyabayesWarning):
-    """The best size is the smallest or largest of those tried: a better one may lie beyond."""
+    """The best size is the smallest or largest tried: a better one may lie beyond."""
 
 
 class PriorWarning(PolyabayesWarning):
-    """A model brings no prior of its topic weights; one was fitted, and likelihoods rest on it."""
+    """A model has no prior of its topic weights, so one was fitted; likelihoods depend on it."""
 
 
 class RefusedModelWarning(PolyabayesWarning):
@@ -175,12 +174,12 @@ class RefusedModelWarning(PolyabayesWarning):
 
 
 class ScoreWarning(PolyabayesWarning):
-    """A configuration could not be scored; the search goes on, its prior mass stays unexplored."""
+    """A configuration could not be scored; the search continues without its prior mass."""
 
 
 class TargetWarning(PolyabayesWarning):
-    """A result falls short of what was asked for: of a total's error, or a number of draws."""
+    """A result misses its target: the error of a total, or the number of draws."""
 
 
 class UnreliableErrorWarning(PolyabayesWarning):
-    """A standard error rests on too few effective replicates to be trusted."""
+    """A standard error rests on too few effective replicates and may be too small."""

@@ -9,5 +9,5 @@ class NotFittedError(PolyabayesError, _SklearnNotFittedError):  # type: ignore[m
     """An estimator is used before ``fit`` or ``from_parameters``."""
 
 
-# The module that a caller imports it from, which is also the one that pickles name.
+# The public module, which pickles refer to.
 NotFittedError.__module__ = "polyabayes.exceptions"

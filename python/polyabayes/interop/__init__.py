@@ -1,4 +1,4 @@
-"""Models and corpora for other packages, and from them; none is imported before it is used."""
+"""Conversion of models and corpora from and to other packages, imported only when needed."""
 
 from polyabayes._support.docs import fill_room
 from polyabayes.interop import refused as _refused  # noqa: F401

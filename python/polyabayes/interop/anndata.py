@@ -1,4 +1,4 @@
-"""Topics written into AnnData objects, where single-cell tools look for them."""
+"""Topics in AnnData objects, at the places that single-cell tools read."""
 
 from __future__ import annotations
 
@@ -30,22 +30,25 @@ def to_anndata(
     adata : AnnData
         The cells; changed in place.
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted. Its words are matched with ``var_names``, where it has a vocabulary.
+        A fitted model. Words of its vocabulary, if any, are matched with ``var_names``.
     key : str, default="polyabayes"
-        ``obsm["X_" + key]`` becomes the posterior mean topic weights, shape
-        (n_obs, n_components), and ``obsm["X_" + key + "_std"]`` their standard deviations;
-        ``varm[key]`` the topics, shape (n_vars, n_components), NaN for variables that the model
-        does not know, and ``varm[key + "_std"]`` their ``components_std_``, if there are some;
-        ``uns[key]`` the class and the prior parameters.
+        Name of the results:
+
+        * ``obsm["X_" + key]``: posterior mean topic weights, shape (n_obs, n_components).
+        * ``obsm["X_" + key + "_std"]``: their standard deviations.
+        * ``varm[key]``: topics, shape (n_vars, n_components); NaN for variables unknown to the
+          model.
+        * ``varm[key + "_std"]``: ``components_std_`` of the model, if it has them.
+        * ``uns[key]``: class and prior parameters of the model.
     layer : str, optional
-        Layer that holds the counts; by default ``X``.
+        Layer that holds the counts; default ``X``.
     unseen : {"raise", "drop"}, default="raise"
-        What to do with counts of variables that the model does not know.
+        Whether counts of variables unknown to the model are refused or dropped.
 
     Raises
     ------
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an argument is bad; before anything is written.
+        If an argument is bad; nothing is written then.
 
     Examples
     --------
@@ -90,19 +93,19 @@ def to_anndata(
 def from_mudata(
     mdata: Any, modalities: Sequence[str] | None = None, *, layer: Any = None
 ) -> dict[str, Corpus]:
-    """Count the modalities of a MuData object: a corpus of each, of the same cells in one order.
+    """Make a corpus of each modality of a MuData object, over the cells that all modalities share.
 
-    A :class:`~polyabayes.DocumentModel` of several vocabularies takes them together; any other
-    model takes one of them.
+    A :class:`~polyabayes.DocumentModel` of several vocabularies takes all of them; other models
+    take one.
 
     Parameters
     ----------
     mdata : MuData
         In memory.
     modalities : sequence of str, optional
-        Names of the modalities wanted; by default all.
+        Names of the modalities; default: all.
     layer : str or mapping of str to str, optional
-        Layer that holds the counts, of all modalities or of each; by default ``X``.
+        Layer that holds the counts, for all modalities or by modality; default ``X``.
 
     Returns
     -------
@@ -112,15 +115,15 @@ def from_mudata(
     Raises
     ------
     InvalidArgumentError, InvalidCountsError
-        If there is no such modality or layer, if it does not hold counts, or if the modalities have
-        no cell in common.
+        If there is no such modality or layer, it does not hold counts, or the modalities share no
+        cell.
     InvalidTypeError
-        If `mdata` is no MuData.
+        If `mdata` is not a MuData.
 
     Warns
     -----
     DataWarning
-        If cells are left out because a modality lacks them.
+        If cells are dropped because a modality lacks them.
 
     Examples
     --------

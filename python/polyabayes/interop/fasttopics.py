@@ -1,4 +1,4 @@
-"""Fits of fastTopics, which R writes as tables of F and L."""
+"""Fits of R's fastTopics, from tables of F and L."""
 
 from __future__ import annotations
 
@@ -29,26 +29,27 @@ def from_fasttopics(
     minval: float = 1e-10,
     random_state: Any = None,
 ) -> LatentDirichletAllocation:
-    """Take over a fit of fastTopics, a multinomial topic model or a Poisson factorisation.
+    """Convert a fit of fastTopics: a multinomial topic model or a Poisson factorisation.
 
-    fastTopics maximises the likelihood, so it has no prior of the topic weights: give
-    `doc_topic_prior`, or `L`, to whose rows a Dirichlet law is fitted by maximum likelihood. A
-    Poisson factorisation becomes the multinomial model of the same likelihood
-    (``poisson2multinom``): u_k = sum_j F_jk, F_jk / u_k, L_ik u_k divided by row sums.
+    fastTopics maximises the likelihood, without a prior of the topic weights. Give
+    `doc_topic_prior`, or `L`: a Dirichlet distribution is then fitted to its rows by maximum
+    likelihood. A Poisson factorisation becomes the equivalent multinomial model
+    (``poisson2multinom``): with u_k = sum_j F_jk, topics are F_jk / u_k and weights L_ik u_k
+    divided by row sums.
 
     Parameters
     ----------
     F : array, DataFrame of shape (n_words, n_components), or path
-        ``fit$F``; a path is a table written by R's ``write.csv(fit$F, ...)``, with row names.
+        ``fit$F``, or the path of a table written by R's ``write.csv(fit$F, ...)`` with row names.
     L : array, DataFrame of shape (n_documents, n_components), or path, optional
-        ``fit$L``, likewise.
+        ``fit$L``, or the path of such a table.
     doc_topic_prior : float or array of shape (n_components,), optional
         Dirichlet parameters of the topic weights.
     vocabulary : sequence of str of length n_words, optional
-        The words; by default the row names of `F`.
+        The words; default: the row names of `F`.
     minval : float, default=1e-10
-        Least probability of a word in a topic before normalisation: maximum likelihood gives zeros,
-        under which held-out words are impossible.
+        Smallest probability of a word in a topic before normalisation. Maximum likelihood gives
+        zeros, which would make held-out words impossible.
     {seed of transform}
 
     Returns
@@ -58,7 +59,7 @@ def from_fasttopics(
     Raises
     ------
     InvalidArgumentError
-        If shapes do not fit, or no prior is known.
+        If shapes do not fit, or there is no prior.
     FileFormatError, FileAccessError
         If a table cannot be read.
 
@@ -91,8 +92,8 @@ def from_fasttopics(
         weights = normalised(loadings * scale, "L", "document", "topic")
         doc_topic_prior = dirichlet_of(np.maximum(weights, minval))
         warn(
-            "fastTopics has no prior of the topic weights: a Dirichlet law was fitted to L, and "
-            "likelihoods are under it",
+            "fastTopics has no prior of the topic weights: likelihoods use a Dirichlet "
+            "distribution fitted to L",
             PriorWarning,
         )
     return LatentDirichletAllocation.from_parameters(
@@ -131,12 +132,12 @@ def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     try:
         values = np.array([row[1:] for row in rows[1:]], dtype=np.float64)
     except ValueError as error:
-        raise FileFormatError(f"{place} holds what is no number: {error}") from error
+        raise FileFormatError(f"{place} holds an entry that is not a number: {error}") from error
     return values, [row[0] for row in rows[1:]]
 
 
 def dirichlet_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Dirichlet parameters of greatest likelihood, by Newton's method (Minka 2000).
+    """Maximum likelihood of Dirichlet parameters by Newton's method (Minka 2000).
 
     Weights are positive; rows sum to 1.
     """
@@ -149,7 +150,7 @@ def dirichlet_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         shared = (gradient / curvature).sum() / (1 / total + (1 / curvature).sum())
         step = (gradient - shared) / curvature
         following = alpha - step
-        # A step over the edge goes half of the way there.
+        # A step beyond the boundary is cut to half the way to it.
         following = np.where(following > 0, following, alpha / 2)
         if np.allclose(following, alpha, rtol=1e-10, atol=0):
             return following

@@ -25,11 +25,11 @@ _OTHERS = {
 
 @adapter("gensim")
 def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAllocation:
-    """Take over a trained LDA of gensim.
+    """Convert a trained LDA of gensim.
 
-    The topics are the posterior mean, lambda (which holds eta already) divided by its row sums in
-    double precision; the Dirichlet prior is ``model.alpha``, learned or not. An HdpModel becomes
-    the LDA of its ``hdp_to_lda()`` (the state of its ``suggested_lda_model()`` holds other topics).
+    The topics are posterior means: lambda (which includes eta) divided by its row sums, in double
+    precision. The Dirichlet prior is ``model.alpha``. An HdpModel becomes the LDA of its
+    ``hdp_to_lda()``; the state of its ``suggested_lda_model()`` has other topics.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     Returns
     -------
     LatentDirichletAllocation
-        With the words of ``id2word``; ids without a word are called ``#id``. A model that was
-        trained without a dictionary has no vocabulary. Documents may be lists of (id, count).
+        Its vocabulary is ``id2word``; ids without a word are called ``#id``. Without a dictionary
+        there is no vocabulary. The model also takes documents as lists of (id, count).
 
     Raises
     ------
     InvalidTypeError
-        If `model` is something else; the message tells how to convert it.
+        If `model` is of another type; the message says how to convert it, if possible.
     NotFittedError
-        If it has seen no documents.
+        If the model has seen no documents.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     kinds = [base.__name__ for base in type(model).__mro__]
     for kind in kinds:
         if kind in _OTHERS:
-            raise InvalidTypeError(f"a {kind} of gensim is no plain LDA: {_OTHERS[kind]}")
+            raise InvalidTypeError(f"a {kind} of gensim is not a plain LDA: {_OTHERS[kind]}")
     if "HdpModel" in kinds:
         alpha, weights = attribute(model, "hdp_to_lda", "gensim")()
     elif "LdaModel" in kinds:
@@ -83,7 +83,7 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
 
 
 def to_gensim(model: LatentDirichletAllocation) -> Any:
-    """Hand a fitted LDA over to gensim, for its coherence, its topics and pyLDAvis.
+    """Convert a fitted LDA to gensim, for example for its coherence or pyLDAvis.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def to_gensim(model: LatentDirichletAllocation) -> Any:
     Returns
     -------
     gensim.models.LdaModel
-        In single precision, as gensim's are; ``id2word`` are the words, or the column numbers.
-        Topics keep their training tokens, where these are known, as sufficient statistics.
+        The model in single precision, as usual in gensim. ``id2word`` are the words, or the column
+        numbers. Training tokens of topics, if known, become sufficient statistics.
 
     Raises
     ------
     InvalidTypeError
-        If `model` is no LatentDirichletAllocation of polyabayes.
+        If `model` is not a LatentDirichletAllocation of polyabayes.
     MissingDependencyError
         If gensim is not installed.
 
@@ -142,14 +142,14 @@ def _pseudo_counts(model: Any) -> Any:
     state = attribute(model, "state", "gensim")
     if not getattr(state, "numdocs", 0):
         raise NotFittedError(
-            "this LdaModel of gensim has seen no documents: call its update; where it came from an "
-            "HdpModel, give that one, whose topics its state does not hold"
+            "this LdaModel of gensim has seen no documents: call its update; if it came from an "
+            "HdpModel, give the HdpModel, whose topics are not in its state"
         )
     return state.get_lambda()
 
 
 def _counted(n_words: int, documents: Any, name: str) -> Any:
-    """Lists of (id, count) as counts, anything else as it is; a stream is read once."""
+    """Convert lists of (id, count) to counts; other types are unchanged. A stream is read once."""
     if hasattr(documents, "shape") or isinstance(documents, (str, Corpus)):
         return documents
     if not isinstance(documents, Iterable):
@@ -170,11 +170,11 @@ def _counted(n_words: int, documents: Any, name: str) -> Any:
 
 
 def dictionary_words(id2word: Any, n_words: int) -> list[str] | None:
-    """Words by id of a gensim Dictionary or mapping; None where the model was trained without one.
+    """Words by id of a gensim Dictionary or mapping; None if the model was trained without one.
 
     Two ids of one word are refused.
     """
-    # gensim puts a FakeDict, whose words are the ids, where it was given no dictionary.
+    # Without a dictionary, gensim makes a FakeDict, whose words are the ids.
     if id2word is None or type(id2word).__name__ == "FakeDict":
         return None
     known = {int(key): str(id2word[key]) for key in id2word.keys()}  # noqa: SIM118

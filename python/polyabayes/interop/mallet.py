@@ -23,7 +23,7 @@ from polyabayes.models import LatentDirichletAllocation
 
 JAVA = b"\xac\xed"
 _MOST_TOPICS = 2**16 - 1
-# Tables of topics x words that are in memory at once while one is normalised.
+# Copies of a topics x words table in memory while it is normalised.
 _TABLES = 4
 
 Table = dict[str, dict[int, float]]
@@ -32,7 +32,7 @@ Readings = dict[str, tuple[str, str]]
 
 
 class _State(NamedTuple):
-    """What the header and the tokens of a state file say."""
+    """Priors and counts of a state file."""
 
     alpha: NDArray[np.float64]
     beta: float
@@ -49,16 +49,16 @@ def from_mallet(
     n_words: int | None = None,
     random_state: Any = None,
 ) -> LatentDirichletAllocation:
-    r"""Take over an LDA of MALLET from the text files of ``train-topics``.
+    r"""Convert an LDA of MALLET from the text files of ``train-topics``.
 
-    The priors come from the head of ``--output-state``, or are given. The topics come from
-    ``--topic-word-weights-file`` (counts with beta added), else from
-    ``--word-topic-counts-file`` (counts), else from the state itself. The state lacks words of the
-    alphabet that occur nowhere in the training documents, but MALLET's topics give beta to those
-    too: with the state alone, name the size of the alphabet by `n_words`.
+    Priors are read from the head of ``--output-state``, or given. Topics are read from
+    ``--topic-word-weights-file`` (counts plus beta), else from ``--word-topic-counts-file``
+    (counts), else from the state. The state has only words that occur in the training documents,
+    but MALLET also gives beta to other words of the alphabet: with the state alone, give the size
+    of the alphabet as `n_words`.
 
-    Test documents must be imported with ``--use-pipe-from`` the training file, or be matched by
-    words, as :func:`log_likelihood` does where both sides have a vocabulary.
+    Import test documents with ``--use-pipe-from`` the training file, or match them by word, as
+    :func:`log_likelihood` does if both sides have a vocabulary.
 
     Parameters
     ----------
@@ -69,29 +69,29 @@ def from_mallet(
     word_topic_counts : path, optional
         File of ``--word-topic-counts-file``.
     doc_topic_prior : float or array of shape (n_components,), optional
-        alpha of each topic, where there is no state. MALLET's ``--alpha`` is the *sum* over topics,
-        and that of the topic keys is rounded to five digits.
+        alpha of each topic, if there is no state. MALLET's ``--alpha`` is the *sum* over topics,
+        and alpha in the file of topic keys is rounded to five digits.
     topic_word_prior : float, optional
-        beta, where counts are given without a state.
+        beta, for counts without a state.
     n_words : int, optional
-        Size of MALLET's alphabet, for a state alone; words that occur nowhere are called ``#0``,
+        Size of MALLET's alphabet, for a state alone; words that do not occur are called ``#0``,
         ``#1``, and so on.
     {seed of transform}
 
     Returns
     -------
     LatentDirichletAllocation
-        With the words of the files.
+        The model, with the words of the files.
 
     Raises
     ------
     FileAccessError
         If a file is missing or unreadable.
     FileFormatError
-        If a file is cut in the middle, is not what its option writes, or is a serialised Java
-        object (an inferencer, a model or an instance list), which only MALLET can read.
+        If a file is truncated or of another kind, or is a serialised Java object (an inferencer, a
+        model or an instance list), which only MALLET can read.
     InvalidArgumentError
-        If neither topics nor priors are known from what is given.
+        If topics or priors are missing.
 
     Notes
     -----
@@ -121,12 +121,12 @@ def from_mallet(
         )
     if alpha is None:
         raise InvalidArgumentError(
-            "the prior of the topics is not in that file: give the state (--output-state) too, or "
+            "the file lacks the prior of the topics: give also the state (--output-state), or "
             "doc_topic_prior, alpha of each topic (MALLET's --alpha is the sum over the topics)"
         )
     if beta is None:
         raise InvalidArgumentError(
-            "counts lack the prior of the words: give the state (--output-state) too, or "
+            "counts lack the prior of the words: give also the state (--output-state), or "
             "topic_word_prior (MALLET's --beta, 0.01 by default)"
         )
     words, rows = _dense(table, _n_topics(table, alpha), _n_words(table, n_words))
@@ -252,7 +252,7 @@ def _is_topic(text: str, n_topics: int) -> bool:
 
 
 def _readings(fields: list[str], position: str) -> Readings:
-    """Type index and word by source: both texts may hold spaces, position and index part them."""
+    """Possible (type index, word) by source: source and word may hold spaces."""
     return {
         " ".join(fields[1:place]): (fields[place + 1], " ".join(fields[place + 2 : -1]))
         for place in range(2, len(fields) - 3)
@@ -261,9 +261,10 @@ def _readings(fields: list[str], position: str) -> Readings:
 
 
 def _words_of(readings: list[Readings], types: dict[str, str]) -> list[str] | None:
-    """Words of a document's tokens, read so that all have one source and each index one word.
+    """Words of a document's tokens, parsed so that all share a source and each index has one word.
 
-    Sources are paths more often than words hold numbers: the longest source comes first.
+    The longest source is tried first, since sources with spaces are more common than words with
+    numbers.
     """
     sources = set.intersection(*map(set, readings))
     for source in sorted(sources, key=len, reverse=True):
@@ -325,7 +326,7 @@ def _read_counts(path: Path) -> Table:
 
 @contextmanager
 def _lines(path: Path) -> Iterator[TextIO]:
-    """Lines of a text file, gzipped or not; bad ones are errors of its format."""
+    """Lines of a text file, gzipped or not; undecodable lines are format errors."""
     with open_binary(path) as raw, reading(path):
         if raw.peek(2)[:2] == JAVA:
             raise FileFormatError(

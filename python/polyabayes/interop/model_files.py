@@ -1,4 +1,4 @@
-"""Models from files: ours, and what MALLET writes as text."""
+"""Models from files: saved by this package, or text files of MALLET."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ _STATE = b"#doc source pos typeindex type topic"
 
 
 def read_model(path: str | os.PathLike[str]) -> LatentDirichletAllocation | PoissonFactorAnalysis:
-    """Read a fitted model, ours or MALLET's, by what the file holds.
+    """Read a fitted model from a file of this package or of MALLET.
 
-    Files of other packages are loaded by these, and the models given to :func:`log_likelihood` as
-    they are, or saved for the command line:
-    ``from_gensim(LdaModel.load("lda")).save("lda.safetensors")``.
+    Load models of other packages with those packages, and give them to :func:`log_likelihood`, or
+    save them for the command line: ``from_gensim(LdaModel.load("lda")).save("lda.safetensors")``.
 
     Parameters
     ----------
     path : path
-        A file that ``save`` wrote; a state of MALLET, or a folder with the state and the table of
-        ``--topic-word-weights-file`` or ``--word-topic-counts-file``.
+        A file written by ``save``; a state file of MALLET; or a folder with the state and the table
+        of ``--topic-word-weights-file`` or ``--word-topic-counts-file``.
 
     Returns
     -------
@@ -35,7 +34,7 @@ def read_model(path: str | os.PathLike[str]) -> LatentDirichletAllocation | Pois
     FileAccessError
         If the file is missing or unreadable.
     FileFormatError
-        If it is damaged or none of these; nothing that a file holds is run.
+        If it is damaged or of another kind. Reading never runs code from a file.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def _head(path: Path) -> bytes:
 
 
 def _from_folder(folder: Path) -> LatentDirichletAllocation:
-    """The one model of a folder of files of MALLET."""
+    """The model in a folder of files of MALLET."""
     with reading(folder):
         heads = {path: _head(path) for path in sorted(folder.iterdir()) if path.is_file()}
     states = [path for path, head in heads.items() if head.startswith(_STATE)]

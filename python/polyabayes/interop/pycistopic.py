@@ -22,33 +22,33 @@ def from_pycistopic(
     topic_word_prior: float | None = None,
     random_state: Any = None,
 ) -> LatentDirichletAllocation:
-    """Take over a ``CistopicLDAModel``, trained by MALLET or by the package lda.
+    """Convert a ``CistopicLDAModel``, trained by MALLET or by the package lda.
 
-    Models trained by MALLET are stored without their prior, so that a region that is closed in all
-    training cells of a topic would be impossible in held-out cells: the counts n come back as
-    ``topic_region`` times ``topic_ass.Assignments``, and the topics are (n + eta)/(N + V eta).
-    Models of the package lda hold eta already. The prior of a cell's weights is alpha over the
-    number of topics, for the package lda only if ``alpha_by_topic``.
+    Models trained by MALLET are stored without eta, so that regions without training counts would
+    be impossible in held-out cells. Their topics are computed as (n + eta) / (N + V eta), from the
+    counts n = ``topic_region`` x ``topic_ass.Assignments``. Models of the package lda include eta.
+    The prior of a cell's weights is alpha divided by the number of topics (for the package lda only
+    with ``alpha_by_topic``).
 
     Parameters
     ----------
     model : pycisTopic CistopicLDAModel
         With ``topic_region`` (a DataFrame, regions x topics), ``topic_ass`` and ``parameters``.
     doc_topic_prior : float, optional
-        alpha of each topic, where ``parameters`` lacks it (models loaded from feather files).
+        alpha of each topic, if ``parameters`` lacks it (models loaded from feather files).
     topic_word_prior : float, optional
-        eta of each region, likewise; only asked for where the topics hold zeros.
+        eta of each region, if ``parameters`` lacks it; needed only if the topics hold zeros.
     {seed of transform}
 
     Returns
     -------
     LatentDirichletAllocation
-        Over the regions. pycisTopic trains on binary accessibility: score cells as 0 and 1.
+        The model over regions. pycisTopic trains on binary accessibility: score cells as 0 and 1.
 
     Raises
     ------
     InvalidTypeError
-        If `model` lacks what a CistopicLDAModel has.
+        If `model` lacks attributes of a CistopicLDAModel.
     InvalidArgumentError
         If a prior is neither stored nor given.
 
@@ -106,13 +106,13 @@ def _given(name: str, given: float | None, stored: Any) -> float:
 def _alpha(given: float | None, parameters: dict[str, Any], package: str, n_topics: int) -> float:
     """Alpha of each topic."""
     alpha = _given("doc_topic_prior", given, parameters.get("alpha"))
-    # MALLET's --alpha, and what is stored for it, is the sum over all topics.
+    # MALLET's --alpha, as stored, is the sum over all topics.
     summed = package.lower() == "mallet" or bool(parameters.get("alpha_by_topic", True))
     return alpha / n_topics if given is None and summed else alpha
 
 
 def _smoothed(topics: NDArray[np.float64], assignments: Any, eta: float) -> NDArray[np.float64]:
-    """Counts of regions, which whole numbers of assignments give back, plus their prior."""
+    """Counts of regions, recovered from the numbers of assignments, plus their prior."""
     totals = np.asarray(assignments["Assignments"], dtype=np.float64)
     if totals.shape != (len(topics),) or not (totals >= 0).all():
         raise InvalidArgumentError(

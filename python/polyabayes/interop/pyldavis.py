@@ -1,4 +1,4 @@
-"""Models and corpora for other tools."""
+"""Models and corpora for pyLDAvis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyabayes.interop.shared import expected_tokens, fitted_model, principal_c
 
 
 def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
-    """Arguments of ``pyLDAvis.prepare`` for a model and a corpus, by name.
+    """Make the arguments of ``pyLDAvis.prepare`` for a model and a corpus.
 
     Parameters
     ----------
@@ -26,17 +26,17 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``topic_term_dists`` of shape (n_components, n_shown), ``doc_topic_dists`` of shape
-        (n_documents, n_components), rows summing to 1: the shares of the topics in the expected
-        tokens; ``doc_lengths``, ``vocab`` and ``term_frequency``. Only the words that occur in
-        `corpus` are shown, n_shown of them: pyLDAvis divides by their frequency.
+        ``topic_term_dists`` of shape (n_components, n_shown); ``doc_topic_dists`` of shape
+        (n_documents, n_components), the shares of topics in the expected tokens, with rows that sum
+        to 1; ``doc_lengths``, ``vocab`` and ``term_frequency``. Only the n_shown words that occur
+        in `corpus` are included, since pyLDAvis divides by their frequency.
 
     Raises
     ------
     InvalidTypeError, NotFittedError
-        If `model` is something else, or not fitted.
+        If `model` is of another type, or not fitted.
     InvalidArgumentError
-        If `corpus` holds no tokens, or a topic gives all its weight to words that are not in it.
+        If `corpus` holds no tokens, or none of the words of a topic.
 
     References
     ----------
@@ -59,7 +59,7 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     shown = np.flatnonzero(frequency)
     topics = model.components_[:, shown]
     tokens = expected_tokens(model, documents)
-    # A document without tokens has the shares of all documents.
+    # A document without tokens gets the shares of all documents together.
     shares = np.where(tokens.sum(axis=1, keepdims=True) > 0, tokens, tokens.sum(axis=0))
     totals = topics.sum(axis=1, keepdims=True)
     if not totals.all():
@@ -86,8 +86,8 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents; by custom those of the training.
     **options
-        Passed on to ``pyLDAvis.prepare``, as ``sort_topics=False``; `mds` is by default its
-        ``js_PCoA`` with real coordinates, for one topic, too.
+        Options of ``pyLDAvis.prepare``, such as ``sort_topics=False``. The default of `mds` is
+        ``js_PCoA`` with real coordinates, which also works for a single topic.
 
     Returns
     -------
@@ -117,12 +117,12 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     """
     arguments = pyldavis_arguments(model, corpus)
     pyldavis = import_optional("pyLDAvis", "to_pyldavis needs pyLDAvis")
-    # Its own default takes eigenvalues of a symmetric matrix as those of any: some are complex.
+    # pyLDAvis's own default uses a general eigenvalue solver, which gives complex coordinates.
     return pyldavis.prepare(**arguments, **{"mds": _by_jensen_shannon, **options})
 
 
 def _by_jensen_shannon(topics: Any) -> NDArray[np.float64]:
-    """Places of topics as ``js_PCoA`` of pyLDAvis has them, for any number of topics."""
+    """Coordinates of topics as in ``js_PCoA`` of pyLDAvis, for any number of topics."""
     rows = np.asarray(topics, dtype=np.float64)
     entropies = -xlogy(rows, rows).sum(axis=1)
     squares = np.zeros((len(rows), len(rows)))

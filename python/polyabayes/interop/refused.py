@@ -1,4 +1,4 @@
-"""Models of other packages that have no likelihood of counts, or one of another kind."""
+"""Models of other packages that cannot be scored."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.likelihood.foreign import adapter
 
-_EMBEDDINGS = "clusters embeddings of documents: it gives no probabilities of their words"
+_EMBEDDINGS = "it clusters embeddings of documents and gives no probabilities of words"
 _REASONS = {
     "bertopic": f"it {_EMBEDDINGS}",
     "top2vec": f"it {_EMBEDDINGS}",
-    "fastopic": "it transports embeddings: it has no distribution of a document's words",
+    "fastopic": "it transports embeddings and has no distribution of a document's words",
     "scvi": "its parameters are in its module. It has a logistic-normal prior: make the model by "
     "DocumentModel.logistic_normal(model.get_feature_by_topic().T.to_numpy(), mean, covariance)",
 }

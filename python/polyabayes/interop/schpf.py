@@ -22,23 +22,25 @@ _PACKAGE = "scHPF"
 def from_schpf(
     model: Any, *, vocabulary: Any = None, random_state: Any = None
 ) -> PoissonFactorAnalysis:
-    """Take over a trained scHPF model, given the capacities of the cells.
+    """Convert a trained scHPF model, given the capacities of the cells.
 
-    scHPF's cell i has a capacity xi_i ~ Gamma(ap, rate bp) of its own, its weights are
-    theta_ik ~ Gamma(a, rate xi_i), its counts Poisson(sum_k theta_ik beta_gk). *Given* xi_i that is
-    a gamma-Poisson model whose cells have exposures proportional to 1 / xi_i, exactly:
-    ``shape`` a, ``topic_word`` the posterior mean of beta, and at exposure 1 the capacity of a
-    typical cell, xi_0 = ap / bp. :func:`schpf_exposure` gives xi_0 / E[xi_i]. Likelihoods are
-    therefore conditional on the capacities, or, without exposures, on all cells being typical; that
-    scHPF draws the capacities is left out, and so is the uncertainty of beta. An average of
-    likelihoods over draws of xi puts the former back.
+    In scHPF, cell i has a capacity xi_i ~ Gamma(ap, rate bp), weights
+    theta_ik ~ Gamma(a, rate xi_i) and counts Poisson(sum_k theta_ik beta_gk). *Given* xi_i, this is
+    exactly a gamma-Poisson model with exposures proportional to 1 / xi_i: ``shape`` is a,
+    ``topic_word`` is the posterior mean of beta, and exposure 1 stands for the capacity of a
+    typical cell, xi_0 = ap / bp. :func:`schpf_exposure` gives xi_0 / E[xi_i].
+
+    Likelihoods are conditional on the capacities or, without exposures, on all cells being typical.
+    The prior of the capacities and the uncertainty of beta are ignored. To include the prior,
+    average likelihoods over draws of xi.
 
     Parameters
     ----------
     model : scHPF, or mapping of str to number or array
-        Trained; or its numbers ``"a"``, ``"ap"`` and ``"bp"``, and the posterior means ``"beta"``,
-        shape (n_genes, n_components), and ``"xi"``, shape (n_cells,), which only
-        :func:`schpf_exposure` needs: its joblib files are never read, since they run code.
+        A trained model, or a mapping with the numbers ``"a"``, ``"ap"`` and ``"bp"`` and the
+        posterior means ``"beta"``, shape (n_genes, n_components), and ``"xi"``, shape (n_cells,),
+        needed only by :func:`schpf_exposure`. scHPF's joblib files are never read, since they can
+        run code.
     vocabulary : sequence of str of length n_genes, optional
         The genes; scHPF does not keep their names.
     {seed of transform}
@@ -86,19 +88,19 @@ def from_schpf(
 
 
 def schpf_exposure(model: Any) -> NDArray[np.float64]:
-    """Exposures of the cells that an scHPF model was trained on, or that it was projected to.
+    """Exposures of the cells of an scHPF model, trained or projected.
 
     Parameters
     ----------
     model : scHPF, or mapping of str to number or array
-        Trained, or what its ``project`` returns for new cells; or arrays, as for
+        A trained model, the result of its ``project`` for new cells, or arrays as for
         :func:`from_schpf`.
 
     Returns
     -------
     ndarray of shape (n_cells,)
-        xi_0 / E[xi_i], with xi_0 = ap / bp. The capacities were estimated from the counts of the
-        same cells: likelihoods given them are higher than those of a size that was measured.
+        xi_0 / E[xi_i], with xi_0 = ap / bp. The capacities are estimated from the counts of the
+        same cells, so likelihoods given them are higher than with independently measured sizes.
 
     Raises
     ------
@@ -143,8 +145,8 @@ def _scalar(model: Any, name: str) -> float:
 
 
 def _mean(model: Any, name: str) -> NDArray[np.float64]:
-    """Posterior mean of a variational law, published as ``e_x``."""
+    """Posterior mean of a variational distribution, published as ``e_x``."""
     law = _value(model, name)
     means = law if isinstance(model, Mapping) else attribute(law, "e_x", _PACKAGE)
-    # It may be in single precision.
+    # The array may be in single precision.
     return np.asarray(means, dtype=np.float64)

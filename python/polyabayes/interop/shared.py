@@ -1,4 +1,4 @@
-"""Shared by the adapters: any fitted model as one of ours, attributes and topics checked."""
+"""Helpers of the adapters: conversion of fitted models, checks of attributes and topics."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TopicModel = LatentDirichletAllocation | PoissonFactorAnalysis
 
 
 def fitted_model(model: Any, name: str = "model") -> TopicModel:
-    """A model of ours, fitted; foreign ones are converted."""
+    """A fitted model of this package; models of other packages are converted."""
     found: Any = as_scorable(name, model)
     if not isinstance(found, (LatentDirichletAllocation, PoissonFactorAnalysis)):
         raise InvalidTypeError(
-            f"{name} must be a topic model that is LDA or Poisson factors, got "
-            f"{type(found).__name__}: the topics of others are their components_"
+            f"{name} must be an LDA or a Poisson factor model, got "
+            f"{type(found).__name__}; for its topics, see its components_"
         )
     found._check_fitted()
     return found
@@ -35,8 +35,8 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     """Posterior mean number of tokens of each topic in each document, (n_documents, n_components).
 
     E[n] follows from the posterior mean of the weights, which is (alpha + E[n]) / (alpha_+ + N) for
-    LDA, and (r + E[n]) / ((1 - p) / p + size of the topic) for gamma-Poisson: the weights alone are
-    shrunk to their prior. A model without a prior (NMF) gives its tokens out by its rates.
+    LDA, and (r + E[n]) / ((1 - p) / p + size of the topic) for gamma-Poisson. A model without a
+    prior (NMF) divides its tokens in proportion to the rates.
     """
     theta, sizes = np.asarray(model.transform(corpus)), model.components_.sum(axis=1)
     lengths = corpus._lengths().astype(np.float64)[:, np.newaxis]
@@ -49,16 +49,17 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     else:
         tokens = theta * sizes
     tokens = np.maximum(tokens, 0.0)
-    # Only rounding is left to mend, where there is a prior.
+    # With a prior, this removes only rounding errors.
     tokens *= lengths / np.maximum(tokens.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     return np.asarray(tokens)
 
 
 def topic_tokens(model: TopicModel, corpus: Corpus, expected: Matrix | None = None) -> NDArray[Any]:
-    """Tokens of each topic, shape (n_components,): of the training documents those in training.
+    """Tokens of each topic, shape (n_components,).
 
-    So a topic has one share wherever it is told. Of other documents they are the expected ones, in
-    place of which the sums of :func:`expected_tokens` may be given.
+    For the training documents, these are the tokens in training, so that shares of topics agree
+    everywhere. For other documents, they are the sums of :func:`expected_tokens`, which may be
+    given as `expected`.
     """
     trained_on = getattr(model, "_trained_on", None)
     if trained_on and trained_on == fingerprint(exposed(model, corpus, None)):
@@ -68,7 +69,7 @@ def topic_tokens(model: TopicModel, corpus: Corpus, expected: Matrix | None = No
 
 
 def principal_coordinates(squares: Matrix) -> Matrix:
-    """Points in the plane whose squared distances are near `squares`, (n_points, 2).
+    """Points in the plane whose squared distances approximate `squares`, shape (n_points, 2).
 
     Classical scaling: the two largest eigenvalues of the doubly centred matrix.
     """
@@ -76,14 +77,14 @@ def principal_coordinates(squares: Matrix) -> Matrix:
     values, vectors = np.linalg.eigh(-0.5 * centre @ squares @ centre)
     plane = np.zeros((len(squares), 2))
     for axis, (value, vector) in enumerate(zip(values[::-1][:2], vectors.T[::-1][:2], strict=True)):
-        # The sign of an eigenvector is that of its largest entry, on every machine.
+        # The largest entry of an eigenvector is made positive: signs agree on every machine.
         plane[:, axis] = vector * np.sign(vector[np.argmax(np.abs(vector))])
         plane[:, axis] *= np.sqrt(max(value, 0.0))
     return plane
 
 
 def places_of(labels: Any, known: Sequence[str]) -> list[int]:
-    """Places of `labels` among the labels that a model knows, each once."""
+    """Places of `labels` among the labels of a model, without repeats."""
     names = checked_labels(labels, "labels").tolist()
     if not names or not set(names) <= set(known):
         raise InvalidArgumentError(
@@ -108,7 +109,7 @@ def attribute(model: object, name: str, package: str) -> Any:
 def lda_of_priors(
     topics: Matrix, alpha: Matrix, words: list[str], random_state: Any
 ) -> LatentDirichletAllocation | DocumentModel:
-    """An LDA of one prior, or a DocumentModel where `alpha` has a row for each document."""
+    """An LDA with one prior, or a DocumentModel if `alpha` has a row for each document."""
     make: Any = (
         LatentDirichletAllocation.from_parameters if alpha.ndim == 1 else DocumentModel.dirichlet
     )
@@ -121,8 +122,8 @@ def lda_of_priors(
 def normalised(weights: Any, origin: str, row: str = "topic", column: str = "word") -> Matrix:
     """Rows of topics x words divided by their sums, in double precision.
 
-    A negative or infinite weight is refused, and a topic without any; `origin`, `row` and `column`
-    are what errors call them.
+    Negative and infinite weights, and topics without weight, are refused. Error messages use the
+    names `origin`, `row` and `column`.
     """
     rows = np.array(weights, dtype=np.float64)
     if rows.ndim != 2 or 0 in rows.shape:
@@ -147,6 +148,6 @@ def normalised(weights: Any, origin: str, row: str = "topic", column: str = "wor
             )
         )
     rows /= sums
-    # A second division removes the rounding of the first: single precision is left by a thousandth.
+    # A second division removes rounding errors of the first.
     rows /= rows.sum(axis=1, keepdims=True)
     return rows

@@ -41,24 +41,25 @@ def from_sklearn(
     probability: Any = None,
     random_state: Any = None,
 ) -> LatentDirichletAllocation | PoissonFactorAnalysis:
-    """Take over a fitted topic model of scikit-learn.
+    """Convert a fitted topic model of scikit-learn.
 
-    LDA: the topics are the posterior mean, ``components_`` (pseudo-counts that hold the prior
-    already) divided by row sums; the Dirichlet prior is ``doc_topic_prior_``. NMF with the
-    Kullback-Leibler loss: ``components_`` are the rates of a gamma-Poisson model, whose prior of
-    the weights NMF lacks; give `shape` and `probability`, or `documents` to fit one.
+    LDA: the topics are posterior means, ``components_`` (pseudo-counts that include the prior)
+    divided by row sums; the Dirichlet prior is ``doc_topic_prior_``. NMF with the Kullback-Leibler
+    loss: ``components_`` are the rates of a gamma-Poisson model. NMF has no prior of the weights:
+    give `shape` and `probability`, or `documents` to fit them.
 
     Parameters
     ----------
     model : sklearn LatentDirichletAllocation, NMF, MiniBatchNMF or Pipeline
-        Fitted. A pipeline must end in one of the others; its vectoriser gives the vocabulary, and
-        the model that is returned takes raw documents as the pipeline does.
+        A fitted model, or a pipeline that ends in one. The vectoriser of a pipeline gives the
+        vocabulary, and the converted model takes raw documents as the pipeline does.
     vocabulary : sequence of str of length n_words, or fitted vectoriser, optional
-        The words of the columns; by default ``feature_names_in_``, where the model has it.
+        The words of the columns; default: ``feature_names_in_``, if the model has it.
     documents : Corpus, sparse matrix or array of shape (n_documents, n_words), optional
-        NMF only: its training documents, to whose weights a gamma law is fitted by moments.
+        NMF only: its training documents. A gamma distribution is fitted to their weights by
+        moments.
     shape, probability : float or array of shape (n_components,), optional
-        NMF only: the gamma law of the weights, as in
+        NMF only: the gamma distribution of the weights, as in
         :meth:`PoissonFactorAnalysis.from_parameters`.
     {seed of transform}
 
@@ -69,10 +70,10 @@ def from_sklearn(
     Raises
     ------
     InvalidTypeError
-        If `model` is something else.
+        If `model` is of another type.
     InvalidArgumentError
-        If weights are not counts (tf-idf in the pipeline), NMF has another loss or no prior is
-        known, or the vocabulary does not fit.
+        If the pipeline weights its counts (tf-idf), NMF has another loss or no prior, or the
+        vocabulary does not fit.
     NotFittedError
         If the model has no topics yet.
 
@@ -109,7 +110,7 @@ def from_sklearn(
         return _from_nmf(model, words, documents, shape, probability, random_state)
     if documents is not None or shape is not None or probability is not None:
         raise InvalidArgumentError(
-            "documents, shape and probability are for NMF: LDA has a prior of its own"
+            "documents, shape and probability are only for NMF: LDA has its own prior"
         )
     return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=attribute(model, "doc_topic_prior_", "scikit-learn"),
@@ -120,26 +121,26 @@ def from_sklearn(
 
 
 def to_sklearn(model: LatentDirichletAllocation) -> Any:
-    """Hand a fitted LDA over to scikit-learn, for tools that ask for its class.
+    """Convert a fitted LDA to scikit-learn, for tools that need its class.
 
     Parameters
     ----------
     model : LatentDirichletAllocation
-        Fitted or made by ``from_parameters``, with the same `doc_topic_prior_` for all topics:
-        scikit-learn's has no other.
+        Fitted or made by ``from_parameters``, with the same `doc_topic_prior_` for all topics, as
+        scikit-learn requires.
 
     Returns
     -------
     sklearn.decomposition.LatentDirichletAllocation
-        Its ``components_`` are pseudo-counts: topics times their training tokens and prior, where
-        these are known, else times 10^6. ``transform`` gives scikit-learn's variational weights.
+        ``components_`` are pseudo-counts: topics times (training tokens + prior) if known, else
+        times 10^6. ``transform`` gives scikit-learn's variational weights.
 
     Raises
     ------
     InvalidArgumentError
         If the prior differs between topics.
     InvalidTypeError
-        If `model` is no LatentDirichletAllocation of polyabayes.
+        If `model` is not a LatentDirichletAllocation of polyabayes.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def to_sklearn(model: LatentDirichletAllocation) -> Any:
         )
     theirs = Theirs(len(alpha), doc_topic_prior=float(alpha[0]))
     theirs.components_ = model.components_ * _pseudo_counts(model)[:, None]
-    # Zeros have no logarithm of a Dirichlet's mean.
+    # The expected logarithm under a Dirichlet distribution needs positive parameters.
     theirs.components_ = np.maximum(theirs.components_, np.finfo(np.float64).tiny)
     theirs.exp_dirichlet_component_ = np.exp(_dirichlet_expectation_2d(theirs.components_))
     theirs.doc_topic_prior_ = float(alpha[0])
@@ -179,7 +180,7 @@ def to_sklearn(model: LatentDirichletAllocation) -> Any:
 
 
 def _pseudo_counts(model: LatentDirichletAllocation) -> NDArray[np.float64]:
-    """Tokens of each topic and its prior, or a million where they are not known."""
+    """Tokens of each topic plus its prior, or a million if unknown."""
     if not hasattr(model, "topic_counts_"):
         return np.full(len(model.components_), 1e6)
     prior = model.n_features_in_ * getattr(model, "topic_word_prior_", 0.0)
@@ -194,7 +195,7 @@ def _from_pipeline(
     weighted = [type(step).__name__ for step in steps if type(step).__name__ in _WEIGHTED]
     if weighted:
         raise InvalidArgumentError(
-            f"the pipeline weights its counts by {weighted[0]}: likelihoods are of counts, so "
+            f"the pipeline weights its counts by {weighted[0]}: likelihoods need counts, so "
             "train it with a CountVectorizer"
         )
     if len(steps) == 1:
@@ -212,7 +213,7 @@ def _from_pipeline(
 
 
 def _named(model: Fitted, before: Any) -> Fitted:
-    """A model of ours at the end of a pipeline, with the words of the steps before it."""
+    """A model of this package at the end of a pipeline, with the words of the steps before it."""
     model._check_fitted()
     named = copy(model)
     if model.vocabulary_ is None:
@@ -247,25 +248,27 @@ def _are_raw(documents: Any) -> bool:
 def _from_nmf(
     model: Any, words: Words | None, documents: Any, shape: Any, probability: Any, random_state: Any
 ) -> PoissonFactorAnalysis:
-    """Rates from the components, the gamma law of the weights given or fitted."""
+    """Rates from the components; the gamma distribution of the weights is given or fitted."""
     if model.beta_loss not in ("kullback-leibler", 1, 1.0):
         raise InvalidArgumentError(
-            f"this NMF was trained with beta_loss={model.beta_loss!r}, which is no Poisson "
+            f"this NMF was trained with beta_loss={model.beta_loss!r}, which is not a Poisson "
             "likelihood: train it with beta_loss='kullback-leibler', solver='mu'"
         )
     if (shape is None) != (probability is None):
-        raise InvalidArgumentError("give both shape and probability of the gamma law, or neither")
+        raise InvalidArgumentError(
+            "give both shape and probability of the gamma distribution, or neither"
+        )
     if shape is None:
         if documents is None:
             raise InvalidArgumentError(
-                "NMF is a point estimate without a law of the topic weights: give shape and "
-                "probability, or documents (its training documents) to fit a gamma law"
+                "NMF has no distribution of the topic weights: give shape and probability, or "
+                "its training documents as documents, to fit a gamma distribution"
             )
         weights = np.asarray(model.transform(as_corpus(documents).counts), dtype=np.float64)
         shape, probability = _gamma_moments(weights)
         warn(
-            "NMF has no law of the topic weights: a gamma law was fitted by moments to those of "
-            "the documents given, and likelihoods are under it",
+            "NMF has no distribution of the topic weights: likelihoods use a gamma distribution "
+            "fitted to the weights of the documents by moments",
             PriorWarning,
         )
     return PoissonFactorAnalysis.from_parameters(
@@ -278,13 +281,13 @@ def _from_nmf(
 
 
 def _gamma_moments(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shape and probability of gamma laws with the means and variances of the columns."""
+    """Shape and probability of gamma distributions with the moments of the columns."""
     mean, variance = weights.mean(axis=0), weights.var(axis=0)
     if not (mean > 0).all() or not (variance > 0).all():
         topic = int(np.argmin((mean > 0) & (variance > 0)))
         raise InvalidArgumentError(
-            f"the weights of topic {topic} are the same in all documents, so no gamma law can be "
-            "fitted to them: give shape and probability"
+            f"the weights of topic {topic} are equal in all documents, so no gamma distribution "
+            "can be fitted to them: give shape and probability"
         )
     scale = variance / mean
     return mean / scale, scale / (1 + scale)

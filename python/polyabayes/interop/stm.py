@@ -15,14 +15,14 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError, Invalid
 from polyabayes.interop.shared import normalised
 from polyabayes.models import DocumentModel
 
-# The parts of a fit; no other list of R has them all.
+# Names of the parts that identify a fit among lists of R.
 _PARTS = ("mu", "sigma", "beta", "vocab", "settings")
 
 
 def from_stm(
     fit: Any, *, name: str | None = None, level: str | None = None, random_state: Any = None
 ) -> DocumentModel:
-    """Take over a fit of R's stm: topics, and a logistic normal whose mean depends on covariates.
+    """Convert a fit of R's stm: topics, and a logistic normal prior that depends on covariates.
 
     p(words | theta) = prod_n sum_k theta_k topic_kw, theta = softmax(eta, 0), eta ~ N(x gamma,
     sigma). What stm reports is a variational bound of this likelihood.
@@ -30,27 +30,26 @@ def from_stm(
     Parameters
     ----------
     fit : path-like or mapping
-        A file that R's ``save`` or ``saveRDS`` wrote (needs the package rdata), or what
-        ``rdata.read_rda`` and ``rdata.read_rds`` give.
+        A file written by R's ``save`` or ``saveRDS`` (needs the package rdata), or the result of
+        ``rdata.read_rda`` or ``rdata.read_rds``.
     name : str, optional
         Name of the fit in a file of several objects.
     level : str, optional
-        Level of the content covariate of the documents that will be scored, where topics have
-        words of their own at each level.
+        Level of the content covariate of the documents to score, if the fit has such a covariate.
     {seed of transform}
 
     Returns
     -------
     DocumentModel
-        With prevalence covariates it takes rows of stm's design matrix (``model.matrix(formula,
-        data)``, with its column of ones) as ``covariates=``.
+        With prevalence covariates, its ``covariates=`` are rows of stm's design matrix
+        (``model.matrix(formula, data)``, with the column of ones).
 
     Raises
     ------
     FileAccessError, FileFormatError
-        If the file cannot be read, or is none of R's.
+        If the file cannot be read, or is not a file of R.
     InvalidArgumentError, InvalidTypeError
-        If there is no fit of stm, or several, or none at the level.
+        If there is no fit of stm, there are several, or the level is unknown.
     MissingDependencyError
         If a file is given, and rdata is not installed.
 
@@ -68,7 +67,7 @@ def from_stm(
     settings, topics = parts["settings"], np.exp(_topics_at(parts, level))
     gamma = parts["mu"].get("gamma")
     if gamma is None:
-        # A correlated topic model: all columns are the mean of the one prior.
+        # A correlated topic model: all columns equal the mean of its prior.
         prior: dict[str, Any] = {"mean": np.asarray(parts["mu"]["mu"], dtype=np.float64)[:, 0]}
     else:
         prior = {"coefficients": np.asarray(gamma, dtype=np.float64).T}
@@ -84,7 +83,7 @@ def from_stm(
 
 
 def _fit_in(fit: Any, name: str | None) -> Mapping[str, Any]:
-    """The one fit in a file, or in what rdata made of it."""
+    """The fit in a file, or in the result of rdata."""
     source = "fit"
     if isinstance(fit, (str, os.PathLike)):
         source, fit = str(fit), _read(fit)
@@ -122,7 +121,7 @@ def _read(path: Any) -> Any:
 
 
 def _topics_at(parts: Mapping[str, Any], level: str | None) -> NDArray[np.float64]:
-    """Ln of the topics, those at a level of the content covariate where there is one."""
+    """Ln of the topics, at a level of the content covariate if there is one."""
     tables = parts["beta"]["logbeta"]
     levels = parts["settings"]["covariates"].get("yvarlevels")
     known = [] if levels is None else [str(found) for found in np.ravel(levels)]
@@ -139,7 +138,7 @@ def _topics_at(parts: Mapping[str, Any], level: str | None) -> NDArray[np.float6
 
 
 def _names_of(design: Any) -> list[str] | None:
-    """Names of the columns of the design matrix, where the file has them."""
+    """Names of the columns of the design matrix; None if the file lacks them."""
     names = getattr(design, "columns", None)
     if names is None and hasattr(design, "dims"):
         names = design.coords.get(design.dims[1])

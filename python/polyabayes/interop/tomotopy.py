@@ -46,36 +46,36 @@ def from_tomotopy(
     eta_variance: float | None = None,
     random_state: Any = None,
 ) -> LatentDirichletAllocation | DocumentModel:
-    """Take over a trained topic model of tomotopy.
+    """Convert a trained topic model of tomotopy.
 
-    The topics are counts of the last sweep plus their prior, per word where ``set_word_prior`` was
-    called (tomotopy's own ``get_topic_word_dist`` leaves that out), divided by row sums in double
-    precision. The Dirichlet prior is ``model.alpha``, which tomotopy learns by default. Words are
-    ``used_vocabs``: those that pruning left.
+    The topics are counts of the last sweep plus their prior, divided by row sums in double
+    precision. The prior includes ``set_word_prior``, which tomotopy's own ``get_topic_word_dist``
+    ignores. The Dirichlet prior of the weights is ``model.alpha``, which tomotopy learns by
+    default. Words are ``used_vocabs``, after pruning.
 
     Parameters
     ----------
     model : tomotopy LDAModel, SLDAModel, DMRModel, GDMRModel, LLDAModel, PLDAModel, HDPModel, \
 CTModel or DTModel
-        Trained, with ``TermWeight.ONE``. Of an SLDAModel the words alone are scored. An HDPModel
-        becomes the LDA of its ``convert_to_lda()``, which cuts it off at its live topics. CTModel
-        and DTModel have a logistic-normal prior, and become a DocumentModel.
+        A model trained with ``TermWeight.ONE``. For an SLDAModel, only words are scored. An
+        HDPModel becomes the LDA of its ``convert_to_lda()``, truncated to its live topics. CTModel
+        and DTModel have a logistic normal prior and become a DocumentModel.
     metadata : str or sequence of str, optional
-        DMRModel and GDMRModel: metadata of the documents that will be scored; with
-        `multi_metadata` and `numeric_metadata` as in their ``make_doc``. The prior is
-        alpha = exp(lambda x) + alpha_epsilon. A sequence has one value for each of the documents
-        that will be scored, which makes a DocumentModel with their priors.
+        DMRModel and GDMRModel: metadata of the documents to score, with `multi_metadata` and
+        `numeric_metadata` as in their ``make_doc``. The prior is
+        alpha = exp(lambda x) + alpha_epsilon. A sequence with a value for each document gives a
+        DocumentModel with a prior for each.
     multi_metadata : sequence of str, default=()
-        Likewise.
+        As `multi_metadata` of ``make_doc``.
     numeric_metadata : sequence of float or array of shape (n_documents, n_numbers), default=()
-        GDMRModel: one number for each entry of its ``degrees``; or a row of them for each document.
+        GDMRModel: one number for each entry of its ``degrees``, or a row of them per document.
     labels : sequence of str, optional
-        LLDAModel and PLDAModel: labels of the documents that will be scored, whose topics (of a
-        PLDAModel the latent ones, too) are the only ones of the model. Default: all topics.
+        LLDAModel and PLDAModel: labels of the documents to score. The converted model has only the
+        topics of these labels, and the latent topics of a PLDAModel. Default: all topics.
     timepoint : int, optional
-        DTModel: slice of the documents that will be scored.
+        DTModel: time slice of the documents to score.
     eta_variance : float, optional
-        DTModel: its ``eta_var``, which it does not hand out.
+        DTModel: its ``eta_var``, which cannot be read from the model.
     {seed of transform}
 
     Returns
@@ -85,12 +85,12 @@ CTModel or DTModel
     Raises
     ------
     InvalidTypeError
-        If `model` is another kind of model; the message says why.
+        If `model` is of another type; the message says why it cannot be converted.
     InvalidArgumentError
-        If its terms are weighted, so that its counts are no counts, or if metadata or labels are
-        missing, unknown to the model, or given to another kind of model.
+        If terms are weighted, or metadata or labels are missing, unknown to the model, or given for
+        another type of model.
     NotFittedError
-        If it is not trained.
+        If the model is not trained.
 
     References
     ----------
@@ -112,7 +112,7 @@ CTModel or DTModel
     """
     kind = type(model).__name__
     if kind in _OTHERS:
-        raise InvalidTypeError(f"a {kind} of tomotopy is no plain LDA: {_OTHERS[kind]}")
+        raise InvalidTypeError(f"a {kind} of tomotopy is not a plain LDA: {_OTHERS[kind]}")
     if kind not in (*_PLAIN, *_LABELLED, *_BY_METADATA, *_LOGISTIC_NORMAL, "HDPModel"):
         raise InvalidTypeError(f"model must be a topic model of tomotopy, got {model!r:.200}")
     given = metadata is not None or len(multi_metadata) or len(numeric_metadata)
@@ -125,7 +125,7 @@ CTModel or DTModel
     weighting = int(attribute(model, "tw", "tomotopy"))
     if weighting != 0:
         raise InvalidArgumentError(
-            f"the terms of this {kind} are weighted (idf or pmi), so its counts are no counts: "
+            f"the terms of this {kind} are weighted (idf or pmi), but likelihoods need counts: "
             "train it with tw=tomotopy.TermWeight.ONE"
         )
     words = [str(word) for word in attribute(model, "used_vocabs", "tomotopy")]
@@ -134,10 +134,11 @@ CTModel or DTModel
     if kind == "HDPModel":
         model = _cut_off(model)
     elif not attribute(model, "global_step", "tomotopy"):
-        # train(0) leaves random topics, convert_to_lda those of the HDP: nothing tells them apart.
+        # After train(0) topics are random, after convert_to_lda they are those of the HDP; the
+        # models look the same.
         warn(
-            f"this {kind} of tomotopy counts no sweeps: unless it comes from convert_to_lda, its "
-            "topics are random, and its train should be called",
+            f"this {kind} of tomotopy reports no sweeps: unless it comes from convert_to_lda, its "
+            "topics are random; call its train",
             PolyabayesWarning,
         )
     if kind in _LOGISTIC_NORMAL:
@@ -155,15 +156,15 @@ def _cut_off(model: Any) -> Any:
     """The LDA of the live topics of an HDP."""
     lda, _ = attribute(model, "convert_to_lda", "tomotopy")()
     warn(
-        f"an HDP has topics without end: it is scored as the LDA of its {lda.k} live topics, whose "
-        "alpha is that of tomotopy's convert_to_lda",
+        f"an HDP has infinitely many topics: it is scored as the LDA of its {lda.k} live topics, "
+        "with alpha from tomotopy's convert_to_lda",
         PriorWarning,
     )
     return lda
 
 
 def _alpha(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.float64]:
-    """The prior of all documents, or a row for each where metadata are given for each."""
+    """The prior of all documents, or a row per document if metadata are given for each."""
     is_list = metadata is not None and not isinstance(metadata, str)
     values = checks.floats("numeric_metadata", numbers)
     if not is_list and values.ndim < 2:
@@ -177,7 +178,7 @@ def _alpha(model: Any, metadata: Any, several: Any, numbers: Any) -> NDArray[np.
             "many of each"
         )
     pairs = list(zip(levels, map(tuple, rows.tolist()), strict=True))
-    # Documents have few different covariates.
+    # Few combinations of covariates are distinct.
     known = {pair: _alpha_of(model, pair[0], several, pair[1]) for pair in set(pairs)}
     return np.array([known[pair] for pair in pairs])
 
@@ -248,9 +249,9 @@ def _topics_of(model: Any, labels: Any) -> NDArray[np.intp]:
 def _pseudo_counts(model: Any, words: list[str]) -> NDArray[np.float64]:
     """Counts of the last sweep and the prior of every word in every topic."""
     rows = [model.get_topic_word_dist(topic, normalize=False) for topic in range(model.k)]
-    # The scalar prior stands in every entry, whatever the prior of the word is.
+    # Every entry includes the scalar prior, also for words with another prior.
     counts = np.rint(np.array(rows, dtype=np.float64) - float(model.eta))
-    # Empty where no word has a prior of its own.
+    # Empty unless a word has its own prior.
     if not len(model.get_word_prior(words[0])):
         return counts + float(model.eta)
     priors = [model.get_word_prior(word) for word in words]

@@ -17,11 +17,11 @@ from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
 _DIRICHLET = ("LDA", "OnlineLDA", "SeededLDA", "SupervisedLDA", "KeyATM", "DMR", "LabeledLDA")
 _LOGISTIC_NORMAL = ("CTM", "STM")
-_NO_PRIOR = "it does not hand out the prior of its topic weights"
+_NO_PRIOR = "it does not expose the prior of its topic weights"
 _OTHERS = {
     "ETM": _NO_PRIOR,
-    "ProdLDA": "it hands out neither its prior nor the loadings of its product of experts",
-    "HDP": "it does not hand out the weights of its topics",
+    "ProdLDA": "it exposes neither its prior nor the loadings of its product of experts",
+    "HDP": "it does not expose the weights of its topics",
     **dict.fromkeys(
         ("BERTopic", "Top2Vec", "FASTopic", "LSA", "SemanticSignalSeparation", "TopicGPT"),
         "it has no likelihood of counts",
@@ -39,31 +39,30 @@ def from_topica(
     documents: Any = None,
     random_state: Any = None,
 ) -> LatentDirichletAllocation | DocumentModel:
-    """Take over a fitted topic model of topica.
+    """Convert a fitted topic model of topica.
 
-    Topics are its ``topic_word``, of a KeyATM those of keywords and all other words together; a
-    Dirichlet prior is its ``alpha``. A CTM's prior is N(mean of its ``eta_mean``,
-    ``topic_covariance``), an STM's N(x ``prevalence_effects``, ``topic_covariance``), and a GSDMM
-    is a mixture of Dirichlet-multinomial distributions: these become a DocumentModel.
+    Topics are ``topic_word`` (for a KeyATM, over keywords and other words together); a Dirichlet
+    prior is ``alpha``. CTM, STM and GSDMM become a DocumentModel: the prior of a CTM is N(mean of
+    ``eta_mean``, ``topic_covariance``), that of an STM is N(x ``prevalence_effects``,
+    ``topic_covariance``), and a GSDMM is a mixture of Dirichlet-multinomial distributions.
 
     Parameters
     ----------
     model : topica LDA, OnlineLDA, SeededLDA, SupervisedLDA, KeyATM, DMR, LabeledLDA, CTM, STM or \
 GSDMM
-        Fitted. Of a SupervisedLDA the words alone are scored. An STM with prevalence takes rows of
-        its design matrix, with the intercept, as ``covariates=`` of ``log_likelihood``.
+        A fitted model. For a SupervisedLDA, only words are scored. For an STM with prevalence,
+        ``covariates=`` of ``log_likelihood`` are rows of its design matrix, with the intercept.
     covariates : array of shape (n_features,) or (n_documents, n_features), optional
-        DMR, and KeyATM with covariates: the covariates of the documents that will be scored,
-        without the intercept. The prior is alpha = exp(λ (1, x)), of a DMR with its
-        ``alpha_epsilon`` added. A row for each document makes a DocumentModel with their priors.
+        DMR, and KeyATM with covariates: covariates of the documents to score, without the
+        intercept. The prior is alpha = exp(λ (1, x)), plus ``alpha_epsilon`` for a DMR. A row for
+        each document gives a DocumentModel with a prior for each.
     labels : sequence of str, optional
-        LabeledLDA: labels of the documents that will be scored, whose topics are the only ones of
-        the model. Default: all topics.
+        LabeledLDA: labels of the documents to score. The converted model has only their topics.
+        Default: all topics.
     group : str, optional
-        STM with content: group of the documents that will be scored.
+        STM with content: group of the documents to score.
     documents : Corpus, sparse matrix or array of shape (n_documents, n_words), optional
-        GSDMM: the documents that it was fitted to, over its ``vocabulary``, whose counts it does
-        not keep.
+        GSDMM: its training documents, over its ``vocabulary``, since it does not keep their counts.
     {seed of transform}
 
     Returns
@@ -73,11 +72,11 @@ GSDMM
     Raises
     ------
     InvalidTypeError
-        If `model` is of another kind; the message says why.
+        If `model` is of another type; the message says why it cannot be converted.
     InvalidArgumentError
-        If covariates or labels are missing, do not fit, or are given to another kind of model.
+        If covariates or labels are missing, do not fit, or are given for another type of model.
     NotFittedError
-        If it is not fitted.
+        If the model is not fitted.
 
     References
     ----------
@@ -96,7 +95,7 @@ GSDMM
     kind = type(model).__name__
     if kind not in (*_DIRICHLET, *_LOGISTIC_NORMAL, "GSDMM"):
         reason = _OTHERS.get(kind, f"only {', '.join((*_DIRICHLET, *_LOGISTIC_NORMAL))} are")
-        raise InvalidTypeError(f"a {kind} of topica cannot be taken over: {reason}")
+        raise InvalidTypeError(f"a {kind} of topica cannot be converted: {reason}")
     if labels is not None and kind != "LabeledLDA":
         raise InvalidArgumentError(f"labels are for a LabeledLDA, not for a {kind}")
     if (group is not None and kind != "STM") or (documents is not None and kind != "GSDMM"):
@@ -118,7 +117,7 @@ GSDMM
 
 
 def _fitted(model: Any, name: str) -> Any:
-    """An attribute that topica has after ``fit`` only."""
+    """An attribute that topica has only after ``fit``."""
     try:
         return attribute(model, name, "topica")
     except RuntimeError as error:
@@ -128,7 +127,7 @@ def _fitted(model: Any, name: str) -> Any:
 def _logistic_normal(
     model: Any, group: str | None, vocabulary: list[str], random_state: Any
 ) -> DocumentModel:
-    """A CTM or STM with its prior."""
+    """Convert a CTM or STM with its prior."""
     topics, prior = _fitted(model, "topic_word"), dict[str, Any]()
     if type(model).__name__ == "CTM":
         prior["mean"] = np.asarray(_fitted(model, "eta_mean"), dtype=np.float64).mean(axis=0)
@@ -155,12 +154,11 @@ def _logistic_normal(
 
 
 def _mixture(model: Any, documents: Any, vocabulary: list[str], random_state: Any) -> DocumentModel:
-    """A GSDMM: components with counts of words, and of documents, added to its priors."""
+    """Convert a GSDMM: counts of words and of documents in its clusters are added to the priors."""
     clusters = np.asarray(_fitted(model, "doc_cluster"), dtype=np.int64)
     if documents is None:
         raise InvalidArgumentError(
-            "documents must be given: the counts of a GSDMM are those of the documents that it was "
-            "fitted to"
+            "documents must be given: a GSDMM does not keep the counts of its training documents"
         )
     corpus = documents if isinstance(documents, Corpus) else Corpus(documents)
     if corpus.counts.shape != (len(clusters), len(vocabulary)):

@@ -1,4 +1,4 @@
-"""Counting words in a pipeline, with the words handed on."""
+"""A vectoriser for pipelines that keeps the vocabulary with the counts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from polyabayes.data.corpus import Corpus
 
 
 class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
-    """scikit-learn's ``CountVectorizer``, whose counts bring their words along.
+    """scikit-learn's ``CountVectorizer`` with a :class:`polyabayes.Corpus` as its result.
 
-    scikit-learn's own gives a sparse matrix, so that the next step of a Pipeline knows columns
-    only, and it has no ``set_output``, so that the Pipeline has none. This one gives a
-    :class:`polyabayes.Corpus`, for the models of polyabayes.
+    scikit-learn's own result is a sparse matrix without words, and without ``set_output`` for the
+    Pipeline.
 
     Parameters
     ----------
     input, encoding, decode_error, strip_accents, lowercase, preprocessor, tokenizer, stop_words
         As in ``sklearn.feature_extraction.text.CountVectorizer``.
     token_pattern, ngram_range, analyzer, max_df, min_df, max_features, vocabulary, binary, dtype
-        Likewise.
+        As in ``sklearn.feature_extraction.text.CountVectorizer``.
 
     Examples
     --------
@@ -36,7 +35,7 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
     """
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Corpus:
-        """Learn the words of documents, and count them.
+        """Learn the words of documents and count them.
 
         Parameters
         ----------
@@ -75,7 +74,7 @@ class CountVectorizer(_CountVectorizer):  # type: ignore[misc]
         return self._named(super().transform(raw_documents))
 
     def set_output(self, *, transform: Any = None) -> Self:  # noqa: ARG002
-        """Leave the choice of a container to the models: counts stay a Corpus.
+        """Do nothing: counts are always a Corpus.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Reading and writing corpora and count tensors, one module a format."""
+"""Reading and writing corpora and count tensors, with one module per format."""
 
 from __future__ import annotations
 
@@ -132,77 +132,78 @@ def read_corpus(
         ``.ldac``, ``.dat``, ``.lda-c``           LDA-C: ``M id:count ...``, ids counted from 0
         ``.mtx``, ``.mm``                         Matrix Market
         ``.npz``                                  :func:`write_corpus`, ``scipy.sparse.save_npz``
-        ``.svmlight``, ``.libsvm``                svmlight; its labels are left out
+        ``.svmlight``, ``.libsvm``                svmlight; its labels are ignored
         ``docword*.txt``                          UCI bag of words
-        ``.tns``                                  FROSTT, of two axes: documents and words
-        ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row a document and a
-        ``.parquet``, ``.jsonl``                  column a word; or columns of documents, words
+        ``.tns``                                  FROSTT with two axes: documents and words
+        ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row per document and a
+        ``.parquet``, ``.jsonl``                  column per word; or columns of documents, words
                                                   and counts
         ``.h5ad``                                 AnnData: cells and genes
-        ``.txt``                                  text, one document a line; a delimited table
-                                                  where an option of tables is given
+        ``.txt``                                  text, one document per line; or a delimited
+                                                  table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
-                                                  each line), or prints of imported instances
-        a folder                                  of 10x Genomics; or text, one document a ``.txt``
+                                                  each line), or MALLET's print of instances
+        a folder                                  10x Genomics; or text, one document per ``.txt``
                                                   file
         ========================================  ==============================================
 
-        Any file may be gzipped, its name then ends in ``.gz``. ``"-"`` reads LDA-C from
-        standard input.
+        Any file may be gzipped, with a name that ends in ``.gz``. ``"-"`` reads LDA-C from standard
+        input.
     vocabulary : path or sequence of str, optional
-        The words, as a file with one word a line or as a sequence. For formats that hold the
-        words themselves, it is the order of columns wanted.
+        The words, as a sequence or a file with one word per line. For formats that hold their
+        words, it sets the order of the columns.
     exposure : str, path, float or array of shape (n_documents,), optional
-        Known sizes of the documents, which multiply their Poisson rates: a column of a table or of
-        ``obs``, ``"total"`` for the total count of each over their mean, or else a text file with
-        one number a line, or the numbers. In place of those that a ``.npz`` file may hold.
+        Known sizes of the documents, which multiply their Poisson rates: numbers, a column of a
+        table or of ``obs``, ``"total"`` for the total count of each document divided by the mean
+        total, or a text file with one number per line. Overrides exposures in a ``.npz`` file.
     format : str, optional
-        The format, where the name does not tell: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
+        The format, if the name does not show it: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
         ``"docword"``, ``"tns"``, ``"csv"``, ``"parquet"``, ``"jsonl"``, ``"h5ad"``, ``"text"``,
         ``"mallet"`` or ``"10x"``.
     encoding : str, default="utf-8"
-        Encoding of texts, tables and of the vocabulary.
+        Encoding of texts, tables and the vocabulary.
     text : str, optional
-        Tables: the column of texts. By default the only one of token lists, else the one called
-        ``text``, else the only one whose values are several words. All other columns become the
+        Tables: the column of texts. Default: the only column of token lists, else the column
+        ``text``, else the only column with values of several words. All other columns become
         metadata.
     ids : str, optional
-        Tables: the column of the names of documents. By default one that is called ``id`` or the
-        like, and the first of a table of counts if it holds no numbers.
+        Tables: the column with names of documents. Default: a column with a name such as ``id``,
+        or the first column of a table of counts if it is not numeric.
     document, word, count : str, optional
-        Tables with a row a count: the columns of documents, of words and of counts, if they are
-        not called so. Without a column of counts each row counts once. For 10x Genomics `word` is
+        Tables with a row per count: the columns of documents, words and counts, if they have other
+        names. Without a column of counts, each row counts once. For 10x Genomics, `word` is
         ``"id"`` or ``"name"`` of the features.
     metadata : sequence of str, optional
-        Tables of counts: the columns that are no words, but properties of the documents. Of texts
-        all other columns are, and the texts themselves if they are named here.
+        Tables of counts: columns that are properties of the documents, not words. In tables of
+        texts, all other columns are metadata; name the column of texts here to keep it, too.
     sep : str, optional
-        Delimited files: the character between two fields; by default the one of ``, ; |`` and
-        tab that the header has most of.
+        Delimited files: the separator. Default: the most frequent of ``, ; |`` and tab in the
+        header.
     columns : sequence of str, optional
         Delimited files: names of the columns of a file without a header.
     transpose : bool, default=False
-        Matrix Market and tables of counts: whether the rows are words and the columns documents.
+        Matrix Market and tables of counts: whether rows are words and columns are documents.
     layout : str, optional
-        Tables of counts: ``"wide"``, a row a document, or ``"long"``, a row a count; MALLET:
-        ``"lines"``, ``"printed"``, ``"matrix"`` or ``"svmlight"``. By default told by the content.
+        Tables of counts: ``"wide"`` (a row per document) or ``"long"`` (a row per count). MALLET:
+        ``"lines"``, ``"printed"``, ``"matrix"`` or ``"svmlight"``. Default: detected from the
+        content.
     layer : str, optional
-        ``.h5ad``: the layer of counts; by default ``X``.
+        ``.h5ad``: the layer of counts; default ``X``.
     stop_words : str or sequence of str, optional
-        Texts: words to leave out, or the language of a list, as ``"english"``.
+        Texts: words to drop, or a language, such as ``"english"``.
     min_df, max_df : int or float, optional
-        Texts: the least and the largest number of documents with a word; floats are shares.
+        Texts: smallest and largest number of documents with a word; floats are shares.
     ngram_range : sequence of int, optional
-        Texts: the shortest and the longest run of words that is counted, as ``(1, 2)``.
+        Texts: shortest and longest run of words to count, as ``(1, 2)``.
     stem : str, optional
-        Texts: language of the Snowball stemmer, as ``"english"``; it needs the extra ``stem``.
+        Texts: language of the Snowball stemmer, such as ``"english"``; needs the extra ``stem``.
     on_empty : {"raise", "drop", "keep"}, optional
-        Texts: what to do about documents without words. By default they are kept, but missing
-        values of a table are refused.
+        Texts: what to do with documents without words. Default: keep them, but refuse missing
+        values of a table.
     **options
         Options of the format: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
-        ``quotechar`` and ``skiprows`` (csv), and those of scikit-learn's ``CountVectorizer``, as
-        ``token_pattern`` (texts).
+        ``quotechar`` and ``skiprows`` (csv), and options of scikit-learn's ``CountVectorizer``,
+        such as ``token_pattern`` (texts).
 
     Returns
     -------
@@ -216,15 +217,14 @@ def read_corpus(
     FileFormatError
         If its content is not what the format promises; the message names the line.
     InvalidArgumentError
-        If the format is unknown or does not have such an option, or if the vocabulary does
-        not fit the counts.
+        If the format is unknown or lacks an option, or the vocabulary does not fit the counts.
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
 
     Warns
     -----
     DataWarning
-        If a column may be something else than it is read as, or if documents are left out.
+        If the role of a column is ambiguous, or documents are dropped.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def read_corpus(
 
 
 def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
-    """Write a corpus to a file; the file is either complete or not there.
+    """Write a corpus to a file, completely or not at all.
 
     Parameters
     ----------
@@ -280,8 +280,8 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
         The documents.
     path : str or path
         The format follows from the name: ``.ldac``, ``.ldac.gz``, ``.mtx``, ``.mtx.gz`` or
-        ``.npz``. Only ``.npz`` keeps the ids, exposures and metadata, and holds the words itself;
-        for the others the words go to a file of the same name that ends in ``.vocab``.
+        ``.npz``. Only ``.npz`` keeps words, ids, exposures and metadata. Other formats write the
+        words to a file of the same name with the ending ``.vocab``.
 
     Raises
     ------
@@ -301,7 +301,7 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
     writer, documents = _writer(path, _WRITERS), as_corpus(corpus, "corpus")
     if documents.exposure is not None and writer is not write_npz:
         raise InvalidArgumentError(
-            f"{path} cannot hold the exposure of the documents: write a .npz file, or leave it out "
+            f"{path} cannot hold the exposure of the documents: write a .npz file, or omit it "
             "by corpus.with_exposure(None)"
         )
     writer(documents, path)
@@ -327,32 +327,31 @@ def read_tensor(
 
         ========================================  ==============================================
         ``.tns``                                  FROSTT: ``i j k count``, counted from 1; names,
-                                                  sizes and labels of the axes are in the file
-                                                  of the same name that ends in ``.modes.json``
+                                                  sizes and labels of the axes are in a file of
+                                                  the same name with the ending ``.modes.json``
         ``.npz``                                  :func:`write_tensor`
-        ``.csv``, ``.tsv``, ``.parquet``          a column an axis, and perhaps one of counts
+        ``.csv``, ``.tsv``, ``.parquet``          a column per axis, and optionally one of counts
         ========================================  ==============================================
 
-        Any file may be gzipped, its name then ends in ``.gz``. ``"-"`` reads FROSTT from
+        Any file may be gzipped, with a name that ends in ``.gz``. ``"-"`` reads FROSTT from
         standard input.
     axes : sequence of str, optional
-        Names of the axes: for ``.csv`` and ``.parquet`` the columns to take, otherwise names
-        in place of those in the file.
+        For ``.csv`` and ``.parquet``, the columns that are axes; else new names of the axes.
     format : {"tns", "npz", "csv", "parquet"}, optional
-        The format, where the name does not tell.
+        The format, if the name does not show it.
     counts : str, optional
-        Tables: the column of counts. By default one that is called ``count``, ``freq`` or the like,
+        Tables: the column of counts. Default: a column with a name such as ``count`` or ``freq``,
         or ``n`` or ``value`` if no two rows have the same levels; else each row counts once.
     sep : str, optional
-        Delimited files: the character between two fields; by default the one of ``, ; |`` and
-        tab that the header has most of.
+        Delimited files: the separator. Default: the most frequent of ``, ; |`` and tab in the
+        header.
     columns : sequence of str, optional
         Delimited files: names of the columns of a file without a header.
     encoding : str, default="utf-8"
         Encoding of a delimited file.
     **options
-        Options of the format: ``shape`` (tns), the sizes of the axes where no file tells;
-        ``quotechar`` and ``skiprows`` (csv).
+        Options of the format: ``shape`` (tns), the sizes of the axes if there is no
+        ``.modes.json``; ``quotechar`` and ``skiprows`` (csv).
 
     Returns
     -------
@@ -366,14 +365,14 @@ def read_tensor(
     FileFormatError
         If its content is not what the format promises; the message names the line.
     InvalidArgumentError
-        If the format is unknown or does not have such an option.
+        If the format is unknown or lacks an option.
     MissingDependencyError
         If the format needs an optional dependency that is not installed.
 
     Warns
     -----
     DataWarning
-        If a column that may hold the counts is left out.
+        If an unused column may hold the counts.
 
     Examples
     --------
@@ -387,7 +386,7 @@ def read_tensor(
     options.update({name: value for name, value in named.items() if value is not None})
     reader = _reader(path, format, _TENSOR_READERS, "tns", options)
     is_table = reader in (read_factor_csv, read_factor_parquet)
-    # Columns may have names that a graph cannot: the tensor gives their axes others.
+    # Names of columns that are not valid in a graph are changed for the axes.
     names = [axes] if isinstance(axes, str) else axes
     if names is not None and not is_table:
         names = checked_axes(names)
@@ -395,16 +394,16 @@ def read_tensor(
 
 
 def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:
-    """Write a count tensor to a file; the file is either complete or not there.
+    """Write a count tensor to a file, completely or not at all.
 
     Parameters
     ----------
     tensor : CountTensor
         The counts.
     path : str or path
-        The format follows from the name: ``.tns`` or ``.tns.gz``, with the axes in a file of
-        the same name that ends in ``.modes.json``; ``.npz``, which holds everything; ``.csv``
-        or ``.csv.gz``, which keep neither the levels that do not occur nor their order.
+        The format follows from the name: ``.tns`` or ``.tns.gz``, with the axes in a file of the
+        same name with the ending ``.modes.json``; ``.npz``, which keeps everything; ``.csv`` or
+        ``.csv.gz``, which lose levels that do not occur and the order of levels.
 
     Raises
     ------
@@ -435,7 +434,7 @@ def _reader(
     piped: str,
     options: dict[str, Any],
 ) -> Callable[..., T]:
-    """Reader of the format called `name`, else of the path; `piped` is that of standard input."""
+    """Reader of format `name`, by default from the path; `piped` reads standard input."""
     with reading(path):
         if path != STANDARD_INPUT and not path.exists():
             raise FileAccessError(f"{path} does not exist")
@@ -463,7 +462,7 @@ def _reader(
 
 
 def _other_reader(path: Path, name: str) -> str:
-    """Which function reads a format that the other one does not; empty where none does."""
+    """Name of the other function, if it reads this format; else empty."""
     if name in _TENSOR_READERS:
         return f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
     if name in _READERS:
@@ -494,6 +493,6 @@ def _format_of(path: Path, known: list[str]) -> str:
     suffix = Path(name).suffix.lower()
     if suffix not in _FORMAT_OF_SUFFIX:
         raise InvalidArgumentError(
-            f"the name of {path} does not tell its format; known formats are {', '.join(known)}"
+            f"the name of {path} does not show its format; known formats are {', '.join(known)}"
         )
     return _FORMAT_OF_SUFFIX[suffix]

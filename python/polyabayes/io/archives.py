@@ -1,4 +1,4 @@
-"""Arrays of ``.npz`` files, checked against the bytes that are there before they are made."""
+"""Arrays of ``.npz`` files, checked against the size of the file before memory is allocated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LAST_LETTER = 0x10FFFF
 def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[str, NDArray[Any]]:
     """Read the arrays of a ``.npz`` file that have one of these names, or begin with `prefix`.
 
-    Nothing in the file is executed, and no more is allocated than its members hold.
+    Nothing in the file is executed, and no more memory is allocated than its members need.
     """
     arrays: dict[str, NDArray[Any]] = {}
     with open_binary(path) as stream, reading(path), _opened(path, stream) as archive:
@@ -45,7 +45,7 @@ def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[
 def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
     if not zipfile.is_zipfile(stream):
         raise FileFormatError(
-            f"{path} is no .npz archive: it is damaged or cut short, or a single array"
+            f"{path} is not a .npz archive: it is damaged, truncated or a single array"
         )
     return zipfile.ZipFile(stream)
 
@@ -56,7 +56,7 @@ def _read_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
 
 
 def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
-    """The array of a stream that holds so many bytes."""
+    """The array of a stream of `n_bytes_there` bytes."""
     version = npy.read_magic(stream)
     if version == (1, 0):
         shape, is_column_major, dtype = npy.read_array_header_1_0(stream, _LONGEST_HEADER)

@@ -33,8 +33,7 @@ def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -
     """Read a folder of 10x Genomics: matrix.mtx, barcodes.tsv and features.tsv or genes.tsv.
 
     Files may be gzipped. Cells are documents, named by their barcodes; features are words, by their
-    "id" or their "name". Names that several features have are told apart by numbers, as in
-    ``"TBCE-1"``.
+    "id" or their "name". Repeated names get numbers, as in ``"TBCE-1"``.
     """
     if word not in _WORDS:
         raise InvalidArgumentError(
@@ -44,7 +43,7 @@ def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -
     features = next(filter(None, (_packed_or_not(path, name) for name in _FEATURES)), None)
     if matrix is None or barcodes is None or features is None:
         missing = _MATRIX if matrix is None else _BARCODES if barcodes is None else _FEATURES[0]
-        raise FileFormatError(f"{path} is no folder of 10x Genomics: it has no {missing}")
+        raise FileFormatError(f"{path} is not a folder of 10x Genomics: it has no {missing}")
     words = []
     for number, fields in enumerate(csv.reader(read_lines(features), delimiter="\t"), start=1):
         if len(fields) <= _WORDS[word]:
@@ -59,8 +58,7 @@ def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -
 def read_h5ad(path: Path, vocabulary: Words | None = None, *, layer: str | None = None) -> Corpus:
     """Read an AnnData file: cells are documents, and ``obs`` is their metadata.
 
-    ``var_names`` are the words and ``obs_names`` the ids; the counts are in a layer, by default
-    ``X``.
+    ``var_names`` are the words and ``obs_names`` the ids; the counts are in `layer`, default ``X``.
     """
     try:
         import anndata
@@ -81,7 +79,7 @@ def _packed_or_not(folder: Path, name: str) -> Path | None:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names of which each is there once: the others have numbers, as in AnnData."""
+    """Make names unique by numbers, as AnnData does."""
     taken, seen, renamed = set(names), set[str](), []
     for name in names:
         own, number = name, 0
@@ -93,9 +91,9 @@ def _distinct(names: list[str]) -> list[str]:
     n_changed = sum(own != name for own, name in zip(renamed, names, strict=True))
     if n_changed:
         warn(
-            f"{n_changed:,} features have the name of another one and a number added to it, as in "
+            f"{n_changed:,} features share their name with another and got a number, as in "
             f"{next(own for own, name in zip(renamed, names, strict=True) if own != name)!r}; "
-            f"{argument('word', 'id')} takes their identifiers",
+            f"{argument('word', 'id')} uses their identifiers",
             DataWarning,
         )
     return renamed

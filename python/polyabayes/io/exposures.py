@@ -10,9 +10,9 @@ from polyabayes.exceptions import FileFormatError
 
 
 def resolve_exposure(exposure: Any) -> Any:
-    """The numbers of a text file, one a line; anything but a path comes back as it is.
+    """Read the numbers of a text file, plain or gzipped, one per line.
 
-    The file may be gzipped.
+    Anything but a path is returned unchanged.
     """
     if not isinstance(exposure, (str, os.PathLike)):
         return exposure
@@ -25,7 +25,7 @@ def resolve_exposure(exposure: Any) -> Any:
             values.append(float(line))
         except ValueError as error:
             raise FileFormatError(
-                f"{path}, number {number}: {line!r:.50} is no size of a document; give one "
-                "number a line"
+                f"{path}, number {number}: {line!r:.50} is not a size of a document; give one "
+                "number per line"
             ) from error
     return values

@@ -22,8 +22,8 @@ _COLON, _NEWLINE, _ZERO, _NINE = b":\n09"
 class IntegerLines:
     """Numbers of a block of text, line after line.
 
-    `values` are in reading order; `after_colon` says whether a colon stands right before a number,
-    in place of blank space; `per_line` is how many numbers each line holds.
+    `values` are in reading order; `after_colon` marks numbers that follow a colon instead of blank
+    space; `per_line` counts the numbers of each line.
     """
 
     values: NDArray[np.int64]
@@ -66,32 +66,32 @@ def parse_integer_lines(block: bytes) -> IntegerLines | None:
 
 
 def whole_count(text: str) -> int:
-    """A count from its text, of which :func:`count_mistake` has found nothing wrong."""
+    """A count from a text that :func:`count_mistake` has accepted."""
     return int(Decimal(text))
 
 
 def shown(text: str) -> str:
-    """A text of a file as far as a message can hold it."""
+    """A text of a file, shortened for a message."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
-    """Why a text is no count, or None; it may be written as a decimal."""
+    """Why a text is not a count, or None; a decimal such as "3.0" is accepted."""
     try:
         count = Decimal(text) if text.isascii() and "_" not in text else Decimal("nan")
     except InvalidOperation:
         count = Decimal("nan")
-    # Only after the size is known to be small is the count made an integer.
+    # The count is converted only after its size is known to be small.
     if count.is_finite() and 0 <= count <= most and count == int(count):
         return None
     return f"the count {shown(text)!r} is not a whole number from 0 to {most}"
 
 
 def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.int64] | None:
-    """Parse lines of `width` integers; `with_counts`, the last of them may be a decimal.
+    """Parse lines of `width` integers; with `with_counts`, the last may be a decimal.
 
-    Blank lines are left out. None if a line is anything else, or a count is no whole number from 0
-    to 2**32 - 1.
+    Blank lines are skipped. None if a line is anything else, or a count is not an integer from 0 to
+    2**32 - 1.
     """
     lines = parse_integer_lines(block)
     table: NDArray[np.int64] | None
@@ -108,7 +108,7 @@ def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.i
 
 
 def _parse_decimals(block: bytes, width: int) -> NDArray[np.int64] | None:
-    """As :func:`parse_counts`, where the counts are decimals."""
+    """As :func:`parse_counts`, for counts written as decimals."""
     if block.translate(None, _DECIMAL):
         return None
     text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
@@ -118,7 +118,7 @@ def _parse_decimals(block: bytes, width: int) -> NDArray[np.int64] | None:
     if not (per_line[per_line > 0] == width).all():
         return None
     texts = block.split()
-    # An array takes the room of the longest for each.
+    # An array of strings takes the space of the longest for each.
     if max(map(len, texts), default=0) > _MOST_SHOWN:
         return None
     fields = np.array(texts, dtype=bytes).reshape(-1, width)

@@ -1,4 +1,4 @@
-"""LDA-C: one document a line, ``M id:count id:count ...`` with ids counted from 0."""
+"""LDA-C: one document per line, ``M id:count id:count ...``, with ids counted from 0."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 _POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
 _MAX_ID = 2**31 - 2
 
-# Bytes of a block where memory is short: its numbers take some twenty times as much.
+# Bytes of a block if memory is limited; its numbers take about twenty times as much.
 _STREAMED_BYTES = 2**22
 
 
 def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | None = None) -> Corpus:
     """Read an LDA-C file, plain or gzipped, or standard input.
 
-    The path "-" is standard input. Without a vocabulary and a number of words there are as many as
-    the largest id plus one. A line ``0`` is an empty document.
+    The path "-" is standard input. The default number of words is the largest id plus one. A line
+    ``0`` is an empty document.
     """
     size = size_of_vocabulary(vocabulary, n_words)
     parts = list(_rows(path, size))
@@ -42,16 +42,16 @@ def read_ldac(path: Path, vocabulary: Words | None = None, *, n_words: int | Non
 
 
 def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]:
-    """Read the documents of an LDA-C file some at a time, so that it may be larger than memory.
+    """Read the documents of an LDA-C file in blocks, so that it may be larger than memory.
 
-    Without words the file is read twice, the first time for the largest id, which standard input
-    cannot be.
+    Without a vocabulary, the file is read twice, first for the largest id; standard input then is
+    refused.
     """
     size = size_of_vocabulary(vocabulary, None)
     if size is None:
         if path == STANDARD_INPUT:
             raise InvalidArgumentError(
-                "the number of words is not known before standard input ends: give the vocabulary"
+                "the number of words of standard input is unknown: give the vocabulary"
             )
         size = max((rows.most_words for rows in _rows(path, None, _STREAMED_BYTES)), default=1)
         refuse_announced(path, 1, size)
@@ -60,9 +60,9 @@ def ldac_blocks(path: Path, vocabulary: Words | None = None) -> Iterator[Corpus]
 
 
 def write_ldac(corpus: Corpus, path: Path) -> None:
-    """Write an LDA-C file, gzipped if it ends in ``.gz``, and its words beside it.
+    """Write an LDA-C file, gzipped if it ends in ``.gz``, without ids of documents.
 
-    Ids of documents are not kept; the words, if there are any, go to the same name with ``.vocab``.
+    Words, if any, go to a file of the same name with the ending ``.vocab``.
     """
     counts = corpus.counts
     with words_beside(corpus.vocabulary, path), replacing(path) as handle:
@@ -74,7 +74,7 @@ def write_ldac(corpus: Corpus, path: Path) -> None:
 
 
 class _Rows(NamedTuple):
-    """Distinct words of documents, and the ids and counts of these."""
+    """Rows of documents: number of distinct words, ids and counts."""
 
     lengths: NDArray[np.int64]
     ids: NDArray[np.int32]
@@ -86,14 +86,14 @@ class _Rows(NamedTuple):
         return int(self.ids.max(initial=0)) + 1
 
     def corpus(self, n_words: int, vocabulary: Words | None) -> Corpus:
-        """The documents over so many words."""
+        """The documents over `n_words` words."""
         indptr = np.concatenate(([0], np.cumsum(self.lengths)))
         shape = (len(self.lengths), n_words)
         return Corpus(sparse.csr_matrix((self.counts, self.ids, indptr), shape), vocabulary)
 
 
 def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
-    """Documents of a file, from blocks of about so many bytes, if they are given."""
+    """Documents of a file, in blocks of about `size` bytes, if given."""
     limit = _MAX_ID + 1 if size is None else size
     for first_line, block in line_blocks(path, *n_bytes):
         rows = _parse(block, limit)
@@ -104,7 +104,7 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
 
 def _parse(block: bytes, limit: int) -> _Rows | None:
     """The documents of some lines, or None if one is malformed."""
-    # Floats that are whole, as some programs write them.
+    # Some programs write integers as floats.
     block = _POINT_ZERO.sub(b"", block) if b"." in block else block
     lines = parse_integer_lines(block)
     if lines is None or not (lines.per_line % 2 == 1).all():

@@ -1,4 +1,4 @@
-"""Documents of MALLET: files that it imports, and what it prints of imported ones."""
+"""Documents of MALLET: files that it imports, and its prints of instances."""
 
 from __future__ import annotations
 
@@ -51,33 +51,34 @@ def read_mallet(
     Parameters
     ----------
     path : Path
-        ``"lines"``: what ``import-file`` reads, ``name label text`` on each line; blank ones are
-        left out. ``"printed"``: what ``import-file --print-output`` or ``info --print-instances``
-        prints. ``"matrix"``: what ``info --print-matrix`` prints with words (``sic``, ``siw``).
-        ``"svmlight"``: what ``import-svmlight`` reads, a label and ``word:count``, the words being
-        text. Labels are left out.
+        A file in one of these layouts; labels are ignored:
+
+        * ``"lines"``: input of ``import-file``, ``name label text`` on each line.
+        * ``"printed"``: output of ``import-file --print-output`` or ``info --print-instances``.
+        * ``"matrix"``: output of ``info --print-matrix`` with words (``sic``, ``siw``).
+        * ``"svmlight"``: input of ``import-svmlight``, a label and ``word:count`` pairs with words
+          as text.
     vocabulary : ndarray of str, shape (n_words,), optional
-        The words to count in lines of text, all others being left out; for the other layouts the
-        order of columns wanted.
+        For lines of text, the words to count; for other layouts, the order of the columns.
     layout : {"auto", "lines", "printed", "matrix", "svmlight"}, default="auto"
-        "auto" tells them by the content.
+        The layout; "auto" detects it from the content.
     encoding : str, default="utf-8"
         Encoding of the text.
     **options
-        For lines: those of ``sklearn.feature_extraction.text.CountVectorizer``, and ``stem``. As in
-        MALLET, texts are lower-cased and ``token_pattern`` is ``\p{L}[\p{L}\p{P}]+\p{L}``; files
-        imported by ``--token-regex '\S+'`` want ``token_pattern=r"(?a:\S+)"``, and those imported
-        by ``--remove-stopwords`` its list as ``stop_words``.
+        For lines: options of ``sklearn.feature_extraction.text.CountVectorizer``, and ``stem``. As
+        in MALLET, texts are lower-cased and ``token_pattern`` is ``\p{L}[\p{L}\p{P}]+\p{L}``. For
+        files imported with ``--token-regex '\S+'``, use ``token_pattern=r"(?a:\S+)"``; for files
+        imported with ``--remove-stopwords``, give its list as ``stop_words``.
 
     Returns
     -------
     Corpus
-        Named documents in order; words sorted.
+        Documents in order, with names; words are sorted.
 
     Raises
     ------
     FileFormatError
-        If the file is an instance list (a serialised Java object), or cut.
+        If the file is an instance list (a serialised Java object) or is truncated.
     """
     known = ("auto", "lines", "printed", "matrix", "svmlight")
     if layout not in known:
@@ -185,7 +186,7 @@ def _entry(path: Path, number: int, position: int, row: str) -> tuple[str, int]:
 
 
 def _count(path: Path, number: int, text: str) -> int:
-    """A count from its digits; those of thousands of digits are not made integers."""
+    """A count from its digits; numbers with thousands of digits are refused unparsed."""
     mistake = count_mistake(text)
     if mistake:
         raise FileFormatError(f"{path}, line {number:,}: {mistake}")

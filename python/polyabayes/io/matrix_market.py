@@ -28,7 +28,7 @@ Table = NDArray[np.int64]
 
 
 class _Header(NamedTuple):
-    """The first lines of a file: what its entries are, and how many follow."""
+    """The header: kind and number of the entries."""
 
     is_dense: bool
     has_values: bool
@@ -48,9 +48,9 @@ def read_matrix_market(
 ) -> Corpus:
     """Read a Matrix Market file of counts.
 
-    It has coordinates or an array, integer, real or pattern, general or symmetric. Entries of the
-    same place are added up; those of a pattern count once. With `transpose` its rows are words
-    (genes) and its columns documents (cells).
+    Formats are coordinate or array; integer, real or pattern; general or symmetric. Repeated
+    entries are summed; entries of a pattern count once. With `transpose`, rows are words (genes)
+    and columns are documents (cells).
     """
     header: _Header | None = None
     tables: list[Table] = []
@@ -80,9 +80,9 @@ def read_matrix_market(
 
 
 def write_matrix_market(corpus: Corpus, path: Path) -> None:
-    """Write a Matrix Market file, gzipped if it ends in ``.gz``, and its words beside it.
+    """Write a Matrix Market file, gzipped if it ends in ``.gz``, without ids of documents.
 
-    Ids of documents are not kept; the words, if there are any, go to the same name with ``.vocab``.
+    Words, if any, go to a file of the same name with the ending ``.vocab``.
     """
     with words_beside(corpus.vocabulary, path), replacing(path) as handle:
         mmwrite(handle, corpus.counts, field="integer", symmetry="general")

@@ -1,4 +1,4 @@
-"""NumPy archives: those of ``scipy.sparse.save_npz``, with all else that a corpus holds beside."""
+"""NumPy archives: those of ``scipy.sparse.save_npz``, with further parts of a corpus."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", *_NA
 
 
 def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
-    """Read a sparse matrix and, if they are there, its words, ids, exposures and metadata.
+    """Read a sparse matrix and, if present, words, ids, exposures and metadata.
 
-    The file is of :func:`polyabayes.io.write_corpus` or of ``scipy.sparse.save_npz``. Where it has
-    words of its own, its columns are put in the order of the vocabulary.
+    The file is from :func:`polyabayes.io.write_corpus` or ``scipy.sparse.save_npz``. If it has
+    words, its columns are reordered to the vocabulary.
     """
     arrays = read_archive(path, _PARTS)
     with content_of(path):
@@ -46,7 +46,7 @@ def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
 
 
 def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:
-    """The sparse matrix as it is stored; its indices are not followed here."""
+    """The sparse matrix as stored; its indices are not checked yet."""
     kind = arrays["format"].item() if "format" in arrays and arrays["format"].size == 1 else None
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     layout, parts = _LAYOUTS.get(str(kind), (None, ()))

@@ -1,4 +1,4 @@
-"""svmlight and libsvm: ``label word:count word:count ...``; labels are left out."""
+"""svmlight and libsvm: ``label word:count word:count ...``; labels are ignored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polyabayes.io.integers import count_mistake, is_number, parse_integer_lines
 from polyabayes.io.vocabularies import size_of_vocabulary
 
 _COMMENT = re.compile(rb"#[^\n]*")
-# Labels and the number of a query, which say nothing of the words.
+# Labels and query numbers, which are ignored.
 _BEFORE_WORDS = re.compile(rb"(?m)^[ \t]*[^\s:]+(?=\s|\Z)([ \t]+qid:[^\s]+)?")
 
 _Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -33,9 +33,8 @@ def read_svmlight(
 ) -> Corpus:
     """Read a svmlight file, plain or gzipped.
 
-    Without a vocabulary and a number of words the largest index is that number. Words are counted
-    from 1 with "auto" unless an index 0 occurs. Counts of a word that a line names twice are added
-    up.
+    The default number of words is the largest index. With "auto", indices start at 1 unless an
+    index 0 occurs. Repeated words of a line are summed.
     """
     if zero_based not in (True, False, "auto"):
         raise InvalidArgumentError(f"zero_based must be a bool or 'auto', got {zero_based!r}")

@@ -1,4 +1,4 @@
-"""Raw text: files with a document a line, and folders with a document a file."""
+"""Raw text: files with a document per line, and folders with a document per file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def read_text(
     on_empty: str | None = None,
     **options: Any,
 ) -> Corpus:
-    """Count the words of a text file with a document a line, or of a folder of text files.
+    """Count the words of a text file with a document per line, or of a folder of text files.
 
-    Each ``.txt`` file of a folder, at any depth, perhaps gzipped, is a document, with its relative
-    path as its id; what begins with a dot is left out. Words beside a given vocabulary are left
-    out; documents without words are kept by default. Options are ``stem``, the language of the
-    Snowball stemmer, such as "english" (words are stemmed after stop words are dropped and before
-    they make n-grams), and those of scikit-learn's ``CountVectorizer``.
+    Each ``.txt`` file of a folder, at any depth and possibly gzipped, is a document, with its
+    relative path as its id; names that begin with a dot are skipped. Words that are not in a given
+    vocabulary are dropped; documents without words are kept by default. Options are those of
+    scikit-learn's ``CountVectorizer``, and ``stem``, the language of the Snowball stemmer, such as
+    "english". Words are stemmed after stop words are dropped and before n-grams are made.
     """
     ids, texts = _read_folder(path, encoding) if path.is_dir() else (None, [])
     if ids is None:
@@ -48,12 +48,12 @@ def read_text(
 
 
 def refuse_tables(path: Path) -> None:
-    """Refuse a table that is called a text: the first lines are of as many numbers or tabs."""
+    """Refuse a table in a text file: its first lines have equally many numbers or tabs."""
     block = next(line_blocks(path, _BYTES_LOOKED_AT), (1, b""))[1]
     lines = [line for line in block.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
     if lines and all(line.strip().startswith("{") and line.strip().endswith("}") for line in lines):
         raise FileFormatError(
-            f"{path} looks like JSON lines, not like text: read it by {argument('format', 'jsonl')}"
+            f"{path} looks like JSON lines, not text: read it by {argument('format', 'jsonl')}"
             f", or as text by {argument('format', 'text')}"
         )
     head, body = lines[:1], lines[1:_LINES_LOOKED_AT]
@@ -72,7 +72,7 @@ def refuse_tables(path: Path) -> None:
     if all(is_number(field) for field in rows[0]):
         options.append(argument("columns", ["document", "word", "count"][:n_fields]))
     raise FileFormatError(
-        f"{path} looks like a table of {n_fields} columns, not like text: read it as a table by "
+        f"{path} looks like a table of {n_fields} columns, not text: read it as a table by "
         f"{', '.join(options)}, or as text by {argument('format', 'text')}"
     )
 
@@ -85,7 +85,7 @@ def corpus_of_texts(
     on_empty: str | None,
     options: dict[str, Any],
 ) -> Corpus:
-    """Count the words of texts that stand in a file or folder."""
+    """Count the words of texts in a file or folder."""
     checked_on_empty(on_empty)
     check_text_options(options)
 

@@ -1,4 +1,4 @@
-"""Vocabularies beside a corpus: files with one word a line, and sequences of words."""
+"""Vocabularies of corpora: files with one word per line, and sequences of words."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ VocabularyLike: TypeAlias = "str | os.PathLike[str] | Sequence[str] | NDArray[An
 
 
 def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8") -> Words | None:
-    """Words of a vocabulary given as a file with one word a line, or as a sequence.
+    """Words of a vocabulary, given as a sequence or a file with one word per line.
 
-    Of a ``.tsv`` file, as the ``features.tsv`` of 10x Genomics, the first column is taken.
+    From a ``.tsv`` file, such as ``features.tsv`` of 10x Genomics, the first column is read.
     """
     if vocabulary is None:
         return None
@@ -39,7 +39,9 @@ def resolve_vocabulary(vocabulary: VocabularyLike | None, encoding: str = "utf-8
         raise FileFormatError(f"{path} holds no words")
     for line, word in enumerate(words, start=1):
         if not word.strip():
-            raise FileFormatError(f"{path}, line {line}: the line is blank; put one word a line")
+            raise FileFormatError(
+                f"{path}, line {line}: the line is blank; put one word on each line"
+            )
     with content_of(path):
         return checked_words(words)
 
@@ -53,13 +55,13 @@ def size_of_vocabulary(vocabulary: Words | None, n_words: int | None) -> int | N
     if n_words not in (None, len(vocabulary)):
         raise InvalidArgumentError(
             f"n_words={n_words}, but the vocabulary has {len(vocabulary)} words; "
-            "leave n_words out when a vocabulary is given"
+            "omit n_words if a vocabulary is given"
         )
     return len(vocabulary)
 
 
 def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
-    """Give a corpus the vocabulary asked for: aligned by word if it has its own."""
+    """Give a corpus a vocabulary; if it has words, align its columns to the vocabulary."""
     if vocabulary is None:
         return corpus
     if corpus.vocabulary is None:
@@ -69,14 +71,14 @@ def with_vocabulary(corpus: Corpus, vocabulary: Words | None) -> Corpus:
 
 @contextmanager
 def words_beside(words: Words | None, path: Path) -> Generator[None]:
-    """Write one word a line, if there are words, beside a file of counts that the body writes."""
+    """Context that writes words, if any, one per line, next to counts that its body writes."""
     if words is None:
         yield
         return
     for position, word in enumerate(words):
         if not word.strip() or "\n" in word or word.endswith("\r"):
             raise InvalidArgumentError(
-                f"word {position} of the vocabulary is {word!r}, which a file with one word a "
+                f"word {position} of the vocabulary is {word!r}, which a file with one word per "
                 "line cannot hold; write .npz instead"
             )
     with beside(vocabulary_path(path), "".join(f"{word}\n" for word in words).encode()):
@@ -84,5 +86,5 @@ def words_beside(words: Words | None, path: Path) -> Generator[None]:
 
 
 def vocabulary_path(path: Path) -> Path:
-    """Path of the vocabulary of a file of counts: its name with ``.vocab`` for its suffixes."""
+    """Path of the vocabulary of a file of counts: its name with the ending ``.vocab``."""
     return sibling(path, ".vocab")

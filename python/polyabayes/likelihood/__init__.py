@@ -1,4 +1,4 @@
-"""How probable documents are under a model, and what that says of models and methods."""
+"""Likelihood of documents under a model: estimates, comparisons and diagnostics."""
 
 from polyabayes.likelihood.comparing import compare
 from polyabayes.likelihood.comparison import Comparison

@@ -20,26 +20,26 @@ from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
 
-# Blocks of a corpus, and tokens of a block: some tenths of a second to some seconds of work.
+# Most blocks of a corpus, and most tokens of a block: a few tenths of a second to a few seconds.
 _N_BLOCKS = 64
 _TOKENS = (2**12, 2**16)
 
 # Methods whose cost grows with the square of the length.
 _QUADRATIC = ("left-to-right", "left-to-right-particle", "left-to-right-sequential", "l2r")
 
-# The share of log-normal replicates that is effective when their logs deviate by 1.
+# Effective share of log-normal replicates whose logs have standard deviation 1.
 _RELIABLE_SHARE = 0.37
-# Variance of ln p in a replicate that samples are made for.
+# Target variance of ln p in a replicate.
 _ENOUGH_VARIANCE = 0.16
-# Rounds in which documents of doubtful errors are done again: each has up to 32 times the samples.
+# Rounds of longer runs for documents with unreliable errors: each has up to 32 times the samples.
 MOST_ROUNDS = 2
 
-# Arrays of scores with an entry a document; a trace's numbers of samples, values and errors.
+# Arrays of scores with an entry per document; arrays of a trace.
 _N_ARRAYS, _N_TRACED = 8, 3
 
 
 class BlockScores(NamedTuple):
-    """Scores of documents, as those of the compiled core, which do not travel."""
+    """Scores of documents, like those of the compiled core, but picklable."""
 
     values: NDArray[np.float64]
     std_errors: NDArray[np.float64]
@@ -54,13 +54,13 @@ class BlockScores(NamedTuple):
 
     @classmethod
     def of(cls, scores: _core.Scores | BlockScores) -> BlockScores:
-        """The same arrays."""
+        """Take the arrays of the core's scores."""
         found = cls(*(getattr(scores, name) for name in cls._fields))
         return found._replace(methods=np.array(found.methods, dtype=object))
 
     @classmethod
     def none(cls, n_documents: int) -> BlockScores:
-        """Documents that are not scored."""
+        """Scores of documents that are not scored yet."""
         values, std_errors, n_effs = np.full((3, n_documents), np.nan)
         return cls(
             values,
@@ -75,7 +75,7 @@ class BlockScores(NamedTuple):
         )
 
     def put(self, rows: slice | NDArray[np.int64], scores: BlockScores) -> BlockScores:
-        """Take over the scores of these documents."""
+        """Set the scores of the documents at `rows`."""
         arrays: list[tuple[Any, Any]] = list(zip(self, scores, strict=True))
         for mine, other in arrays[:_N_ARRAYS]:
             mine[rows] = other
@@ -86,12 +86,12 @@ class BlockScores(NamedTuple):
         return self._replace(trace=trace)
 
     def taken(self, rows: NDArray[np.int64]) -> BlockScores:
-        """The documents at these places, some of them more than once."""
+        """The scores of the documents at these places, which may repeat."""
         arrays = {name: getattr(self, name)[rows] for name in self._fields[:_N_ARRAYS]}
         return self._replace(**arrays, trace=[table[rows] for table in self.trace])
 
     def _widened(self, n_points: int) -> list[NDArray[np.float64]]:
-        """The trace with more points: no samples, and the estimate itself."""
+        """Pad the trace to more points, with 0 samples and the final estimate."""
         n_more = n_points - self.trace[0].shape[1]
         if not n_more:
             return self.trace
@@ -104,31 +104,31 @@ class BlockScores(NamedTuple):
 
 
 def has_error(scores: Any) -> NDArray[np.bool_]:
-    """Whether each document was estimated by a method that has an error."""
-    # np.isin goes through an array of strings one by one, and numpy drops a Ctrl-C there.
+    """Whether each document was scored by a method with a standard error."""
+    # np.isin loops over strings one by one, and numpy drops a Ctrl-C there.
     methods = np.array(scores.methods)
     found: NDArray[np.bool_] = (methods != "exact") & (methods != "recursive") & (methods != "")
     return found
 
 
 def unreliable(scores: Any, n_replicates: int) -> NDArray[np.int64]:
-    """Places of documents whose standard errors rest on a few of their replicates."""
+    """Places of documents whose standard errors rest on only a few replicates."""
     return np.flatnonzero((scores.n_effs < _RELIABLE_SHARE * n_replicates) & has_error(scores))
 
 
 def size_wanted(size: Any, n_eff: Any, n_replicates: int) -> Any:
-    """Samples at which replicates would agree, where so many of them have been effective.
+    """Samples at which replicates would agree, given the effective number of replicates.
 
-    The log-variance of a replicate falls as its sample grows.
+    The variance of ln p in a replicate is inversely proportional to its samples.
     """
     effective = np.maximum(np.nan_to_num(n_eff), 1.0)
     return size * np.log(n_replicates / effective) / _ENOUGH_VARIANCE
 
 
 class ScoringPlan:
-    """What all blocks need: the model as arrays, the settings, the seed.
+    """Arguments shared by all blocks: the model as arrays, the settings, the seed.
 
-    `seed` is that of all documents, `n_jobs` are threads of one block.
+    `seed` is common to all documents; `n_jobs` are threads per block.
     """
 
     def __init__(self, model: Scorable, settings: Settings, seed: int, n_jobs: int) -> None:
@@ -143,7 +143,7 @@ class ScoringPlan:
         self.model = self._parts.core_model()
 
     def check(self, *documents: _core.Documents) -> None:
-        """Refuse, before any work, what cannot be scored: documents, or observed and held out."""
+        """Refuse, before any work, documents (or observed and held-out parts) without a score."""
         check: Any = _core.check_score if len(documents) == 1 else _core.check_completion
         check(self.model, *documents, self._settings)
 
@@ -155,7 +155,7 @@ class ScoringPlan:
     ) -> _core.Scores:
         """Score documents, or held-out tokens given observed ones.
 
-        Through so many temperatures, for the sake of a total, where their number is given.
+        `n_temperatures`, if given, sets the annealing runs for a total.
         """
         function: Any = _core.score if len(documents) == 1 else _core.completion
         effort = {}
@@ -175,9 +175,10 @@ class ScoringPlan:
     def again(
         self, scores: _core.Scores | BlockScores
     ) -> Iterator[tuple[ScoringPlan, NDArray[np.int64]]]:
-        """Plans with more samples for documents of doubtful errors, where the sizes are ours.
+        """Plans with more samples for documents with unreliable errors, if sizes are automatic.
 
-        Sizes are powers of 2 by the scores of the document alone, so that blocks change nothing.
+        Sizes are powers of 2, chosen from the scores of each document alone, so that blocks have
+        no effect.
         """
         settings = self._settings
         given = (settings.n_samples, settings.n_particles, settings.target_std_error)
@@ -189,14 +190,14 @@ class ScoringPlan:
         sizes = 2 ** np.ceil(np.log2(np.maximum(wanted, 1))).astype(np.int64)
         for size in np.unique(sizes).tolist():
             plan = copy(self)
-            # The method stays "auto", to which a budget only says how far to be exact.
+            # The method stays "auto", for which a budget only limits exact sums.
             plan._settings = settings._replace(n_samples=size)
-            # Draws of their own.
+            # Independent draws.
             plan._seed = draw_seed(np.random.SeedSequence([self._seed, size]))
             yield plan, rows[sizes == size]
 
     def affordable(self, block: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The documents of these rows that samples of this size do not make too expensive."""
+        """The documents of `rows` that stay within the budget at this sample size."""
         return rows[[self._is_affordable(block[[row]]) for row in rows.tolist()]]
 
     def _is_affordable(self, document: Corpus) -> bool:
@@ -207,7 +208,7 @@ class ScoringPlan:
         return True
 
     def costs(self, n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Cost of documents of these lengths, in tokens of a document of usual length."""
+        """Cost of documents of these lengths, in tokens of a document of ordinary length."""
         lengths = n_tokens.astype(np.float64)
         if self._settings.method in _QUADRATIC:
             lengths *= lengths / max(lengths.mean(), 1.0)
@@ -215,7 +216,7 @@ class ScoringPlan:
 
 
 class _Rows(NamedTuple):
-    """Some rows of a count matrix, as they travel."""
+    """Rows of a count matrix, picklable."""
 
     n_words: int
     indptr: NDArray[np.int64]
@@ -238,7 +239,7 @@ class _Rows(NamedTuple):
 
     def documents(self) -> _core.Documents:
         indices, data = self.indices.astype(np.int64), self.data.astype(np.int64)
-        # Arrays that have travelled may not be aligned.
+        # Unpickled arrays may not be aligned.
         offsets = np.require(self.indptr, np.int64, ["C", "A"])
         exposure, priors = (
             None if array is None else np.require(array, np.float64, ["C", "A"])
@@ -255,11 +256,11 @@ def score_in_blocks(
     progress: Callable[[int], None] | None,
     **effort: Any,
 ) -> BlockScores:
-    """Score documents on the workers of an executor: to the bit what one process gives.
+    """Score documents on the workers of an executor; bit for bit as in one process.
 
-    A document's random numbers belong to its content, so that blocks change nothing; equal
-    documents go to one block only. `corpora` are documents, or observed and held-out tokens;
-    `groups` says which of the different documents each one is, in order of first appearance.
+    A document's random numbers depend on its content, so blocks have no effect. Equal documents
+    are scored once. `corpora` are documents, or observed and held-out tokens; `groups` numbers the
+    distinct documents in order of first appearance.
     """
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
     lengths = np.sum([corpus._lengths()[first] for corpus in corpora], axis=0)

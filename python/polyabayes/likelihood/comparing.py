@@ -1,4 +1,4 @@
-"""Models compared by the probability of the same documents."""
+"""Comparison of models by their likelihood of the same documents."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from polyabayes.likelihood.reliability import shared_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
-# Any error of a total will do: the least effort that corrected values take.
+# Any error of a total is enough: the first scoring takes the least effort.
 _ANY_ERROR = 1e100
 
-# Rounds in which models are scored better, and how far below what is allowed they aim.
+# Rounds of better scores, and the share of the allowed error that they aim at.
 _MOST_ROUNDS, _AIM = 3, 0.9
 
 
@@ -64,57 +64,58 @@ def compare(
     models : mapping of str to model
         The models by name.
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        Documents that no model was trained on.
+        Held-out documents: no model was trained on them.
     method : str, default="auto"
         As for :func:`log_likelihood`.
     event : {"sequence", "counts"}, default="sequence"
-        Asked of all models alike. Differences between models do not depend on it; perplexity
-        has its usual meaning for the sequence.
+        The event of all models. Differences do not depend on it; perplexity needs the sequence.
     given_length : bool, optional
-        By default, condition on the length of the documents if any model can only do that.
+        Whether to condition on the length of the documents. Default: True if any model, such as
+        LDA, can do nothing else.
     {layer}
     exposure : float or array of shape (n_documents,), optional
-        Known sizes of the documents, for the gamma-Poisson models among them; that of LDA does not
-        depend on it. Default: those of the corpus, else 1.
+        Known sizes of the documents, for gamma-Poisson models; no effect on LDA. Default: the
+        exposure of the corpus, else 1.
     covariates : mapping of str to array or DataFrame, array or DataFrame, optional
-        Covariates of the documents, a row for each. A mapping gives them by the name of the model;
-        else all models whose prior depends on covariates take the same. Default: columns of
+        Covariates of the documents, a row for each, for all models whose prior depends on
+        covariates; a mapping gives them by name of the model. Default: columns of
         ``corpus.metadata``, for models that know their names.
     random_state : None, int, RandomState, Generator or SeedSequence
-        One seed serves all models.
+        Seed, the same for all models.
     error_share : float, optional
-        Score only until the error of estimating each difference to the best model is at most this
-        share of its standard error for new documents, say 0.2: which is all that more effort
-        could take from the latter. The values then serve for sums, as with `total_std_error`.
+        Allowed error of estimation, as a share of the standard error for new documents. For
+        example 0.2: scoring ends when the estimation error of each difference to the best model is
+        at most 20 % of its standard error. Values of single documents then serve for sums only, as
+        with `total_std_error`.
     groups : str or array of shape (n_documents,), optional
-        Documents that are not independent, as of one author, donor or thread: a column of the
-        corpus's metadata, or labels. Errors and probabilities then hold for new groups.
+        Groups of dependent documents, for example by author, donor or thread: a column of the
+        corpus's metadata, or labels. Errors and probabilities are then for new groups.
     times : str or array of shape (n_documents,), optional
-        Documents that are near in time are not independent: a column of the metadata, or numbers,
-        or dates as 2008-01-31, which are cut into 20 blocks of about as many documents. These are
-        the groups.
+        Times of documents, if neighbours in time are dependent: a column of the metadata, numbers,
+        or dates as 2008-01-31. They are cut into 20 blocks with about equally many documents,
+        which are the groups.
     **scoring
         Further arguments of :func:`log_likelihood`: `executor`, `n_jobs`, `unseen` and others. With
-        ``unseen="drop"`` all models score the tokens of the words that all of them know, each
-        restricted to these: word probabilities of topics are divided by their sums, where the
-        lengths are given. The table tells the share of the tokens that is left out.
+        ``unseen="drop"``, all models score the tokens of the words that all models know. Given the
+        lengths, each topic is renormalised over these words. The table shows the share of tokens
+        left out.
 
     Returns
     -------
     Comparison
-        The models by decreasing likelihood, with paired differences. A document that some model
-        cannot produce (``-inf``), or has no number for (NaN), does not count in that model's
-        differences; the model comes after those that score more documents, and a warning says so.
+        The models by decreasing likelihood, with paired differences. A document that a model
+        scores ``-inf`` or NaN is left out of that model's differences, with a warning; the model
+        comes after models that score more documents.
 
-        A model that cannot be scored at all (not fitted, other words) is left out, named in
-        ``refused`` and by a warning, as long as two others are left.
+        A model that cannot be scored (not fitted, other words) is left out and listed in
+        ``refused``, with a warning, as long as two others are left.
 
     Raises
     ------
     PolyabayesError
-        If less than two models can be scored; it names one that cannot, and says why.
+        If fewer than two models can be scored; the message names one that cannot, and why.
     Interrupted
-        A KeyboardInterrupt whose ``partial`` is a dict of the results so far, the last of them
+        A KeyboardInterrupt whose ``partial`` is a dict of the results so far; the last of them is
         incomplete.
 
     Examples
@@ -137,7 +138,7 @@ def compare(
     for model in known.values():
         conditions_on_length(model, given_length)
     rows = covariates_by_model(known, models, covariates)
-    # A number is the seed that log_likelihood would be given; anything else is drawn from once.
+    # A number is used as the seed of log_likelihood; from anything else one seed is drawn.
     seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
     corpus = read_documents(known.values(), of_layer(documents, layer))
     labels = corpus._groups_of(groups, times)
@@ -146,10 +147,10 @@ def compare(
     known, documents, n_unseen = _known_to_all(known, corpus, scoring.get("unseen", "raise"))
     if exposure is None:
         for model in known.values():
-            # It warns where one needs exposures.
+            # Warns if a model needs exposures.
             exposed(model, documents, None)
     else:
-        # A comparison of LDA alone is told that it takes none.
+        # A comparison of only LDA models refuses exposures.
         last = sorted(known.values(), key=lambda model: model._conditions_on_length)[:1]
         for model in last:
             documents = exposed(model, documents, exposure)
@@ -210,7 +211,7 @@ def compare(
 
 
 def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood]:
-    """Those that score most of the documents, then by the total of what all of them score."""
+    """Sort models by number of documents scored, then by total on the documents common to all."""
     scored = {name: is_scored(result) for name, result in results.items()}
     if not scored:
         return {}
@@ -225,7 +226,7 @@ def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood
 def _targets(
     results: dict[str, LogLikelihood], share: float, groups: NDArray[np.int64] | None
 ) -> dict[str, float]:
-    """Errors of totals to reach, of those models that are not known well enough."""
+    """Target errors of totals, for the models whose error is still too large."""
     found: dict[str, float] = {}
     if not results:
         return found
@@ -245,7 +246,7 @@ def _targets(
 
 
 def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesError]) -> None:
-    """Refuse a comparison that models without a score leave with less than two."""
+    """Refuse a comparison with fewer than two scored models."""
     if not refused or len(results) > 1:
         return
     name, error = next(iter(refused.items()))
@@ -255,7 +256,7 @@ def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesEr
 
 
 def _named_by(corpus: Corpus, model: Scorable) -> Scorable:
-    """The model with the words of the documents, whose columns are its own where it has no words.
+    """Give a model without a vocabulary the words of the documents, whose columns it shares.
 
     Words that another model lacks can then be dropped for all.
     """
@@ -270,10 +271,10 @@ def _named_by(corpus: Corpus, model: Scorable) -> Scorable:
 def _known_to_all(
     known: Mapping[str, Scorable], corpus: Corpus, unseen: str
 ) -> tuple[dict[str, Scorable], Corpus, int]:
-    """Models and documents of the words that all models know: all must score the same tokens.
+    """Restrict models and documents to the words that all models know.
 
-    A model of more words would share its probability with what it is never asked for, and one of
-    three words would win; so each is the model of the common words that it makes.
+    All models must score the same tokens. Without the restriction, a model with a small vocabulary
+    would win, since others spread their probability over more words.
     """
     vocabularies = [getattr(model, "vocabulary_", None) for model in known.values()]
     words = [set(vocabulary.tolist()) for vocabulary in vocabularies if vocabulary is not None]
@@ -288,7 +289,7 @@ def _known_to_all(
 
 
 def _over_words(model: Scorable, words: set[str]) -> Scorable:
-    """The model of these of its words."""
+    """Restrict the model to these of its words."""
     vocabulary, restricted = (getattr(model, x, None) for x in ("vocabulary_", "_of_words"))
     if vocabulary is None or restricted is None or len(vocabulary) == len(words):
         return model

@@ -32,16 +32,16 @@ class Comparison(Result):
     Attributes
     ----------
     results : dict of str to LogLikelihood
-        Every model's result: first those that score most of the documents, then by decreasing
-        total of the documents that all models score.
+        Result of every model, best first. Models that score more of the documents come first, then
+        models with a higher total on the documents that all models score.
     event : {"sequence", "counts"}
-        The event that all models were asked about.
+        The event whose probability is compared.
     given_length : bool
-        Whether all are conditional on the documents' lengths.
+        Whether all values are conditional on the documents' lengths.
     refused : dict of str to str
-        Models that could not be scored, and why; they are in no other table.
+        Models that could not be scored, and why. They are in no table.
     groups : ndarray of shape (n_documents,) or None
-        The group of each document, where errors are to hold for new groups.
+        The group of each document, if errors are for new groups.
 
     Examples
     --------
@@ -63,16 +63,16 @@ class Comparison(Result):
 
     @property
     def n_left_out(self) -> dict[str, int]:
-        """Documents by model that it scored ``-inf`` or NaN, and that no difference counts."""
+        """Documents that each model scored ``-inf`` or NaN; differences leave them out."""
         return {name: int((~is_scored(result)).sum()) for name, result in self.results.items()}
 
     def difference(self, first: str, second: str) -> tuple[float, float]:
-        """Nats per token that `first` is ahead of `second`, and the standard error.
+        """Difference of `first` and `second` in nats per token, and its standard error.
 
-        On the documents to which both give a positive probability: the total difference over the
-        total length. The error is the jackknife of that ratio, which leaves out a document at a
-        time, or a group of them: it holds for new documents from the same source, or new groups,
-        and includes the error of the estimates.
+        Total difference over total length, on the documents to which both models give positive
+        probability. The standard error is for new documents from the same source (or new groups):
+        a jackknife of the ratio that leaves out one document (or group) at a time. It includes the
+        errors of the estimates.
 
         Parameters
         ----------
@@ -102,25 +102,24 @@ class Comparison(Result):
     def interval(self, first: str, second: str, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of :meth:`difference`, by Student's t.
 
-        Its degrees of freedom are one less than the effective number of documents, the squared
-        total length over the sum of the squared lengths: that is the number of documents where
-        their lengths are equal, and fewer where some long ones decide. NaN for one document.
+        The degrees of freedom are n - 1, where n = (Σ N)² / Σ N² is the effective number of
+        documents of lengths N. NaN for one document.
 
         Parameters
         ----------
         {first, second}
         level : float, default=0.95
-            Probability that the interval holds the difference on new documents.
+            Probability that the interval contains the difference on new documents.
 
         Returns
         -------
         lower, upper : float
-            Bounds in nats per token.
+            Ends of the interval in nats per token.
 
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If there is no such model, or `level` is no probability.
+            If there is no such model, or `level` is not between 0 and 1.
 
         Examples
         --------
@@ -135,7 +134,7 @@ class Comparison(Result):
         return mean - half_width, mean + half_width
 
     def _paired(self, first: str, second: str) -> tuple[float, float, float]:
-        """The difference, its standard error, and the degrees of freedom behind that."""
+        """The difference, its standard error, and the degrees of freedom of that error."""
         one, other = self._result(first), self._result(second)
         shared = is_scored(one) & is_scored(other)
         n_tokens = one.n_tokens[shared].astype(np.float64)
@@ -145,7 +144,7 @@ class Comparison(Result):
         ahead = one.values[shared] - other.values[shared]
         groups = None if self.groups is None else self.groups[shared]
         found = paired_difference(ahead, n_tokens, groups)
-        # Predicted values lack their errors, and share that of what they were predicted by.
+        # Values predicted from shorter runs share the error of the prediction.
         first_error, second_error = (
             0.0 if x.correction_std_error is None else x.total_std_error for x in (one, other)
         )
@@ -153,20 +152,22 @@ class Comparison(Result):
         return found.mean, float(std_error), found.degrees_of_freedom
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a model: nats per token, perplexity, and how far behind the best it is.
+        """Give the comparison as a DataFrame, a row per model.
 
-        ``std_error`` is the error of the estimate on these documents;
-        ``behind_best_std_error`` that of the paired difference for new documents;
-        ``p_better`` the probability that it beats the best on those, by Student's t as in
-        :meth:`interval`, for each model by itself. The best was chosen by the same documents, so
-        that among several equal models some ``p_better`` is often small. ``p_as_good`` is valid for
-        all models together: the p-value of "no other model is better on new documents", adjusted
-        for all pairs by the largest t statistic (Westfall and Young 1993); where all models are
-        equal, one of them has less than 0.05 in 5 % of comparisons. ``n_left_out`` counts the
-        documents that the model scored ``-inf`` or NaN, which the others leave out.
+        Columns include nats per token, perplexity, the distance behind the best model, and:
 
-        A model that cannot produce a document which the best can is infinitely far behind, and both
-        probabilities are 0; :meth:`difference` has its distance on the other documents.
+        * ``std_error``: error of the estimate on these documents.
+        * ``behind_best_std_error``: error of the paired difference, for new documents.
+        * ``p_better``: probability that the model beats the best on new documents, by Student's t
+          as in :meth:`interval`, for each model alone. The best is chosen on the same documents, so
+          with many equal models some ``p_better`` is often small.
+        * ``p_as_good``: p-value of "no other model is better on new documents", adjusted for all
+          pairs by the largest t statistic (Westfall and Young 1993). If all models are equal, any
+          of them is below 0.05 in 5 % of comparisons.
+        * ``n_left_out``: documents that the model scored ``-inf`` or NaN.
+
+        A model that cannot produce a document that the best can is infinitely far behind, and both
+        probabilities are 0; :meth:`difference` compares them on the other documents.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class Comparison(Result):
         return rows
 
     def _p_as_good(self) -> dict[str, float]:
-        """p-values of "no other model is better", of those that lack no document of the best."""
+        """p-values of "no other model is better", for models that score what the best does."""
         scored = is_scored(self.results[self.best])
         names = [
             name for name, x in self.results.items() if not np.isneginf(x.values[scored]).any()
@@ -220,7 +221,7 @@ class Comparison(Result):
         statistics = np.zeros((len(names), len(names)))
         for (i, one), (j, other) in permutations(enumerate(names), 2):
             ahead, std_error, freedom = self._paired(one, other)
-            # The standard normal value of the same probability.
+            # Standard normal quantile of the same probability.
             t = stats.t.sf(_statistic(ahead, std_error), freedom)
             statistics[i, j] = stats.norm.isf(t)
         shared = np.logical_and.reduce([is_scored(self.results[name]) for name in names])
@@ -247,7 +248,7 @@ class Comparison(Result):
         return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
 
     def _notes(self) -> list[str]:
-        """What is to be said below the table."""
+        """Notes below the table."""
         best = self.results[self.best]
         left_out, notes = best.n_unseen_tokens, list(_NOTES)
         if self.groups is not None:
@@ -262,7 +263,7 @@ class Comparison(Result):
 
     def __str__(self) -> str:
         found = self._columns()
-        # The best is compared with itself in the first row.
+        # The first row would compare the best with itself.
         behind = [f"{x:.4f}" for x in found["behind_best"][1:]]
         errors = [_shown(x) for x in found["behind_best_std_error"][1:]]
         better = [_probability(x) for x in found["p_better"][1:]]
@@ -286,18 +287,18 @@ class Comparison(Result):
 
 
 def is_scored(result: LogLikelihood) -> NDArray[np.bool_]:
-    """Which documents the model gives a positive probability."""
+    """Which documents have positive probability under the model."""
     finite: NDArray[np.bool_] = np.isfinite(result.values)
     return finite
 
 
 def _finite(perplexity: float) -> str:
-    """A perplexity; nothing for counts, which have none."""
+    """A perplexity as text; empty for counts, which have none."""
     return "" if np.isnan(perplexity) else f"{perplexity:,.1f}"
 
 
 def _shown(std_error: float) -> str:
-    """A standard error by four digits; 0 only where the value is exact."""
+    """A standard error with four digits; 0 only if the value is exact."""
     return "<0.0001" if 0 < std_error < _LEAST_ERROR else f"{std_error:.4f}" if std_error else "0"
 
 
@@ -306,10 +307,7 @@ def _probability(p: float) -> str:
 
 
 def _statistic(ahead: float, std_error: float) -> float:
-    """A difference over its standard error.
-
-    Twice the same model is a tie; a difference without an error is a certainty.
-    """
+    """A difference over its standard error; 0 for a tie, infinite if only the error is 0."""
     return ahead / std_error if std_error else np.inf * ahead if ahead else 0.0
 
 
@@ -318,8 +316,8 @@ _NOTES = (
     "p(as good): p-value of no other model being better, valid for all models together",
 )
 
-# Smaller errors are not told from 0 by four digits.
+# Smaller errors would print as 0.
 _LEAST_ERROR = 0.00005
 
-# Smaller probabilities rest on tails that a few hundred documents say nothing of.
+# Smaller probabilities depend on tails that a few hundred documents cannot estimate.
 _LEAST_SHOWN = 0.001

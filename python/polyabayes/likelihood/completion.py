@@ -1,4 +1,4 @@
-"""How well models foresee the rest of a document: completion, and the plug-in perplexity."""
+"""Document completion: probability of held-out tokens, and plug-in perplexity."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from polyabayes.likelihood.result import LogLikelihood, collect, interrupted
 from polyabayes.likelihood.scoring import EVENTS
 from polyabayes.scale.executors import check_executor, threads_of_task
 
-# Largest count of NumPy's hypergeometric law, and rounding of a product with a share.
+# Largest count of NumPy's hypergeometric distribution; rounding error of share x length.
 _LONGEST = 10**9
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Perplexity(Record):
-    """A perplexity, and the standard error that comes from estimating it.
+    """A perplexity and its standard error of estimation.
 
     Attributes
     ----------
     value : float
         The perplexity.
     std_error : float
-        Standard error of estimating it.
+        Standard error of estimation.
 
     Examples
     --------
@@ -68,16 +68,16 @@ class _Transformer(Scorable, Protocol):
 def split_tokens(
     documents: Any, held_out: float = 0.5, random_state: RandomState = None
 ) -> tuple[Corpus, Corpus]:
-    """Divide the tokens of every document at random into observed and held-out ones.
+    """Split the tokens of every document at random into observed and held-out tokens.
 
     Parameters
     ----------
     {documents}
     held_out : float, default=0.5
-        Share of each document's tokens that is held out, rounded down: a document of one token
-        keeps it.
+        Share of each document's tokens that is held out, rounded down; a single token stays
+        observed.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Source of the randomness.
+        Seed.
 
     Returns
     -------
@@ -144,10 +144,9 @@ def log_completion(
 ) -> LogLikelihood:
     """Log-probability of the held-out tokens of documents given their observed tokens.
 
-    The ratio of two urn sums, Z(observed and held-out tokens) over Z(observed tokens and as many
-    tokens of any word): conditional on the numbers of both. They are estimated independently; the
-    ratio is consistent but not unbiased. Of a model that is no urn (logistic normal, mixture) it is
-    that of p(observed and held-out tokens) over p(observed tokens).
+    The value is ln of a ratio, conditional on the numbers of observed and held-out tokens:
+    p(observed and held-out tokens) / p(observed tokens). Numerator and denominator are estimated
+    independently; the ratio is consistent but not unbiased.
 
     Parameters
     ----------
@@ -162,7 +161,7 @@ def log_completion(
         The held-out tokens in order, or their bag with its multiplicity.
     {exposure}
     doc_topic_prior, shape, covariates : array, optional
-        As in :func:`log_likelihood`: priors of the documents, or what the model makes them of.
+        As in :func:`log_likelihood`: priors of the documents, or covariates that determine them.
     {unseen}
     {seed}
     n_jobs : int, optional
@@ -174,8 +173,8 @@ def log_completion(
     Returns
     -------
     LogLikelihood
-        Of the held-out tokens, in nats; 0 where there are none, NaN where the observed tokens are
-        impossible under the model.
+        ln p of the held-out tokens of each document, in nats; 0 without held-out tokens, NaN if
+        the observed tokens are impossible under the model.
 
     Raises
     ------
@@ -249,7 +248,7 @@ def completion_perplexity(
     random_state: RandomState = None,
     **scoring: Any,
 ) -> Perplexity:
-    """Perplexity of a random part of every document given the rest.
+    """Perplexity of a random part of every document, given the rest.
 
     Parameters
     ----------
@@ -262,15 +261,15 @@ def completion_perplexity(
     held_out : float, default=0.5
         Share of the tokens that is held out.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Source of the division and of the estimates.
+        Seed of the split and of the estimates.
     **scoring
         Further arguments of :func:`log_completion`: `executor`, `n_jobs` and others.
 
     Returns
     -------
     Perplexity
-        ``exp(-log_completion / held-out tokens)``, and the standard error of estimating it for
-        this division; NaN without held-out tokens.
+        ``exp(-log_completion / held-out tokens)`` and its standard error of estimation for this
+        split; NaN without held-out tokens.
 
     {raises: bad argument}
 
@@ -295,12 +294,11 @@ def completion_perplexity(
 def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: Any = None) -> float:
     """Perplexity of held-out entries under point estimates of the topic weights.
 
-    ``exp(-Σ x ln λ / Σ x)`` over the held-out counts x, with the word probabilities
-    ``λ_w = Σ_k φ_kw θ_k / Σ_w Σ_k φ_kw θ_k``, θ being the posterior mean of the topic weights given
-    the observed tokens (Zhou & Carin 2013; the sums over posterior samples of θ are those of their
-    mean). This is *not* the perplexity of a likelihood: the uncertainty of θ is plugged in, not
-    integrated out. It is here to be compared with published figures;
-    :func:`completion_perplexity` is the probability of the same tokens.
+    ``exp(-Σ x ln λ / Σ x)`` over the held-out counts x, with word probabilities
+    ``λ_w = Σ_k φ_kw θ_k / Σ_w Σ_k φ_kw θ_k``. θ is the posterior mean of the topic weights given
+    the observed tokens (Zhou & Carin 2013). This is *not* the perplexity of a likelihood, since θ
+    is plugged in, not integrated out. Use it to compare with published figures, and
+    :func:`completion_perplexity` for the probability of the same tokens.
 
     Parameters
     ----------
@@ -312,7 +310,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     Returns
     -------
     float
-        The perplexity; infinite where a held-out word has rate zero, NaN without held-out tokens.
+        The perplexity; infinite if a held-out word has rate zero, NaN without held-out tokens.
 
     {raises: bad argument}
 
@@ -341,7 +339,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
 
 
 def _groups_of_pairs(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which of the different pairs each document is: equal pairs have equal estimates."""
+    """Number the distinct pairs of observed and held-out documents; equal pairs are scored once."""
     pairs = np.stack([first, second], axis=1)
     groups: NDArray[np.int64] = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
     return groups

@@ -1,4 +1,4 @@
-"""A model as arrays, which travel where the compiled one does not; and the compiled one, kept."""
+"""A model as picklable arrays, and a cache of the compiled models."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from polyabayes import _core
 class CoreParts(NamedTuple):
     """Arguments of a model of the compiled core.
 
-    `kind` is "lda", "gamma_poisson", "logistic_normal", "product_of_experts" or "mixture"; the
-    flags are what the kind leaves open. Sizes of vocabularies are given where there are several.
+    `kind` is "lda", "gamma_poisson", "logistic_normal", "product_of_experts" or "mixture". Sizes of
+    vocabularies are given if there are several.
     """
 
     kind: str
@@ -25,22 +25,22 @@ class CoreParts(NamedTuple):
     vocabulary_sizes: tuple[int, ...] = ()
 
     def core_model(self) -> _core.Model:
-        """The model as the compiled core reads it."""
-        # Arrays that have travelled may not be aligned.
+        """Make the model of the compiled core."""
+        # Unpickled arrays may not be aligned.
         arrays = [np.require(array, requirements=["C", "A"]) for array in self.arrays]
         sizes = {"sizes": self.vocabulary_sizes} if self.vocabulary_sizes else {}
         model: _core.Model = getattr(_core.Model, self.kind)(*arrays, *self.flags, **sizes)
         return model
 
     def copied(self) -> CoreParts:
-        """The same, with copies of the arrays that may change."""
+        """Copy the parts; arrays that cannot change are shared."""
         arrays = (array if _is_sealed(array) else array.copy() for array in self.arrays)
         return self._replace(arrays=tuple(arrays))
 
     def makes_the_same(self, copied: CoreParts) -> bool:
-        """Whether the core would make the same model of parts that :meth:`copied` gave.
+        """Whether parts from :meth:`copied` make the same model.
 
-        An array that cannot change is recognised by its identity, any other by its content.
+        An immutable array is compared by identity, any other by content.
         """
         mine, other = (parts._replace(arrays=()) for parts in (self, copied))
         same_number = len(self.arrays) == len(copied.arrays)
@@ -50,14 +50,14 @@ class CoreParts(NamedTuple):
         )
 
 
-# The compiled model of each living object that was scored, and the parts that it was made of.
-# Beside the objects: pickles, copies and comparisons of their attributes do not see it.
+# The compiled model of each living object that was scored, and its parts. They are kept outside the
+# objects, so that pickles, copies and comparisons of attributes ignore them.
 _kept: WeakKeyDictionary[Any, tuple[CoreParts, _core.Model]] = WeakKeyDictionary()
 _lock = Lock()
 
 
 def kept_model(owner: Any, parts: CoreParts) -> _core.Model:
-    """The compiled model of these parts, made anew only where `owner` had others before."""
+    """The compiled model of these parts; made anew only if the parts of `owner` changed."""
     with _lock:
         parts_before, model = _kept.get(owner, (None, None))
         if parts_before is None or model is None or not parts.makes_the_same(parts_before):
@@ -67,7 +67,7 @@ def kept_model(owner: Any, parts: CoreParts) -> _core.Model:
 
 
 def seal(array: NDArray[np.float64]) -> None:
-    """Make an array read-only, and the memory that it is in: nobody else may hold either."""
+    """Make an array and its memory read-only; the caller must own both."""
     held: Any = array
     while isinstance(held, np.ndarray):
         held.setflags(write=False)

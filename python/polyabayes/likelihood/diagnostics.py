@@ -1,4 +1,4 @@
-"""Whether estimates can be trusted: bounds from both sides, and distances to the truth."""
+"""Diagnostics of estimates: bounds from both sides, and distances to exact values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"
 
 @runtime_checkable
 class Simulated(Scorable, Protocol):
-    """A model that documents can be drawn from."""
+    """A model from which documents can be drawn."""
 
     def _draw_documents(
         self,
@@ -36,10 +36,10 @@ class Simulated(Scorable, Protocol):
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
     ) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
-        """Counts of documents, and the topics of their tokens or their latent coordinates.
+        """Draw counts of documents, and the topics of their tokens or their latent coordinates.
 
-        `sizes` are lengths where the model takes these as given, else exposures, if any. None in
-        place of topics says that ln p is exact at the cost of a sum.
+        `sizes` are lengths if the model is conditional on them, else exposures, if any. None in
+        place of topics means that ln p is a plain sum.
         """
 
 
@@ -60,44 +60,41 @@ def bidirectional_bounds(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> BidirectionalBounds:
-    """Bracket the likelihood of documents simulated from the model.
+    """Bound the likelihood of simulated documents from both sides, to test an estimator.
 
-    A test of an estimator, with the sizes at hand, where nothing is exact: bidirectional Monte
-    Carlo (Grosse, Ghahramani & Adams 2015). The topics of a simulated document, or the latent
-    coordinates of a logistic normal, are a draw of their posterior; from there annealing runs
-    backwards, or a particle filter runs with one particle that follows them (conditional SMC),
-    which gives unbiased estimates of 1/p. A small gap between both bounds says that the estimator
-    is right, to that gap, on documents like the model's.
+    Bidirectional Monte Carlo (Grosse, Ghahramani & Adams 2015) needs no exact value. The topics of
+    a simulated document (or the latent coordinates of a logistic normal) are an exact draw from
+    their posterior. Annealing backwards from this draw, or a particle filter conditional on it,
+    gives unbiased estimates of 1/p. If the gap between the bounds is small, the estimator is
+    accurate to within the gap on documents like these.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or DocumentModel
-        A model that is fitted or made from parameters. Both bounds of documents of mixtures are
-        their exact ln p.
+        A model that is fitted or made from parameters. For mixtures, both bounds are exact.
     method : {"auto", "annealed", "smc-lookahead", "smc"}, default="auto"
-        The estimator; ``"auto"`` takes what :func:`log_likelihood` would take where it is not
-        exact. Logistic normals have ``"annealed"``.
+        The estimator. ``"auto"`` is the choice of :func:`log_likelihood` without exact sums.
+        Logistic normals have only ``"annealed"``.
     n_documents : int, default=10
-        Documents to simulate; as many as the model has priors, where each document has its own.
+        Documents to simulate. A model with a prior for each document needs this number of priors.
     document_length : int or array of shape (n_documents,), default=100
-        Number of tokens of every document, or of each, in each vocabulary. Gamma-Poisson models
-        draw their lengths.
+        Tokens per document, in each vocabulary. Gamma-Poisson models draw the lengths.
     exposure : float or array of shape (n_documents,), default=1
-        Size of every document, or of each, which multiplies its Poisson rates; gamma-Poisson only.
+        Size of each document, which multiplies its Poisson rates; gamma-Poisson models only.
     covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
-        Covariates of the documents, where the prior of the model depends on them.
+        Covariates of the documents, if the prior of the model depends on them.
     n_samples, n_particles, n_replicates, options
         As in :func:`log_likelihood`.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Source of the documents and of the estimates.
+        Seed of the documents and of the estimates.
     {n_jobs}
     {progress}
 
     Returns
     -------
     BidirectionalBounds
-        Bounds of ln p of each document: of the counts under gamma-Poisson, else of the sequence
-        given its length.
+        Bounds of ln p of each document: of its counts for gamma-Poisson models, else of its
+        sequence given its length.
 
     {raises: bad argument}
 
@@ -158,7 +155,7 @@ def _simulate(
     priors: NDArray[np.float64] | None,
     rng: np.random.Generator,
 ) -> tuple[Corpus, NDArray[Any] | None]:
-    """Documents, and what they were drawn from."""
+    """Draw documents and their latent variables."""
     if not isinstance(model, Simulated):
         raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
     if model._conditions_on_length:
@@ -167,7 +164,7 @@ def _simulate(
         )
     elif document_length is not None:
         raise InvalidArgumentError(
-            "a gamma-Poisson model draws the lengths itself; leave document_length out"
+            "a gamma-Poisson model draws the lengths itself; omit document_length"
         )
     else:
         sizes = exposure
@@ -193,9 +190,9 @@ def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:
 def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike | Any) -> float:
     """Kullback-Leibler divergence of estimated from exact document probabilities.
 
-    Both are taken as distributions over the evaluated documents, as in Figure 2 of Capdevila et
-    al. (2018): KL(P || Q) in nats with ``P_d = p_d / Σ p`` and ``Q_d`` alike. Probabilities of
-    documents differ by many nats, so that the most probable documents decide.
+    KL(P || Q) in nats, with ``P_d = p_d / Σ p`` from the exact and ``Q_d = q_d / Σ q`` from the
+    estimated probabilities of the documents, as in Figure 2 of Capdevila et al. (2018). The most
+    probable documents dominate.
 
     Parameters
     ----------
@@ -205,7 +202,7 @@ def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike 
     Returns
     -------
     float
-        The divergence, not negative; infinite where an estimate is zero and the truth is not.
+        The divergence, at least 0; infinite if an estimate is zero where the exact value is not.
 
     Raises
     ------
@@ -235,7 +232,7 @@ def _normalised(name: str, values: Any) -> NDArray[np.float64]:
     ln_p = np.asarray(values.values if isinstance(values, LogLikelihood) else values, dtype=float)
     if ln_p.ndim != 1 or np.isnan(ln_p).any() or not np.isfinite(ln_p.max(initial=-np.inf)):
         raise InvalidArgumentError(
-            f"{name} must hold one ln p a document, without NaN, one of them finite"
+            f"{name} must hold ln p of each document, without NaN and at least one of them finite"
         )
     normalised: NDArray[np.float64] = ln_p - special.logsumexp(ln_p)
     return normalised

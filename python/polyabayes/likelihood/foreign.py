@@ -1,6 +1,6 @@
-"""Models of other packages, wherever a model is asked for.
+"""Conversion of models of other packages wherever a function takes a model.
 
-Nothing here knows a package.
+Adapters of single packages register themselves here.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ _Exposed = TypeVar("_Exposed", Corpus, Shards)
 
 @runtime_checkable
 class Scorable(Protocol):
-    """A fitted model whose document likelihood is an urn sum: what the estimators need of it."""
+    """Interface of a fitted model that the estimators need."""
 
     _default_event: str
     _conditions_on_length: bool
-    # The argument by which a call gives the priors of documents; empty where none does.
+    # Name of the argument that gives priors of documents; empty if there is none.
     _prior_argument: str
 
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
-        """The documents over the model's vocabulary, and the number of tokens dropped."""
+        """Documents over the model's vocabulary, and the number of dropped tokens."""
 
     def _n_prior_parameters(self) -> int:
-        """Parameters of the prior of one document."""
+        """Number of parameters of the prior of one document."""
 
     def _has_prior_rows(self) -> bool:
-        """Whether the model has a prior for each of certain documents."""
+        """Whether the model has a prior for each of a fixed set of documents."""
 
     def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
-        """Parameters of each document's prior; None where all share the model's."""
+        """Parameters of each document's prior; None if all documents share one."""
 
     def _core_model(self) -> _core.Model:
-        """The model as the compiled core reads it."""
+        """The model of the compiled core."""
 
     def _core_parts(self) -> CoreParts:
-        """The arrays of which the compiled core makes the model."""
+        """The arrays from which the compiled core makes the model."""
 
 
 _Adapter = TypeVar("_Adapter", bound=Callable[..., Scorable])
-# What makes a model of ours of one of another package, by the package that its class is from.
+# Functions that convert models of other packages, by package.
 _ADAPTERS: dict[str, Callable[..., Scorable]] = {}
-# Packages of which no model can be scored: their functions tell why.
+# Packages whose models cannot be scored; their functions raise an error that says why.
 _REFUSED: set[str] = set()
 
 
 def adapter(package: str, *, is_refused: bool = False) -> Callable[[_Adapter], _Adapter]:
-    """Take models of `package`, or of classes derived from its own, by the function decorated."""
+    """Register the decorated function for models of `package` and classes derived from them."""
 
     def register(convert: _Adapter) -> _Adapter:
         _ADAPTERS[package] = convert
@@ -69,7 +69,7 @@ def adapter(package: str, *, is_refused: bool = False) -> Callable[[_Adapter], _
 
 
 def as_scorable(name: str, model: Any) -> Scorable:
-    """A model of ours as it is, one of another package converted."""
+    """Return a model of this package unchanged; convert a model of another package."""
     if not isinstance(model, type):
         if isinstance(model, Scorable):
             return model
@@ -80,15 +80,15 @@ def as_scorable(name: str, model: Any) -> Scorable:
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation, a PoissonFactorAnalysis or a DocumentModel, "
         f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED))}, "
-        f"got {model!r:.200}; bring other models in by from_parameters"
+        f"got {model!r:.200}; make other models with from_parameters"
     )
 
 
 def read_documents(models: Iterable[Scorable], documents: Any, name: str = "documents") -> Corpus:
-    """Documents as counts; raw ones through a model that reads them (the end of a Pipeline).
+    """Documents as counts; raw documents go through a model that reads them (a Pipeline).
 
-    Of several such models it is the one that finds the most tokens: what others know no words of is
-    then seen to be missing there.
+    With several such models, the one that finds the most tokens reads the documents; words that
+    another model lacks then count as unseen there.
     """
     readers = [model._vectorise for model in models if getattr(model, "_vectorise", None)]  # type: ignore[attr-defined]
     if not readers:
@@ -100,24 +100,24 @@ def read_documents(models: Iterable[Scorable], documents: Any, name: str = "docu
 
 
 def exposed(model: Any, corpus: _Exposed, exposure: Any) -> _Exposed:
-    """The documents with the exposure that the model takes into account.
+    """The documents with the exposure that the model uses.
 
-    The model need not be fitted. `exposure` takes the place of the corpus's own; LDA refuses it. A
-    warning says where a model that was trained with exposures meets documents without.
+    The model need not be fitted. `exposure` replaces the exposure of the corpus; LDA refuses it. A
+    warning is given if the model was trained with exposures and the documents have none.
     """
     if not model._conditions_on_length:
         sized = corpus if exposure is None else corpus.with_exposure(exposure)
         if sized.exposure is None and getattr(model, "_has_exposure", False):
             warn(
-                "the model was trained on documents with exposures, and these have none: each is "
-                f"taken to have exposure 1; give theirs by {argument('exposure')}",
+                "the model was trained on documents with exposures, but these have none: each is "
+                f"taken to have exposure 1; give exposures by {argument('exposure')}",
                 DataWarning,
             )
         return sized
     if exposure is not None:
         raise InvalidArgumentError(
             f"{argument('exposure')}: LDA takes the lengths of the documents as given, so that "
-            "their size has no bearing on it; leave exposure out, or take a gamma-Poisson model"
+            "their size has no effect; omit exposure, or use a gamma-Poisson model"
         )
-    # The probability of words given the length is the same at any exposure.
+    # Given the length, the probability of words does not depend on the exposure.
     return corpus if corpus.exposure is None else corpus.with_exposure(None)

@@ -1,4 +1,4 @@
-"""The estimators by name: what is known of each, and the options that it takes."""
+"""Estimators by name: their properties and options."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 class Method(NamedTuple):
     """Properties of an estimator of p.
 
-    Unbiased estimates have the mean p for any sample size, consistent ones tend to p as the sample
+    Unbiased estimates have mean p for any sample size; consistent estimates tend to p as the sample
     grows. `cost` is multiply-adds of a replicate: N tokens, W distinct words, K topics, S samples,
-    P particles. `size` is the argument that is the size of the sample, if any, `default_size` what
-    it is where none is given, None where that depends on the document.
+    P particles. `size` is the argument for the sample size, if any. `default_size` is its default,
+    None if it depends on the document.
     """
 
     cost: str
@@ -28,8 +28,8 @@ class Method(NamedTuple):
     options: list[str]
 
 
-# All estimators that results may name, those that can be asked for, and those of them that can run
-# backwards from a draw of the posterior.
+# All estimators that results may name; those that users can choose; those that can run backwards
+# from a draw of the posterior.
 ESTIMATORS: dict[str, Method] = {}
 METHODS: dict[str, Method] = {}
 REVERSIBLE: list[str] = []
@@ -45,7 +45,7 @@ _LARGEST = 10**9
 
 
 class Options(NamedTuple):
-    """Choices that single estimators leave open."""
+    """Options of single estimators."""
 
     order: int = 1
     n_iterations: int = 20
@@ -63,7 +63,7 @@ _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def check_options(method: str, options: Mapping[str, Any] | None) -> Options:
-    """Refuse options that the method does not have, or values that they cannot take."""
+    """Refuse unknown options of the method, and values out of range."""
     if options is None:
         return Options()
     if not isinstance(options, Mapping):
@@ -80,7 +80,7 @@ def check_options(method: str, options: Mapping[str, Any] | None) -> Options:
 
 
 class Settings(NamedTuple):
-    """How to score, as the compiled core reads it."""
+    """Settings of the scoring, for the compiled core."""
 
     method: str
     event: str
@@ -111,14 +111,12 @@ def check_settings(
     options: Mapping[str, Any] | None = None,
     default_replicates: int = 16,
 ) -> Settings:
-    """Settings whose every value has been looked at."""
+    """Check all values and make the settings."""
     method = checks.choice("method", method, tuple(METHODS))
     if not isinstance(trace, bool):
         raise InvalidTypeError(f"trace must be a bool, got {trace!r}")
     if trace and target_std_error is not None:
-        raise InvalidArgumentError(
-            "trace=True follows a sample of given size; leave target_std_error out"
-        )
+        raise InvalidArgumentError("trace=True needs a fixed sample size; omit target_std_error")
 
     def size(name: str, value: Any, least: int = 1, most: int = _LARGEST) -> int | None:
         return None if value is None else checks.whole_number(name, value, least, most)

@@ -1,4 +1,4 @@
-"""Priors of single documents, in place of the one that a model has for all."""
+"""Priors of single documents, in place of the prior of the model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from polyabayes.scale.shards import Shards
 
 
 class GivenPriors(NamedTuple):
-    """What a call says of the documents' priors.
+    """Priors of documents as given in a call.
 
-    Priors are Dirichlet parameters of LDA or gamma shapes, of shape (n_documents, n_components), or
-    covariates from which the model makes them.
+    They are Dirichlet parameters or gamma shapes, of shape (n_documents, n_components), or
+    covariates from which the model computes them.
     """
 
     doc_topic_prior: Any = None
@@ -27,7 +27,7 @@ class GivenPriors(NamedTuple):
     covariates: Any = None
 
     def rows(self, model: Scorable, documents: Corpus | Shards) -> NDArray[np.float64] | None:
-        """Parameters of each document's prior; None where all share the model's."""
+        """Parameters of each document's prior; None if all documents share one."""
         given = {name: value for name, value in self._asdict().items() if value is not None}
         if len(given) > 1:
             raise InvalidArgumentError(
@@ -47,11 +47,11 @@ class GivenPriors(NamedTuple):
 
 
 def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.float64]:
-    """Numbers of each document, with the wanted shape."""
+    """Check an array with a row of finite numbers per document."""
     rows = checks.matrix(name, values, str(wanted))
     if rows.shape != wanted:
         raise InvalidArgumentError(
-            f"{argument(name)} has shape {rows.shape}; these documents want {wanted}, a row for "
+            f"{argument(name)} has shape {rows.shape}; these documents need {wanted}, a row for "
             "each",
             argument=name,
             value=rows.shape,
@@ -61,8 +61,7 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
     if len(bad):
         document, place = bad[0]
         raise InvalidArgumentError(
-            f"{argument(name)}[{document}, {place}] is {rows[document, place]}: documents want "
-            "finite numbers",
+            f"{argument(name)}[{document}, {place}] is {rows[document, place]}; it must be finite",
             argument=name,
             value=float(rows[document, place]),
         )
@@ -72,14 +71,14 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
 def covariates_by_model(
     known: Mapping[str, Scorable], models: Mapping[str, Any], covariates: Any
 ) -> dict[str, Any]:
-    """Covariates under the names of the models that take them."""
+    """Covariates by the names of the models that use them."""
     if covariates is None:
         return {}
     if isinstance(covariates, Mapping):
         strangers = [name for name in covariates if name not in models]
         if strangers:
             raise InvalidArgumentError(
-                f"{argument('covariates')} has the name {strangers[0]!r:.100}, which is none of "
+                f"{argument('covariates')} has the name {strangers[0]!r:.100}, which is not one of "
                 f"the models ({', '.join(map(str, models)):.200}); columns of covariates go into "
                 "a data frame",
                 argument="covariates",
@@ -89,7 +88,7 @@ def covariates_by_model(
     taking = [name for name, model in known.items() if hasattr(model, "coefficients_")]
     if not taking:
         raise InvalidArgumentError(
-            f"{argument('covariates')}: no model that is compared has a prior that depends on any",
+            f"{argument('covariates')}: no compared model has a prior that depends on covariates",
             argument="covariates",
         )
     return dict.fromkeys(taking, covariates)

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Trace(Record):
-    """Estimates as a function of the number of samples, from one run.
+    """Running estimates by number of samples, from one run.
 
     Attributes
     ----------
     n_samples : ndarray of shape (n_documents, n_points)
-        Samples, particles, states or temperatures behind each estimate, all replicates together;
-        0 where exact.
+        Samples, particles, states or temperatures of all replicates behind each estimate; 0 if
+        exact.
     values : ndarray of shape (n_documents, n_points)
         ln p, in nats.
     std_errors : ndarray of shape (n_documents, n_points)
@@ -63,19 +63,19 @@ class LogLikelihood(Result):
     Attributes
     ----------
     values : ndarray of shape (n_documents,)
-        ln p of each document; ``-inf`` where the model cannot produce it, NaN where an
-        interrupted run did not reach it.
+        ln p of each document; ``-inf`` if the model cannot produce it, NaN if an interrupted run
+        did not reach it.
     std_errors : ndarray of shape (n_documents,)
-        Standard error of each value (delta method over replicates); 0 where exact.
+        Standard error of each value (delta method over replicates); 0 if exact.
     n_effs : ndarray of shape (n_documents,)
-        Effective number of replicates behind each error; ``inf`` where exact, NaN where none can
-        be told: under the recursion, and where all replicates may miss topics of tiny priors.
+        Effective number of replicates behind each error; ``inf`` if exact. NaN if unknown: for
+        ``"recursive"``, and if all replicates may miss topics with tiny priors.
     methods : ndarray of str, shape (n_documents,)
-        The estimator that ran for each document, whatever was asked for.
+        The estimator that ran for each document.
     n_tokens : ndarray of int, shape (n_documents,)
         Length of each document.
     method : str
-        The method asked for.
+        The `method` argument of the call.
     event : {"sequence", "counts"}
         Whether a document is its ordered tokens or its bag of words.
     given_length : bool
@@ -83,21 +83,20 @@ class LogLikelihood(Result):
     n_replicates : int
         Replicates behind each error.
     sizes : ndarray of int, shape (n_documents,)
-        Particles, draws, states or temperatures that each replicate made; 0 where there is none.
+        Particles, draws, states or temperatures of each replicate; 0 if there are none.
     reached : ndarray of bool, shape (n_documents,)
-        Whether a pilot reached ``target_std_error`` within the budget; True where none was asked
-        for, False where an interrupted run did not get to the document.
+        Whether a pilot reached ``target_std_error`` within the budget. True without a target; False
+        if an interrupted run did not reach the document.
     trace : Trace or None
-        Estimates on the way, where asked for.
+        Running estimates, with ``trace=True``.
     is_ratio : bool
-        Whether the values are ratios of two estimates, as those of ``log_completion``: consistent,
-        not unbiased.
+        Whether the values are ratios of two estimates, as in ``log_completion``: consistent but not
+        unbiased.
     correction_std_error : float or None
-        Standard error, in nats, that the values share, where an error of the total was asked for:
-        most of them are then predicted from short runs and from longer ones of samples of the
-        documents, and have the spread of these differences as errors. They serve for sums.
+        Standard error, in nats, that all values share, if a target for the total was given. Most
+        values are then predicted from short runs and a correction, and serve for sums only.
     n_unseen_tokens : int
-        Tokens dropped because the model does not know their words.
+        Tokens dropped because their words are not in the model's vocabulary.
     ids : ndarray of str or None
         Names of the documents.
 
@@ -130,18 +129,18 @@ class LogLikelihood(Result):
 
     @property
     def is_unbiased(self) -> bool:
-        """Whether p itself is estimated without bias: ln p is then low by half its variance."""
+        """Whether p is estimated without bias; ln p is then low by about half its variance."""
         known = not self.is_ratio or set(self.methods.tolist()) <= {"exact"}
         return known and all(method.is_unbiased for method in self._used())
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the estimates tend to p as the samples grow."""
+        """Whether the estimates tend to p as the number of samples grows."""
         return all(method.is_consistent for method in self._used())
 
     @property
     def cost(self) -> dict[str, str]:
-        """Multiply-adds of a replicate, by method used.
+        """Multiply-adds of a replicate, by method that ran.
 
         N tokens, W distinct words, K topics, S samples, P particles.
         """
@@ -152,29 +151,29 @@ class LogLikelihood(Result):
 
     @property
     def total(self) -> float:
-        """Sum of the values: ln p of the whole corpus."""
+        """Sum of the values: ln p of the corpus."""
         return float(self.values.sum())
 
     @property
     def total_std_error(self) -> float:
-        """Standard error of :attr:`total`, the expected bias of ln p included.
+        """Standard error of :attr:`total`, including the expected bias of ln p.
 
-        Equal documents are estimated once, so their errors add up before they are squared. ln
-        of an unbiased estimate is low by about half its variance; over many documents that adds
-        up faster than the errors do.
+        Equal documents share one estimate, so their errors add linearly. ln of an unbiased estimate
+        is low by about half its variance; over many documents, this bias grows faster than the
+        errors.
         """
         errors = self._errors()
         per_group = np.bincount(self.groups, weights=errors)
         beside = self.correction_std_error or 0.0
-        # Sums that are rounded once do not depend on the order of documents.
+        # Exactly rounded sums do not depend on the order of documents.
         own = math.sqrt(math.fsum(per_group**2))
         return math.hypot(own, math.fsum(self.log_bias), beside)
 
     @property
     def log_bias(self) -> NDArray[np.float64]:
-        """Bias of each value to second order, minus half the squared standard error (Jensen).
+        """Bias of each value to second order: -(standard error)² / 2, by Jensen's inequality.
 
-        0 for ratios, whose two biases have opposite signs, and where it has been removed.
+        0 for ratios, whose two biases have opposite signs, and if the bias has been removed.
         """
         if self.is_ratio or self.correction_std_error is not None:
             return np.zeros_like(self.values)
@@ -182,13 +181,13 @@ class LogLikelihood(Result):
         return bias
 
     def _errors(self) -> NDArray[np.float64]:
-        """Standard errors; 0 for what is known to be impossible, and for what was not reached."""
+        """Standard errors; 0 for documents that are impossible or were not reached."""
         known = (self.methods == "exact") | np.isnan(self.values)
         return np.where(known, 0.0, self.std_errors)
 
     @property
     def nats_per_token(self) -> float:
-        """:attr:`total` over the number of tokens; NaN without tokens."""
+        """:attr:`total` divided by the number of tokens; NaN without tokens."""
         n_tokens = int(self.n_tokens.sum())
         return self.total / n_tokens if n_tokens else float("nan")
 
@@ -200,10 +199,10 @@ class LogLikelihood(Result):
 
     @property
     def perplexity(self) -> float:
-        """``exp(-nats_per_token)``; infinite where that overflows, NaN for counts.
+        """``exp(-nats_per_token)``; infinite if that overflows, NaN for counts.
 
-        It is the number of equally probable words among which each token is chosen: the probability
-        of a bag of words, which counts all its orders, has no such meaning.
+        It is the effective number of words from which each token is chosen. Counts have no
+        perplexity, since their probability sums over all orders of the tokens.
         """
         if self.event == "counts":
             return float("nan")
@@ -213,7 +212,7 @@ class LogLikelihood(Result):
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Confidence interval of each document's value.
 
-        Student's t with one degree of freedom less than there are replicates.
+        It uses Student's t with ``n_replicates - 1`` degrees of freedom.
 
         Parameters
         ----------
@@ -222,7 +221,7 @@ class LogLikelihood(Result):
         Returns
         -------
         lower, upper : ndarray of shape (n_documents,)
-            Bounds in nats; equal where the value is exact.
+            Ends of the intervals in nats; equal if the value is exact.
 
         {raises: bad level}
 
@@ -235,12 +234,12 @@ class LogLikelihood(Result):
         """
         checks.share("level", level)
         half_width = stats.t.ppf(0.5 + level / 2, self.n_replicates - 1) * self._errors()
-        # An estimate of zero that is not exact knows nothing of the upper bound.
+        # An inexact estimate of p = 0 has no upper bound.
         upper = np.where(np.isinf(half_width), np.inf, self.values + half_width)
         return self.values - half_width, upper
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of :attr:`total`, from its standard error and the normal law.
+        """Confidence interval of :attr:`total`, by the normal distribution.
 
         Parameters
         ----------
@@ -249,7 +248,7 @@ class LogLikelihood(Result):
         Returns
         -------
         lower, upper : float
-            Bounds in nats; equal where the total is exact.
+            Ends of the interval in nats; equal if the total is exact.
 
         {raises: bad level}
 
@@ -265,12 +264,12 @@ class LogLikelihood(Result):
         return self.total - half_width, self.total + half_width
 
     def to_arrow(self) -> pa.Table:
-        """As :meth:`to_frame`, as an Arrow table.
+        """Give the table of :meth:`to_frame` as an Arrow table.
 
         Returns
         -------
         pyarrow.Table
-            One row a document.
+            One row per document.
 
         Raises
         ------
@@ -324,7 +323,7 @@ def collect(
     is_ratio: bool = False,
     correction_std_error: float | None = None,
 ) -> LogLikelihood:
-    """The scores of the compiled core as a result."""
+    """Make a result from the scores of the compiled core."""
     return LogLikelihood(
         values=scores.values,
         std_errors=scores.std_errors,
@@ -347,7 +346,7 @@ def collect(
 
 
 def interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
-    """Hand over the partial result with Ctrl-C; any other exception passes as it is."""
+    """Attach the partial result to a Ctrl-C; return any other exception unchanged."""
     if isinstance(interruption, KeyboardInterrupt):
         done = int((partial.methods != "").sum())
         return Interrupted(f"{done:,} of {len(partial.values):,} documents are scored", partial)

@@ -1,4 +1,4 @@
-"""How probable documents are under a model: exact or unbiased, with standard errors."""
+"""Log-likelihood of documents under a model, with standard errors."""
 
 from __future__ import annotations
 
@@ -61,37 +61,37 @@ def log_likelihood(
     trace: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> LogLikelihood:
-    """Log-likelihood of documents under a topic model, topic weights integrated out.
+    """Log-likelihood of documents under a topic model, with topic weights integrated out.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis, DocumentModel or foreign model
-        A model that is fitted or made by ``from_parameters``, a document model of any prior, or a
-        fitted one of scikit-learn (or a Pipeline that ends in one), gensim, tomotopy or pycisTopic:
-        see :mod:`polyabayes.interop`.
+        A model that is fitted or made by ``from_parameters``, a document model with any prior, or a
+        fitted model of scikit-learn (or a Pipeline that ends in one), gensim, tomotopy or
+        pycisTopic: see :mod:`polyabayes.interop`.
     documents : Corpus, Shards, sparse matrix, integer array, DataFrame or iterator of these
-        The documents, shape (n_documents, n_words). Equal documents are scored once. Those of
-        :class:`Shards <polyabayes.scale.Shards>` may be larger than memory: block by block. So may
-        blocks of an iterator, each scored before the next is asked for; exposures, metadata and
-        ids come with them. All are gathered where the effort is for a total, or arguments have a
-        row for each document.
+        The documents, shape (n_documents, n_words). Equal documents are scored once. An iterator
+        yields blocks of documents, with their exposures, metadata and ids. Blocks of an iterator
+        and of :class:`Shards <polyabayes.scale.Shards>` are scored one after another, so the
+        documents may exceed memory; but all are gathered in memory for a target of the total, or
+        if an argument has a row for each document.
     method : str, default="auto"
         ==============================  =========================================  =============
         method                          what it does                               cost
         ==============================  =========================================  =============
         ``"auto"``                      exact up to 10^7 multiply-adds, else       as chosen
-                                        ``"annealed"``, and a smaller run beside:
-                                        their drift counts as error
-        ``"exact"``                     the cheapest of two dynamic programmes,    K C(N+K-1, K)
-                                        over topic totals or partial documents,    or
-                                        and set power series over the latter;      Π C(y_w+2, 2) or
-                                        relative error near 1e-12                  N² Π(y_w+1) / 2
+                                        ``"annealed"`` and a smaller run, whose
+                                        difference counts as error
+        ``"exact"``                     the cheapest of a dynamic programme over   K C(N+K-1, K)
+                                        topic totals, one over partial documents,  or
+                                        and set power series; relative error       Π C(y_w+2, 2) or
+                                        near 1e-12                                 N² Π(y_w+1) / 2
         ``"annealed"``                  annealed importance sampling (Neal 2001)   S N K
-                                        along urns, S temperatures; draws of
-                                        topic weights where chains would be
-                                        slow, see below; unbiased
-        ``"smc-lookahead"``             particle filter that expects the tokens    P N K
-                                        to come by their mean field; unbiased
+                                        over topics of tokens, S temperatures;
+                                        draws of topic weights where chains would
+                                        be slow, see below; unbiased
+        ``"smc-lookahead"``             particle filter guided by the mean field   P N K
+                                        of the remaining tokens; unbiased
         ``"smc"``                       particle filter, locally optimal           P N K
                                         proposal, adaptive systematic
                                         resampling; unbiased
@@ -99,8 +99,8 @@ def log_likelihood(
                                         positions; unbiased
         ``"left-to-right-particle"``    product over positions of the mean over P  P N² K
                                         particles (Wallach 2008, MALLET); biased
-                                        however large P
-        ``"left-to-right-sequential"``  one chain, P sweeps a position (Buntine    P N² K
+                                        for any P
+        ``"left-to-right-sequential"``  one chain, P sweeps per position (Buntine  P N² K
                                         2009, 3.6); biased, consistent
         ``"l2r"``                       left-to-right by word type (Capdevila et   P W N K
                                         al. 2018, alg. 1), exact or sampled
@@ -114,49 +114,47 @@ def log_likelihood(
                                         variance
         ``"harmonic"``                  harmonic mean over S posterior samples     S N K
                                         (Buntine 2009, 3.2); too high, errors
-                                        not to be trusted, for comparison only
-        ``"recursive"``                 deterministic screen (Scott & Baldridge);  N K
-                                        no error known
+                                        unreliable; for comparison only
+        ``"recursive"``                 deterministic approximation (Scott &       N K
+                                        Baldridge); no error
         ==============================  =========================================  =============
 
-        The cost is that of a replicate of one document: N tokens, W distinct words, K topics, S
-        samples, P particles.
+        The cost is per replicate of one document: N tokens, W distinct words, K topics, S samples,
+        P particles.
 
-        Annealing chooses by document, and ``methods`` of the result names what ran: chains, or,
-        without the option ``"start"``, ``"population-monte-carlo"`` (S draws of topic weights from
-        a mixture that is fitted to their posterior, S (W + 160) K; Cappé et al. 2004) for 64 tokens
-        and more of few words or of similar topics, and ``"stratified-importance"`` (S draws of
-        topic weights, S (W + 16) K) where no topic is twice as likely to give a word as another.
+        ``"annealed"`` chooses by document (see ``methods`` of the result). It runs chains, except
+        for two kinds of documents, unless the option ``"start"`` is given. With 64 or more tokens
+        of few words or similar topics, it is ``"population-monte-carlo"``: S draws of topic weights
+        from a mixture fitted to their posterior, at cost S (W + 160) K (Cappé et al. 2004). If no
+        topic gives any word twice the probability that another gives it, it is
+        ``"stratified-importance"``: S draws of topic weights, at cost S (W + 16) K.
 
-        ``"auto"`` estimates a document again, with more samples, where its replicates differ too
-        much for their error to be trusted. Since the first estimate decides that, the mean of such
-        documents' estimates is near p and not p itself; methods that are named make one estimate,
-        and accept it.
+        ``"auto"`` scores a document again, with more samples, if its replicates differ too much for
+        a reliable error. This choice depends on the first estimate, so that estimates of such
+        documents are slightly biased. Named methods make one estimate and keep it.
     n_samples : int, optional
         S; at least 2000 for population Monte Carlo, and 64 to 2000 for stratified draws. Default:
         by document for ``"annealed"``, 1000 for ``"direct"`` and ``"mean-field"``, 200
         for ``"harmonic"``, 50 for ``"chib"``.
     n_particles : int, optional
-        P. Default: 10 for left-to-right and l2r; by document for the filters. By document means as
-        many particles (50 to 5000) or temperatures (100 to 5000) as bring the standard deviation of
-        ln p in one replicate down to about 0.4, which a pilot predicts. With fewer, long documents
-        come out low, and their errors too small. With ``"auto"``, a number of particles asks for
+        P. Default: 10 for left-to-right and l2r; by document for the filters. "By document" means
+        that a pilot chooses the particles (50 to 5000) or temperatures (100 to 5000) for a standard
+        deviation of ln p of about 0.4 in one replicate. With fewer, long documents come out too
+        low, with errors too small. With ``"auto"``, giving `n_particles` selects
         ``"smc-lookahead"`` wherever exact is too expensive.
     n_replicates : int, default=16
-        Independent replicates; their mean is the estimate, their spread its standard error.
+        Independent replicates; their mean is the estimate, and their spread its standard error.
     target_std_error : float, optional
-        Sample size of each document at which pilots reach this standard error, or have spent
-        `budget`. The estimate itself is made afresh and accepted whatever its error is, so that
-        it stays unbiased; ``reached`` tells in which documents no pilot got there.
+        Standard error to aim at in each document. Pilots choose the sample size, until they reach
+        the target or have spent `budget`; ``reached`` marks the documents in which they did. The
+        final estimate is independent of the pilots, so that it stays unbiased.
     total_std_error, nats_per_token_std_error : float, optional
-        Standard error to reach in the sum over all documents, or in that sum per token: much
-        cheaper than good values of all documents, which are then for sums only. All documents take
-        short annealing runs, and ever smaller random samples longer ones, which tell what the
-        shorter ones leave out (multilevel Monte Carlo, Giles 2008). Lengths and samples make the
-        whole cheapest; they depend on the content of the corpus, and on no chunking. Totals are
-        low by a part of their error.
-        With method "auto", no other size, and ``reached`` tells whether the total got there; a
-        TargetWarning says where it did not.
+        Standard error to reach in the sum over all documents, or in that sum per token. This is
+        much cheaper than accurate values of all documents, which then serve for sums only. All
+        documents get short annealing runs; ever smaller random samples get longer runs, which
+        correct the short ones (multilevel Monte Carlo, Giles 2008). Totals are low by a part of
+        their error. Needs method ``"auto"`` and no other sample size. If the target is not
+        reached, ``reached`` is False, and there is a TargetWarning.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
         (default for gamma-Poisson).
@@ -165,40 +163,43 @@ def log_likelihood(
     {layer}
     exposure : float, array of shape (n_documents,) or str, optional
         Known size of each document (depth of a cell, time, area), which multiplies its Poisson
-        rates; gamma-Poisson only. Default: the exposure of the corpus, else 1, which is the same
-        bits as none. Documents of equal counts and different exposures are different documents.
+        rates; gamma-Poisson only. Default: the exposure of the corpus, else 1.
     doc_topic_prior : array of shape (n_documents, n_components), optional
-        Dirichlet parameters of each document, in place of the model's; topics of 0 drop out of the
-        document. For LDA and mixtures (there: weights of the components).
+        Dirichlet parameters of each document, in place of the model's; 0 excludes a topic from a
+        document. For LDA, and for mixtures as weights of the components.
     shape : array of shape (n_documents, n_components), optional
-        Gamma shapes of each document, likewise, for gamma-Poisson models.
+        Gamma shapes of each document, in place of the model's; gamma-Poisson only.
     covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
         Covariates of the documents, for models whose prior depends on them.
     unseen : {"raise", "drop"}, default="raise"
-        What to do with words that the model's vocabulary lacks, where model and documents both
-        have one. Dropped tokens are counted in the result.
+        Whether words outside the model's vocabulary are refused or dropped, if model and documents
+        both have a vocabulary. The result counts the dropped tokens.
     budget : float, optional
-        Multiply-adds that one document may cost. Default: 1e9 (about a second) exactly or on the
-        way to a target, 1e11 by a method of given size. To ``"auto"`` without a target it only says
-        how far to be exact.
+        Most multiply-adds per document. Default: 1e9 (about a second) for exact sums and for
+        targets, 1e11 for a method of given size. For ``"auto"`` without a target, it limits only
+        the exact sums.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Equal seeds give equal bits, for any number of threads and any order of documents.
+        The same seed gives the same result, bit for bit, for any number of threads and any order of
+        documents.
     n_jobs : int, optional
         Threads; None means all cores, or one for each task of an `executor`.
     executor : concurrent.futures.Executor, optional
-        Scores blocks of documents on its workers: processes, or a cluster's, as those of Dask
-        (``client.get_executor()``). The model is sent once. The same bits as without.
+        Scores blocks of documents on its workers: processes, or a cluster such as Dask's
+        (``client.get_executor()``). The model is sent once. Results are the same, bit for bit.
     {progress}
     trace : bool, default=False
-        Keep the estimates on the way: after some of the samples of every replicate, or, for the
-        filters, annealing and Chib, whose replicates are one piece, after some of the replicates.
+        Keep running estimates: after some of the samples of every replicate, or (filters,
+        annealing and Chib) after some of the replicates.
     options : mapping, optional
-        ``{"order": 1 or 2, "n_iterations": 20}`` for ``"mean-field"``: the order of its update and
-        their number. ``{"n_conditional_samples": 10}`` for ``"l2r"``: conditionals by as many draws
-        from a multinomial (eq. 20) in place of exact ones. ``{"start": ...}`` for ``"annealed"``:
-        chains in every document, from ``"mean-field"``, from it by way of raised pseudo-counts
-        (``"lowered"``: finds topics of tiny priors), or by the weights of words from the
-        ``"prior"``, far worse, for comparison.
+        Options of single methods.
+
+        * ``"mean-field"``: ``{"order": 1 or 2, "n_iterations": 20}``, order and number of its
+          updates.
+        * ``"l2r"``: ``{"n_conditional_samples": 10}`` estimates conditionals by that many
+          multinomial draws (eq. 20) in place of exact sums.
+        * ``"annealed"``: ``{"start": ...}`` runs chains in every document, from ``"mean-field"``,
+          from ``"lowered"`` (mean field with raised pseudo-counts; finds topics with tiny priors)
+          or from the ``"prior"`` (far worse, for comparison).
 
     Returns
     -------
@@ -284,7 +285,7 @@ def log_likelihood(
 
     def score(rows: NDArray[np.int64] | None = None, **effort: Any) -> _core.Scores | BlockScores:
         n_documents = corpus.n_documents if rows is None else len(rows)
-        # The number of documents of a stream is not known before they are read.
+        # The number of documents of a stream is not known in advance.
         with progress_bar(progress, n_documents or None, "document") as update:
             return corpus.score(plan, executor, update, rows=rows, **effort)
 
@@ -315,7 +316,7 @@ def log_likelihood(
     if result.total_std_error > wanted:
         warn(
             f"the total has a standard error of {result.total_std_error:.3g} nats, not the "
-            f"{wanted:.3g} asked for: ask for less, or score documents one by one with "
+            f"{wanted:.3g} asked for: raise the target, or score documents one by one with "
             f"{argument('target_std_error')}",
             TargetWarning,
         )
@@ -323,15 +324,15 @@ def log_likelihood(
 
 
 def conditions_on_length(model: Scorable, given_length: bool | None) -> bool:
-    """Whether to condition on the length: as asked for, or as the model does by default."""
+    """Whether to condition on the length: as given, or by default of the model."""
     if given_length is None:
         return model._conditions_on_length
     if not isinstance(given_length, (bool, np.bool_)):
         raise InvalidTypeError(f"given_length must be a bool or None, got {given_length!r}")
     if model._conditions_on_length and not given_length:
         raise InvalidArgumentError(
-            f"{argument('given_length', False)}: LDA has no law of the document's length and "
-            "always conditions on it; leave given_length out, or set it for the gamma-Poisson "
-            "model instead"
+            f"{argument('given_length', False)}: LDA has no distribution of the document's length "
+            "and always conditions on it; omit given_length, or use True for the gamma-Poisson "
+            "model"
         )
     return bool(given_length)

@@ -1,4 +1,4 @@
-"""Documents drawn from topics, with the topics of their tokens."""
+"""Simulation of documents from topics, with the topics of their tokens."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def documents_of_weights(
     rng: np.random.Generator,
     vocabularies: Sequence[slice],
 ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
-    """Documents as by :func:`documents_of_topics` that have Dirichlet weights of topics.
+    """Draw documents by :func:`documents_of_topics`, with Dirichlet weights of topics.
 
-    `priors` of 0 leave a topic out; `lengths` are tokens of each document in each vocabulary.
+    A prior of 0 excludes a topic; `lengths` are tokens of each document in each vocabulary.
     """
     with np.errstate(divide="ignore"):
         weights = dirichlet(rng, priors, axis=1)
@@ -34,11 +34,11 @@ def documents_of_topics(
     rng: np.random.Generator,
     vocabularies: Sequence[slice] = (slice(None),),
 ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
-    """Counts of words of documents, given the number of tokens of each topic.
+    """Draw word counts of documents, given the number of tokens of each topic.
 
-    `topic_counts` has shape (n_documents, n_vocabularies, n_topics), or no axis of vocabularies
-    where there is one; `topic_word` are weights of words, `vocabularies` the columns of each.
-    Topics are those of the tokens: those of a document follow one another by word.
+    `topic_counts` has shape (n_documents, n_vocabularies, n_topics), or (n_documents, n_topics) for
+    one vocabulary. `topic_word` are weights of words, `vocabularies` the columns of each
+    vocabulary. The returned topics are those of the tokens, ordered by document and word.
     """
     n_documents, n_words = len(topic_counts), topic_word.shape[1]
     cells = topic_counts.reshape(n_documents, len(vocabularies), -1)
@@ -52,7 +52,7 @@ def documents_of_topics(
             own = np.flatnonzero((topics == topic) & (places == place))
             if len(own):
                 words[own] = rng.choice(own_words, size=len(own), p=row / row.sum())
-    # The tokens of a word are in no order: only then are their topics a draw of their posterior.
+    # Tokens of a word are shuffled, so that their topics are a draw from the posterior.
     order = np.lexsort((rng.random(len(words)), words, documents))
     ones = np.ones(len(words), dtype=np.int64)
     counts = sparse.coo_matrix((ones, (documents, words)), (n_documents, n_words))

@@ -1,4 +1,4 @@
-"""Documents to score: those of a corpus at once, those of shards and streams block by block."""
+"""Documents to score: a corpus at once, shards and streams block by block."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
 
-# Documents of shards that are in memory at a time.
+# Documents of shards per block in memory.
 _BLOCK_DOCUMENTS = 20_000
 
-# Odd multipliers of SplitMix64, by which words and counts are mixed.
+# Odd multipliers of SplitMix64, which mix words and counts.
 _MIX = tuple(np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -30,9 +30,9 @@ Block = tuple[Corpus, int]
 
 
 class Documents:
-    """Documents over the vocabulary of a model, block by block: known when all have been read once.
+    """Documents over the vocabulary of a model, block by block; known when all have been read once.
 
-    `groups` says which of the different documents each one is; `n_unseen` tokens were dropped.
+    `groups` numbers the distinct documents; `n_unseen` tokens were dropped.
     """
 
     def __init__(self, blocks: Callable[[], Iterator[Block]]) -> None:
@@ -42,7 +42,7 @@ class Documents:
         self._ids: list[NDArray[Any] | None] = []
 
     def blocks(self) -> Iterator[Corpus]:
-        """The documents in order, some at a time."""
+        """The documents in order, in blocks."""
         for corpus, n_unseen in self._blocks():
             if not self._is_known:
                 self.n_unseen += n_unseen
@@ -53,14 +53,14 @@ class Documents:
         self._is_known = True
 
     def read(self) -> Documents:
-        """Read all, so that they are known before they are scored."""
+        """Read all documents before they are scored."""
         for _ in self.blocks():
             pass
         return self
 
     @property
     def n_documents(self) -> int:
-        """Number of the documents that have been read."""
+        """Number of documents read so far."""
         return sum(map(len, self._lengths))
 
     @property
@@ -70,17 +70,17 @@ class Documents:
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Number of each document among the different ones."""
+        """Number of each document among the distinct documents."""
         return np.unique(np.concatenate(self._keys), return_inverse=True)[1].ravel()
 
     @property
     def ids(self) -> NDArray[Any] | None:
-        """Names of the documents, where all have one."""
+        """Names of the documents; None unless all have one."""
         named = [ids for ids in self._ids if ids is not None]
         return np.concatenate(named) if len(named) == len(self._ids) else None
 
     def uniforms(self, seed: int) -> NDArray[np.float64]:
-        """Numbers uniform on [0, 1), by the content of the documents."""
+        """A uniform number on [0, 1) for each document, from its content."""
         return _mixed(np.concatenate(self._keys) ^ np.uint64(seed)) / 2.0**64
 
     def score(
@@ -92,10 +92,7 @@ class Documents:
         rows: NDArray[np.int64] | None = None,
         **effort: Any,
     ) -> _core.Scores | BlockScores:
-        """Score the documents of these rows, or all, block by block.
-
-        `effort` is that of :meth:`ScoringPlan.score`.
-        """
+        """Score all documents, or those of `rows`, block by block."""
         found: list[_core.Scores | BlockScores] = []
         done = 0
 
@@ -115,7 +112,7 @@ class Documents:
                 if interruption is not None:
                     break
         except KeyboardInterrupt as error:
-            # Blocks are read here, too: what is scored is kept.
+            # Also an interrupt while blocks are read keeps the scores so far.
             interruption = error
             if not found:
                 raise
@@ -130,7 +127,7 @@ class Documents:
         return scores._replace(interruption=interruption)
 
     def _chosen(self, rows: NDArray[np.int64] | None) -> Iterator[Corpus]:
-        """The documents of these rows, block by block."""
+        """The documents of `rows`, block by block."""
         if rows is None:
             yield from self.blocks()
             return
@@ -161,9 +158,9 @@ def _score(
 def _done_again(
     block: Corpus, plan: ScoringPlan, executor: Executor | None, scores: _core.Scores | BlockScores
 ) -> _core.Scores | BlockScores:
-    """The scores, those of documents with doubtful errors from longer runs in their place.
+    """Replace scores with unreliable errors by scores of longer runs.
 
-    Documents whose longer runs would be too expensive keep their scores, and the doubt.
+    Documents whose longer runs would be too expensive keep their scores.
     """
     for _ in range(MOST_ROUNDS):
         plans = list(plan.again(scores))
@@ -188,10 +185,10 @@ def documents_of(
     *,
     is_total: bool = False,
 ) -> Documents:
-    """Documents to score, whatever they are in.
+    """Documents to score, from a corpus, shards or an iterator.
 
-    Blocks of an iterator are gathered where all documents must be known before they are scored: for
-    the effort that a total needs, and for arrays with a row for each of them.
+    Blocks of an iterator are gathered if all documents must be known before scoring: for a target
+    of the total, and for arguments with a row for each document.
     """
     if isinstance(documents, Shards):
         shards, rows = exposed(model, documents, exposure), priors.rows(model, documents)
@@ -221,7 +218,7 @@ def documents_of(
 
 
 def _streamed(model: Scorable, blocks: Iterator[Any], unseen: str) -> Iterator[Block]:
-    """Blocks of an iterator as they come."""
+    """Blocks of an iterator, one after another."""
     for number, documents in enumerate(blocks):
         name = f"block {number} of documents"
         corpus, n_unseen = model._aligned(as_corpus(documents, name), name, unseen)
@@ -230,14 +227,11 @@ def _streamed(model: Scorable, blocks: Iterator[Any], unseen: str) -> Iterator[B
 
 
 def _keys(corpus: Corpus) -> NDArray[np.uint64]:
-    """A number for each document, the same for equal ones; for others, but for one in 10^19.
-
-    Documents are equal if their counts, their exposures and their priors are.
-    """
+    """A hash of each document's counts, exposure and prior; collisions are one in 10^19."""
     counts = corpus.counts
     cells = counts.indices.astype(np.uint64) << np.uint64(32) | counts.data.astype(np.uint64)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(cells))])
-    # Differences of sums wrap around as the sums do.
+    # Differences of wrapped sums are exact modulo 2^64.
     keys: NDArray[np.uint64] = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]
     if corpus.exposure is not None:
         own = _mixed(corpus.exposure.view(np.uint64))
@@ -249,7 +243,7 @@ def _keys(corpus: Corpus) -> NDArray[np.uint64]:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers that depend on every bit of these, and are others for others."""
+    """Mix the bits of integers, one to one."""
     for multiplier in _MIX:
         numbers = (numbers ^ (numbers >> np.uint64(29))) * multiplier
     mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(32))

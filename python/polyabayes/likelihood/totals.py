@@ -1,9 +1,9 @@
 """Totals of corpora to a standard error: multilevel Monte Carlo over documents (Giles 2008).
 
-Every document takes short annealing runs. Longer runs of ever smaller random samples tell what
-short ones leave out: each level adds the difference to the level below, and effort goes where
-the errors of these differences are (Neyman 1934). A level below the last takes the mean of ln of
-its runs, which is low but has little noise; the last takes ln of their mean.
+Every document gets short annealing runs. Ever smaller random samples get longer runs: each level
+adds the difference to the level below, and samples are allocated by the variance of these
+differences (Neyman 1934). Levels below the last use the mean of ln of the runs, which is low but
+has little noise; the last uses ln of their mean.
 """
 
 from __future__ import annotations
@@ -22,37 +22,36 @@ from polyabayes.likelihood.blocks import BlockScores
 
 Floats = NDArray[np.float64]
 
-# Temperatures of the first level, and how many times as many the next one has: three is near the
-# optimum of Giles (2015, "Multilevel Monte Carlo methods", section 2), whatever the problem.
+# Temperatures of the first level, and the factor between levels: three is near the optimum of Giles
+# (2015, "Multilevel Monte Carlo methods", section 2) for any problem.
 _FIRST, _FACTOR = 2, 3
 _MOST_TEMPERATURES = 5_000
-# Different documents that go through all levels, about.
+# About how many distinct documents go through all levels.
 _PILOT = 30
 # Cost of the start of runs, in temperatures: 0.4 ms beside 0.04 ms each with 20 topics, blog posts
 # (``python benches/totals.py levels poliblog5k 20``).
 _START = 10
-# Replicates of a document: the lanes of one run.
+# Replicates per document: the lanes of one run.
 _REPLICATES = 16
-# The bias that a last level may leave, and the squared error that a plan aims at, as shares of the
-# target.
+# Largest bias of the last level, and squared error that a plan aims at, as shares of the target.
 _SHARE_OF_BIAS, _AIM = 1 / 3, 0.8
 _ROUNDS = 20
 
 
 class Score(Protocol):
-    """Scores the documents of these rows through so many temperatures."""
+    """Function that scores the documents of some rows with a given number of temperatures."""
 
     def __call__(
         self, rows: NDArray[np.int64], *, n_temperatures: int
     ) -> _core.Scores | BlockScores:
-        """Values, variances of ln of a run, and how far the mean of ln is below ln of the mean."""
+        """Values, variances of ln of a run, and ln of the mean minus the mean of ln."""
 
 
 class CorrectedScores(NamedTuple):
-    """Scores whose sum estimates the total, and the error that they share.
+    """Scores whose sum estimates the total, and their shared error.
 
-    `scores` has values of the longest runs, and predictions of the documents that took shorter
-    ones; `shared_std_error` is the error of the sum beyond those of the single documents, in nats.
+    `scores` has values of the longest runs, and predictions for documents with shorter runs.
+    `shared_std_error` is the error of the sum, in nats, beyond the errors of single documents.
     """
 
     scores: BlockScores
@@ -62,20 +61,20 @@ class CorrectedScores(NamedTuple):
 def checked_target(
     total_std_error: Any, nats_per_token_std_error: Any, unused: dict[str, bool]
 ) -> Callable[[int], float] | None:
-    """Standard error of a total to reach, given the number of tokens; None if none is wanted."""
+    """Target standard error of a total, given the number of tokens; None without a target."""
     if total_std_error is None and nats_per_token_std_error is None:
         return None
     name = "total_std_error" if nats_per_token_std_error is None else "nats_per_token_std_error"
     if total_std_error is not None and nats_per_token_std_error is not None:
         raise InvalidArgumentError(
-            f"{argument('total_std_error')} and {argument('nats_per_token_std_error')} ask for one "
-            "and the same: give one of them"
+            f"{argument('total_std_error')} and {argument('nats_per_token_std_error')} are the "
+            "same target in other units: give one of them"
         )
     for other, is_given in unused.items():
         if is_given:
             raise InvalidArgumentError(
-                f"{argument(other)} means nothing beside {argument(name)}, which chooses the "
-                "effort of every document: leave one of them out"
+                f"{argument(other)} has no effect with {argument(name)}, which chooses the "
+                "effort of every document: omit one of them"
             )
     if nats_per_token_std_error is None:
         total = checks.positive_number(name, total_std_error)
@@ -85,10 +84,10 @@ def checked_target(
 
 
 class Population:
-    """The different documents of a corpus.
+    """The distinct documents of a corpus.
 
-    `groups` says which of the different documents each one is. `uniforms` are the same for equal
-    documents: those below their probability are drawn, so that a larger sample holds a smaller one.
+    `groups` numbers the distinct documents. `uniforms` are the same for equal documents; a document
+    is sampled if its uniform is below its probability, so that larger samples contain smaller ones.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Population:
         _, first, index, copies = np.unique(
             groups, return_index=True, return_inverse=True, return_counts=True
         )
-        # In order of first appearance, however groups are numbered.
+        # In order of first appearance, for any numbering of the groups.
         order = np.argsort(first)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -116,7 +115,7 @@ class Population:
 
 
 def score_to_target(score: Score, population: Population, target: float) -> CorrectedScores:
-    """Score until the total has this standard error, in nats, or no longer runs are left."""
+    """Score until the total has the target standard error, in nats, or runs cannot be longer."""
     levels = _Levels(score, population)
     try:
         levels.climb(target)
@@ -127,7 +126,7 @@ def score_to_target(score: Score, population: Population, target: float) -> Corr
 
 
 class _UnfinishedError(Exception):
-    """Some documents were not reached."""
+    """A run ended before it reached all documents."""
 
     def __init__(self, interruption: BaseException) -> None:
         super().__init__()
@@ -135,7 +134,7 @@ class _UnfinishedError(Exception):
 
 
 class _Level:
-    """Runs of one length, of the documents that were drawn for it."""
+    """Runs of one length, for the documents sampled at this level."""
 
     def __init__(self, n_temperatures: int, n_documents: int) -> None:
         self.n_temperatures, self.cost = n_temperatures, float(n_temperatures + _START)
@@ -145,27 +144,27 @@ class _Level:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """The documents that were drawn."""
+        """The sampled documents."""
         return np.flatnonzero(self.drawn)
 
     @property
     def weights(self) -> Floats:
-        """How many documents each of them stands for."""
+        """Sampling weight of each of them: 1 / probability."""
         weights: Floats = 1.0 / self.probabilities[self.drawn]
         return weights
 
     def values(self, *, is_last: bool) -> Floats:
-        """Ln of the mean of the runs at the last level, else their mean ln; 0 where p is 0."""
+        """Ln of the mean of the runs at the last level, else their mean ln; 0 if p is 0."""
         values = self.scores.values - (0.0 if is_last else self.scores.shortfalls)
         found: Floats = np.where(np.isneginf(values), 0.0, values)
         return found
 
 
 class _Step(NamedTuple):
-    """The differences of a level to the one below, of the documents drawn for it.
+    """Differences between a level and the level below, for the documents sampled.
 
-    `ratio` is what they are, about, in units of the spread of a run at the base; `residuals` are
-    what they are beyond that.
+    Differences are predicted as `ratio` times the spread of a run at the base; `residuals` are
+    what is left.
     """
 
     level: _Level
@@ -174,7 +173,7 @@ class _Step(NamedTuple):
 
 
 class _Levels:
-    """Levels of runs; those in use begin with one that has all documents, their base."""
+    """Levels of runs; the levels in use begin with a base, which has all documents."""
 
     def __init__(self, score: Score, population: Population) -> None:
         self._score, self._population = score, population
@@ -182,13 +181,13 @@ class _Levels:
         self._levels: list[_Level] = []
 
     def climb(self, target: float) -> None:
-        """Take the documents of the pilot to a level that leaves little bias."""
+        """Run the documents of the pilot up to a level with little bias."""
         self._add_level()
         while self._can_climb() and self._bias() > _SHARE_OF_BIAS * target:
             self._add_level()
 
     def sample(self, target: float) -> list[_Level]:
-        """Draw for the levels above the cheapest base until the error is small enough."""
+        """Sample the levels above the cheapest base until the error is small enough."""
         base, aim = 0, _AIM
         for _ in range(_ROUNDS):
             wanted = max(target**2 - self._of_last(), target**2 / 2)
@@ -214,7 +213,7 @@ class _Levels:
         return self._levels[base:]
 
     def estimate(self, levels: list[_Level], target: float) -> CorrectedScores:
-        """Values of the last level, and of levels below with the differences that they lack."""
+        """Values of the last level; predictions for documents that stop at lower levels."""
         scores, copies, spread = self.best(), self._population.copies, self._spread(levels[0])
         values = levels[0].values(is_last=len(levels) == 1)
         squares = np.zeros_like(values)
@@ -235,7 +234,7 @@ class _Levels:
         scores = scores._replace(
             values=np.where(np.isneginf(scores.values), scores.values, values),
             std_errors=errors,
-            # The error is that of the sum, of which no single document's replicates say much.
+            # The error is for the sum; replicates of single documents say little about it.
             n_effs=np.where(np.isinf(scores.n_effs), np.inf, float(_REPLICATES)),
             reached=scores.reached & (whole <= target**2),
         )
@@ -253,13 +252,13 @@ class _Levels:
         return _FACTOR * self._levels[-1].n_temperatures <= _MOST_TEMPERATURES
 
     def _add_level(self) -> None:
-        """Take the pilot to the next level."""
+        """Run the pilot at the next level."""
         n_temperatures = _FACTOR * self._levels[-1].n_temperatures if self._levels else _FIRST
         self._levels.append(_Level(n_temperatures, len(self._pilot)))
         self._draw(self._levels[-1], self._pilot)
 
     def _draw(self, level: _Level, probabilities: Floats) -> None:
-        """Score those that are drawn in addition."""
+        """Score the documents newly sampled."""
         level.probabilities = np.maximum(probabilities, level.probabilities)
         drawn = self._population.uniforms < level.probabilities
         added = np.flatnonzero(drawn & ~level.drawn)
@@ -272,12 +271,12 @@ class _Levels:
             raise _UnfinishedError(found.interruption)
 
     def _spread(self, base: _Level) -> Floats:
-        """Standard deviation of ln of a run, to which differences are in proportion, about."""
+        """Standard deviation of ln of a run, roughly proportional to the differences."""
         spread: Floats = np.sqrt(base.scores.variances)
         return spread
 
     def _measure(self, base: _Level) -> Floats:
-        """What probabilities are in proportion to: the more the longer the copies take (Neyman)."""
+        """Relative sampling probabilities, by spread and cost (Neyman allocation)."""
         measure: Floats = self._population.copies * self._spread(base)
         measure /= np.sqrt(self._population.n_tokens)
         return measure
@@ -298,9 +297,9 @@ class _Levels:
         return steps
 
     def _plan(self, levels: list[_Level], squared_error: float) -> tuple[list[float], float]:
-        """Probabilities at each level as multiples of the measure, and the cost of all.
+        """Sampling probabilities at each level, as multiples of the measure, and the total cost.
 
-        They make the sum of costs the least where sampling has this squared error.
+        They minimise the cost for this squared error of sampling.
         """
         population, measure = self._population, self._measure(levels[0])
         whole = float(population.n_tokens.sum())
@@ -323,11 +322,11 @@ class _Levels:
         return scales, levels[0].cost * whole + sum(of_levels)
 
     def _of_sampling(self, levels: list[_Level]) -> float:
-        """Squared error of the total that comes from drawing documents.
+        """Squared error of the total from sampling documents.
 
-        Levels hold the same documents in part, so that their errors go together. Sampling ends when
-        the error seems small, and it seems so where no large difference was drawn: hence a
-        standard error more of what the squares sum to.
+        Levels share documents, so their errors are correlated. Sampling ends when the estimated
+        error is small, which favours samples without large differences: therefore the sum of
+        squares is raised by its own standard error.
         """
         copies = self._population.copies
         before, parts = np.zeros_like(copies), np.zeros_like(copies)
@@ -348,10 +347,10 @@ class _Levels:
         return float(last.weights @ errors**2) + self._bias() ** 2
 
     def _bias(self) -> float:
-        """Bias that the last level may have.
+        """Bound of the bias of the last level.
 
-        It falls as one over the temperatures, so that what is left is a share of the last
-        difference; ln of a mean is low by half of the squared error of that mean at least.
+        The bias falls as 1 / temperatures, so that the rest is a share of the last difference. It
+        is at least half the squared error of ln of a mean (Jensen).
         """
         last = self._levels[-1]
         if not last.scores.std_errors[last.drawn].any():

@@ -1,4 +1,4 @@
-"""Several chains of one model: whether they agree, and what their draws are worth."""
+"""Several chains of one model: convergence and effective sample sizes."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from polyabayes.scale.executors import check_executor, sharing
 if TYPE_CHECKING:
     import pandas as pd
 
-# Each half of a chain needs two draws for a variance.
+# Fewest draws: each half of a chain needs two for a variance.
 _FEWEST_DRAWS = 4
 
-# Rounds in which topics of draws are matched with their mean; two or three are enough.
+# Most rounds of matching the topics of draws with their mean; two or three are enough.
 _MOST_ALIGNMENTS = 20
 
 # Dimensions of the latent variables after chain and draw.
@@ -47,32 +47,36 @@ _DIMS = {"phi": ["topic", "word"], "theta": ["document", "topic"], "z": ["token"
 @shared_docs
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """Chains of one model, and what they drew.
+    """Chains of one model and their draws.
 
-    Topics have other numbers in every chain, and may change them within one. So only quantities
-    that do not depend on the numbering are compared: what is sorted is sorted in every draw by
-    itself. That they agree does not prove that the topics do. The variables ``phi``, ``theta`` and
-    ``z``, kept on request, have the numbers of their chain; :meth:`aligned` matches them.
+    Topic 3 of one chain is not topic 3 of another, and numbers may switch within a chain. Therefore
+    :meth:`summary` compares only quantities that do not depend on the numbering; vectors are sorted
+    within each draw. Agreement of these does not prove that the topics agree. The variables
+    ``phi``, ``theta`` and ``z``, kept on request, have the numbers of their chain; :meth:`aligned`
+    matches them.
 
     Attributes
     ----------
     models : list
-        The fitted models, one a chain: posterior means, traces and last samples.
+        The fitted models, one per chain, with posterior means, traces and last samples.
     n_iter : ndarray of int, shape (n_draws,)
-        Sweeps done at each draw: those after burn-in that thinning keeps.
+        Sweeps done at each draw, after burn-in and thinning.
     draws : dict of str to ndarray of shape (n_chains, n_draws, ...)
-        ``log_joint``: ln of the joint density of words, topics of tokens and parameters, in nats,
-        up to a constant; ``n_active_topics``: topics that have tokens; ``topic_share``: shares of
-        the tokens, largest topic first; and of the parameters those that are learned, for LDA
-        ``doc_topic_prior_sum`` and ``topic_word_prior``, for gamma-Poisson ``shape`` and
-        ``probability``, each sorted, largest first. Those with one value a topic have n_components
-        of them. Of the variables asked for: ``phi`` (n_components, n_words), ``theta``
-        (n_documents, n_components) and ``z`` (n_tokens,), as
-        :meth:`LatentDirichletAllocation.posterior_draw` gives them.
+        Quantities by name:
+
+        * ``log_joint``: ln of the joint density of words, topics of tokens and parameters, in nats,
+          up to a constant.
+        * ``n_active_topics``: number of topics with tokens.
+        * ``topic_share`` (n_components,): shares of the tokens, largest first.
+        * Learned parameters: for LDA ``doc_topic_prior_sum`` and ``topic_word_prior``; for
+          gamma-Poisson ``shape`` and ``probability`` (n_components,), each sorted, largest first.
+        * Requested variables: ``phi`` (n_components, n_words), ``theta`` (n_documents,
+          n_components) and ``z`` (n_tokens,), as in
+          :meth:`LatentDirichletAllocation.posterior_draw`.
     corpus : Corpus or None
-        The documents, where variables were asked for.
+        The documents, if variables were requested.
     topics : ndarray of int, shape (n_chains, n_draws, n_components), or None
-        Of aligned chains: the number in its chain of the topic at each place of a draw.
+        For aligned chains: the topic's number in its chain, by place in a draw.
 
     Examples
     --------
@@ -94,21 +98,19 @@ class Chains:
 
     @property
     def best(self) -> TopicModel:
-        """The model of the chain whose log joint density is the largest in the mean of its draws.
+        """The model of the chain with the largest mean log joint density.
 
-        Chains may stay in different modes of the posterior; this is the one to go on with where
-        one model is wanted.
+        Chains may stay in different modes of the posterior; use this model if you need only one.
         """
         return self.models[int(np.argmax(self.draws["log_joint"].mean(axis=1)))]
 
     def aligned(self) -> Chains:
-        """The same draws with topics renumbered, so that topic k is the same one in all of them.
+        """Renumber topics, so that topic k is the same in all draws.
 
-        The topics of each draw are matched one to one with the mean of all draws, so that the
-        cosines have the largest sum, and the mean is taken anew, until no number changes; first the
-        mean is that of :attr:`best`. ``phi``, ``theta`` and ``z`` are renumbered: their means and
-        standard deviations over chains and draws are then those of one topic. The models keep their
-        own numbers.
+        Topics of each draw are matched one to one with the mean over draws, maximising the sum of
+        cosines, until no number changes; the first mean is that of :attr:`best`. ``phi``, ``theta``
+        and ``z`` are renumbered, so that their means and standard deviations over chains and draws
+        are meaningful. The models keep their numbers.
 
         Returns
         -------
@@ -117,7 +119,7 @@ class Chains:
         Raises
         ------
         InvalidArgumentError
-            If ``phi`` is not among the variables.
+            If ``phi`` was not requested.
 
         References
         ----------
@@ -158,15 +160,15 @@ class Chains:
         return replace(self, draws=draws, topics=topics)
 
     def summary(self) -> pd.DataFrame:
-        """Posterior summary and convergence of every quantity but the variables, by ArviZ.
+        """Posterior summary and convergence of every quantity except the variables, by ArviZ.
 
         Returns
         -------
         pandas.DataFrame
-            One row a quantity; ``mean`` and ``std`` over all draws, ``mcse_mean`` the Monte Carlo
-            error of the mean, ``ess_bulk`` and ``ess_tail`` the effective sample sizes, ``r_hat``
-            the rank-normalised split R-hat (Vehtari et al. 2021), which should be below 1.01. NaN
-            where a quantity never moved.
+            One row per quantity: ``mean`` and ``std`` over all draws; ``mcse_mean``, the Monte
+            Carlo error of the mean; ``ess_bulk`` and ``ess_tail``, effective sample sizes; and
+            ``r_hat``, the rank-normalised split R-hat (Vehtari et al. 2021), which should be below
+            1.01. NaN for constant quantities.
 
         {raises: no ArviZ}
 
@@ -190,18 +192,18 @@ class Chains:
         return pd.DataFrame.from_dict(rows, orient="index")
 
     def to_inference_data(self) -> Any:
-        """The draws as ArviZ takes them.
+        """Convert the draws for ArviZ.
 
         Returns
         -------
         arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
-            A ``posterior`` group of dimensions (chain, draw) and, where there is one value a topic,
-            ``rank``: 0 for the largest. ``log_joint``, known up to a constant, is ``lp`` of
-            ``sample_stats``. ``phi`` has dimensions ``topic`` and ``word``, ``theta`` ``document``
-            and ``topic``, ``z`` ``token``, whose document and word are in ``constant_data``; words
-            and documents have their names as coordinates. R-hat of these variables compares topics
-            by number: that of :meth:`aligned` chains tells of topics. Models with covariates
-            add ``coefficients`` of dimensions ``topic`` and ``covariate``.
+            A ``posterior`` group with dimensions (chain, draw) and, for values per topic, ``rank``
+            (0 is the largest). ``log_joint`` is ``lp`` in ``sample_stats``. ``phi`` has dimensions
+            ``topic`` and ``word``; ``theta`` has ``document`` and ``topic``; ``z`` has ``token``,
+            with documents and words of tokens in ``constant_data``. Names of words and documents
+            are coordinates. R-hat of these variables compares topics by number, so use
+            :meth:`aligned` chains. Models with covariates add ``coefficients`` with dimensions
+            ``topic`` and ``covariate``.
 
         {raises: no ArviZ}
 
@@ -239,7 +241,7 @@ class Chains:
         return inference_data(posterior, log_joint, dims, coords, constant)
 
     def _scalars(self) -> dict[str, NDArray[np.float64]]:
-        """One array of shape (n_chains, n_draws) a number."""
+        """One array of shape (n_chains, n_draws) per number."""
         scalars: dict[str, NDArray[np.float64]] = {}
         for name, draws in self.draws.items():
             if draws.ndim == 2:
@@ -249,7 +251,7 @@ class Chains:
         return scalars
 
 
-# Bytes of a fitted model beside its topics, as its pickle has them with four draws.
+# Bytes of a fitted model without its topics, from its pickle with four draws.
 _MODEL_BYTES = 1_500
 
 
@@ -263,26 +265,26 @@ def sample_chains(
     random_state: RandomState = None,
     executor: Executor | None = None,
 ) -> Chains:
-    """Train a model several times from independent starts, and record what the chains draw.
+    """Train a model several times from independent starts, and record the draws.
 
     Parameters
     ----------
     estimator : LatentDirichletAllocation or PoissonFactorAnalysis
-        What to train; copied, not changed. Its ``max_iter``, ``burn_in`` and ``thin`` say which
-        sweeps are draws; its ``random_state`` is not used.
+        The model to train; it is copied. Its ``max_iter``, ``burn_in`` and ``thin`` determine which
+        sweeps are draws; its ``random_state`` is ignored.
     {X}
     n_chains : int, default=4
-        Number of chains, at least 2; without an executor, one after the other.
+        Number of chains, at least 2; without an executor, they run one after another.
     variables : collection of {"phi", "theta", "z"}, default=()
-        Variables whose draws are kept beside the summaries: word probabilities of topics, topic
-        weights of documents, topics of tokens. One value takes 8 bytes, of ``z`` 2; ``thin`` of
-        the estimator says how many draws there are.
+        Variables whose draws are kept: word probabilities of topics, topic weights of documents,
+        topics of tokens. A value takes 8 bytes (``z``: 2); ``thin`` of the estimator limits the
+        number of draws.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of all chains; equal seeds give equal bits, and the first chains do not depend on
-        how many follow.
+        Seed of all chains. The same seed gives the same result, bit for bit; a chain does not
+        depend on the number of later chains.
     executor : concurrent.futures.Executor, optional
-        Where the chains run, on one thread each unless the estimator's ``n_jobs`` says otherwise:
-        processes, or the workers of a cluster. The same bits as without.
+        Runs the chains, each on ``n_jobs`` threads of the estimator or one, on processes or the
+        workers of a cluster. Results are the same, bit for bit.
 
     Returns
     -------
@@ -291,15 +293,15 @@ def sample_chains(
     Raises
     ------
     InvalidArgumentError
-        If the schedule leaves fewer than four draws, if `estimator` is not trained by Gibbs
-        sampling, or if it has a ``checkpoint``: a run that goes on from one has lost the draws
-        before it. If there is no such variable.
+        If the schedule leaves fewer than four draws, `estimator` is not trained by Gibbs sampling
+        or has a ``checkpoint`` (a resumed run has lost earlier draws), or there is no such
+        variable.
     BudgetExceededError
         If the machine cannot hold the draws of the variables; before any work.
     Interrupted
-        On Ctrl-C; ``partial`` holds the chains that were complete.
+        On Ctrl-C; ``partial`` holds the complete chains.
     WorkerError
-        If a worker died and its engine did not run its chain again.
+        If a worker died and its engine did not rerun its chain.
 
     References
     ----------
@@ -329,8 +331,8 @@ def sample_chains(
     n_iter = np.arange(schedule.burn_in + schedule.thin, schedule.max_iter + 1, schedule.thin)
     if len(n_iter) < _FEWEST_DRAWS:
         raise InvalidArgumentError(
-            f"max_iter, burn_in and thin leave {len(n_iter)} draws a chain, of which convergence "
-            f"cannot be told: leave at least {_FEWEST_DRAWS}"
+            f"max_iter, burn_in and thin leave {len(n_iter)} draws per chain, too few to assess "
+            f"convergence: leave at least {_FEWEST_DRAWS}"
         )
     names = check_variables(variables)
     topic_bytes = 8 * estimator._n_topics() * corpus.n_words
@@ -356,25 +358,25 @@ def sample_chains(
 
 
 class _Plan(NamedTuple):
-    """The inputs that all chains share."""
+    """Inputs shared by all chains."""
 
     estimator: TopicModel
     corpus: Corpus
     n_iter: NDArray[np.int64]
-    # Looks are at multiples of their period: this one meets every kept sweep.
+    # Callbacks run at multiples of their period; this period includes every kept sweep.
     every: int
     variables: dict[str, Variable]
 
 
 class _Chain(NamedTuple):
-    """A chain that is complete: the model, and its draws by name, (n_draws, ...)."""
+    """A complete chain: the model, and its draws by name, shape (n_draws, ...)."""
 
     model: TopicModel
     draws: dict[str, NDArray[Any]]
 
 
 def _run_chain(plan: _Plan, seed: int) -> _Chain:
-    """One chain, and its draws."""
+    """Run one chain and record its draws."""
     model = clone(plan.estimator).set_params(random_state=seed)
     kept: list[dict[str, Any]] = []
     variables = {
@@ -390,7 +392,7 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
 
 
 def _run_chains(executor: Executor, plan: _Plan, seeds: list[int], done: dict[int, _Chain]) -> None:
-    """Put the chains into `done` as they end on the workers."""
+    """Run chains on workers, and put them into `done` as they finish."""
     threads = plan.estimator.n_jobs
     if threads is None:
         plan = plan._replace(estimator=clone(plan.estimator).set_params(n_jobs=1))
@@ -407,7 +409,7 @@ def _record(
     n_iter: set[int],
     model: TopicModel,
 ) -> None:
-    """Add the state's summaries, which do not depend on the numbers of topics, and variables."""
+    """Record summaries of the state that do not depend on topic numbers, and variables."""
     if model.n_iter_ not in n_iter:
         return
     if variables:
@@ -424,7 +426,7 @@ def _record(
 
 
 def _chains(done: dict[int, _Chain], plan: _Plan) -> Chains:
-    """The chains that are complete, in order; their own arrays are given up one by one."""
+    """The complete chains in order; their arrays are freed one by one."""
     chains = [done[chain] for chain in sorted(done)]
     draws: dict[str, NDArray[Any]] = {}
     for name in list(chains[0].draws) if chains else []:
@@ -437,13 +439,13 @@ def _chains(done: dict[int, _Chain], plan: _Plan) -> Chains:
 
 
 def _names_of(corpus: Corpus) -> dict[str, NDArray[Any]]:
-    """Names of words and documents, where there are any, by the dimensions that they label."""
+    """Names of words and documents, if any, by dimension."""
     named = {"word": corpus.vocabulary, "document": corpus.ids}
     return {name: np.asarray(labels, str) for name, labels in named.items() if labels is not None}
 
 
 def _tokens_of(corpus: Corpus) -> dict[str, NDArray[np.int64]]:
-    """Numbers of document and word of each token, in the order of its topics."""
+    """Document and word of each token, in the order of `z`."""
     cells = corpus.counts.tocoo()
     return {
         "token_document": np.repeat(cells.row, cells.data).astype(np.int64),

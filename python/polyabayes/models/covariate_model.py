@@ -1,4 +1,4 @@
-"""Fitted models whose priors of documents may depend on covariates."""
+"""Fitted models whose document priors may depend on covariates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyabayes.models.fitted_model import FittedModel
 from polyabayes.models.stored_model import StoredModel
 from polyabayes.scale.shards import Shards
 
-# Bounds of a pseudo-count, as the compiled core has them.
+# Bounds of a pseudo-count in the compiled core.
 _RANGE = (1e-100, 1e100)
 
 
@@ -26,14 +26,14 @@ class CovariateModel(FittedModel):
     covariate_names_: NDArray[np.object_]
     coefficients_: NDArray[np.float64]
     coefficient_draws_: NDArray[np.float64]
-    # Standardised covariates of the training documents, while a callback may ask for them.
+    # Standardised covariates of the training documents, available to callbacks.
     _rows: NDArray[np.float64]
     _design: Design
 
     def _learn_design(
         self, documents: Corpus | Shards, covariates: Any
     ) -> tuple[Design | None, NDArray[np.float64]]:
-        """How covariates become numbers, and those of the documents, standardised."""
+        """Learn the design of covariates; also returns the standardised rows of the documents."""
         name = "formula" if covariates is None else "covariates"
         if covariates is None and self.formula is not None:
             covariates = documents.metadata if isinstance(documents, Corpus) else ()
@@ -53,14 +53,14 @@ class CovariateModel(FittedModel):
         return design, design.standardised(rows)
 
     def _expected_sizes(self) -> NDArray[np.float64]:
-        """Expected weight of each topic by unit of its prior's parameter."""
+        """Expected weight of each topic per unit of its prior parameter."""
         return np.ones(len(self.components_))
 
     def _check_covariates(self, name: str) -> None:
-        """Refuse covariates where nothing could depend on them."""
+        """Refuse covariates if the prior cannot depend on them."""
 
     def _take_design(self, design: Design | None) -> None:
-        """Store how covariates become numbers; forget those of an earlier fit."""
+        """Store the design of covariates in place of an earlier one."""
         for name in ("_design", "covariate_names_", "coefficients_", "coefficient_draws_"):
             self.__dict__.pop(name, None)
         if design is not None:
@@ -79,7 +79,7 @@ class CovariateModel(FittedModel):
                 + (
                     ", or documents with metadata"
                     if self._design.columns is not None
-                    else "; a model that is trained with a data frame finds them in the metadata"
+                    else "; a model trained with a DataFrame takes them from the metadata"
                 )
             )
         rows = self._design.rows(covariates, documents.n_documents)
@@ -88,7 +88,7 @@ class CovariateModel(FittedModel):
     def _state_priors(
         self, shared: NDArray[np.float64], others: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Priors of the training documents in a state; `others` are lambda and sigma^2, if any."""
+        """Document priors in a state; `others` are lambda and sigma^2, if any."""
         if not hasattr(self, "_design"):
             return shared
         coefficients = others[:-1].reshape(len(shared), -1)
@@ -110,7 +110,7 @@ class CovariateModel(FittedModel):
 
 
 def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exp of what covariates predict, within the range of parameters of a prior."""
-    # Clipped twice: exp of the logarithm of a bound may be beyond it by rounding.
+    """Exp of the linear predictor, clipped to the range of prior parameters."""
+    # Clipped twice, since exp(ln bound) may exceed the bound by rounding.
     found: NDArray[np.float64] = np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE)
     return found

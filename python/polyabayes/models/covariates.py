@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _INTERCEPT = "Intercept"
 
-# Functions that a formula may call: those of formulaic that look at columns only. A formula may be
-# from a file, and must not run anything else.
+# Functions that a formula may call: functions of formulaic that only read columns. A formula may
+# come from a file, and must not run other code.
 _TRANSFORMS = ("bs", "cc", "cr", "cs", "poly", "center", "scale", "standardize", "C", "I")
 _FUNCTIONS = frozenset((*_TRANSFORMS, "log", "log2", "log10", "exp", "exp2", "exp10"))
 _SYNTAX = (
@@ -33,18 +33,18 @@ _SYNTAX = (
     *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
 )
 
-# Share of a column, standardised, that earlier columns must leave of it: less is rounding.
+# Smallest share of a standardised column that is independent of earlier columns; less is rounding.
 _LEAST_REST = 1e-7
-# Spread of a column up to which, and from whose inverse on, coefficients are far from overflow.
+# Largest spread of a column, and inverse of the smallest, for coefficients far from overflow.
 _MOST_SPREAD = 1e100
 
 
 class Design(NamedTuple):
-    """How covariates of documents become rows of numbers: plain data, which a file can hold.
+    """Design of covariates: how they become rows of a matrix, as plain data that a file can hold.
 
-    `names` begins with the intercept, each of the `levels` with its reference; `columns` are those
-    taken from a table, None for a matrix; `transforms` is their state, such as knots of splines.
-    `means` and `deviations` are of all columns but the intercept, over the training documents.
+    `names` starts with the intercept, and each of `levels` with its reference. `columns` are taken
+    from a table, None for a matrix. `transforms` is the state of transforms, such as knots of
+    splines. `means` and `deviations` are over the training documents, without the intercept.
     """
 
     names: list[str]
@@ -59,16 +59,16 @@ class Design(NamedTuple):
     def learn(
         cls, covariates: Any, formula: str | None, n_documents: int
     ) -> tuple[Self, NDArray[np.float64]]:
-        """Learn names, levels and transforms from training documents; give their design matrix.
+        """Learn names, levels and transforms from training documents; also returns their matrix.
 
-        Missing values, constant or collinear columns, more columns than documents and rows of
-        another number are refused; the message names the column and the remedy.
+        Missing values, constant or collinear columns, more columns than documents and a wrong
+        number of rows are refused; the message names the column and the remedy.
         """
         frame = _frame(covariates)
         if formula is not None:
             if frame is None:
                 raise InvalidTypeError(
-                    f"{argument('covariates')} must be a data frame where there is a "
+                    f"{argument('covariates')} must be a DataFrame if there is a "
                     f"{argument('formula')}, which names its columns"
                 )
             _check_length(len(frame), n_documents)
@@ -89,8 +89,7 @@ class Design(NamedTuple):
     def rows(self, covariates: Any, n_documents: int | None = None) -> NDArray[np.float64]:
         """The design matrix of other documents.
 
-        Missing columns and values, levels that training never saw and rows of another number are
-        refused.
+        Missing columns or values, unknown levels and a wrong number of rows are refused.
         """
         frame = _frame(covariates)
         if self.columns is None:
@@ -116,19 +115,19 @@ class Design(NamedTuple):
         return rows
 
     def standardised(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows without the intercept, their columns of mean 0 and variance 1 in training."""
+        """Rows without the intercept; columns have mean 0 and variance 1 in training."""
         centred = rows[:, 1:] - np.array(self.means)
         return np.ascontiguousarray(centred / np.array(self.deviations))
 
     def coefficients(self, standardised: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coefficients by the units of the columns, of any shape (..., n_columns)."""
+        """Coefficients in the units of the columns, for any shape (..., n_columns)."""
         found = standardised.copy()
         found[..., 1:] /= np.array(self.deviations)
         found[..., 0] -= found[..., 1:] @ np.array(self.means)
         return found
 
     def levels_of_columns(self) -> dict[str, list[Any]]:
-        """Columns that are coded by levels: factors of a formula are columns, or C(column)."""
+        """Columns coded by levels; factors of a formula are columns or C(column)."""
         names = {x.removeprefix("C(").split(",")[0].rstrip(")"): x for x in self.levels}
         return {name: self.levels[x] for name, x in names.items() if name in (self.columns or [])}
 
@@ -138,7 +137,7 @@ class Design(NamedTuple):
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
-        """The design of a file, whose formula has been checked."""
+        """Restore a design from a file and check its formula."""
         design = cls(**content)
         n_slopes = len(design.names) - 1
         checks.vector("means of covariates", design.means, n_slopes)
@@ -151,7 +150,7 @@ class Design(NamedTuple):
         return np.column_stack([np.ones(len(values)), values])
 
     def _checked(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The columns that the design takes, none of them missing, unseen or not there."""
+        """The columns of the design; missing columns or values and unknown levels are refused."""
         for name in self.columns or []:
             if name not in frame.columns:
                 raise InvalidArgumentError(
@@ -163,8 +162,8 @@ class Design(NamedTuple):
             if unseen:
                 raise InvalidArgumentError(
                     f"{argument('covariates')}: column {name!r} has the level {unseen[0]!r}, which "
-                    f"training never saw; it saw {', '.join(map(repr, levels[:10]))}: leave these "
-                    "documents out, or train with some of them"
+                    f"training never saw; it saw {', '.join(map(repr, levels[:10]))}: drop these "
+                    "documents, or train with some of them"
                 )
         return frame
 
@@ -195,7 +194,7 @@ _OPTIONS = {"na_action": "ignore", "output": "numpy"}
 
 
 def _by_columns(design: type[Design], frame: pd.DataFrame) -> tuple[Any, NDArray[np.float64]]:
-    """Numbers as they are, categories coded by their levels."""
+    """Numbers unchanged, categories coded by levels."""
     if not len(frame.columns):
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
     frame, names, levels = _complete(frame), [_INTERCEPT], {}
@@ -223,14 +222,14 @@ def _by_formula(
             f"{', '.join(map(repr, frame.columns))}"
         )
     frame = _complete(frame[columns])
-    # Levels that no document has would be constant columns.
+    # Unused levels would be constant columns.
     levelled = [x for x in frame.columns if _has_levels(frame[x])]
     frame = frame.assign(**{x: frame[x].cat.remove_unused_categories() for x in levelled})
     spec, rows = _evaluated(lambda: formulaic.model_matrix(formula, frame, context={}, **_OPTIONS))
     names = list(spec.column_names)
     if names[:1] != [_INTERCEPT]:
         raise InvalidArgumentError(
-            f"{argument('formula')} takes the intercept out: leave it in, it holds how frequent "
+            f"{argument('formula')} removes the intercept: keep it, it models how frequent "
             "topics are at the mean of the covariates"
         )
     levels = {
@@ -246,7 +245,7 @@ def _by_formula(
 
 
 def _evaluated(evaluate: Any) -> tuple[Any, NDArray[np.float64]]:
-    """What formulaic makes of a formula: its description and the matrix."""
+    """Evaluate a formula by formulaic: its specification and the matrix."""
     try:
         matrix = evaluate()
     except Exception as error:
@@ -257,7 +256,7 @@ def _evaluated(evaluate: Any) -> tuple[Any, NDArray[np.float64]]:
 
 
 def formula_columns(formula: Any) -> list[str]:
-    """Columns of a formula, which holds nothing but columns, numbers and known functions."""
+    """Columns of a formula; anything but columns, numbers and known functions is refused."""
     formulaic = _import_formulaic()
     if not isinstance(formula, str):
         raise InvalidTypeError(f"{argument('formula')} must be a str, got {formula!r:.60}")
@@ -296,7 +295,7 @@ def _names_in(expression: str, formula: str) -> list[str]:
 
 
 def _frame(covariates: Any) -> pd.DataFrame | None:
-    """A table, its columns named by text; None where it is none."""
+    """A table with column names as text; None for other types."""
     if isinstance(covariates, Mapping):
         try:
             covariates = import_pandas().DataFrame(dict(covariates))
@@ -315,7 +314,7 @@ def _frame(covariates: Any) -> pd.DataFrame | None:
             f"{argument('covariates')} has two columns that are called {twice[0]!r}; rename one"
         )
     frame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    # Texts as objects: formulaic takes other types of theirs for numbers.
+    # Texts as objects: formulaic treats other string types as numbers.
     texts = [
         name for name in names if frame[name].dtype.kind == "O" and not _has_levels(frame[name])
     ]
@@ -335,13 +334,13 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
 
 
 def _complete(frame: Any) -> pd.DataFrame:
-    """The table, refused where a value is missing or a column is of times."""
+    """Return the table; missing values and columns of times are refused."""
     for name in frame.columns:
         missing = np.flatnonzero(frame[name].isna().to_numpy())
         if len(missing):
             raise InvalidArgumentError(
                 f"{argument('covariates')}: column {name!r} has no value in row {missing[0]} "
-                f"({len(missing):,} in all): leave these rows out, or fill it in"
+                f"({len(missing):,} in all): drop these rows, or fill them in"
             )
         if frame[name].dtype.kind in "mM":
             raise InvalidTypeError(
@@ -374,7 +373,7 @@ def _plain(column: Any) -> list[Any]:
 
 
 def _value(value: Any) -> Any:
-    """A level as a file can hold it."""
+    """A level in a form that a file can hold."""
     plain = value.item() if isinstance(value, np.generic) else value
     return plain if isinstance(plain, (bool, int, float, str)) else str(plain)
 
@@ -396,20 +395,20 @@ def _check_finite(names: list[str], rows: NDArray[np.float64]) -> None:
         row, column = bad[0]
         raise InvalidArgumentError(
             f"{argument('covariates')}: column {names[column]!r} is {rows[row, column]} in row "
-            f"{row}: leave this document out, or fill it in"
+            f"{row}: drop this document, or correct the value"
         )
 
 
 def _check_columns(names: list[str], rows: NDArray[np.float64]) -> None:
-    """Refuse columns of which no coefficient could be learned."""
+    """Refuse columns whose coefficients cannot be learned."""
     _check_finite(names, rows)
     n_documents, n_columns = rows.shape
     if n_columns < 2:
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
     if n_columns > n_documents:
         raise InvalidArgumentError(
-            f"{argument('covariates')} makes {n_columns} columns, with the intercept, of "
-            f"{n_documents} documents, the last {names[-1]!r}: leave columns out, or unite levels"
+            f"{argument('covariates')} gives {n_columns} columns, with the intercept, for "
+            f"{n_documents} documents, the last {names[-1]!r}: drop columns, or merge levels"
         )
     values = rows[:, 1:]
     spread = np.ptp(values, axis=0)
@@ -428,19 +427,19 @@ def _check_columns(names: list[str], rows: NDArray[np.float64]) -> None:
     if len(collinear):
         raise InvalidArgumentError(
             f"{argument('covariates')}: column {names[1 + collinear[0]]!r} is a combination of the "
-            "columns before it: leave it out; splines cr, cc and cs need constraints='center'"
+            "columns before it: omit it; splines cr, cc and cs need constraints='center'"
         )
 
 
 def _constant(name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{argument('covariates')}: column {name!r} is the same for all documents: leave it out; "
-        "the intercept is there without it"
+        f"{argument('covariates')}: column {name!r} is the same for all documents: omit it; "
+        "there is an intercept without it"
     )
 
 
 def _packed(state: Any) -> Any:
-    """Dictionaries as lists of pairs: a file's keys are texts only."""
+    """Dictionaries as lists of pairs, since keys in a file must be text."""
     if isinstance(state, Mapping):
         return [[_value(key), _packed(x)] for key, x in state.items()] + [["", "dict"]]
     if isinstance(state, (list, tuple, np.ndarray)):

@@ -1,4 +1,4 @@
-"""Document models of any prior: given parameters, scored like every other model."""
+"""Document models with any prior and given parameters."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ _WEIGHTS = ("softmax", "identity")
 
 @shared_docs
 class DocumentModel(SeveralVocabularies):
-    """A prior of topic weights and a decoder, with given parameters.
+    """A model of documents with any prior of topic weights, a decoder and given parameters.
 
-    Made by :meth:`dirichlet`, :meth:`mixture` and :meth:`logistic_normal`; the constructor only
-    holds choices. It is scored by :func:`~polyabayes.log_likelihood` and
-    :func:`~polyabayes.compare`, has ``transform``, ``score`` and ``save``, and is not trained here.
+    Make it by :meth:`dirichlet`, :meth:`mixture` or :meth:`logistic_normal`; the constructor only
+    stores options. It is scored by :func:`~polyabayes.log_likelihood` and
+    :func:`~polyabayes.compare`, and has ``transform``, ``score`` and ``save``, but no training.
 
-    Documents may have several vocabularies (languages, measurements) that share topic weights:
-    give a list of topic-word arrays, or a mapping from names, and likewise of corpora where
-    documents are asked for, or a MuData. Each vocabulary is normalised by itself, its number of
-    tokens is given, and its part of the bag has a multiplicity of its own. None in place of a
-    corpus stands for no tokens, so that :func:`~polyabayes.log_completion` of ``[first, None]`` and
-    ``[None, second]`` scores one vocabulary given the other.
+    Documents may have several vocabularies (languages, measurements) that share topic weights. Give
+    a list of topic-word arrays or a mapping from names, and documents as a list or mapping of
+    corpora, or a MuData. Each vocabulary is normalised separately, conditional on its number of
+    tokens, and has its own multiplicity. None in place of a corpus means no tokens, so that
+    :func:`~polyabayes.log_completion` of ``[first, None]`` and ``[None, second]`` scores one
+    vocabulary given the other.
 
     Parameters
     ----------
     prior : {"dirichlet", "mixture", "logistic-normal"}, default="dirichlet"
         Distribution of a document's topic weights.
     decoder : {"mixture", "softmax"}, default="mixture"
-        Words given the weights: a mixture of topics, or a product of experts.
+        Distribution of words given the weights: a mixture of topics, or a product of experts.
     weights : {"softmax", "identity"}, default="softmax"
-        How latent coordinates become weights of a product of experts.
+        Map from latent coordinates to weights of a product of experts.
     covariate_names : sequence of str, optional
-        Columns of a data frame that are the covariates, in order, where the prior depends on them.
+        Columns of a DataFrame that are the covariates, in order, if the prior depends on them.
     vocabulary_names : sequence of str, optional
-        Names of the vocabularies, where there are several.
+        Names of the vocabularies, if there are several.
     {n_jobs}
     {seed of transform}
     {progress}
@@ -66,13 +66,13 @@ class DocumentModel(SeveralVocabularies):
         Dirichlet parameters, weights of components, or the mean of the latent coordinates: shape
         (n_components,), or a row for each document.
     covariance_ : ndarray of shape (n_coordinates, n_coordinates)
-        Of the latent coordinates.
+        Covariance of the latent coordinates.
     coefficients_ : ndarray of shape (n_coordinates, n_covariates)
-        Coefficients of the prior's regression on covariates, where it has one.
+        Coefficients of the prior's regression on covariates, if it has one.
     vocabulary_ : ndarray of str or None
-        The words; of several vocabularies, one behind the other.
+        The words; several vocabularies are concatenated.
     vocabulary_sizes_ : ndarray of int, shape (n_vocabularies,)
-        Numbers of words, where there are several vocabularies.
+        Numbers of words, if there are several vocabularies.
 
     References
     ----------
@@ -135,21 +135,21 @@ class DocumentModel(SeveralVocabularies):
         vocabulary: Any = None,
         random_state: Any = None,
     ) -> Self:
-        """LDA whose documents have Dirichlet parameters of their own.
+        """Make an LDA with a Dirichlet prior that may differ between documents.
 
         Parameters
         ----------
         topic_word : array of shape (n_components, n_words), or list or mapping of them
-            Topics; rows sum to 1. Several arrays are those of several vocabularies.
+            Topics, with rows that sum to 1; several arrays are for several vocabularies.
         doc_topic_prior : array of shape (n_components,) or (n_documents, n_components)
-            Dirichlet parameters of all documents, or of each; topics of 0 drop out.
+            Dirichlet parameters of all documents, or of each; 0 excludes a topic.
         coefficients : array of shape (n_components, n_covariates), optional
-            In place of `doc_topic_prior`: parameters exp(coefficients @ x) at covariates x
+            Instead of `doc_topic_prior`: the parameters are exp(coefficients @ x) at covariates x
             (Dirichlet-multinomial regression).
         covariate_names : sequence of str, optional
-            Columns of a data frame that are the covariates, in order.
+            Columns of a DataFrame that are the covariates, in order.
         vocabulary : sequence of str, optional
-            The words; a list of them, one for each, where there are several vocabularies.
+            The words; for several vocabularies, a list of sequences.
         {seed of transform}
 
         Returns
@@ -180,19 +180,19 @@ class DocumentModel(SeveralVocabularies):
         vocabulary: Any = None,
         random_state: Any = None,
     ) -> Self:
-        """One component a document: mixtures of unigrams and GSDMM; exact.
+        """Make a mixture with one component per document: mixture of unigrams or GSDMM; exact.
 
         Parameters
         ----------
         topic_word : array of shape (n_components, n_words), or list or mapping of them
-            Word probabilities of the components; where `is_dirichlet`, the parameters of their
+            Word probabilities of the components; with `is_dirichlet`, the parameters of their
             Dirichlet distributions, which are integrated out (GSDMM: prior plus counts of words).
         weights : array of shape (n_components,) or (n_documents, n_components)
             Prior weights of the components; they need not be normalised.
         is_dirichlet : bool, default=False
             Whether word probabilities are integrated out.
         vocabulary, random_state : optional
-            As of :meth:`dirichlet`.
+            As for :meth:`dirichlet`.
 
         Returns
         -------
@@ -229,32 +229,33 @@ class DocumentModel(SeveralVocabularies):
         vocabulary: Any = None,
         random_state: Any = None,
     ) -> Self:
-        """Latent coordinates eta ~ N(mean, covariance): correlated, structural and neural models.
+        """Make a model with latent coordinates eta ~ N(mean, covariance), as in CTM, STM, ProdLDA.
 
-        Exact by quadrature where the covariance has rank 1 or 2; else annealed importance sampling
-        from a fitted Gaussian, unbiased in p, at a cost of temperatures x chains x (distinct words
-        x topics + rank^2).
+        It is scored exactly by quadrature if the covariance has rank 1 or 2, else by annealed
+        importance sampling from a fitted Gaussian, unbiased in p, at a cost of temperatures x
+        chains x (distinct words x topics + rank^2).
 
         Parameters
         ----------
         topic_word : array of shape (n_components, n_words), or list or mapping of them
-            Topics; for ``decoder="softmax"`` the loadings of the words.
+            Topics; for ``decoder="softmax"``, loadings of the words.
         mean : array of shape (n_coordinates,) or (n_documents, n_coordinates)
-            Mean of all documents, or of each. There are as many coordinates as components, or one
-            less: then the last component is the reference, of coordinate 0 (STM).
+            Mean of all documents, or of each. There is one coordinate per component; or one fewer,
+            with the last component as reference at coordinate 0 (STM).
         covariance : array of shape (n_coordinates, n_coordinates)
-            It may be singular.
+            Covariance; it may be singular.
         decoder : {"mixture", "softmax"}, default="mixture"
             p(w) = sum_k theta_k topic_word_kw, or softmax_w(bias + weights @ topic_word) (ProdLDA,
             NVDM, LDVAE).
         bias : array of shape (n_words,), optional
-            Of the softmax decoder; zeros by default. A list of them for several vocabularies.
+            Bias of the softmax decoder; default 0. For several vocabularies, a list of arrays.
         weights : {"softmax", "identity"}, default="softmax"
             Input of the softmax decoder: theta = softmax(eta), or eta itself.
         coefficients : array of shape (n_coordinates, n_covariates), optional
-            In place of `mean`: means coefficients @ x at covariates x (STM: its gamma, transposed).
+            Instead of `mean`: the means are coefficients @ x at covariates x (STM: its gamma,
+            transposed).
         covariate_names, vocabulary, random_state : optional
-            As of :meth:`dirichlet`.
+            As for :meth:`dirichlet`.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class DocumentModel(SeveralVocabularies):
         n_components, n_words = model.components_.shape
         for name, is_given in (("bias", bias is not None), ("weights", weights != "softmax")):
             if decoder == "mixture" and is_given:
-                raise InvalidArgumentError(f"{argument(name)} belongs to decoder='softmax'")
+                raise InvalidArgumentError(f"{argument(name)} is only for decoder='softmax'")
         if decoder == "softmax":
             sizes = model._vocabulary_sizes()
             if bias is not None and sizes and np.ndim(bias[0]):
@@ -296,10 +297,10 @@ class DocumentModel(SeveralVocabularies):
         has_reference = weights == "softmax"
         possible = (n_components, n_components - 1) if has_reference else (n_components,)
         if n_coordinates != n_columns or n_coordinates not in possible:
-            beside = f", or {n_components - 1} beside a reference" if has_reference else ""
+            beside = f", or {n_components - 1} with a reference" if has_reference else ""
             raise InvalidArgumentError(
                 f"{argument('covariance')} has shape {model.covariance_.shape}: {n_components} "
-                f"components want {n_components} rows and columns{beside}"
+                f"components need {n_components} rows and columns{beside}"
             )
         model._set_prior("mean", mean, coefficients)
         return model._checked_model()
@@ -324,7 +325,7 @@ class DocumentModel(SeveralVocabularies):
             return pseudo_counts(predicted) if self.prior == "dirichlet" else predicted
         if covariates is not None:
             raise InvalidArgumentError(
-                f"{argument('covariates')}: the prior of this model depends on none"
+                f"{argument('covariates')}: the prior of this model does not depend on covariates"
             )
         if self._has_prior_rows():
             wanted = (n_documents, self._n_prior_parameters())
@@ -334,7 +335,7 @@ class DocumentModel(SeveralVocabularies):
         return None
 
     def _covariates_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64]:
-        """Covariates of documents: given, or columns of their metadata."""
+        """Covariates of documents, as given or from columns of their metadata."""
         n_covariates = self.coefficients_.shape[1]
         names = self.covariate_names
         if covariates is None and names is not None:
@@ -424,7 +425,7 @@ class DocumentModel(SeveralVocabularies):
             return
         if names is not None:
             raise InvalidArgumentError(
-                f"{argument('covariate_names')} belong to {argument('coefficients')}"
+                f"{argument('covariate_names')} needs {argument('coefficients')}"
             )
         prior = checks.floats(name, values)
         if prior.ndim not in (1, 2) or prior.shape[-1] != n:
@@ -434,7 +435,7 @@ class DocumentModel(SeveralVocabularies):
         self.prior_ = np.ascontiguousarray(prior)
 
     def _checked_model(self) -> Self:
-        """The model itself, once the core has accepted it."""
+        """Return the model after the core has accepted its parameters."""
         prior = np.atleast_2d(self.prior_)
         is_bad = ~np.isfinite(prior)
         if self.prior != "logistic-normal":
@@ -443,14 +444,14 @@ class DocumentModel(SeveralVocabularies):
             at = place if self.prior_.ndim == 1 else f"{row}, {place}"
             rule = " and not negative, and one of each row positive"
             raise InvalidArgumentError(
-                f"the prior has {prior[row, place]} at [{at}]: its parameters must be finite"
+                f"the prior has {prior[row, place]} at [{at}]; its parameters must be finite"
                 f"{'' if self.prior == 'logistic-normal' else rule}"
             )
         self._core_model()
         return self
 
     def _core_parts(self) -> CoreParts:
-        # A row for each document takes the place of what all share.
+        # A row for each document replaces the common prior.
         shared = self.prior_ if self.prior_.ndim == 1 else np.ones(self.prior_.shape[1])
         sizes = tuple(self._vocabulary_sizes())
         if self.prior == "mixture":

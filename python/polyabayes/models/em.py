@@ -1,4 +1,4 @@
-"""Variational EM of latent Dirichlet allocation: what it starts from, and the fit itself."""
+"""Variational EM of latent Dirichlet allocation."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from polyabayes.models.traces import BoundTrace
 
 TOLERANCE = 1e-5
 
-# Dirichlet parameter of a topic that no document uses.
+# Dirichlet parameter of an unused topic.
 _LEAST_PRIOR = 1e-100
 
 
 class EmStart(NamedTuple):
-    """A fitted model to grow from.
+    """A fitted model as the start of EM.
 
-    `topic_word` is topics x words; the bound is that of the documents in nats, -inf where none is
-    known.
+    `topic_word` is topics x words; the bound is for the documents, in nats, -inf if unknown.
     """
 
     topic_word: NDArray[np.float64]
@@ -38,9 +37,9 @@ class EmStart(NamedTuple):
 class EmFit(NamedTuple):
     """Result of variational EM.
 
-    `bound` is the lower bound of ln p(words | phi, alpha) in nats, `topic_counts` are expected
-    tokens of each topic, `trace` has the bound of each iteration; `interruption` is the exception
-    that cut the work short.
+    `bound` is the lower bound of ln p(words | phi, alpha) in nats; `topic_counts` are expected
+    tokens of each topic; `trace` has the bound of each iteration; `interruption` is the exception
+    that ended the run, if any.
     """
 
     topic_word: NDArray[np.float64]
@@ -54,7 +53,7 @@ class EmFit(NamedTuple):
 def start_from(
     init: Any, kind: type[FittedModel], corpus: Corpus, n_components: int, bound: float
 ) -> EmStart | None:
-    """Check the model that a fit shall grow from: it must be a fitted one of class `kind`.
+    """Check the start of a fit, a fitted model of class `kind`.
 
     `bound` is its known bound of the documents.
     """
@@ -68,7 +67,7 @@ def start_from(
     if n_old > n_components:
         raise InvalidArgumentError(
             f"init has {n_old} topics, more than n_components={n_components}: topics can be added, "
-            "not taken away"
+            "not removed"
         )
     if n_words != corpus.n_words:
         raise InvalidArgumentError(
@@ -86,7 +85,7 @@ def start_from(
 def first_prior(
     doc_topic_prior: Any, n_components: int, start: EmStart | None
 ) -> NDArray[np.float64]:
-    """Alpha where EM starts: as given, or as the model to grow from shares it out."""
+    """Alpha at the start of EM: as given, or from the model to start from."""
     if doc_topic_prior is None and start is None:
         doc_topic_prior = 5.0 / n_components
     elif doc_topic_prior is None and start is not None:

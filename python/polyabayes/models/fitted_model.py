@@ -1,4 +1,4 @@
-"""A fitted topic model: data in and out, scores, files."""
+"""Base class of fitted topic models: transform, scores, files."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from polyabayes.models.topic_table import topics_html
 
 _TRANSFORM_SWEEPS = 100
 
-# Standard error of a mean per token: a tenth of the error with which a thousand documents tell
-# models apart, about.
+# Standard error of a mean per token: about a tenth of the error of the difference of two models
+# over a thousand documents.
 _SCORE_STD_ERROR = 0.001
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicWeights(Result):
-    """Posterior of the topic weights theta of documents; it unpacks to mean and std.
+    """Posterior of the topic weights theta of documents; unpacks to mean and std.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TopicWeights(Result):
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
     ids : ndarray of str objects, shape (n_documents,), or None
-        Names of the documents, where they have some.
+        Names of the documents, if any.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class TopicWeights(Result):
 
 @shared_docs
 class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
-    """Base class of topic models that have topics, trained here or given."""
+    """Base class of fitted topic models."""
 
     def transform(
         self,
@@ -99,18 +99,18 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
         {layer}
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: those of the corpus, else 1.
+            only. Default: the exposure of the corpus, else 1.
         {covariates}
         {unseen}
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
-            E[theta | document, model], averaged over Gibbs sweeps of each document: for LDA,
-            probabilities; for gamma-Poisson, rates at exposure 1. Of NMF the weights that 200 of
-            scikit-learn's updates reach from equal ones; words that no topic can produce are left
-            out, with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")`` a
-            data frame whose index are the ids.
+            E[theta | document, model], averaged over Gibbs sweeps of each document: probabilities
+            for LDA, rates at exposure 1 for gamma-Poisson. For NMF, weights after 200 of
+            scikit-learn's updates from equal weights; words that no topic can produce are ignored,
+            with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")``, a
+            DataFrame with the ids as index.
 
         {raises: bad documents}
 
@@ -133,7 +133,7 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
         covariates: Any = None,
         unseen: str = "raise",
     ) -> TopicWeights:
-        """Posterior mean topic weights of documents, and how uncertain they are.
+        """Posterior mean and standard deviation of the topic weights of documents.
 
         Parameters
         ----------
@@ -144,12 +144,12 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
         Returns
         -------
         TopicWeights
-            ``mean``, bit by bit what ``transform`` gives, and ``std``, the posterior standard
-            deviation of every weight given the document and the model: by the law of total
-            variance, from the closed-form moments of theta given the topics of the tokens, over
-            the same Gibbs sweeps; of a mixture sqrt(p (1 - p)), p the probability of a component.
-            It leaves out the uncertainty about the model itself. Each has shape (n_documents,
-            n_components). Its table names documents by their ids.
+            ``mean``, equal to the result of ``transform``, and ``std``, the posterior standard
+            deviation of every weight given document and model; both of shape (n_documents,
+            n_components). ``std`` follows from the closed-form moments of theta given the topics of
+            tokens, over the same Gibbs sweeps (law of total variance). For a mixture it is
+            sqrt(p (1 - p)), with p the probability of a component. Uncertainty of the model is not
+            included.
 
         {raises: bad documents}
 
@@ -196,9 +196,9 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
     ) -> float:
         """Mean log-likelihood in nats per token, to a standard error of 0.001; higher is better.
 
-        Of the event that :func:`log_likelihood` asks the model about by default: the sequence for
-        LDA, the counts with their length for gamma-Poisson. To compare the two, use
-        :func:`compare`, which asks both the same.
+        The event is the default of :func:`log_likelihood`: the sequence for LDA, the counts with
+        their length for gamma-Poisson. To compare different models, use :func:`compare`, which
+        uses the same event for all.
 
         Parameters
         ----------
@@ -223,10 +223,10 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
     def perplexity(
         self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
     ) -> float:
-        """``exp`` of minus the mean log probability of a token, given the lengths; lower is better.
+        """Perplexity: exp(-mean log probability per token), given the lengths; lower is better.
 
-        The words are taken in order, whatever event ``score`` is of: the probability of a bag of
-        words has no perplexity.
+        It is for the ordered tokens, whatever the event of ``score``, since counts have no
+        perplexity.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
         Returns
         -------
         float
-            At least 1 for LDA.
+            The perplexity.
 
         {raises: no tokens}
 
@@ -312,14 +312,14 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
             )
 
     def _total(self, X: Any, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
-        """Scores whose mean over tokens is known well enough, and no better."""
+        """Scores whose mean per token has just the needed accuracy."""
         corpus, target = self._with_tokens(X), {"nats_per_token_std_error": _SCORE_STD_ERROR}
         return self._log_likelihood(corpus, exposure, covariates, **target, **event)
 
     def _log_likelihood(
         self, X: Any, exposure: Any, covariates: Any, **options: Any
     ) -> LogLikelihood:
-        """Scores of documents; warnings name the function that takes what would help."""
+        """Scores of documents; warnings name the function that takes the remedy."""
         corpus = exposed(self, self._checked(X), exposure)
         with quiet():
             result = log_likelihood(
@@ -334,7 +334,7 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
         return result
 
     def _with_tokens(self, X: Any) -> Corpus:
-        """Documents that a mean over tokens can be taken of."""
+        """Check documents, which must have tokens."""
         corpus = self._checked(X)
         if not corpus.n_tokens:
             raise InvalidArgumentError(
@@ -347,7 +347,7 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
 def _framed(
     model: FittedModel, weights: NDArray[np.float64], X: Any, ids: NDArray[np.object_] | None
 ) -> Any:
-    """Topic weights; a data frame with the ids of the documents where scikit-learn makes one."""
+    """Topic weights; if scikit-learn gives a DataFrame, with the ids of the documents."""
     own = getattr(model, "_sklearn_output_config", {})
     wanted = own.get("transform", get_config()["transform_output"])
     if ids is None or wanted != "pandas" or hasattr(X, "columns"):

@@ -1,4 +1,4 @@
-"""Training in parts: checkpoints, traces and callbacks between them."""
+"""Training in parts, with checkpoints, traces and callbacks in between."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from polyabayes.scale.token_order import Exposures
 _LOG = logging.getLogger(__name__)
 
 _CHECKPOINT = "checkpoint.safetensors"
-# Seconds of the units of a time between two checkpoints.
+# Seconds per unit of a checkpoint period.
 _UNITS = {"s": 1, "min": 60, "h": 3600}
 
-# Sweeps with more topics than asked for, which are then merged: in 20 of 20 starts on simulated
-# documents every topic was found.
+# Sweeps with extra topics, which are then merged: all topics were found in 20 of 20 starts on
+# simulated documents.
 START_SWEEPS = 20
 
 
 class Schedule(NamedTuple):
-    """How long to sample and what to keep, as the compiled core reads it."""
+    """Number of sweeps and which to keep, for the compiled core."""
 
     max_iter: int
     burn_in: int
@@ -53,33 +53,29 @@ class Schedule(NamedTuple):
 
 
 class StartLength(NamedTuple):
-    """How long a run begins with more topics than asked for.
-
-    These are sweeps at most, and the share of the burn-in that they are at most.
-    """
+    """Length of a start with extra topics: most sweeps, and largest share of the burn-in."""
 
     most: int
     share: float
 
     def n_sweeps(self, burn_in: int) -> int:
-        """Sweeps of the start of a run."""
+        """Number of sweeps of the start."""
         return min(self.most, int(self.share * burn_in))
 
 
 # Either start adds at most a third to the time of training with the default burn-in.
 USUAL_START = StartLength(START_SWEEPS, 0.4)
-# Chains that learn their priors keep to the mode of their start. Fixed priors gain nothing by it.
+# Chains that learn their priors stay in the mode of their start; fixed priors gain nothing.
 LEARNED_START = StartLength(40, 0.4)
-# On corpora made of 50 topics, training 50 merges two to seven of them after the usual start, and
-# none or two after this one; training 54 after this one keeps all 50 apart.
+# On corpora of 50 topics, training with 50 merges two to seven of them after the usual start, and
+# none to two after this one; training with 54 after this one keeps all 50 apart.
 LONG_START = StartLength(60, 0.6)
 
 
 class Checkpoint:
-    """The state of a run in a folder, whole or not at all.
+    """The state of a run in a folder, written completely or not at all.
 
-    A run must agree on the identity to go on from the state; its names are those that a message
-    uses.
+    A run resumes only from a state with the same identity, whose names appear in messages.
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
@@ -87,11 +83,11 @@ class Checkpoint:
         self._path = self._folder.make(_CHECKPOINT)
 
     def read(self) -> RunState | None:
-        """Read the state, if there is one; refuse that of another run and name the difference."""
+        """Read the state, if any; refuse the state of another run and name the difference."""
         return read_state(self._path, self._identity)
 
     def write(self, training: _core.Training) -> None:
-        """Replace the state; where it cannot be written, warn once and leave the last one."""
+        """Replace the state; if it cannot be written, warn once and keep the last one."""
         n_sweeps, kept = training.n_sweeps, training.kept()
         position, topics = ("sweep", 0, n_sweeps), training.assignments()
         coefficients = training.kept_coefficients()
@@ -104,7 +100,7 @@ class Checkpoint:
 
 
 class CheckpointPeriod:
-    """When the state of a run is due: every so many sweeps, or after so much time.
+    """Period of checkpoints: a number of sweeps, or a time.
 
     Parameters
     ----------
@@ -121,15 +117,15 @@ class CheckpointPeriod:
         self._written = time.monotonic()
 
     def until(self, n_iter: int, pace: float) -> int:
-        """Sweep at which to ask again, where a sweep takes `pace` seconds."""
+        """Sweep at which to check again, if a sweep takes `pace` seconds."""
         if not self._seconds:
             return (n_iter // self._n_sweeps + 1) * self._n_sweeps
         left = self._written + self._seconds - time.monotonic()
-        # At most as many as were timed, since the first sweeps tell little.
+        # At most as many sweeps as were timed, since timings of few sweeps are unreliable.
         return n_iter + max(1, min(n_iter, int(left / pace) if pace else 1))
 
     def is_due(self, n_iter: int) -> bool:
-        """Whether to write the state now; it is then taken to be written."""
+        """Whether to write the state now; True restarts the period."""
         if not self._seconds:
             return n_iter % self._n_sweeps == 0
         now = time.monotonic()
@@ -151,9 +147,9 @@ def _seconds_of(text: str) -> float:
 
 
 class Source(NamedTuple):
-    """Documents as the compiled core takes them.
+    """Documents for the compiled core, in memory or in shards.
 
-    They are in memory or on shards; the checkpoint is for those in memory, as shards write theirs.
+    The checkpoint is for documents in memory; shards write their own.
     """
 
     documents: Any
@@ -170,7 +166,7 @@ def source_of(
     schedule: Schedule,
     executor: Executor | None,
 ) -> Iterator[Source]:
-    """Give documents to the core, from where an earlier run of the same identity ended."""
+    """Documents for the core, with the state of an earlier run of the same identity."""
     if isinstance(documents, Corpus):
         kept = None if checkpoint is None else Checkpoint(checkpoint, identity)
         state = None if kept is None else kept.read()
@@ -184,7 +180,7 @@ def source_of(
 
 
 def _checked(state: RunState | None, schedule: Schedule) -> RunState | None:
-    """A state, refused where it is beyond the end."""
+    """Return the state; a state beyond the end of the schedule is refused."""
     if state is not None and state.position[0] == "sweep":
         n_sweeps = state.position[2]
         if n_sweeps > schedule.max_iter:
@@ -195,7 +191,7 @@ def _checked(state: RunState | None, schedule: Schedule) -> RunState | None:
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Hash of the counts, and of the exposures where there are any."""
+    """Hash of the counts, and of the exposures, if any."""
     counts = corpus.counts
     parts = [np.asarray(x, np.int64) for x in (counts.indptr, counts.indices, counts.data)]
     exposure = [] if corpus.exposure is None else [corpus.exposure]
@@ -203,10 +199,10 @@ def fingerprint(corpus: Corpus) -> str:
 
 
 class LastState(NamedTuple):
-    """Last state of a chain, from which its last sample is made.
+    """Last state of a chain.
 
     `counts` are tokens of each topic and word; `prior` is the Dirichlet parameter of the topics,
-    words x topics where it differs; `parameters` are in the core's order.
+    words x topics if it is not constant; `parameters` are in the order of the core.
     """
 
     counts: sparse.csr_array
@@ -226,11 +222,10 @@ class LastState(NamedTuple):
 
 
 class EvaluationSchedule:
-    """Looks at a run: entries of the trace, and the user's callback.
+    """Evaluations during a run: entries of the trace, and the user's callback.
 
-    `evaluate` gives the nats per token of the model that training would return and their standard
-    error, `callback` may end the run by returning True. A run without these two need not stop for a
-    look, before which the model is made so.
+    `evaluate` gives nats per token of the current model and their standard error; `callback` may
+    end the run by returning True. A run without both need not stop, since only they need the model.
     """
 
     def __init__(
@@ -245,14 +240,14 @@ class EvaluationSchedule:
 
     @property
     def stops(self) -> bool:
-        """Whether a run must stop for every look."""
+        """Whether a run must stop at every evaluation."""
         return self._evaluate is not None or self._callback is not None
 
     def look(self, looks: Iterable[tuple[int, float, float]]) -> bool:
-        """Look at the model; whether the run shall end.
+        """Evaluate the model and call the callback; True ends the run.
 
-        `looks` are sweeps, the last of them the model's, with the log joint densities after them
-        and the seconds until then.
+        `looks` are the sweeps since the last call, with log joint densities and seconds; the model
+        is that of the last sweep.
         """
         held_out = (np.nan, np.nan) if self._evaluate is None else self._evaluate()
         self.note(looks, held_out)
@@ -263,18 +258,18 @@ class EvaluationSchedule:
         looks: Iterable[tuple[int, float, float]],
         held_out: tuple[float, float] = (np.nan, np.nan),
     ) -> None:
-        """Enter looks into the trace."""
+        """Add entries to the trace."""
         self._rows.extend((sweep, ln_joint, *held_out, end) for sweep, ln_joint, end in looks)
 
     def trace(self) -> TrainingTrace:
-        """Columns of all looks."""
+        """Columns of the trace."""
         columns = np.array(self._rows, dtype=float).reshape(-1, len(fields(TrainingTrace))).T
         return TrainingTrace(columns[0].astype(np.int64), *columns[1:])
 
 
 @contextmanager
 def all_or_nothing(model: Any) -> Iterator[None]:
-    """Leave a model as it was where Ctrl-C comes before training has anything to keep."""
+    """Restore a model if Ctrl-C comes before training has a result."""
     before = dict(vars(model))
     try:
         yield
@@ -298,10 +293,9 @@ def run(
     *,
     progress: bool,
 ) -> BaseException | None:
-    """Sample to the end of the schedule, or to where a look or an interruption ends it.
+    """Sample to the end of the schedule, or until a callback or an interrupt ends it.
 
-    `take` makes the model what training would return. Returns the exception that cut the run short,
-    if any.
+    `take` updates the model to the current state. Returns the exception that ended the run, if any.
     """
     n_iter, seconds = training.n_sweeps, 0.0
     first = n_iter
@@ -333,7 +327,7 @@ def run(
                     _LOG.info("sweep %s: trained in %.1f s", n_iter, seconds)
                     return None
         except BaseException as error:
-            # The sweeps that are done are the result.
+            # The finished sweeps are the result.
             if training.n_sweeps == 0:
                 raise
             return error

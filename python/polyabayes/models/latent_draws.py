@@ -1,4 +1,4 @@
-"""Draws of the topics, the topic weights and the topics of tokens, given a state of a chain."""
+"""Posterior draws of topics, topic weights and topics of tokens."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from polyabayes.models.fitting import LastState
 # Topics x words, documents x topics, and one topic a token.
 VARIABLES = ("phi", "theta", "z")
 
-# Random numbers of draws of latent variables, apart from those of every other purpose.
+# Stream of random numbers for draws of latent variables only.
 _DRAW_KEY = 0x6C6174
 
 
 class TokenTopics(NamedTuple):
-    """Topics of all tokens of a corpus, cell after cell, document after document."""
+    """Topics of all tokens of a corpus, ordered by document and cell."""
 
     corpus: Corpus
     topics: NDArray[np.uint16]
@@ -57,7 +57,7 @@ class Variable(NamedTuple):
     dtype: type[np.generic]
 
     def n_bytes(self) -> int:
-        """Bytes of one draw; whole numbers of Python, which do not overflow."""
+        """Bytes of one draw, as a Python int, which cannot overflow."""
         size = np.dtype(self.dtype).itemsize
         for length in self.shape:
             size *= int(length)
@@ -65,7 +65,7 @@ class Variable(NamedTuple):
 
 
 def check_variables(names: Any) -> tuple[str, ...]:
-    """Names of latent variables, each once, or one name alone."""
+    """Check names of latent variables, without repeats; a single name is allowed."""
     given = (names,) if isinstance(names, str) else names
     if not isinstance(given, Collection):
         raise InvalidTypeError(f"variables must be a tuple of names, got {names!r:.100}")
@@ -91,7 +91,7 @@ def variables_of(corpus: Corpus, n_topics: int, names: Collection[str]) -> dict[
 
 def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int) -> None:
     """Refuse draws that the machine cannot hold."""
-    # Those of single chains, and all of them in one array.
+    # Arrays of single chains, and the array of all chains.
     copies = 2 * n_chains * n_draws
     needed = {name: copies * variable.n_bytes() for name, variable in variables.items()}
     total, there_are = sum(needed.values()), memory_of_machine()
@@ -99,55 +99,53 @@ def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int)
         largest = max(needed, key=needed.__getitem__)
         raise BudgetExceededError(
             f"{n_draws:,} draws of {n_chains:,} chains take {total:,} bytes, of which {largest} "
-            f"takes {needed[largest]:,}, and the machine has {there_are:,}; raise thin, or leave "
-            f"{largest} out of {argument('variables')}"
+            f"takes {needed[largest]:,}, but the machine has {there_are:,}; raise thin, or omit "
+            f"{largest} from {argument('variables')}"
         )
 
 
 class LatentDraws(CovariateModel):
-    """Draws of latent variables by a model that was sampled; not made directly."""
+    """Mixin: draws of latent variables by models trained by Gibbs sampling."""
 
     n_iter_: int
     topic_counts_: NDArray[Any]
     _last: LastState
-    # Topics of tokens while a callback may ask for them; neither kept nor copied.
+    # Topics of tokens during callbacks; neither kept nor copied.
     _tokens: TokenTopics
 
     def posterior_draw(
         self, variables: str | Collection[str] = VARIABLES, random_state: RandomState = None
     ) -> dict[str, NDArray[Any]]:
-        """Latent variables drawn from their posterior: the state that the chain is in.
+        """Draw latent variables from their posterior, given the current state of the chain.
 
-        `z` is the state itself; `phi` and `theta`, which the sampler integrates out or forgets,
-        are drawn from their distributions given `z` and the priors of that state. Draws of one
-        chain at different sweeps are correlated. Topics have the numbers that they have in the
-        chain: these differ between chains, and may change within one.
+        `z` is the state; `phi` and `theta` are drawn given `z` and the priors of the state. Draws
+        of one chain at different sweeps are correlated. Topic 3 of one chain is not topic 3 of
+        another, and numbers may switch within a chain.
 
         Parameters
         ----------
         variables : str or collection of str, default=("phi", "theta", "z")
-            What to draw. ``"theta"`` and ``"z"`` are at hand in a `callback` of ``fit``, for
-            documents in memory: a model keeps neither topics of tokens nor documents.
-            :func:`sample_chains` collects them. ``"phi"`` is there after ``fit``, too, and for
-            documents in shards.
+            Variables to draw. ``"phi"`` is available after training, too. ``"theta"`` and ``"z"``
+            are available only in a `callback` of ``fit``, for documents in memory, since a model
+            does not keep topics of tokens; :func:`sample_chains` collects them.
         random_state : None, int, RandomState, Generator or SeedSequence
-            For `phi` and `theta`. By default their draws depend on the model's seed and the number
-            of sweeps only, so that every call in one state gives the same.
+            Seed of `phi` and `theta`. By default, it follows from the model's seed and the number
+            of sweeps, so that calls in the same state give the same draws.
 
         Returns
         -------
         dict of str to ndarray
             ``phi``, shape (n_components, n_words): word probabilities of each topic.
-            ``theta``, shape (n_documents, n_components): topic weights, of LDA probabilities, of
-            gamma-Poisson rates at exposure 1. ``z``, shape (n_tokens,), dtype uint16: topic of each
-            token, in the order of ``np.repeat(corpus.counts.indices, corpus.counts.data)``.
+            ``theta``, shape (n_documents, n_components): topic weights, probabilities for LDA and
+            rates at exposure 1 for gamma-Poisson. ``z``, shape (n_tokens,), dtype uint16: topic of
+            each token, in the order of ``np.repeat(corpus.counts.indices, corpus.counts.data)``.
 
         Raises
         ------
         InvalidArgumentError
-            If there is no such variable, or it is not at hand.
+            If there is no such variable, or it is not available.
         NotFittedError
-            If the model was not sampled here.
+            If the model was not trained by Gibbs sampling here.
 
         References
         ----------
@@ -166,7 +164,7 @@ class LatentDraws(CovariateModel):
         """
         names, last = check_variables(variables), self._last_state()
         if random_state is None:
-            # A stream of its own; the tokens tell batches of partial_fit apart.
+            # A separate stream; the number of tokens distinguishes batches of partial_fit.
             words = [self.seed_, self.n_iter_, int(self.topic_counts_.sum())]
             random_state = np.random.SeedSequence(words, spawn_key=(_DRAW_KEY,))
         generator = random_generator(random_state)
@@ -181,7 +179,7 @@ class LatentDraws(CovariateModel):
         return found
 
     def _token_topics(self) -> TokenTopics:
-        """Topics of all tokens, while a callback looks at a run in memory."""
+        """Topics of all tokens, during callbacks of a run in memory."""
         if not hasattr(self, "_tokens"):
             raise InvalidArgumentError(
                 "theta and z rest on the topics of all tokens, which a model does not keep: take "
@@ -224,7 +222,7 @@ class LatentDraws(CovariateModel):
         raise NotImplementedError
 
     def _last_state(self) -> LastState:
-        """Last state of the chain; refused for models that were not sampled here."""
+        """Last state of the chain; refused for models that were not trained here."""
         if not hasattr(self, "_last"):
             raise NotFittedError(
                 f"this {type(self).__name__} has no last sample: it was not sampled by fit here"
@@ -232,5 +230,5 @@ class LatentDraws(CovariateModel):
         return self._last
 
     def _learned_state(self) -> dict[str, Any]:
-        """Learned parameters of the last state, so that the numbers of topics do not matter."""
+        """Learned parameters of the last state, independent of topic numbers."""
         raise NotImplementedError

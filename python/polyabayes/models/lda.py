@@ -32,11 +32,11 @@ from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
-# Dirichlet parameter of a topic and word whose expected tokens have underflown.
+# Dirichlet parameter of a topic and word whose expected count underflows.
 _LEAST_PRIOR = 1e-100
 _MOST_ITERATIONS = 10**9
 
-# Options that mean nothing to a way of fitting, and the values that ask for nothing.
+# Options without effect for a fit method, and their defaults.
 _UNUSED: dict[str, dict[str, Any]] = {
     "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100}
     | {"formula": None},
@@ -47,7 +47,7 @@ _UNUSED: dict[str, dict[str, Any]] = {
 def _sampled(model: LatentDirichletAllocation) -> bool:
     if not model._samples():
         raise InvalidArgumentError(
-            f"partial_fit is by Gibbs sampling, not by fit_method={model.fit_method!r}"
+            f"partial_fit needs Gibbs sampling, not fit_method={model.fit_method!r}"
         )
     return True
 
@@ -81,67 +81,65 @@ class LdaSample(NamedTuple):
 class LatentDirichletAllocation(TopicModel):
     """Latent Dirichlet allocation, trained by Gibbs sampling or by variational EM.
 
-    theta_d ~ Dirichlet(doc_topic_prior), phi_k ~ Dirichlet(topic_word_prior); a token's topic is
-    drawn from theta_d, its word from that topic's phi. Gibbs sampling alternates the topics of all
-    tokens given phi (theta integrated out, documents in parallel) and phi given those topics: an
-    exact sampler. A sweep costs tokens x topics; from 256 topics on, tokens x topics of the
-    document.
+    theta_d ~ Dirichlet(doc_topic_prior) and phi_k ~ Dirichlet(topic_word_prior); the topic of a
+    token is drawn from theta_d, and its word from phi of that topic.
 
-    Variational EM (Blei, Ng and Jordan 2003, section 5.3) maximises a lower bound of
-    ln p(words | phi, doc_topic_prior), the mean-field bound; phi is a point. An iteration costs
-    distinct words of all documents x topics, times up to 10. It holds the expected counts of each
-    topic in each document from one iteration to the next: n_documents x n_components x 4 bytes,
-    and 24 bytes for each entry of `components_`.
+    Gibbs sampling alternates between the topics of all tokens given phi (with theta integrated out,
+    documents in parallel) and phi given these topics: an exact sampler. A sweep costs tokens x
+    topics; from 256 topics on, tokens x topics that occur in the document.
 
-    Both give the same bits for any number of threads.
+    Variational EM (Blei, Ng and Jordan 2003, section 5.3) maximises the mean-field lower bound of
+    ln p(words | phi, doc_topic_prior); phi is a point estimate. An iteration costs up to 10 x
+    distinct words of all documents x topics. Memory is n_documents x n_components x 4 bytes, and 24
+    bytes for each entry of `components_`.
 
-    With covariates x_d of the documents (Gibbs sampling only), theta_d ~
-    Dirichlet(exp(lambda x_d)): Dirichlet-multinomial regression (Mimno and McCallum 2008), with
-    exact draws of lambda in place of a point. Slopes are normal, by the standard deviation of
-    their column, with one variance for all, which is learned; the exponential of an intercept has
-    the prior of a learned `doc_topic_prior` of its topic. A sweep costs distinct rows of covariates
-    x topics x columns^2 more.
+    Both give the same result for any number of threads, bit for bit.
+
+    With covariates x_d of the documents (Gibbs sampling only),
+    theta_d ~ Dirichlet(exp(lambda x_d)): Dirichlet-multinomial regression (Mimno and McCallum
+    2008), with exact draws of lambda. Slopes of standardised columns are normal with a common,
+    learned variance; the exponential of an intercept has the prior of a learned `doc_topic_prior`.
+    A sweep costs an additional distinct rows of covariates x topics x columns^2.
 
     Parameters
     ----------
     {n_components}
     doc_topic_prior : float or array of shape (n_components,), optional
-        Dirichlet parameter of the topic weights, or where learning of it starts; None means
-        5 / n_components, or the sum of what `init` has, of which each new topic gets an equal
-        share.
+        Dirichlet parameter of the topic weights, or its start if it is learned. Default:
+        5 / n_components; with `init`, the sum of its parameters, of which new topics get equal
+        shares.
     topic_word_prior : float, optional
-        Dirichlet parameter of the topics; of EM, what is added to each expected count of a word in
-        a topic, where 0 is maximum likelihood. None means 0.1.
+        Dirichlet parameter of the topics; default 0.1. For EM, it is added to each expected count
+        of a word in a topic; 0 is maximum likelihood.
     learn_priors : bool, optional
-        Gibbs: learn both priors, one doc_topic_prior a topic and one topic_word_prior for all;
-        they get exponential priors whose means are the values above. EM: learn the doc_topic_prior
-        of each topic by maximum likelihood. None means that priors are learned where none is given:
-        neither of the two for Gibbs sampling, no `doc_topic_prior` for EM.
+        Gibbs sampling: learn both priors, a doc_topic_prior per topic and a common
+        topic_word_prior, under exponential priors with the values above as means. EM: learn
+        doc_topic_prior by maximum likelihood. Default: True unless a prior is given (for EM: unless
+        `doc_topic_prior` is given).
     max_iter : int, default=200
-        Gibbs sweeps; iterations of EM at most.
+        Gibbs sweeps, or most iterations of EM.
     {burn_in, thin}
     n_init : int, default=1
-        Starts, each of up to 20 sweeps of more topics than asked for, or 40 before Gibbs sampling
-        with learned priors, which are then merged; the one with the largest joint density is taken.
-        They come before the sweeps of `max_iter`, at most two for five of the
-        burn-in each, or before EM where there is no `init`.
+        Number of starts; the one with the largest joint density is kept. A start takes up to 20
+        sweeps (40 before Gibbs sampling with learned priors, and at most 2/5 of the burn-in) with
+        extra topics, which are then merged. Starts come before the sweeps of `max_iter`, or before
+        EM without `init`.
     {n_jobs}
     random_state : None, int, RandomState, Generator or SeedSequence
-        Equal seeds give equal bits.
+        The same seed gives the same result, bit for bit.
     {progress}
     {checkpoint}
     fit_method : {"gibbs", "em"}, default="gibbs"
-        How to train. EM has no use for `burn_in`, `thin` and checkpoints, nor for the arguments
-        of ``fit`` beside `X`, and refuses them.
+        How to train. EM refuses `burn_in`, `thin` and checkpoints, and the arguments of ``fit``
+        other than `X`.
     init : LatentDirichletAllocation, optional
-        EM only: a fitted model of at most `n_components` topics over the same words, from which to
-        grow. New topics start from documents that it explains worst. On the documents that it was
-        fitted to by EM, the result has a ``bound_`` that is never below its own: where EM does not
-        reach it, the result is `init` with topics of prior 1e-100 added, whatever `doc_topic_prior`
-        says. On other documents, or for another kind of model, its bound is what one pass of the
-        mean field finds.
+        EM only: a fitted model to start from, with at most `n_components` topics over the same
+        words. New topics start from the documents that it explains worst. The ``bound_`` of the
+        result is never below the bound of `init` (as stored for its EM training documents, else
+        after one mean-field pass): if EM ends below it, the result is `init` plus topics with
+        prior 1e-100, whatever `doc_topic_prior` is.
     tol : float, default=1e-5
-        EM ends when an iteration changes the bound by less than this share of it.
+        EM ends when the relative change of the bound is below this.
     {formula}
 
     Attributes
@@ -150,30 +148,30 @@ class LatentDirichletAllocation(TopicModel):
         phi: posterior mean word probabilities of each topic; rows sum to 1.
     {components_std_}
     doc_topic_prior_ : ndarray of shape (n_components,)
-        The prior used, or where it is learned its posterior mean (of EM, its value).
+        The prior, or its posterior mean if learned (for EM, its estimate).
     topic_word_prior_ : float
-        The same; after ``fit`` only.
+        The prior, or its posterior mean if learned; only after ``fit``.
     n_iter_ : int
-        Sweeps or iterations completed.
+        Completed sweeps or iterations.
     topic_counts_ : ndarray of int or float, shape (n_components,)
-        Tokens of each topic in the last state, those of documents before ``partial_fit`` included;
-        of EM, expected tokens.
+        Tokens of each topic in the last state, including documents before ``partial_fit``; expected
+        tokens for EM.
     n_active_ : int
         K+: topics with at least one token in the last state.
     trace_ : TrainingTrace or BoundTrace
-        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
-        EM, the bound at the start and after each iteration.
+        ln of the joint density and held-out nats per token, every ``eval_every`` sweeps; for EM,
+        the bound at the start and after each iteration.
     coefficients_ : ndarray of shape (n_components, n_columns)
-        After training with covariates only: posterior means of lambda, by which a document with the
-        row x of the design has the parameters exp(lambda @ x); ``doc_topic_prior_`` is then the
-        mean over the documents.
+        Only after training with covariates: posterior means of lambda. A document with row x of
+        the design has Dirichlet parameters exp(lambda @ x); ``doc_topic_prior_`` is then the mean
+        over the documents.
     {coefficient draws}
     last_sample_ : LdaSample
-        The last state of the chain beside the means; made when asked for.
+        The last state of the chain; computed on access.
     bound_ : float
-        After EM only: lower bound of ln p(words | topics, alpha), as learned, of the training
-        documents, in nats, without the pseudo-counts; -inf where Ctrl-C came before the first. It
-        never falls from one iteration to the next where `topic_word_prior` is 0.
+        Only after EM: lower bound of ln p(words | topics, alpha) of the training documents, in
+        nats, without the pseudo-counts; -inf if Ctrl-C came before the first iteration. It never
+        decreases between iterations if `topic_word_prior` is 0.
     {words and seed}
 
     References
@@ -201,7 +199,7 @@ class LatentDirichletAllocation(TopicModel):
     doc_topic_prior_: NDArray[np.float64]
     topic_word_prior_: float
     bound_: float
-    # Fingerprint of the documents that `bound_` is of.
+    # Fingerprint of the documents of `bound_`.
     _bound_is_of: str
 
     def __init__(
@@ -244,7 +242,7 @@ class LatentDirichletAllocation(TopicModel):
         self.formula = formula
 
     def __sklearn_clone__(self) -> Self:
-        """Copy the parameters; `init` is data to grow from, and stays fitted."""
+        """Copy the parameters; `init` stays fitted, since it is data."""
         copied: Self = super().__sklearn_clone__()
         copied.init = self.init
         return copied
@@ -256,8 +254,7 @@ class LatentDirichletAllocation(TopicModel):
         for name, (value, default) in (options | ({} if method == "gibbs" else of_fit)).items():
             if value is not default and not (type(value) is type(default) and value == default):
                 raise InvalidArgumentError(
-                    f"{argument(name)} means nothing to {argument('fit_method', method)}: "
-                    "leave it out"
+                    f"{argument(name)} has no effect with {argument('fit_method', method)}: omit it"
                 )
 
     def _fit(
@@ -277,7 +274,7 @@ class LatentDirichletAllocation(TopicModel):
     def _fit_em(self, X: Any, exposure: Any) -> Self:
         if isinstance(X, Shards):
             raise InvalidArgumentError(
-                f"shards are trained on by Gibbs sampling only: leave out {argument('fit_method')}"
+                f"training on shards needs Gibbs sampling: omit {argument('fit_method')}"
             )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = self._n_topics()
@@ -323,7 +320,7 @@ class LatentDirichletAllocation(TopicModel):
         return self
 
     def _known_bound(self, documents: str) -> float:
-        """Lower bound of ln p of the documents with this fingerprint; -inf where none is known."""
+        """Lower bound of ln p of the documents with this fingerprint; -inf if unknown."""
         return self.bound_ if getattr(self, "_bound_is_of", None) == documents else -np.inf
 
     @classmethod
@@ -354,8 +351,8 @@ class LatentDirichletAllocation(TopicModel):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If the prior is not positive, if rows of `topic_word` are negative or do not sum to 1,
-            or if shapes do not fit.
+            If the prior is not positive, rows of `topic_word` are negative or do not sum to 1, or
+            shapes do not fit.
 
         Examples
         --------
@@ -380,21 +377,18 @@ class LatentDirichletAllocation(TopicModel):
         *,
         layer: str | None = None,
     ) -> Self:
-        """Learn from more documents, without those seen before; of Gibbs sampling only.
+        """Learn from more documents without the earlier ones; Gibbs sampling only.
 
-        A model that is not fitted is trained as by ``fit``. For one that is, Gibbs sampling runs
-        over the new documents alone, ``max_iter`` sweeps of it, and the old ones enter through the
-        prior of the topics: phi_k ~ Dirichlet((V beta + n_k) phi'_k), with phi' the old
-        topics, beta their prior and n their tokens. That is assumed-density filtering: a topic's
-        posterior is replaced by the Dirichlet of its mean that is as sharp as if the topics of all
-        old tokens were known. So
-        it is too sure: old tokens keep their topics whatever the new ones tell, a poor mode of the
-        first documents stays, and a new theme shares its component with an old one where none has
-        few tokens. The order of the documents matters. Where all documents fit into memory,
-        ``fit`` is better.
+        A model that is not fitted is trained as by ``fit``. For a fitted model, Gibbs sampling runs
+        over the new documents only, for ``max_iter`` sweeps. Earlier documents enter through the
+        prior of the topics, phi_k ~ Dirichlet((V beta + n_k) phi'_k), where phi' are the old
+        topics, beta their prior and n_k their tokens. This is assumed-density filtering, and it is
+        overconfident: it treats the topics of old tokens as known, so that a poor mode of the first
+        documents stays, and a new theme may have to share a topic with an old one. The order of the
+        documents matters. If all documents fit into memory, ``fit`` is better.
 
-        The priors of documents and topics stay as they are, learned ones too; words must be those
-        of the first documents. Memory beside that of ``fit``: 16 bytes a topic and word.
+        Priors stay fixed, even if learned; the vocabulary must be that of the first documents. It
+        needs 16 bytes per topic and word more than ``fit``.
 
         Parameters
         ----------
@@ -406,15 +400,14 @@ class LatentDirichletAllocation(TopicModel):
         Returns
         -------
         self
-            ``components_`` rest on all documents so far, ``topic_counts_`` are of all of them;
-            ``n_iter_``, ``trace_`` and ``last_sample_`` are of this call. Checkpoints are of
-            ``fit`` only.
+            ``components_`` and ``topic_counts_`` include all documents so far; ``n_iter_``,
+            ``trace_`` and ``last_sample_`` are for this call. No checkpoints are written.
 
         Raises
         ------
         InvalidArgumentError
-            If `X` holds no tokens or other words than the model's, or if it is not known on how
-            many tokens the topics rest: those of ``from_parameters``.
+            If `X` holds no tokens, its words differ from the model's, or the model was made by
+            ``from_parameters``, so that the tokens behind its topics are unknown.
         Interrupted
             On Ctrl-C, as in ``fit``.
 
@@ -446,10 +439,10 @@ class LatentDirichletAllocation(TopicModel):
             return self._learn_from(X)
 
     def _learn_from(self, X: Any) -> Self:
-        """Sample the topics of new documents, what was learned before as a prior."""
+        """Sample the topics of new documents, with earlier results as prior."""
         corpus = exposed(self, self._checked(X), None)
         self._check_tokens(corpus)
-        # A stream of its own for every batch, whose number of tokens before it tells it apart.
+        # A separate stream for every batch, identified by the number of tokens before it.
         batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])
         schedule = self._schedule()._replace(seed=draw_seed(batch))
         before = self._before()
@@ -469,10 +462,10 @@ class LatentDirichletAllocation(TopicModel):
 
     @property
     def last_sample_(self) -> LdaSample:
-        """The state in which training ended, beside the posterior means; not part of a saved model.
+        """The last state of training; not saved to files.
 
-        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
-        state, made anew at each call.
+        ``topic_word`` is the mean of phi given the topics of all tokens in that state; it is
+        computed at each call.
         """
         last = self._last_state()
         n_topics = last.counts.shape[0]
@@ -517,7 +510,7 @@ class LatentDirichletAllocation(TopicModel):
         return partial(_core.Training.lda, **self._priors(n_components))
 
     def _priors(self, n_components: int) -> dict[str, Any]:
-        """Alpha, beta, and whether these are the means of priors and learned."""
+        """Alpha, beta, and whether they are learned, as means of their priors."""
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         learned = self._learns_priors()
@@ -526,7 +519,7 @@ class LatentDirichletAllocation(TopicModel):
         return {"alpha": alpha, "beta": beta, "learned": learned}
 
     def _learns_priors(self) -> bool:
-        """Whether the priors are learned; of EM, that of the documents."""
+        """Whether the priors are learned; for EM, the prior of the documents."""
         if self.learn_priors is None:
             of_topics = None if self.fit_method == "em" else self.topic_word_prior
             return self.doc_topic_prior is None and of_topics is None

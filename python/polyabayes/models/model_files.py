@@ -21,13 +21,13 @@ from polyabayes.models.topic_model import TopicModel
 # Exceptions that a damaged header or array may lead to.
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
-# Functions that make models of a file's content, by the name of the model's class. Rooms above this
-# one enter theirs; all other classes are topic models.
+# Functions that make models from a file's content, by class name. Other packages register theirs;
+# all other classes are topic models.
 readers: dict[str, Callable[[StoredModel], Any]] = {}
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that ``save`` wrote.
+    """Read a model written by ``save``.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     LatentDirichletAllocation, PoissonFactorAnalysis, DocumentModel or LatentClassAnalysis
         The fitted model. Its ``provenance_`` has the ``version`` of the package that wrote the
-        file, the ``date`` (UTC) and the ``notes`` that ``save`` was given.
+        file, the ``date`` (UTC) and the ``notes`` given to ``save``.
 
     Raises
     ------
     FileAccessError
         If the file is missing or unreadable.
     FileFormatError
-        If it is not a whole polyabayes model; the message says what else it looks like.
+        If it is not a complete model of polyabayes; the message says what it looks like.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def load(path: str | os.PathLike[str]) -> Any:
             read: Callable[[StoredModel], Any] = readers.get(stored.class_name, _made)
             model = read(stored)
         except _DAMAGED as error:
-            raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
+            raise FileFormatError(f"{path} does not hold a complete model: {error!r}") from error
     model.provenance_ = stored.provenance
     return model
 
 
 def _made(stored: StoredModel) -> FittedModel:
-    """The model of the content of a file."""
-    # A file says nothing of the machine that reads it, least of all where it shall write.
+    """Make a model from the content of a file."""
+    # A file must not set options of the machine that reads it, such as paths to write to.
     parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
     model = FittedModel.classes[stored.class_name](**parameters)
     arrays, scalars = stored.arrays, stored.scalars
@@ -95,7 +95,7 @@ def _made(stored: StoredModel) -> FittedModel:
             setattr(model, name, kind(scalars[name]))
     if "design" in scalars:
         _take_design(model, scalars["design"])
-    # The core has a copy of its own, and ends the process where there is no memory for it.
+    # The core makes its own copy, and aborts the process if there is no memory for it.
     np.empty_like(model.components_)
     if model._has_likelihood():
         model._core_model()

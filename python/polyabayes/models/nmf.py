@@ -11,10 +11,10 @@ from scipy import sparse, special
 
 from polyabayes.data.corpus import Corpus
 
-# Updates of each start before the best one goes on.
+# Updates of each start before the best start continues.
 _START_UPDATES = 20
 
-# Updates of the weights of documents whose topics are given.
+# Updates of the weights of documents, given topics.
 _WEIGHT_UPDATES = 200
 
 # Least rate of a cell, scikit-learn's own: the logarithm of an impossible cell stays finite.
@@ -25,7 +25,7 @@ _RATES = 2**24
 
 
 class Factors(NamedTuple):
-    """Weights and topics after some updates.
+    """Weights and topics after updates.
 
     `weights` are rates of the topics in each document; rows of `topics` sum to 1; the Poisson
     log-likelihood is in nats.
@@ -40,10 +40,10 @@ class Factors(NamedTuple):
 def factorise(
     corpus: Corpus, n_components: int, *, max_iter: int, every: int, n_init: int, seed: int
 ) -> Iterator[Factors]:
-    """Factors after every so many updates, and after the last.
+    """Yield factors after every `every` updates, and after the last.
 
-    The first start is scikit-learn's ``"nndsvda"``, where there are as many documents and words as
-    topics; the others are ``"random"``. The one of largest likelihood goes on.
+    The first start is scikit-learn's ``"nndsvda"``, if there are at least as many documents and
+    words as topics; others are ``"random"``. The start with the largest likelihood continues.
     """
     counts = corpus.counts.astype(np.float64)
     usual = "nndsvda" if n_components <= min(counts.shape) else "random"
@@ -67,7 +67,7 @@ def factorise(
 
 
 def weights_of(corpus: Corpus, topics: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rates of largest likelihood of given topics, whose rows sum to 1, in each document."""
+    """Maximum likelihood rates of given topics, whose rows sum to 1, in each document."""
     possible = np.flatnonzero((topics > 0).any(axis=0))
     counts = sparse.csr_matrix(corpus.counts[:, possible], dtype=np.float64)
     options = {"H": np.ascontiguousarray(topics[:, possible]), "update_H": False}
@@ -88,7 +88,7 @@ def _updated(counts: sparse.csr_matrix, n_updates: int, **options: Any) -> Any:
 def _normalised(
     weights: NDArray[np.float64], topics: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Topics that sum to 1, uniform where no document has any of one, and the weights of these."""
+    """Scale topics to sum to 1 (uniform for unused topics), and adapt the weights."""
     sums = topics.sum(axis=1)
     uniform = np.full_like(topics, 1.0 / topics.shape[1])
     scaled = np.divide(topics, sums[:, None], out=uniform, where=sums[:, None] > 0)

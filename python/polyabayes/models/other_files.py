@@ -1,4 +1,4 @@
-"""Files that hold no model of ours: what they look like, and what reads them."""
+"""Recognition of files that are not models of this package, and functions that read them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOAD_IT = (
     "polyabayes.log_likelihood"
 )
 
-# First bytes of a file, and what it then looks like.
+# First bytes of a file, and its likely kind.
 _BY_HEAD = {
     b"LDA\0": f"a model of tomotopy: {_LOAD_IT}",
     b"#doc source pos typeindex type topic": f"a state of MALLET, {_OTHER_MODEL}",
@@ -50,10 +50,7 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 
 def refuse_other_files(path: Path) -> None:
-    """Refuse a file that looks like something else than a model of ours.
-
-    The message names the function that reads it.
-    """
+    """Refuse a file that is recognised as something else; the message says how to read it."""
     with reading(path), path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
         if _is_safetensors(head):
@@ -65,7 +62,7 @@ def refuse_other_files(path: Path) -> None:
         else:
             kind = _kind(head, stream, path)
     if kind is not None:
-        raise FileFormatError(f"{path} is no model that save wrote; it looks like {kind}")
+        raise FileFormatError(f"{path} is not a model written by save; it looks like {kind}")
 
 
 def _is_safetensors(head: bytes) -> bool:
@@ -73,12 +70,12 @@ def _is_safetensors(head: bytes) -> bool:
 
 
 def _packed_kind(stream: gzip.GzipFile, path: Path) -> str:
-    """Kind of a gzip file, by what is in it."""
+    """Kind of a gzip file, by its content."""
     head = stream.read(_HEAD_BYTES)
     if _is_safetensors(head):
         return "a model in a gzip file: unpack it first"
     if head.startswith(_ZIP):
-        # Its table of contents is at the end: all would have to be unpacked to read it.
+        # The table of contents of a zip archive is at its end: reading it would unpack everything.
         return "a zip archive in a gzip file: unpack both, and name what they held"
     return _kind(head, stream, path) or "a gzip file: unpack it, and name what it held"
 

@@ -31,7 +31,7 @@ PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 SAMPLERS = ("collapsed",)
 
 _NO_LIKELIHOOD = (
-    "prior='nmf' leaves the topic weights without a prior, so that new documents have no "
+    "prior='nmf' has no prior of the topic weights, so that new documents have no "
     "likelihood: train with prior='gamma' or another, or give the weights a prior by "
     "PoissonFactorAnalysis.from_parameters(topic_word=model.components_, shape=..., "
     "probability=...); plug_in_perplexity needs none"
@@ -74,65 +74,64 @@ class PoissonFactorAnalysis(TopicModel):
     """Poisson factor analysis: gamma-Poisson models by Gibbs sampling, and NMF.
 
     theta_dk ~ Gamma(shape r_k, scale p_k / (1 - p_k)), phi_k ~ Dirichlet(topic_word_prior),
-    y_dw ~ Poisson(e_d sum_k theta_dk phi_kw), e_d being the ``exposure`` of a document, 1 where
-    none is given: theta and the prior of p are by its unit, so that a unit in which it is near 1
-    keeps the defaults sensible. With exposures a sweep draws one document after the other, and
-    ``probability_`` is the mean of draws, not of conditional means.
+    y_dw ~ Poisson(e_d sum_k theta_dk phi_kw), where e_d is the ``exposure`` of a document, 1 by
+    default. theta and the prior of p are per unit of exposure, so choose a unit in which exposures
+    are near 1. With exposures, a sweep draws documents one by one, and ``probability_`` is the mean
+    of draws, not of conditional means.
 
-    Training integrates theta out: the topics of all tokens are drawn given phi, p and r (documents
-    in parallel), then phi, p and r given those topics (Zhou & Carin 2013). The same bits for any
-    number of threads. A sweep costs tokens x topics.
+    Training integrates theta out: it draws the topics of all tokens given phi, p and r (documents
+    in parallel), then phi, p and r given these topics (Zhou & Carin 2013). Results are the same for
+    any number of threads, bit for bit. A sweep costs tokens x topics.
 
-    With covariates x_d of the documents, and r learned, r_dk = exp(lambda_k x_d), whose lambda is
-    drawn exactly: slopes are normal, by the standard deviation of their column, with one variance
-    for all, which is learned; the exponential of an intercept has the prior of a learned r_k.
-    Documents then have no exposures.
+    With covariates x_d of the documents, and r learned, r_dk = exp(lambda_k x_d), with exact draws
+    of lambda. Slopes of standardised columns are normal with a common, learned variance; the
+    exponential of an intercept has the prior of a learned r_k. Exposures are then refused.
 
-    ``prior="nmf"`` is non-negative matrix factorisation: no priors at all, but the theta and phi
-    of largest Poisson likelihood, or least Kullback-Leibler divergence, by scikit-learn's
-    multiplicative updates (Lee & Seung 1999; ``NMF(solver="mu", beta_loss="kullback-leibler")``),
-    which end at a maximum that depends on the start. An update costs non-zero counts x topics, and
-    takes dense arrays of documents x topics. Documents must be in memory, and there are no
-    checkpoints. Without a prior of theta new documents have no likelihood: :func:`log_likelihood`
-    refuses such a model, and ``score``, ``score_samples`` and ``perplexity`` are absent.
-    :func:`plug_in_perplexity` works, and ``from_parameters`` makes of the topics a model that has a
-    prior.
+    ``prior="nmf"`` is non-negative matrix factorisation without priors: theta and phi maximise the
+    Poisson likelihood (minimise the Kullback-Leibler divergence) by scikit-learn's multiplicative
+    updates (Lee & Seung 1999; ``NMF(solver="mu", beta_loss="kullback-leibler")``), up to a local
+    maximum that depends on the start. An update costs non-zero counts x topics, and uses dense
+    arrays of documents x topics. Documents must be in memory, and there are no checkpoints. Without
+    a prior of theta, new documents have no likelihood: :func:`log_likelihood` refuses the model,
+    and ``score``, ``score_samples`` and ``perplexity`` are absent. Use :func:`plug_in_perplexity`,
+    or ``from_parameters`` to make a model with these topics and a prior.
 
     Parameters
     ----------
     {n_components}
     prior : {"nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma"}, default="beta-gamma-gamma"
-        What is learned beside phi: with ``"gap"`` nothing, then r, p, or both. ``"beta-gamma"``,
-        r fixed at 1, is the model of Capdevila et al. 2018. ``"nmf"`` has no priors: of the
-        parameters below it uses those from `max_iter` on, but for `burn_in` and `thin`.
+        What is learned besides phi: nothing (``"gap"``), r (``"gamma"``), p (``"beta-gamma"``) or
+        both (``"beta-gamma-gamma"``). ``"beta-gamma"``, with r fixed at 1, is the model of
+        Capdevila et al. 2018. ``"nmf"`` has no priors; of the parameters below, it uses `max_iter`
+        and those after `thin`.
     sampler : {"collapsed"}, default="collapsed"
-        How the topics of tokens are drawn: one after the other with theta integrated out.
+        How topics of tokens are drawn: token by token, with theta integrated out.
     shape : float or array of shape (n_components,), default=1.0
-        r: where it starts, or its fixed value.
+        r: start or fixed value.
     probability : float or array of shape (n_components,), optional
-        p: where it starts, or its fixed value. None gives all topics the value at which the
-        mean document length, by unit of exposure, is that of the data.
+        p: start or fixed value. By default, all topics get the value that reproduces the mean
+        document length per unit of exposure.
     topic_word_prior : float, optional
-        Dirichlet parameter alpha of the topics; None means 0.1, as in Capdevila et al. 2018.
+        Dirichlet parameter alpha of the topics; default 0.1, as in Capdevila et al. 2018.
     probability_concentration : float, optional
-        c of p_k ~ Beta(c e, c (1 - e)); None means 1, as there.
+        c of p_k ~ Beta(c e, c (1 - e)); default 1, as in Capdevila et al. 2018.
     probability_mean : float, optional
-        e of p_k ~ Beta(c e, c (1 - e)); None means 1 / n_components, as there; 1/2 for one topic,
-        whose prior would have no second parameter.
+        e of p_k ~ Beta(c e, c (1 - e)); default 1 / n_components, as in Capdevila et al. 2018, but
+        1/2 for a single topic.
     shape_concentration : float, optional
-        c0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
+        c0 of r_k ~ Gamma(c0 r0, rate c0); default 1.
     shape_mean : float, optional
-        r0 of r_k ~ Gamma(c0 r0, rate c0); None means 1.
+        r0 of r_k ~ Gamma(c0 r0, rate c0); default 1.
     max_iter : int, default=200
         Gibbs sweeps, or updates of NMF.
     {burn_in, thin}
     n_init : int, default=1
-        Starts, each of up to 20 sweeps of more topics than asked for, which are then merged; the
-        one with the largest joint density is taken. They come before the sweeps of `max_iter`, at
-        most two for five of the burn-in each.
+        Number of starts; the one with the largest joint density is kept. A start takes up to 20
+        sweeps (and at most 2/5 of the burn-in) with extra topics, which are then merged. Starts
+        come before the sweeps of `max_iter`.
     {n_jobs}
     random_state : None, int, RandomState, Generator or SeedSequence
-        Equal seeds give equal bits.
+        The same seed gives the same result, bit for bit.
     {progress}
     {checkpoint}
     {formula}
@@ -140,29 +139,28 @@ class PoissonFactorAnalysis(TopicModel):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_words)
-        phi: posterior mean word probabilities of each topic, or those of NMF; rows sum to 1 after
-        ``fit``.
+        phi: posterior mean word probabilities of each topic, or the topics of NMF; rows sum to 1
+        after ``fit``.
     {components_std_}
     shape_ : ndarray of shape (n_components,)
         r: posterior mean; absent after NMF.
     probability_ : ndarray of shape (n_components,)
         p: posterior mean; absent after NMF.
     n_iter_ : int
-        Sweeps completed.
+        Completed sweeps.
     topic_counts_ : ndarray of int, shape (n_components,)
-        Tokens of each topic in the last state; of NMF the sums of theta, which are not whole.
+        Tokens of each topic in the last state; for NMF the sums of theta, which are not integers.
     n_active_ : int
-        K+: topics with at least one token in the last state; after ``fit`` only.
+        K+: topics with at least one token in the last state; only after ``fit``.
     trace_ : TrainingTrace
-        ln of the joint density, and the held-out nats per token, every ``eval_every`` sweeps; of
-        NMF the Poisson log-likelihood of the training data.
+        ln of the joint density and held-out nats per token, every ``eval_every`` sweeps; for NMF,
+        the Poisson log-likelihood of the training data.
     coefficients_ : ndarray of shape (n_components, n_columns)
-        After training with covariates only: posterior means of lambda, by which a document with the
-        row x of the design has the shapes exp(lambda @ x); ``shape_`` is then the mean over the
-        documents.
+        Only after training with covariates: posterior means of lambda. A document with row x of
+        the design has gamma shapes exp(lambda @ x); ``shape_`` is then the mean over the documents.
     {coefficient draws}
     last_sample_ : PfaSample
-        The last state of the chain beside the means; made when asked for, and not of NMF.
+        The last state of the chain; computed on access, absent after NMF.
     {words and seed}
 
     References
@@ -250,11 +248,11 @@ class PoissonFactorAnalysis(TopicModel):
         Parameters
         ----------
         topic_word : array of shape (n_components, n_words)
-            phi: weights of the words in each topic, not negative; rows need not sum to 1.
+            phi: non-negative weights of the words in each topic; rows need not sum to 1.
         shape : float or array of shape (n_components,)
-            r: shapes of the gamma prior; positive.
+            r: positive shapes of the gamma prior.
         probability : float or array of shape (n_components,)
-            p: the gamma prior's scale is p / (1 - p); strictly between 0 and 1.
+            p, strictly between 0 and 1; the scale of the gamma prior is p / (1 - p).
         {vocabulary}
         {seed of transform}
 
@@ -266,8 +264,8 @@ class PoissonFactorAnalysis(TopicModel):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If `shape` is not positive, `probability` not between 0 and 1, `topic_word` negative,
-            or if shapes do not fit.
+            If `shape` is not positive, `probability` is not between 0 and 1, `topic_word` is
+            negative, or shapes do not fit.
 
         Examples
         --------
@@ -287,16 +285,16 @@ class PoissonFactorAnalysis(TopicModel):
 
     @property
     def last_sample_(self) -> PfaSample:
-        """The state in which training ended, beside the posterior means; not part of a saved model.
+        """The last state of training; not saved to files.
 
-        phi is integrated out: ``topic_word`` is its mean given the topics of all tokens in that
-        state, made anew at each call.
+        ``topic_word`` is the mean of phi given the topics of all tokens in that state; it is
+        computed at each call.
         """
         last = self._last_state()
         r, p, _ = self._of_state(last.parameters)
         return PfaSample(last.topic_word(), r, p)
 
-    # Absent where there is no likelihood, so that tools that ask for them see it.
+    # Absent without a likelihood, so that tools can detect this.
     score = available_if(_scores)(TopicModel.score)
     score_samples = available_if(_scores)(TopicModel.score_samples)
     perplexity = available_if(_scores)(TopicModel.perplexity)
@@ -310,7 +308,7 @@ class PoissonFactorAnalysis(TopicModel):
         return weights if corpus.exposure is None else weights / corpus.exposure[:, np.newaxis]
 
     def _warn_of_impossible(self, corpus: Corpus) -> None:
-        """Warn of documents with words that no topic can produce, as those new to NMF."""
+        """Warn of documents with words that no topic can produce, such as words new to NMF."""
         is_impossible = np.asarray(~(self.components_ > 0).any(axis=0))
         cells = np.flatnonzero(is_impossible[corpus.counts.indices])
         documents = np.unique(np.searchsorted(corpus.counts.indptr, cells, side="right") - 1)
@@ -388,8 +386,8 @@ class PoissonFactorAnalysis(TopicModel):
     def _check_covariates(self, name: str) -> None:
         if not _learned(self.prior)[1]:
             raise InvalidArgumentError(
-                f"{argument(name)} is about the shapes, which {argument('prior', self.prior)} does "
-                "not learn: take 'gamma' or 'beta-gamma-gamma'"
+                f"{argument(name)} needs learned shapes, but {argument('prior', self.prior)} does "
+                "not learn them: use 'gamma' or 'beta-gamma-gamma'"
             )
 
     def _exposures(self, shards: Shards) -> Exposures | None:
@@ -411,8 +409,8 @@ class PoissonFactorAnalysis(TopicModel):
         for name, is_given in (("X", isinstance(X, Shards)), ("checkpoint", self.checkpoint)):
             if is_given:
                 raise InvalidArgumentError(
-                    f"prior='nmf' is fitted in memory and in one go: give {argument(name)} "
-                    "to another prior"
+                    f"prior='nmf' is fitted in memory and in one run: use {argument(name)} "
+                    "with another prior"
                 )
         self._has_exposure = False
         corpus = exposed(self, as_corpus(X, "X"), exposure)
@@ -424,7 +422,7 @@ class PoissonFactorAnalysis(TopicModel):
         return self._factorise(corpus, looks)
 
     def _factorise(self, corpus: Corpus, looks: EvaluationSchedule) -> Self:
-        """Fit by the updates of scikit-learn, with looks and interruptions as a chain has."""
+        """Fit by the updates of scikit-learn, with callbacks and interrupts as for a chain."""
         latest: Factors | None = None
         interruption: BaseException | None = None
         start = time.perf_counter()
@@ -447,7 +445,7 @@ class PoissonFactorAnalysis(TopicModel):
         return self._conclude(partial(self._take_factors, latest), looks, interruption)
 
     def _priors(self, n_components: int, rate: float) -> dict[str, Any]:
-        """Where r and p start, and the priors; documents have so many tokens at exposure 1."""
+        """Starts of r and p, and their priors; `rate` is tokens per document at exposure 1."""
         r = checks.positive_vector("shape", self.shape, n_components)
         if self.probability is None:
             p = np.full(n_components, rate / (rate + r.sum()))
@@ -463,7 +461,7 @@ class PoissonFactorAnalysis(TopicModel):
         }
 
     def _take_factors(self, factors: Factors) -> None:
-        """Store what updates of NMF have come to."""
+        """Store the result of NMF updates."""
         for name in ("shape_", "probability_", "_last"):
             self.__dict__.pop(name, None)
         self.components_, self.n_iter_ = factors.topics, factors.n_iter

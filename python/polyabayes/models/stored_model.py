@@ -1,4 +1,4 @@
-"""The content of a model's file, whatever class the model is of."""
+"""The content of a model's file, for any class of model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 
-# Parameters that belong to the machine a model was trained on, not to the model.
+# Parameters of the machine that trained the model, not of the model.
 OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
 
 # Name of the array of bytes that holds the vocabulary, as JSON.
 _VOCABULARY = "vocabulary"
 
-# Endings of names that promise a file of another format, or a packed one.
+# Endings of names of other formats or of compressed files.
 _OTHER_FORMATS = (
     *(".pkl", ".pickle", ".joblib", ".npy", ".npz", ".json", ".h5", ".hdf5", ".pt", ".onnx"),
     *(".gz", ".bz2", ".xz", ".zip"),
@@ -48,7 +48,7 @@ class StoredModel(NamedTuple):
     vocabulary : list of str, optional
         The words.
     provenance : mapping
-        Of a file that was read: version of the package, date, and the notes of the user.
+        For a file that was read: version of the package, date, and notes of the user.
     """
 
     class_name: str
@@ -59,7 +59,7 @@ class StoredModel(NamedTuple):
     provenance: Mapping[str, Any] = MappingProxyType({})
 
     def write(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
-        """Write a safetensors file, whole or not at all."""
+        """Write a safetensors file, completely or not at all."""
         place = _path_of_model(path)
         header = {
             "class": self.class_name,
@@ -75,7 +75,7 @@ class StoredModel(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> StoredModel:
-        """Read a file that :meth:`write` wrote.
+        """Read a file written by :meth:`write`.
 
         Raises
         ------
@@ -95,27 +95,27 @@ class StoredModel(NamedTuple):
                 header["provenance"],
             )
         except (KeyError, RecursionError, ValueError) as error:
-            raise FileFormatError(f"{path} does not hold a whole model: {error!r}") from error
+            raise FileFormatError(f"{path} does not hold a complete model: {error!r}") from error
 
 
 def _path_of_model(path: str | os.PathLike[str]) -> Path:
-    """A path whose name does not promise what the file will not be."""
+    """Check that the name of a path does not end as another format."""
     place = checked_path(path)
     if place.suffix.lower() in _OTHER_FORMATS:
         raise InvalidArgumentError(
-            f"{path} ends in {place.suffix}, and models are safetensors files, not packed: call it "
-            f"{place.with_suffix('.safetensors').name}"
+            f"{path} ends in {place.suffix}, but models are uncompressed safetensors files: call "
+            f"it {place.with_suffix('.safetensors').name}"
         )
     return place
 
 
 def _provenance(notes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What made a file, when, and what the user notes; SOURCE_DATE_EPOCH may give the date."""
+    """Version, date and notes of a file; SOURCE_DATE_EPOCH overrides the date."""
     try:
         kept = json.loads(json.dumps({} if notes is None else notes, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(
-            f"{argument('notes')} must hold what JSON can: texts, numbers, lists, mappings; {error}"
+            f"{argument('notes')} must be valid JSON: texts, numbers, lists, mappings; {error}"
         ) from error
     if not isinstance(kept, dict):
         raise InvalidTypeError(f"{argument('notes')} must map names to values, got {notes!r:.100}")

@@ -23,7 +23,7 @@ from polyabayes.likelihood.foreign import read_documents
 from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.scale.shards import Shards
 
-# Fitted attributes that a file holds where the model has them.
+# Fitted attributes that a file holds if the model has them.
 _SCALARS = (
     *("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of"),
     *("_trained_on", "_has_exposure"),
@@ -43,7 +43,7 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     vocabulary_: NDArray[np.object_] | None
     seed_: int
-    # Hash of the documents that topic_counts_ are tokens of, and whether those had exposures.
+    # Hash of the documents behind topic_counts_, and whether they had exposures.
     _trained_on: str
     _has_exposure: bool = False
     # Version of the package, date and notes, of a model from a file.
@@ -54,14 +54,14 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
     _prior_argument: str
     # Remedy for a model that is not fitted.
     _makers: ClassVar[str] = "call fit, or make it by from_parameters"
-    # Arrays that a file of the model holds: always, and where the model has them.
+    # Arrays in a file of the model: required and optional.
     _arrays: ClassVar[tuple[str, ...]]
     _optional_arrays: ClassVar[tuple[str, ...]] = ("topic_counts_",)
-    # Fitted attributes whose last axis are the words.
+    # Fitted attributes whose last axis is the vocabulary.
     _of_each_word: ClassVar = ("components_", "vocabulary_", "word_prior_", "bias_")
-    # Every subclass by its name, for the files of models.
+    # Subclasses by name, for files of models.
     classes: ClassVar[dict[str, type[StoredTopics]]] = {}
-    # Makes counts of raw documents, where the model came from a pipeline that does.
+    # Converts raw documents to counts, if the model came from a pipeline that does.
     _vectorise: Callable[[Any, str], Corpus] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -71,26 +71,26 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.
 
-        It keeps what it takes to score, to transform and to go on by ``partial_fit``; not the
-        trace of the training, nor its last sample. The version of the package, the date and
-        `notes` are ``provenance_`` of the model that :func:`polyabayes.load` returns.
+        The file has everything for scoring, ``transform`` and ``partial_fit``, but not the trace of
+        the training or its last sample. The version of the package, the date and `notes` become
+        ``provenance_`` of the loaded model.
 
         Parameters
         ----------
         path : str or path-like
-            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
-            Names that promise another format, as ``.pkl`` or ``.gz``, are refused.
+            The file, usually ``*.safetensors``; it is written completely or not at all. Endings of
+            other formats, such as ``.pkl`` or ``.gz``, are refused.
         notes : mapping of str to text, number, list or mapping, optional
-            Whatever you want to know later, as ``{"corpus": "reviews of May"}``.
+            Your own notes, for example ``{"corpus": "reviews of May"}``.
 
         Raises
         ------
         FileAccessError
             If the file cannot be written.
         InvalidArgumentError, InvalidTypeError
-            If no file of this format can have the name, or the notes are no JSON.
+            If the ending belongs to another format, or the notes are not valid JSON.
         NotFittedError
-            If there is nothing to write.
+            If the model is not fitted.
 
         Examples
         --------
@@ -106,12 +106,12 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        # "Categorical" is the kind of input of scikit-learn that holds whole numbers.
+        # "Categorical" is scikit-learn's tag for integer input.
         tags.input_tags.categorical = True
         return tags
 
     def _checked(self, X: Any, unseen: str = "raise") -> Corpus:
-        """Documents for the estimator's own methods: columns as in ``fit``, if those had names."""
+        """Check documents; columns must be as in ``fit``, if those had names."""
         self._check_fitted()
         if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
             try:
@@ -124,7 +124,7 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         return self._aligned(X, "X", unseen)[0]
 
     def _remember_features(self, X: Any, documents: Corpus | Shards) -> None:
-        """Number of words, their names if X is a table with a column for each, and exposures."""
+        """Store the number of words, their names if X is a table, and whether X has exposures."""
         self.n_features_in_ = documents.n_words
         self._has_exposure = documents.exposure is not None
         for name in ("feature_names_in_", "provenance_", "components_std_"):
@@ -136,7 +136,7 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
     ) -> None:
-        """Take over topics that were made elsewhere."""
+        """Set given topics."""
         topics = checks.matrix("topic_word", topic_word)
         bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
         if len(bad):
@@ -172,7 +172,7 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
             )
 
     def _aligned(self, documents: Any, name: str, unseen: str) -> tuple[Corpus, int]:
-        """The documents over the model's vocabulary, and the number of tokens dropped."""
+        """Documents over the model's vocabulary, and the number of dropped tokens."""
         self._check_fitted()
         corpus = read_documents([self], documents, name)._widened_to(self.n_features_in_)
         policy = checks.choice("unseen", unseen, ("raise", "drop"))
@@ -187,7 +187,7 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         return corpus, 0
 
     def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
-        """The model of some of its words: rates stay, probabilities are divided by their sums."""
+        """Restrict the model to some words: rates stay, probabilities are renormalised."""
         made = copy(self)
         for name in self._of_each_word:
             if hasattr(self, name):
@@ -226,11 +226,11 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         return True
 
     def _stored(self) -> tuple[str, ...]:
-        """Names of the arrays that a file of the model holds."""
+        """Names of the arrays in a file of the model."""
         return self._arrays
 
     def _to_store(self) -> StoredModel:
-        """The part of the model that a file keeps."""
+        """The part of the model that a file holds."""
         parameters = self.get_params(deep=False)
         optional = (name for name in self._optional_arrays if hasattr(self, name))
         names = [*self._stored(), *optional]
@@ -246,7 +246,7 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         return kept_model(self, self._core_parts())
 
     def _seal(self) -> None:
-        """Make large arrays read-only, so that the compiled model can be kept without a look."""
+        """Make large arrays read-only, so that the compiled model stays valid without checks."""
         for name in ("components_", "word_prior_"):
             if hasattr(self, name):
                 seal(getattr(self, name))
@@ -256,5 +256,5 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         self._seal()
 
     def _core_parts(self) -> CoreParts:
-        """The arrays of which the compiled core makes the model."""
+        """The arrays from which the compiled core makes the model."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Base class of the two topic models: training, on top of what a fitted model can do."""
+"""Base class of the two topic models: training of fitted models."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards
 from polyabayes.scale.token_order import Exposures
 
-# The first sweeps set the topics to their mean: on AP this saves a quarter of the sweeps.
+# The first sweeps use the mean of phi, not a draw: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
 _MOST_SWEEPS = 10**9
 _MOST_TOPICS = 2**16 - 1
@@ -51,13 +51,13 @@ _MOST_TOPICS = 2**16 - 1
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
 
-# Effort of one score of held-out documents: a trace needs no more than tenths of a nat a document.
+# Effort of one evaluation of held-out documents: a trace needs only tenths of a nat per document.
 _EVALUATION_TEMPERATURES = 20
 _EVALUATION_RUNS = 16
 
 
 class PreviousState(NamedTuple):
-    """State that training on earlier documents left, where it goes on without them.
+    """Result of training on earlier documents, for `partial_fit`.
 
     `topic_priors` are Dirichlet parameters, words x topics; `topic_counts` are tokens of each
     topic.
@@ -71,7 +71,7 @@ class PreviousState(NamedTuple):
 class TopicModel(LatentDraws):
     """Base class of the topic models; not made directly."""
 
-    # The start, where it is not the model's own.
+    # Overrides the model's own start.
     _start: StartLength | None = None
     _optional_arrays = ("topic_counts_", "coefficients_", "coefficient_draws_")
 
@@ -99,19 +99,18 @@ class TopicModel(LatentDraws):
         callback: Callable[[Self], Any] | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Train the model: by Gibbs sampling, LDA also by EM, NMF by multiplicative updates.
+        """Train the model by Gibbs sampling (LDA also by EM, NMF by multiplicative updates).
 
-        Memory at its peak, beside the corpus: about 70 bytes a distinct word of a document, 6 a
-        further token of it, and 40 a topic and word of the vocabulary; there is no array of
-        documents x topics. Topics to which the system grants no memory are refused before any
-        work.
+        Peak memory besides the corpus is about 70 bytes per distinct word of each document, 6 per
+        further token, and 40 per topic and word of the vocabulary; there is no array of documents x
+        topics. If there is no memory for the topics, they are refused before any work.
 
         Documents may be :class:`Shards <polyabayes.scale.Shards>`, larger than memory: Gibbs
-        sampling holds some million of their tokens at a time. The model is the one of the same
-        documents in memory, bit for bit, for any number of shards and of workers. The topics of the
-        tokens are in files: in `checkpoint`, or without one in a folder beside the shards that is
-        removed at the end. With `checkpoint`, the same call goes on after a kill from the last
-        sweep, whatever `checkpoint_every` says, on any workers.
+        sampling holds about a million of their tokens at a time. The result is the same as in
+        memory, bit for bit, for any number of shards and workers. Topics of tokens are kept in
+        files in `checkpoint`, or in a temporary folder next to the shards. With `checkpoint`, the
+        same call resumes a killed run from its last sweep, for any `checkpoint_every`, on any
+        workers.
 
         Parameters
         ----------
@@ -122,26 +121,26 @@ class TopicModel(LatentDraws):
         exposure : float, array of shape (n_documents,) or str, optional
             Known sizes of the documents, which multiply their Poisson rates; a column of
             ``metadata``, or ``"total"``, as for :meth:`polyabayes.Corpus.with_exposure`. Default:
-            those of the corpus or the shards, else 1. LDA takes the lengths of documents as given:
-            it refuses exposures, and ignores those of a corpus.
+            the exposure of the corpus or shards, else 1. LDA is conditional on the lengths of
+            documents: it refuses this argument, and ignores exposures of a corpus.
         covariates : DataFrame or array of shape (n_documents, n_covariates), optional
-            Covariates of the documents, on which their priors depend: numbers as they are, other
-            columns by their levels, of which the first is the reference; an intercept is added.
-            With ``formula``, the table that has its columns. Default: ``corpus.metadata`` where
-            there is a ``formula``, else the priors depend on none. Documents must be in memory.
+            Covariates of the documents, on which their priors depend. Numbers are used unchanged,
+            other columns are coded by levels, with the first as reference; an intercept is added.
+            With ``formula``, the table with its columns. Default: ``corpus.metadata`` with a
+            ``formula``, else no covariates. Documents must be in memory.
         eval_corpus : like `X`, optional
-            Gibbs sampling only: held-out documents, a Corpus where they have exposures or
-            covariates, whose nats per token go to ``trace_``, by a few short annealing runs each.
+            Gibbs sampling only: held-out documents (a Corpus, if they have exposures or
+            covariates). Their nats per token, from a few short annealing runs per document, are
+            recorded in ``trace_``.
         eval_every : int, default=10
-            Sweeps between two looks: entries of ``trace_``, and calls of `callback`. Not for EM.
+            Sweeps between entries of ``trace_`` and between calls of `callback`. Not for EM.
         callback : callable, optional
-            Called with the model as it would be returned then; training ends early where it
-            returns True. An exception from it ends training and passes on; the model stays
-            usable. :meth:`posterior_draw` gives it topics, topic weights and topics of tokens. Not
-            for EM.
+            Called with the model as training would return it then; True ends training. An exception
+            in it ends training and is raised; the model stays usable. In a callback,
+            :meth:`posterior_draw` gives topics, topic weights and topics of tokens. Not for EM.
         executor : concurrent.futures.Executor, optional
-            Shards only: where their tokens are drawn, on one thread a task unless `n_jobs` says
-            otherwise. Shards and `checkpoint` must be on storage that all workers share. Default:
+            Shards only: draws their tokens on its workers, with one thread per task unless `n_jobs`
+            is given. Shards and `checkpoint` must be on storage that all workers share. Default:
             this process.
 
         Returns
@@ -151,19 +150,18 @@ class TopicModel(LatentDraws):
         Raises
         ------
         BudgetExceededError, FileAccessError, FileFormatError, InvalidArgumentError
-            If there is no memory for the topics, or if `checkpoint` is of another run, or
-            unreadable; before any work. If shards are damaged or changed, or what they need cannot
-            be written.
+            If there is no memory for the topics, or `checkpoint` is unreadable or of another run;
+            before any work. If shards are damaged or changed, or their files cannot be written.
         InvalidArgumentError, InvalidTypeError, NotFittedError
-            If an option means nothing to the way of fitting or the documents, or `init` cannot be
-            grown from.
+            If an option has no effect for the fit method or the documents, or `init` is not a valid
+            start.
         WorkerError
-            If a worker died, and its engine did not run its tasks again: the same call with a new
-            executor goes on from `checkpoint`.
+            If a worker died and its engine did not rerun its tasks: the same call with a new
+            executor resumes from `checkpoint`.
         Interrupted
-            On Ctrl-C: a KeyboardInterrupt, raised when the state reached has been stored in the
-            model, which is usable. Before the first sweep it is a plain KeyboardInterrupt, which
-            says so, and the model is as it was before.
+            On Ctrl-C: a KeyboardInterrupt, raised after the current state has been stored in the
+            model, which is usable. Before the first sweep, it is a plain KeyboardInterrupt, and the
+            model is unchanged.
 
         References
         ----------
@@ -203,26 +201,26 @@ class TopicModel(LatentDraws):
         covariates: Any = None,
         **fit_params: Any,
     ) -> Any:
-        """Train the model, and give the topic weights of the same documents.
+        """Train the model, and return the topic weights of the same documents.
 
         Parameters
         ----------
         {X}
         {y}
         layer, exposure, covariates : optional
-            As of :meth:`fit` and of :meth:`transform`.
+            As for :meth:`fit` and :meth:`transform`.
         **fit_params
             Further arguments of ``fit``.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components)
-            As of ``transform``.
+            As from ``transform``.
 
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            As ``fit``.
+            As for ``fit``.
 
         Examples
         --------
@@ -236,7 +234,7 @@ class TopicModel(LatentDraws):
         return self.fit(X, **known, **fit_params).transform(X, **known)
 
     def _check_arguments(self, **of_fit: tuple[Any, Any]) -> None:
-        """Refuse what the way of fitting would ignore, by pairs of value and default."""
+        """Refuse arguments without effect for the fit method, by pairs of value and default."""
 
     def _fit(
         self,
@@ -286,7 +284,7 @@ class TopicModel(LatentDraws):
     def _looks(
         self, eval_corpus: Any, eval_every: int, callback: Callable[[Self], Any] | None
     ) -> EvaluationSchedule:
-        """Looks at a run, by the arguments of ``fit``."""
+        """Evaluations during a run, from the arguments of ``fit``."""
         evaluate = None
         if eval_corpus is not None:
             self._check_evaluation()
@@ -300,29 +298,29 @@ class TopicModel(LatentDraws):
         return int(np.count_nonzero(self.topic_counts_ >= 1))
 
     def topic_table(self, n_words: int = 10, vocabulary: Any = None) -> TopicTable:
-        """List the topics by their share of the training tokens, the largest first.
+        """List the topics by their share of the training tokens, largest first.
 
         Parameters
         ----------
         n_words : int, default=10
-            Words a topic, the most probable ones.
-        vocabulary : sequence of str, one a column, or fitted vectoriser, optional
-            The words of the columns; by default those of the training documents, which counts from
-            a vectoriser in a Pipeline do not bring: ``pipeline[-1].topic_table(vocabulary=
+            Number of most probable words per topic.
+        vocabulary : sequence of str, one per column, or fitted vectoriser, optional
+            The words of the columns; default: the words of the training documents. Counts from a
+            vectoriser in a Pipeline have no words: use ``pipeline[-1].topic_table(vocabulary=
             pipeline[:-1])``.
 
         Returns
         -------
         TopicTable
-            One row a topic; the first ``n_active_`` are in use.
+            One row per topic; the first ``n_active_`` topics have tokens.
 
         Raises
         ------
         InvalidArgumentError
-            If the model was not trained here: files hold no counts of tokens. If there is not one
+            If the model was not trained here, so that token counts are unknown, or there is not one
             word for each column.
         NotFittedError
-            If there are no topics.
+            If the model is not fitted.
 
         Examples
         --------
@@ -351,7 +349,7 @@ class TopicModel(LatentDraws):
         checkpoint: Checkpoint | None = None,
         period: CheckpointPeriod | None = None,
     ) -> Self:
-        """Run the sampler and take over what it comes to, whatever ends it."""
+        """Run the sampler and store its result, whatever ends it."""
         kept = checkpoint, period
         interruption = run(training, schedule, looks, take, *kept, progress=self.progress)
         return self._conclude(take, looks, interruption)
@@ -362,7 +360,7 @@ class TopicModel(LatentDraws):
         looks: EvaluationSchedule,
         interruption: BaseException | None,
     ) -> Self:
-        """Take over what a run came to; raise what ended it."""
+        """Store the result of a run; raise the exception that ended it, if any."""
         try:
             take()
         except KeyboardInterrupt as error:
@@ -380,7 +378,7 @@ class TopicModel(LatentDraws):
     def _take(
         self, corpus: Corpus | None, before: PreviousState | None, training: _core.Training
     ) -> None:
-        """Store what a run has come to; `before` is what it started from, if there was anything."""
+        """Store the result of a run; `before` is the result of earlier documents, if any."""
         phi, others, squares = training.mean()
         parameters = training.parameters()
         self.components_std_ = np.sqrt(np.maximum(squares - phi**2, 0.0)).T
@@ -433,7 +431,7 @@ class TopicModel(LatentDraws):
         }
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are wrong whatever the documents."""
+        """Refuse parameters that are invalid for any documents."""
         self._n_topics()
         self._schedule()
         CheckpointPeriod(self.checkpoint_every)
@@ -467,18 +465,18 @@ class TopicModel(LatentDraws):
         return True
 
     def _check_evaluation(self) -> None:
-        """Refuse held-out documents where training will give no likelihood."""
+        """Refuse held-out documents if the trained model will have no likelihood."""
 
     def _training(self, documents: Corpus | Shards, n_components: int) -> partial[_core.Training]:
-        """Check the parameters; give the sampler, which lacks documents, schedule and state."""
+        """Check the parameters; return the sampler, without documents, schedule and state."""
         raise NotImplementedError
 
     def _exposures(self, shards: Shards) -> Exposures | None:  # noqa: ARG002
-        """Exposures of documents that the model knows."""
+        """Exposures of documents, if the model uses them."""
         return None
 
     def _take_parameters(self, others: NDArray[np.float64]) -> int:
-        """Store what training learned beside the topics and covariates; how many numbers."""
+        """Store learned parameters other than topics and covariates; returns their number."""
         raise NotImplementedError
 
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
@@ -487,22 +485,22 @@ class TopicModel(LatentDraws):
 
 
 def check_executor_for(documents: Any, executor: Any) -> None:
-    """Refuse what is no executor, and one where there are no shards."""
+    """Refuse an invalid executor, and any executor without shards."""
     check_executor(executor)
     if executor is not None and not isinstance(documents, Shards):
         raise InvalidArgumentError(
-            f"{argument('executor')} is for documents that write_shards wrote: those in memory "
-            f"are trained on by the threads of {argument('n_jobs')}"
+            f"{argument('executor')} is for documents from write_shards: training in memory "
+            f"uses the threads of {argument('n_jobs')}"
         )
 
 
 def _plain(value: Any) -> Any:
-    """Make of arrays and tuples what JSON gives back."""
+    """Convert arrays and tuples to the types that JSON returns."""
     return np.asarray(value).tolist() if isinstance(value, (np.ndarray, tuple)) else value
 
 
 def row_normalised(word_topic: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Topics x words; the sums of rows, 1 but for rounding, are made exact."""
+    """Topics x words, divided by their row sums to remove rounding errors."""
     topics = np.ascontiguousarray(word_topic.T)
     topics /= topics.sum(axis=1, keepdims=True)
     return topics

@@ -1,4 +1,4 @@
-"""Topics in the order of what they hold."""
+"""Table of topics by weight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOPICS_SHOWN, _WORDS_SHOWN = 20, 10
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicTable(Record):
-    """Topics by weight, the heaviest first; as a table, the words of a topic in one column.
+    """Topics by weight, largest first; in its table, the words of a topic are one column.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class TopicTable(Record):
     n_tokens : ndarray, shape (n_components,)
         Training tokens in the last state.
     words : ndarray of object, shape (n_components, n_words)
-        The most probable words, by decreasing probability; their indices where the model has no
+        The most probable words, by decreasing probability; their indices if the model has no
         vocabulary.
 
     Examples
@@ -60,7 +60,7 @@ def topic_table(
     vocabulary: NDArray[np.object_] | None,
     n_words: int,
 ) -> TopicTable:
-    """Order topics by their tokens, and the words of each by their probability."""
+    """Order topics by tokens, and the words of each by probability."""
     order = np.argsort(-n_tokens, kind="stable")
     best = np.argsort(-components[order], axis=1, kind="stable")[:, :n_words]
     words = best.astype(object) if vocabulary is None else np.asarray(vocabulary, object)[best]

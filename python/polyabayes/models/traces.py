@@ -1,4 +1,4 @@
-"""Progress of training, as it is kept with a model."""
+"""Traces of training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polyabayes._support.results import Record
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TrainingTrace(Record):
-    """Progress of training, recorded every ``eval_every`` sweeps.
+    """Trace of training, recorded every ``eval_every`` sweeps.
 
     Attributes
     ----------
@@ -20,15 +20,14 @@ class TrainingTrace(Record):
         Sweeps done.
     log_joint : ndarray
         ln of the joint density of words, topics of tokens and parameters, in nats, up to a
-        constant. Of NMF, which has no priors, ln of the Poisson likelihood of the training counts
-        given topics and weights, without a constant left out.
+        constant. For NMF, ln of the Poisson likelihood of the training counts given topics and
+        weights, including all constants.
     held_out : ndarray
-        Nats per token of ``eval_corpus`` under the model that training would return then; NaN
-        without one.
+        Nats per token of ``eval_corpus`` under the current model; NaN without one.
     held_out_std_error : ndarray
         Standard error of ``held_out``.
     seconds : ndarray
-        Seconds since training began, or went on from a checkpoint; without those of evaluation.
+        Seconds since training started or resumed, without evaluations.
 
     Examples
     --------
@@ -47,7 +46,7 @@ class TrainingTrace(Record):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BoundTrace(Record):
-    """Progress of variational EM, iteration by iteration.
+    """Trace of variational EM, by iteration.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Documents of several vocabularies: a text in two languages, two measurements of a cell."""
+"""Documents with several vocabularies: a text in two languages, two measurements of a cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polyabayes.models.fitted_model import FittedModel
 
 
 class SeveralVocabularies(FittedModel):
-    """A model of given parameters whose documents may have several vocabularies."""
+    """Base class of models with given parameters whose documents may have several vocabularies."""
 
     decoder: str
     vocabulary_names: Sequence[str] | None
@@ -60,7 +60,7 @@ class SeveralVocabularies(FittedModel):
         normalised: bool,
         is_dirichlet: bool = False,
     ) -> None:
-        """Take over topics, or loadings, or parameters of Dirichlets, of each vocabulary."""
+        """Set topics, loadings or Dirichlet parameters of each vocabulary."""
         options = {"normalised": normalised, "is_dirichlet": is_dirichlet}
         if hasattr(self, "vocabulary_sizes_"):
             columns = columns_of(self.vocabulary_sizes_)
@@ -102,7 +102,7 @@ class SeveralVocabularies(FittedModel):
         normalised: bool,
         is_dirichlet: bool,
     ) -> None:
-        """The same of a single vocabulary."""
+        """Set topics, loadings or Dirichlet parameters of a single vocabulary."""
         words = checks.matrix("topic_word", topic_word)
         probabilities = words
         if self.decoder == "softmax":
@@ -125,14 +125,14 @@ class SeveralVocabularies(FittedModel):
         return self if self._vocabulary_sizes() else super()._of_words(are_kept)
 
     def _vocabulary_sizes(self) -> list[int]:
-        """Sizes of vocabularies, where there are several."""
+        """Sizes of the vocabularies, if there are several."""
         return getattr(self, "vocabulary_sizes_", np.zeros(0, int)).tolist()
 
 
 def _tables_of(values: Any, names: Sequence[str] | None = None) -> list[Any] | None:
-    """Tables of each vocabulary, None in place of one that is missing; None for a single table.
+    """Tables by vocabulary, with None for missing tables; None if `values` is a single table.
 
-    A mapping and a MuData have them under names, a list in order.
+    A mapping or a MuData holds them by name, a list in order.
     """
     if is_mudata(values):
         values = dict(values.mod)
@@ -155,7 +155,7 @@ def _depth(value: Any) -> int:
 
 
 def texts_of(name: str, values: Any, names: Sequence[str] | None, n: int) -> list[Any]:
-    """What is given of the words, for each of `n` vocabularies."""
+    """Given words, for each of `n` vocabularies."""
     if values is None:
         return [None] * n
     found: Any = values
@@ -170,7 +170,7 @@ def texts_of(name: str, values: Any, names: Sequence[str] | None, n: int) -> lis
 
 
 def columns_of(sizes: Sequence[int] | NDArray[np.int64]) -> list[slice]:
-    """Columns of vocabularies of these sizes, one behind the other."""
+    """Columns of concatenated vocabularies of these sizes."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [slice(start, end) for start, end in pairwise(ends)]
 

@@ -1,4 +1,4 @@
-"""Pictures of models and comparisons, and a page about a choice."""
+"""Plots of models and comparisons, and a report of a choice."""
 
 from polyabayes._support.docs import fill_room
 from polyabayes.plotting.allocation import (

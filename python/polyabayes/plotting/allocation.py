@@ -1,4 +1,4 @@
-"""Pictures of allocation models: evidence, posterior odds, tables and graphs."""
+"""Plots of allocation models: evidence, posterior odds, tables and graphs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_LABELS = 40
-# Ranks that stand side by side below a figure of this width.
+# Most ranks that fit side by side below a figure of this width.
 _MOST_RANKS = 20
-# Letters of all labels that fit below a table side by side.
+# Most letters of all labels that fit side by side below a table.
 _MOST_LETTERS = 40
 # Area of a node of a graph, in square points.
 _NODE_SIZE = 1600
 
 
 def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None = None) -> Axes:
-    """Draw how many allocations there are of every log probability.
+    """Plot a histogram of the log probabilities of all allocations.
 
     Parameters
     ----------
     allocations : Allocations
-        What :meth:`polyabayes.AllocationModel.allocations` returns.
+        Result of :meth:`polyabayes.AllocationModel.allocations`.
     bins : int, default=50
         Number of bins.
     {ax}
@@ -48,12 +48,12 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
     Returns
     -------
     matplotlib Axes
-        Numbers of allocations on a logarithmic scale; a line at the log evidence, their sum.
+        Numbers of allocations on a logarithmic scale, and a line at the log evidence.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `bins` is not a positive whole number, or if `allocations` is something else.
+        If `bins` is not a positive integer, or `allocations` has another type.
     {no Matplotlib}
 
     Examples
@@ -85,19 +85,19 @@ def plot_evidence(
     xlabel: str = "rank",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw evidence against rank, with intervals; lower bounds are arrows upwards.
+    """Plot evidence against rank, with intervals; lower bounds are arrows upwards.
 
-    One evidence by tempering is drawn round by round: the replicates, both sides, and in a corner
-    the probability that neighbours on the ladder reject a swap.
+    A single evidence by tempering is plotted round by round: its replicates, the estimates in both
+    directions, and in a corner the rejection probabilities of swaps along the ladder.
 
     Parameters
     ----------
     evidences : mapping of int to Evidence, or Evidence
-        Evidence by rank, or by any other number; or one by ``"tempered"``.
+        Evidence by rank or another number; or a single one by ``"tempered"``.
     level : float, default=0.95
-        Probability that an interval holds the true value.
+        Confidence level of the intervals.
     xlabel : str, default="rank"
-        What the number is; not of one evidence.
+        Name of the number; ignored for a single evidence.
     {ax}
 
     Returns
@@ -108,7 +108,7 @@ def plot_evidence(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `evidences` is empty or something else, or `level` is no probability.
+        If `evidences` is empty or has another type, or `level` is not between 0 and 1.
     {no Matplotlib}
 
     Examples
@@ -175,26 +175,26 @@ def _check_evidences(evidences: Any) -> None:
 
 
 def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """Draw the posterior log odds of models against the best, best on top, with intervals.
+    """Plot the posterior log odds of models against the best, best on top, with intervals.
 
     Parameters
     ----------
     posterior : ModelPosterior
-        What :func:`polyabayes.posterior_over_models` returns.
+        Result of :func:`polyabayes.posterior_over_models`.
     level : float, default=0.95
-        Probability that an interval holds the true value, by Student's law.
+        Confidence level of the intervals, by Student's t.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure of fitting size.
 
     Returns
     -------
     matplotlib Axes
-        The x axis is in nats; the probability of each model is written beside it.
+        The x axis is in nats; labels show the probability of each model.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `level` is no probability, or if `posterior` is something else.
+        If `level` is not between 0 and 1, or `posterior` has another type.
     {no Matplotlib}
 
     Examples
@@ -226,26 +226,26 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
 
 
 def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) -> Axes:
-    """Draw the conditional table of a node: its values downwards, those of its parents across.
+    """Plot the conditional table of a node: its values as rows, its parents' values as columns.
 
     Parameters
     ----------
     decomposition : Decomposition
-        What :meth:`polyabayes.AllocationModel.decompose` returns.
+        Result of :meth:`polyabayes.AllocationModel.decompose`.
     node : str
-        The node. A node without parents is drawn as bars.
+        The node. A node without parents is plotted as bars.
     {ax}
 
     Returns
     -------
     matplotlib Axes
-        Joint values of several parents stand side by side, the last one varying fastest. Of more
-        than 40 values, every second one or fewer have their labels.
+        Columns are joint values of the parents; the last parent varies fastest. With more than 40
+        values, only some have labels.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If there is no such node, or if `decomposition` is something else.
+        If there is no such node, or `decomposition` has another type.
     {no Matplotlib}
 
     Examples
@@ -284,7 +284,7 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
 def _joint_labels(
     decomposition: Decomposition, nodes: tuple[str, ...]
 ) -> tuple[list[int], list[str]]:
-    """Places and labels of the joint values of nodes: every one, or as many as can be read."""
+    """Positions and labels of the joint values of nodes: all, or as many as are readable."""
     names = [", ".join(map(str, row)) for row in product(*map(decomposition.level_names, nodes))]
     places = list(range(0, len(names), -(-len(names) // _MOST_LABELS)))
     return places, [names[place] for place in places]
@@ -293,25 +293,25 @@ def _joint_labels(
 def plot_graph(
     model: AllocationModel, visible: Collection[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the graph of a model, parents left of their children; visible nodes are shaded.
+    """Plot the graph of a model, parents left of their children; visible nodes are shaded.
 
     Parameters
     ----------
     model : AllocationModel
         The model.
     visible : collection of str, optional
-        The visible nodes; by default those without a size.
+        The visible nodes; default: the nodes without a size.
     {ax}
 
     Returns
     -------
     matplotlib Axes
-        Nodes of one table are joined by a tie in the legend below.
+        The legend below lists tied nodes, which share a table.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `model` is something else, or `visible` names a node that it does not have.
+        If `model` has another type, or `visible` names an unknown node.
     MissingDependencyError
         If Matplotlib or networkx is not installed.
 
@@ -341,7 +341,7 @@ def plot_graph(
     nx.draw_networkx_nodes(graph, places, node_color=colours, edgecolors="black", **drawn)
     nx.draw_networkx_labels(graph, places, ax=ax, font_size=9)
     layer_of = nx.get_node_attributes(graph, "layer")
-    # Arrows over more than one layer are bent, or they would pass behind the nodes between.
+    # Arrows over more than one layer are bent around the nodes between.
     for parent, child in graph.edges:
         bend = "arc3,rad=-0.35" if layer_of[child] - layer_of[parent] > 1 else "arc3"
         nx.draw_networkx_edges(
@@ -358,12 +358,12 @@ def plot_graph(
 
 
 def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of the total where cells are missing, with standard errors.
+    """Plot the posterior of the total with missing cells, with standard errors.
 
     Parameters
     ----------
     found : MissingCells
-        What :meth:`AllocationModel.predict_missing` has found.
+        Result of :meth:`AllocationModel.predict_missing`.
     level : float, default=0.95
         Posterior probability of the shaded interval.
     {ax}
@@ -371,12 +371,12 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
     Returns
     -------
     matplotlib Axes
-        Totals along x, their posterior probabilities along y.
+        Totals on the x axis, posterior probabilities on the y axis.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `found` is something else, or `level` is no probability.
+        If `found` has another type, or `level` is not between 0 and 1.
     {no Matplotlib}
 
     Examples
@@ -397,7 +397,7 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
         found.totals, found.posterior, yerr=errors, fmt="o-", markersize=3, linewidth=0.8, capsize=2
     )
     ax.axvline(found.expected_total, color="C1", linewidth=0.8, label="mean")
-    # Totals far in the tail would hide the others.
+    # Totals far in the tail would squeeze the others.
     ax.set_xlim(found.totals[0] - 1, max(high + (high - low) // 2, found.totals[0] + 1) + 1)
     ax.set_ylim(bottom=0)
     ax.set_xlabel("total of all cells")

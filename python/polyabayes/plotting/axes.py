@@ -1,4 +1,4 @@
-"""Shared by the plots: Matplotlib on demand, and new axes where the caller gives none."""
+"""Helpers of the plots: Matplotlib on demand, and new axes if none are given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float, n_rows: int = 1, **options: Any) -> tuple[Figure, Any]:
-    """Make a figure of this size in inches, with axes one below the other, and these."""
+    """Make a figure of this size in inches, with `n_rows` axes below each other."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -23,7 +23,7 @@ def new_figure(width: float, height: float, n_rows: int = 1, **options: Any) -> 
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """Use the axes given, or make a figure of this size in inches."""
+    """Return the given axes, or make a figure of this size in inches."""
     if ax is not None:
         if not hasattr(ax, "get_figure"):
             raise InvalidTypeError(f"ax must be Axes of Matplotlib or None, got {ax!r:.100}")

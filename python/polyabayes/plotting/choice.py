@@ -1,4 +1,4 @@
-"""The number of topics: scores of all sizes with paired errors, other criteria below."""
+"""Plot of a choice of the number of topics: scores with paired errors, and other criteria."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BELOW = (
     ("coherence", "coherence (NPMI)"),
     ("exclusivity", "exclusivity"),
 )
-# Criteria of ldatuning, scaled to [0, 1] as it draws them; those to be minimised are turned over.
+# Criteria of ldatuning, scaled to [0, 1] as there; criteria to minimise are reversed.
 _OTHERS = (
     ("griffiths_2004", "Griffiths 2004", 1),
     ("cao_juan_2009", "Cao 2009", -1),
@@ -34,22 +34,22 @@ _OTHERS = (
 def plot_choice(
     choice: SizeChoice, level: float = 0.95, criteria: Mapping[str, Any] | None = None
 ) -> Figure:
-    """Draw the scores of all sizes, and what other criteria say below them.
+    """Plot the scores of all sizes, and other criteria below.
 
-    Above: how far every size is behind the best, in nats per token, with intervals of the paired
-    difference; the sizes that are as good as the best are filled, the recommended one is ringed.
-    Below: stability, coherence and exclusivity; the four criteria of ldatuning if they are given,
-    each from its worst (0) to its best (1), for comparison only. By evidence: posterior
-    probabilities of the sizes, and of the concentrations where these were averaged over.
+    Above: distance of every size to the best, in nats per token, with intervals of the paired
+    difference. Sizes that are as good as the best are filled; the recommended size has a ring.
+    Below: stability, coherence and exclusivity, and, if given, the four criteria of ldatuning, each
+    scaled from worst (0) to best (1), for comparison only. For a choice by evidence: posterior
+    probabilities of the sizes, and of the concentrations if these were averaged over.
 
     Parameters
     ----------
     choice : SizeChoice
-        What :func:`polyabayes.choose_n_components` returns, of one unknown size.
+        Result of :func:`polyabayes.choose_n_components` for one unknown size.
     level : float, default=0.95
-        Level of the intervals.
+        Confidence level of the intervals.
     criteria : ResultTable, optional
-        What ``choice.criteria`` returned.
+        Result of ``choice.criteria``.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def plot_choice(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `level` is no probability, `choice` is something else or of several unknown sizes.
+        If `level` is not between 0 and 1, or `choice` has another type or several unknown sizes.
     {no Matplotlib}
 
     Examples
@@ -71,7 +71,7 @@ def plot_choice(
     if not isinstance(choice, SizeChoice):
         raise InvalidTypeError(f"choice must be a SizeChoice, got {type(choice).__name__}")
     if isinstance(choice.best, tuple):
-        raise InvalidArgumentError("choice has several unknown sizes: draw its to_frame()")
+        raise InvalidArgumentError("choice has several unknown sizes: plot its to_frame()")
     checks.share("level", level)
     if choice.criterion == "evidence":
         return _draw_evidence(choice)
@@ -110,7 +110,7 @@ def _draw_evidence(choice: SizeChoice) -> Figure:
 
 
 def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
-    """Points behind the best, with intervals; dropped sizes are crosses."""
+    """Plot distances to the best, with intervals; dropped sizes are crosses."""
     folds = max(row["n_folds"] for row in choice.rows)
     width = float(stats.t.ppf(0.5 + level / 2, max(folds - 1, 1)))
     for row in choice.rows:

@@ -1,4 +1,4 @@
-"""A page about a choice of the number of topics, as a supplement shows it."""
+"""HTML report of a choice of the number of topics."""
 
 from __future__ import annotations
 
@@ -33,23 +33,24 @@ def report_choice(
     reference: Any = None,
     title: str = "Number of topics",
 ) -> Path:
-    """Write one self-contained HTML page about a choice, as for a supplement.
+    """Write a self-contained HTML page about a choice of the number of topics.
 
-    It shows the curve with its errors, stability and coherence; a table of all sizes; and, of a
-    fitted model, the cosine of each topic to those of a reference set, and its signatures over the
-    96 channels of single-base substitutions where its words are these.
+    It shows the curve with its errors, stability and coherence, and a table of all sizes. For a
+    fitted model, it also shows the cosine of each topic to its match in a reference set and, for
+    mutational signatures, bars over the 96 channels of single-base substitutions.
 
     Parameters
     ----------
     choice : SizeChoice
-        What :func:`polyabayes.choose_n_components` returns, of one unknown size.
+        Result of :func:`polyabayes.choose_n_components` for one unknown size.
     path : path
-        The file, by custom ``*.html``; it takes its name only when it is complete.
+        The file, usually ``*.html``; it is written completely or not at all.
     model : model, optional
-        Fitted with the size that was taken.
+        Model fitted with the chosen size.
     reference : model, or array or DataFrame of shape (n_components, n_words), optional
-        Topics to match those of `model` with, one to one, as :func:`polyabayes.topics.match_topics`
-        does: COSMIC's signatures, say, whose names are the index of the table.
+        Reference topics, such as the signatures of COSMIC, matched one to one with the topics of
+        `model` as in :func:`polyabayes.topics.match_topics`. The index of a DataFrame has their
+        names.
     title : str, default="Number of topics"
         Heading of the page.
 
@@ -63,8 +64,8 @@ def report_choice(
     FileAccessError
         If the file cannot be written.
     InvalidArgumentError, InvalidTypeError
-        If `choice` is something else or of several unknown sizes, if there is a reference and no
-        model, or if they have no words in common.
+        If `choice` has another type or several unknown sizes, there is a reference but no model, or
+        they have no words in common.
     {no Matplotlib}
 
     Examples
@@ -93,7 +94,7 @@ def report_choice(
 
 
 def _drawing(figure: Figure) -> str:
-    """The figure as SVG, closed; the same bits for the same figure."""
+    """Close the figure and give it as SVG; equal figures give equal bytes."""
     from matplotlib import pyplot
 
     stream = StringIO()
@@ -105,7 +106,7 @@ def _drawing(figure: Figure) -> str:
 
 
 def _sizes(choice: SizeChoice) -> str:
-    """All sizes; the recommended one is marked."""
+    """Table of all sizes; the recommended size is marked."""
     columns = [
         Column(name.replace("_", " "), [_shown(row[name]) for row in choice.rows])
         for name in choice.rows[0]
@@ -114,7 +115,7 @@ def _sizes(choice: SizeChoice) -> str:
 
 
 def _matches(fitted: Any, reference: Any) -> str:
-    """The topic of the reference set that each topic is matched with, and their cosine."""
+    """Table of topics with their match in the reference set, and their cosine."""
     match = match_topics(fitted, reference)
     known = getattr(reference, "index", None)
     topics = range(len(fitted.components_))

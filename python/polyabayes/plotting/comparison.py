@@ -1,4 +1,4 @@
-"""Models compared on the same documents."""
+"""Plot of models compared on the same documents."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from polyabayes.plotting.axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Limits: room beside the outermost interval as a share of the span, and the least span, in nats
-# per token, which keeps a comparison of equal models from being blown up to rounding errors.
+# Limits of the axis: margin beside the outermost interval as a share of the span, and the least
+# span in nats per token, so that equal models do not show rounding errors.
 _MARGIN = 0.08
 _LEAST_SPAN = 1e-4
 
 
 def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None = None) -> Axes:
-    """Draw the nats per token of models, best on top, and how far they are behind the best.
+    """Plot the nats per token of models, best on top, and their distance to the best.
 
-    Two errors are shown. The line through a point is that of the estimate: it would shrink with
-    more particles or replicates. The band is the interval of the paired
-    difference to the best model for new documents from the same source, drawn from where the
-    best model stands: a model whose band reaches the dashed line may be as good as the best.
+    The line through a point is the interval of the estimate on these documents; it shrinks with
+    more particles or replicates. The band is the interval of the paired difference to the best
+    model for new documents from the same source. A model whose band reaches the dashed line may be
+    as good as the best.
 
     Parameters
     ----------
     comparison : Comparison
-        What :func:`polyabayes.compare` returns.
+        Result of :func:`polyabayes.compare`.
     level : float, default=0.95
-        Probability that an interval holds the true value, by the normal law for the estimate and
-        by Student's t for the difference.
+        Confidence level of the intervals, by the normal distribution for the estimate and by
+        Student's t for the difference.
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure of fitting size.
 
     Returns
     -------
     matplotlib Axes
-        The x axis is in nats per token, higher is better.
+        The x axis is in nats per token; higher is better.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `level` is no probability, or if `comparison` is something else.
+        If `level` is not between 0 and 1, or `comparison` has another type.
     {no Matplotlib}
 
     Examples
@@ -91,7 +91,7 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
 
 
 def _set_limits(ax: Axes, reached: list[float]) -> None:
-    """Limits around all intervals: the differences decide, as the errors may be a speck."""
+    """Set limits around all intervals; differences may be much wider than the errors."""
     if not reached:
         ax.set_xticks([])
         return
@@ -102,7 +102,7 @@ def _set_limits(ax: Axes, reached: list[float]) -> None:
 
 
 def _annotate(ax: Axes, comparison: Comparison, level: float) -> None:
-    """Write below each point how far behind the model is, aligned to stay within the axes."""
+    """Label each point with its distance to the best, aligned to stay within the axes."""
     low, high = ax.get_xlim()
     for y, (name, result) in enumerate(comparison.results.items()):
         value = result.nats_per_token
@@ -137,7 +137,7 @@ def _annotate(ax: Axes, comparison: Comparison, level: float) -> None:
 
 
 def _behind(behind: float, upper: float) -> str:
-    """Write the difference and its interval, with two digits of the interval's half width."""
+    """Text of a difference and its interval, with two digits of the half width."""
     half_width = upper - behind
     if not np.isfinite(half_width):
         return f"{_signed(behind, 4)} behind (one document: no interval)"
@@ -151,7 +151,7 @@ def _signed(value: float, digits: int) -> str:
 
 
 def _describe(ax: Axes, comparison: Comparison, level: float) -> None:
-    """Title, labels and the meaning of the two intervals."""
+    """Set title and labels, and explain the two intervals."""
     result = comparison.results[comparison.best]
     given = ", given the length" if comparison.given_length else ""
     ax.set_title(

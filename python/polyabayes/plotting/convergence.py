@@ -1,4 +1,4 @@
-"""Estimates as the samples grow."""
+"""Plot of estimates against the number of samples."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ def plot_convergence(
     level: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the estimates of one document, or of all, against the number of samples.
+    """Plot the estimates of one document, or of the total, against the number of samples.
 
     Parameters
     ----------
     results : LogLikelihood, or mapping of name to LogLikelihood
         Results of ``log_likelihood(..., trace=True)`` on the same documents.
     exact : LogLikelihood or float, optional
-        The true value, for a horizontal line.
+        The exact value, for a horizontal line.
     document : int, optional
-        The document to draw; None for the total of all.
+        The document to plot; None means the total of all documents.
     level : float, default=0.95
-        Probability of the bands, by the normal law.
+        Confidence level of the bands, by the normal distribution.
     {ax}
 
     Returns
     -------
     matplotlib Axes
-        ln p in nats against the samples in all replicates of a document (their mean, for the
-        total), on a logarithmic axis.
+        ln p in nats against the samples of all replicates of a document (for the total: mean over
+        documents), on a logarithmic axis.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If a result has no trace, or if there is no such document.
+        If a result has no trace, or there is no such document.
     {no Matplotlib}
 
     Examples
@@ -72,7 +72,7 @@ def plot_convergence(
         sampled = rows[trace.n_samples[rows, -1] > 0]
         n_samples = trace.n_samples[sampled].mean(axis=0)
         values = trace.values[rows].sum(axis=0)
-        # Equal documents are estimated once: their errors add up before they are squared.
+        # Equal documents share one estimate, so their errors add linearly.
         groups = named[name].groups[rows]
         per_group = np.zeros((groups.max() + 1, len(values)))
         np.add.at(per_group, groups, trace.std_errors[rows])

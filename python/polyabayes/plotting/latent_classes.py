@@ -1,4 +1,4 @@
-"""Latent classes: the answers of each class, item by item."""
+"""Plot of the answers of latent classes, by item."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from polyabayes.plotting.axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Share of the height of an item that its classes take.
+# Share of the height of an item for its classes.
 _FILLED = 0.8
 
 
 def plot_item_probabilities(
     classes: LatentClassAnalysis, level: float = 0.95, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw how probable each answer is in each class, with intervals.
+    """Plot the probability of each answer in each class, with intervals.
 
-    One line a class, from answer to answer; of items with two answers the second alone is drawn,
-    since the first is what is left.
+    Each class is a line over the answers. For items with two answers, only the second is plotted.
 
     Parameters
     ----------
     classes : LatentClassAnalysis
         Fitted classes.
     level : float, default=0.95
-        Posterior probability of the intervals; there are none by ``method="em"``.
+        Posterior probability of the intervals; ``method="em"`` has none.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on; None makes a figure.
 
     Returns
     -------
@@ -42,7 +41,7 @@ def plot_item_probabilities(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
-        If `classes` is something else or not fitted, or `level` is no probability.
+        If `classes` has another type or is not fitted, or `level` is not between 0 and 1.
     {no Matplotlib}
 
     Examples

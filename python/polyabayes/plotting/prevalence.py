@@ -1,4 +1,4 @@
-"""Prevalence of topics by covariates."""
+"""Plot of topic prevalence by covariates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polyabayes.topics.prevalence import TopicPrevalence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Share of the height of a row that its topics take.
+# Share of the height of a row for its topics.
 _FILLED = 0.7
 _ALPHA = 0.2
 
@@ -32,23 +32,23 @@ def plot_prevalence(
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw prevalences, differences of them or means of groups with their intervals.
+    """Plot prevalences, their differences, or means of groups, with intervals.
 
-    Points with intervals, a line a row of covariates or a group; with `along`, a line with a band
-    over a continuous covariate. Differences have a line at zero.
+    Each row of covariates, or each group, has points with intervals. With `along`, lines with bands
+    run over a continuous covariate. Differences have a line at zero.
 
     Parameters
     ----------
     found : TopicPrevalence or TopicsByGroup
-        What :func:`polyabayes.topics.prevalence`, ``contrast`` or ``by_group`` gave.
+        Result of :func:`polyabayes.topics.prevalence`, ``contrast`` or ``by_group``.
     topics : sequence of int, optional
-        Topics to draw; by default the eight of largest mean, or largest difference.
+        Topics to plot; default: the eight with the largest mean or difference.
     along : array of shape (n_rows,), optional
-        Values of a continuous covariate at the rows, as the ``groups`` where these are years.
-    labels : sequence of str, one a topic drawn, optional
-        Names of the topics; by default "topic 0" and so on.
+        Values of a continuous covariate at the rows, for example ``groups`` if these are years.
+    labels : sequence of str, one per plotted topic, optional
+        Names of the topics; default: "topic 0" and so on.
     ax : matplotlib Axes, optional
-        Where to draw; by default a new figure.
+        Axes to plot on; None makes a figure.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def plot_prevalence(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `found` is something else, there is no such topic, or lengths disagree.
+        If `found` has another type, there is no such topic, or lengths differ.
     {no Matplotlib}
 
     Examples
@@ -100,7 +100,7 @@ def plot_prevalence(
 
 
 class _Drawn(NamedTuple):
-    """What is drawn: (n_rows, n_topics) means, their lower and upper ends, and names."""
+    """Data of the plot: means of shape (n_rows, n_topics), lower and upper ends, and names."""
 
     means: Floats
     intervals: Floats
@@ -124,7 +124,7 @@ def _drawn(found: Any) -> _Drawn:
 
 
 def _points(ax: Axes, drawn: _Drawn, shown: Any, names: list[str]) -> Axes:
-    """Points with intervals, rows one below the other."""
+    """Plot points with intervals, rows below each other."""
     means, (lower, upper) = drawn.means, drawn.intervals
     places = np.arange(len(means))
     for i, (k, name) in enumerate(zip(shown, names, strict=True)):

@@ -1,4 +1,4 @@
-"""Pictures of tempering: its rounds, both sides, and its ladder."""
+"""Plot of tempering: its rounds, both directions, and its ladder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
-    """Draw the value of every round with its replicates and both sides, and the last ladder."""
+    """Plot the value of every round, its replicates, both directions, and the last ladder."""
     sweeps = np.array([one.n_scans for one in evidence.rounds])
     values = np.array([one.values for one in evidence.rounds])
     sides = np.array([one.sides for one in evidence.rounds])

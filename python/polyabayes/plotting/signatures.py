@@ -1,4 +1,4 @@
-"""Mutational signatures: the 96 channels of single-base substitutions."""
+"""Plot of mutational signatures over the 96 channels of single-base substitutions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyabayes.topics.matching import topics_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Substitutions in their usual order, in the colours of COSMIC.
+# Substitutions in the usual order, with the colours of COSMIC.
 _COLOURS = {
     "C>A": "#03bcee",
     "C>G": "#010101",
@@ -37,20 +37,20 @@ def plot_signatures(
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw signatures over the 96 channels of single-base substitutions, one below the other.
+    """Plot signatures over the 96 channels of single-base substitutions, below each other.
 
-    Channels are in the order of COSMIC, by substitution and then by the bases around it, whatever
-    their order in the model; all signatures have one scale.
+    Channels are in the order of COSMIC: by substitution, then by the neighbouring bases. All
+    signatures have the same scale.
 
     Parameters
     ----------
     model : model or DataFrame of shape (n_components, n_channels)
-        Fitted, with words like ``"A[C>T]G"``; or a table of signatures with such columns. Channels
-        that do not occur have no bars.
+        A fitted model with words like ``"A[C>T]G"``, or a table of signatures with such columns.
+        Missing channels have no bars.
     signatures : sequence of int, optional
-        Rows to draw, in the order wanted; by default all.
+        Rows to plot, in this order; default: all.
     labels : sequence of str, optional
-        What the signatures are called; by default a table's index, else their numbers.
+        Names of the signatures; default: the index of a table, else their numbers.
     {ax}
 
     Returns
@@ -61,7 +61,7 @@ def plot_signatures(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If the words are no channels, there is no such signature, or labels are not one for each.
+        If words are not channels, there is no such signature, or there is not one label for each.
     {no Matplotlib}
 
     References
@@ -103,7 +103,7 @@ def plot_signatures(
     ax.set_xlim(-1, 96)
     ax.set_ylim(bases[-1], highest * 1.05)
     ax.spines[:].set_visible(False)
-    ax.set_xlabel(f"substitution, by the bases around it; highest bar: {highest:.0%}")
+    ax.set_xlabel(f"substitution, by neighbouring bases; highest bar: {highest:.0%}")
     return ax
 
 
@@ -114,12 +114,12 @@ def is_channel(word: Any) -> bool:
 
 
 def _places(vocabulary: Any) -> Any:
-    """Place of each channel among the 96."""
+    """Position of each channel among the 96."""
     around = [first + last for first in "ACGT" for last in "ACGT"]
     found = []
     for word in () if vocabulary is None else vocabulary:
         if not is_channel(word):
-            raise InvalidArgumentError(f"{word!r} is no channel like 'A[C>T]G'")
+            raise InvalidArgumentError(f"{word!r} is not a channel like 'A[C>T]G'")
         found.append(16 * list(_COLOURS).index(word[2:5]) + around.index(word[0] + word[-1]))
     if not found:
         raise InvalidArgumentError(

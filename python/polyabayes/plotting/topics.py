@@ -1,4 +1,4 @@
-"""Topics as their most probable words."""
+"""Plot of topics as their most probable words."""
 
 from __future__ import annotations
 
@@ -37,37 +37,36 @@ def plot_topics(
     vocabulary: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the most probable words of topics, one block of bars a topic.
+    """Plot the most probable words of topics, with a block of bars for each topic.
 
-    All bars have one scale: their width is the word's weight in ``components_``, which is also
-    written beside them. The title of a block gives the topic's share of the training tokens; of a
-    model that was not trained here its share of the prior's mean (LDA) or of the mean rate of
-    tokens (gamma-Poisson), where topics differ in it.
+    Width and label of a bar are the word's weight in ``components_``; all bars have the same scale.
+    The title of a block shows the topic's share of the training tokens. For a model that was not
+    trained here, it shows the topic's share of the prior mean (LDA) or of the mean rate of tokens
+    (gamma-Poisson), unless all topics have the same share.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted, or made by ``from_parameters``; a Pipeline brings the words of its vectoriser.
+        Fitted, or made by ``from_parameters``; a Pipeline uses the words of its vectoriser.
     n_words : int, default=8
-        Words a topic.
+        Number of words per topic.
     topics : sequence of int, optional
-        The topics by their rows of ``components_``, in the order wanted. None takes up to 8
-        topics of the largest share.
+        Topics as rows of ``components_``, in this order; default: the 8 topics with the largest
+        shares.
     vocabulary : sequence of str, shape (n_words_of_the_model,), or fitted vectoriser, optional
-        The words; None takes those of the model. Without either, words are called by their
-        columns, as in "word 17".
+        The words; default: the vocabulary of the model, else names such as "word 17".
     ax : matplotlib Axes, optional
         Where to draw; None makes a figure of fitting size.
 
     Returns
     -------
     matplotlib Axes
-        Titles and words are its texts, each topic a bar container.
+        Titles and words are texts of the axes; each topic is a bar container.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If a topic does not exist, or if the vocabulary does not fit the model.
+        If there is no such topic, or the vocabulary does not fit the model.
     {no Matplotlib}
     NotFittedError
         If the model has no topics yet.
@@ -119,13 +118,13 @@ def _draw_bars(
     top: float,
     column_width: float,
 ) -> None:
-    """One topic: bars from `left`, below its title, words upon them and numbers at the right."""
+    """Plot a topic: its title, bars from `left`, words on the bars and numbers at the right."""
     best = np.argsort(-weights, kind="stable")[:n_shown]
     heights = top + _TITLE_ROOM + np.arange(n_shown)
     ax.barh(heights, weights[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
     for word, y in zip(best.tolist(), heights.tolist(), strict=True):
         name = f"word {word}" if words is None else _shortened(str(words[word]))
-        # An offset in points keeps the gap to the edge of the bar whatever the size of the axes.
+        # An offset in points keeps the gap to the edge of the bar for any size of the axes.
         ax.annotate(
             name, (left, y), (4, 0), textcoords="offset points", va="center_baseline", size="small"
         )
@@ -141,7 +140,7 @@ def _draw_bars(
 
 
 def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
-    """Training tokens; without them the prior, or the mean tokens of a document (gamma-Poisson)."""
+    """Training tokens; else the prior, or the mean tokens of a document (gamma-Poisson)."""
     counts = np.asarray(getattr(model, "topic_counts_", 0.0), dtype=np.float64)
     if counts.sum() > 0:
         return counts
@@ -153,7 +152,7 @@ def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
 
 def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
     if topics is None:
-        # Rounded, or equal topics would be in the order of their rounding errors.
+        # Rounded, so that rounding errors do not order equal topics.
         order = np.argsort(-np.round(weights / weights.max(), 9), kind="stable")
         return [int(topic) for topic in order[:_DEFAULT_TOPICS]]
     try:

@@ -1,4 +1,4 @@
-"""Training as it went, and the topics that it left."""
+"""Plots of training and of the trained topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polyabayes.topics.fitted import TopicModel, aligned, fitted_model, topic_to
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Ticks that fit on one side of a matrix.
+# Most ticks on one side of a matrix.
 _MOST_TICKS = 20
 
 _LABELS = {
@@ -31,7 +31,7 @@ _LABELS = {
 # The trace of models without priors, NMF.
 _LIKELIHOOD = "log-likelihood of the training counts (nats)"
 
-# Parameters that change the chain, but not the density that it explores.
+# Parameters that change the chain but not its target density.
 _SCHEDULE = {
     "max_iter",
     "burn_in",
@@ -51,16 +51,16 @@ _SCHEDULE = {
 def plot_trace(
     models: Any, what: str | None = None, against: str = "n_iter", ax: Axes | None = None
 ) -> Axes:
-    """Draw the trace of one training, or of several.
+    """Plot the trace of one or several training runs.
 
     Parameters
     ----------
     models : model, or mapping of name to model
-        Models that ``fit`` has trained, alone or at the end of a Pipeline. Other packages keep no
-        trace.
+        Models trained by ``fit``, alone or at the end of a Pipeline. Models of other packages have
+        no trace.
     what : {"log_joint", "held_out", "bound"}, optional
-        None takes the held-out nats per token where every model has them, else the bound of
-        models that EM has fitted.
+        The quantity. Default: held-out nats per token if every model has them, else the bound if
+        the models were fitted by EM, else the log joint density.
     against : {"n_iter", "seconds"}, default="n_iter"
         The horizontal axis.
     {ax}
@@ -68,15 +68,15 @@ def plot_trace(
     Returns
     -------
     matplotlib Axes
-        One line a model; held-out values with bars of two standard errors. Log joint densities of
-        models that differ in more than their seed and their sweeps have no common scale: each kind
-        of model has axes of its own, one below the other, of which the first are returned.
+        One line per model; held-out values have bars of two standard errors. Log joint densities
+        are comparable only between models that differ just in seed and sweeps: each kind of model
+        gets its own axes, below each other, and the first axes are returned.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If a model was not trained here, or has no such trace, or if densities that have no common
-        scale are to be drawn in one `ax`.
+        If a model was not trained here or has no such trace, or `ax` is given for densities without
+        a common scale.
     {no Matplotlib}
 
     Examples
@@ -141,7 +141,7 @@ def _label(what: str, model: TopicModel) -> str:
 
 
 def _kinds(models: Mapping[str, TopicModel]) -> list[list[str]]:
-    """Names of the models by kind: those of one kind have densities on one scale."""
+    """Names of the models by kind; models of one kind have comparable densities."""
     kinds: dict[str, list[str]] = {}
     for name, model in models.items():
         told = model.get_params(deep=False)
@@ -151,7 +151,7 @@ def _kinds(models: Mapping[str, TopicModel]) -> list[list[str]]:
 
 
 def _stack(ax: Axes | None, n_axes: int) -> list[Axes]:
-    """Axes one below the other, the horizontal one shared."""
+    """Make axes below each other with a common x axis."""
     if n_axes == 1:
         return [axes_or_new(ax, 7.0, 4.2)]
     if ax is not None:
@@ -163,21 +163,21 @@ def _stack(ax: Axes | None, n_axes: int) -> list[Axes]:
 
 
 def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw the share of the tokens that each topic has, largest first.
+    """Plot each topic's share of the tokens, largest first.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Trained by ``fit``, unless documents are given.
+        A fitted model; without `documents`, it must be trained by ``fit``.
     documents : Corpus, sparse matrix, integer array or DataFrame, optional
-        Documents whose expected tokens are counted, in place of the training's last state; words
-        that the model does not know are left out.
+        Documents whose expected tokens are counted; default: the tokens in the last state of the
+        training. Unknown words are dropped.
     {ax}
 
     Returns
     -------
     matplotlib Axes
-        The title tells how many topics have any tokens.
+        The title shows how many topics have tokens.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
 
 
 def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw how much the topics have in common: 1 minus the Hellinger distance of their words.
+    """Plot the similarity of topics: 1 minus the Hellinger distance of their words.
 
     Parameters
     ----------
@@ -232,13 +232,13 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        A matrix, topics in the order of ``components_``; 1 for equal topics, 0 for topics that
-        share no word.
+        A matrix of topics in the order of ``components_``; 1 for equal topics, 0 for topics
+        without a common word.
 
     Raises
     ------
     InvalidTypeError
-        If `model` is something else.
+        If `model` has another type.
     NotFittedError
         If the model is not fitted.
     {no Matplotlib}

@@ -1,4 +1,4 @@
-"""Searches over sizes: their bounds, posteriors and predictions."""
+"""Plots of searches over sizes: bounds, posteriors and predictions."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 _MOST_NUMBERS = 150
 
-# Place of a legend that must cover nothing.
+# Position of a legend outside the data.
 _ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
 
 
 def plot_size_bounds(
     searches: WitnessSearch | Mapping[str, WitnessSearch], ax: Axes | None = None
 ) -> Axes:
-    """Draw how the bounds on ln p(y) close as sizes are explored.
+    """Plot the bounds of ln p(y) as sizes are explored.
 
     Parameters
     ----------
     searches : WitnessSearch, or mapping of name to WitnessSearch
-        Fitted searches, as of several priors (see ``WitnessSearch.under``).
+        Fitted searches, for example under several priors (see ``WitnessSearch.under``).
     {ax}
 
     Returns
     -------
     matplotlib Axes
-        One band a search, between the lower and the upper bound in nats, against the size that was
-        scored last, or against the step where there are several sizes.
+        One band per search, between the lower and upper bound in nats, against the size scored
+        last, or against the step if there are several sizes.
 
     Raises
     ------
     InvalidTypeError, NotFittedError
-        If something else is given, or a search is not fitted.
+        If `searches` has another type, or a search is not fitted.
     {no Matplotlib}
 
     Examples
@@ -74,7 +74,7 @@ def plot_size_bounds(
 def plot_size_posterior(
     searches: WitnessSearch | Mapping[str, WitnessSearch], ax: Axes | None = None
 ) -> Axes:
-    """Draw the bounds on the posterior probability of every size.
+    """Plot the bounds of the posterior probability of every size.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def plot_size_posterior(
     Returns
     -------
     matplotlib Axes
-        One bar a size, filled up to its lower bound and hatched from there to its upper one.
+        One bar per size, filled up to the lower bound and hatched up to the upper bound.
 
     Raises
     ------
@@ -135,19 +135,19 @@ def plot_size_posterior(
 
 
 def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
-    """Draw the predictions averaged over sizes against those of the single best model.
+    """Plot predictions averaged over sizes against predictions of the single best model.
 
     Parameters
     ----------
     folds : ResultTable
-        What :func:`cross_validate` returned.
+        Result of :func:`cross_validate`.
     {ax}
 
     Returns
     -------
     matplotlib Axes
-        By fold and prior, the interval between the bounds, and the best model with bars of two
-        standard errors; in nats per held-out token.
+        For each fold and prior, the interval between the bounds, and the best model with bars of
+        two standard errors, in nats per held-out token.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     True
     """
     if not isinstance(folds, ResultTable) or "fold" not in folds:
-        raise InvalidTypeError("folds must be what cross_validate returned")
+        raise InvalidTypeError("folds must be the result of cross_validate")
     ax = axes_or_new(ax, 7.0, 4.2)
     names = list(dict.fromkeys(folds["prior"]))
     several = len(names) > 1
@@ -198,7 +198,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
 
 
 def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
-    """Draw the configurations of two sizes that were explored, their scores and the witness set.
+    """Plot the explored configurations of two sizes, their scores and the witness set.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        Squares coloured by ln p(y | sizes), numbered by step; witnesses have a frame, failed
+        Squares coloured by ln p(y | sizes) and numbered by step. Witnesses have a frame; failed
         configurations are crosses.
 
     Raises
@@ -242,7 +242,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)
     if len(x) <= _MOST_NUMBERS:
         known = scores[finite]
-        # Dark on the bright colours of high scores.
+        # Dark text on the bright colours of high scores.
         bright = known.min() + 0.7 * np.ptp(known) if len(known) else np.inf
         for step, (across, up) in enumerate(zip(x, y, strict=True), start=1):
             colour = "0.1" if scores[step - 1] > bright else "0.95"

@@ -1,4 +1,4 @@
-"""Corpora larger than memory, and work on many processes and machines."""
+"""Corpora larger than memory, and computation on many processes and machines."""
 
 from polyabayes.scale.shard import Shard
 from polyabayes.scale.shard_writing import write_shards

@@ -1,4 +1,4 @@
-"""Tasks on any executor: what all of them need travels once, and their results come as they end."""
+"""Tasks on any executor: shared data are sent once, and results are returned as they finish."""
 
 from __future__ import annotations
 
@@ -25,29 +25,25 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError, WorkerError, argument
 from polyabayes.scale.scratch import scratch_folder
 
-# Tasks in flight for each worker, so that none waits for the next, and in all where the executor
-# does not tell how many workers it has.
+# Tasks in flight per worker, so that none is idle, and in all if the number of workers is unknown.
 _TASKS_PER_WORKER = 4
 _UNKNOWN_WORKERS = 32
 
-# Shared objects that a worker keeps, the latest ones.
+# Number of latest shared objects that a worker keeps.
 _MOST_HELD = 2
 
-# Seconds between two looks: whether the work is to stop and, on a worker, whether anyone waits.
+# Seconds between checks of whether to stop and, on a worker, of whether the caller still waits.
 _LOOK_SECONDS = 0.2
 
-# Exceptions by which engines say that workers died, beside those of the standard library.
+# Exceptions of engines whose workers died, besides those of the standard library.
 _DEATHS = {
     "KilledWorker",  # distributed
-    "FutureCancelledError",  # distributed, where what tasks depend on is lost with its worker
+    "FutureCancelledError",  # distributed: data of tasks were lost with their worker
 }
 
 
 def check_executor(executor: Any) -> Executor | None:
-    """`executor` if it is one, or None.
-
-    What to pass instead is said where that is known.
-    """
+    """Check an executor or None; the error says what to pass instead, if known."""
     if executor is None or isinstance(executor, Executor):
         return executor
     remedy = "made by concurrent.futures, loky, mpi4py.futures or Dask's client.get_executor()"
@@ -66,12 +62,12 @@ def check_executor(executor: Any) -> Executor | None:
 
 
 def threads_of_task(executor: Executor | None, n_jobs: Any) -> int:
-    """Threads of one task: those of `n_jobs`; by default one of an executor's, else all cores."""
+    """Threads per task: `n_jobs`; by default 1 with an executor, else all cores."""
     return 1 if executor is not None and n_jobs is None else checks.n_threads(n_jobs)
 
 
 def n_workers(executor: Executor) -> int | None:
-    """How many tasks the executor runs at a time, where it tells."""
+    """Number of tasks that the executor runs at a time, if known."""
     client = _dask_client(executor)
     if client is not None:
         return sum(client.ncores().values()) or None
@@ -80,7 +76,7 @@ def n_workers(executor: Executor) -> int | None:
 
 
 class Workers:
-    """The workers of an executor, which have been sent what all tasks need; by :func:`sharing`."""
+    """Workers of an executor that have the shared data; made by :func:`sharing`."""
 
     def __init__(self, executor: Executor, parcel: _Parcel) -> None:
         self._executor, self._parcel = executor, parcel
@@ -94,13 +90,12 @@ class Workers:
         stopped: Callable[[], bool] | None = None,
         n_in_flight: int | None = None,
     ) -> Generator[tuple[int, Any]]:
-        """Numbers of tasks and results of ``function(shared, *task)``, in the order they end.
+        """Yield task numbers and results of ``function(shared, *task)``, in order of completion.
 
-        The function is one of a module. Tasks are taken as they are submitted, `n_in_flight` at
-        once, by default a few for each worker; `describe` names a task, given its number. `stopped`
-        says whether to leave all tasks, where this is not the thread that Ctrl-C interrupts: that
-        is a KeyboardInterrupt. A worker that died, and whose engine did not run its tasks again, is
-        a WorkerError.
+        The function must be defined in a module. `n_in_flight` tasks are submitted at a time, by
+        default a few per worker; `describe` names a task by its number. If `stopped` returns True,
+        all tasks are abandoned and a KeyboardInterrupt is raised: for threads that Ctrl-C does not
+        interrupt. A WorkerError means that a worker died and its engine did not rerun its tasks.
         """
         pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
         timeout = None if stopped is None else _LOOK_SECONDS
@@ -123,7 +118,7 @@ class Workers:
                     number, task = pending.pop(future)
                     result = _result(future, describe(number))
                     if isinstance(result, _Missing):
-                        # No storage is shared with that worker: the bytes go with the task.
+                        # The worker cannot read the shared file: the bytes are sent with the task.
                         again = self._submit(self._parcel.whole, function, task, describe(number))
                         pending[again] = number, task
                         continue
@@ -147,10 +142,10 @@ class Workers:
 
 @contextmanager
 def sharing(executor: Executor, shared: Any) -> Iterator[Workers]:
-    """Send what all tasks need to the workers of an executor: once, however many tasks there are.
+    """Send shared data to the workers of an executor, once for all tasks.
 
-    Threads of this process get the object itself. Tasks that are left at the end are cancelled, and
-    processes of this machine break off those that they have begun; the executor is not shut down.
+    Threads of this process get the object itself. At the end, remaining tasks are cancelled, and
+    processes of this machine interrupt running tasks; the executor is not shut down.
     """
     with _scattered(executor, shared) as parcel:
         yield Workers(executor, parcel)
@@ -169,20 +164,20 @@ def _result(future: Future[Any], name: str) -> Any:
 
 def _died(name: str, error: BaseException) -> WorkerError:
     return WorkerError(
-        f"a worker of the executor died over {name} or beside it ({type(error).__name__}: "
+        f"a worker of the executor died during {name} or another task ({type(error).__name__}: "
         f"{error!s:.300}): most often it had too little memory, or the program starts processes "
         'without `if __name__ == "__main__":`; take a new executor, with fewer workers'
     )
 
 
 class _Missing(NamedTuple):
-    """What a worker answers that cannot read the file of what is shared."""
+    """Answer of a worker that cannot read the shared file."""
 
     path: str
 
 
 class _InFile(NamedTuple):
-    """What is shared, in a file that workers of this machine, or of its storage, can read."""
+    """Shared data in a file, for workers with access to the same storage."""
 
     path: str
     digest: str
@@ -192,7 +187,7 @@ class _InFile(NamedTuple):
 
 
 class _Whole(NamedTuple):
-    """What is shared, as it is sent to workers without that storage."""
+    """Shared data as bytes, for workers without access to the file."""
 
     content: bytes
     digest: str
@@ -202,7 +197,7 @@ class _Whole(NamedTuple):
 
 
 class _Held:
-    """The shared objects that this process has taken out of their bytes."""
+    """Shared objects that this process has unpickled."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -224,7 +219,7 @@ _held = _Held()
 
 
 def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
-    """A task, where it runs."""
+    """Run a task on a worker."""
     if not isinstance(reference, (_InFile, _Whole)):
         return function(reference, *task)
     try:
@@ -239,7 +234,7 @@ def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -
 
 @contextmanager
 def _while_wanted(path: Path) -> Iterator[None]:
-    """Interrupt the work of this process when nobody waits for it: the shared file is then gone."""
+    """Interrupt this process when the shared file is gone, since then no caller waits."""
     over, lock = threading.Event(), threading.Lock()
 
     def watch() -> None:
@@ -254,13 +249,13 @@ def _while_wanted(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # An interruption that comes until here is of this task; none comes later.
+        # An interrupt before this point belongs to this task; none comes later.
         with lock:
             over.set()
 
 
 class _Parcel:
-    """What is shared, on its way: the file of its bytes, or whatever the engine makes of it."""
+    """Shared data in transit: a file of bytes, or an object of the engine."""
 
     def __init__(self, reference: Any, content: bytes = b"") -> None:
         self.reference, self._content = reference, content
@@ -272,7 +267,7 @@ class _Parcel:
 
 @contextmanager
 def _scattered(executor: Executor, shared: Any) -> Iterator[_Parcel]:
-    """Send what is shared, by the executor's own means where it has some."""
+    """Send shared data by the executor's own means, if it has any."""
     if isinstance(executor, ThreadPoolExecutor):
         yield _Parcel(shared)
         return

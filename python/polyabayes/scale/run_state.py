@@ -1,4 +1,4 @@
-"""State of a training run in a file, from which the same run goes on."""
+"""State of a training run in a file, from which the run resumes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _TYPES = {
 
 
 class RunState(NamedTuple):
-    """State of a run between two sweeps, as the compiled core reads it.
+    """State of a run between two sweeps, for the compiled core.
 
-    `position` is the phase, the number of the start and the sweeps done; `best` the number of the
-    best start so far and ln of its joint density. `parameters` are those beside phi, in the core's
-    order; `kept_sum` is the sum of phi and of these over `n_kept` sweeps, `kept_coefficients` has
-    the coefficients of covariates of these, flat. `assignments` are topics of all tokens in memory.
+    `position` is the phase, the number of the start and the sweeps done. `best` is the number of
+    the best start so far and ln of its joint density. `parameters` are all but phi, in the order of
+    the core. `kept_sum` is the sum of phi and of `parameters` over `n_kept` sweeps, and
+    `kept_coefficients` has their coefficients of covariates, flat. `assignments` are topics of all
+    tokens in memory.
     """
 
     position: Position
@@ -43,7 +44,7 @@ class RunState(NamedTuple):
 
 
 def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:
-    """Replace the state in a file, whole or not at all."""
+    """Replace the state in a file, completely or not at all."""
     header = {"position": state.position, "best": state.best, "n_kept": state.n_kept}
     arrays = {name: getattr(state, name) for name in _TYPES}
     present = {name: array for name, array in arrays.items() if array is not None}
@@ -51,9 +52,9 @@ def write_state(path: Path, identity: dict[str, Any], state: RunState) -> None:
 
 
 def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
-    """Read the state, if there is one; refuse that of another run and name the difference.
+    """Read the state, if any; refuse the state of another run and name the difference.
 
-    A file that cannot be read, or is not whole, is an error: a run must not begin anew over it.
+    An unreadable or incomplete file is an error: a run must not overwrite it by starting again.
     """
     if not is_there(path):
         return None
@@ -77,12 +78,12 @@ def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
         )
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(
-            f"{path} does not hold a whole state ({error!r}): delete it"
+            f"{path} does not hold a complete state ({error!r}): delete it"
         ) from error
 
 
 def _number(value: Any) -> int:
-    """A number of sweeps or of a start, as the compiled core reads it."""
+    """A number of sweeps or of a start, for the compiled core."""
     number = int(value)
     if not 0 <= number < 2**32:
         raise ValueError(f"{value!r:.40} is no number of sweeps")

@@ -1,4 +1,4 @@
-"""Folders that belong to a process: what one that was killed has left, the next one removes."""
+"""Temporary folders and files; those of killed processes are removed by the next process."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Names of unfinished files: that of the file, hidden, and a number that no other has.
+# Names of unfinished files: hidden, with a unique number.
 _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}")
 
 
 @contextmanager
 def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """Make a folder below `parent`, readable by its owner only, and remove it at the end."""
+    """Make a folder in `parent`, readable only by its owner, and remove it at the end."""
     host = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
     owned = re.compile(rf"{re.escape(prefix)}{host}-(\d+)-[0-9a-f]{{32}}")
     for path in parent.glob(f"{prefix}*"):
@@ -34,7 +34,7 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: Path, part: str) -> None:
-    """Remove files that killed processes began to write, whose names hold `part`."""
+    """Remove unfinished files of killed processes whose names contain `part`."""
     for path in folder.glob(f".*{part}*"):
         if _UNFINISHED.fullmatch(path.name) is not None:
             with suppress(OSError):
@@ -42,7 +42,7 @@ def remove_unfinished(folder: Path, part: str) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether a process of this machine runs; said to, where a system cannot tell."""
+    """Whether a process of this machine runs; True if the system cannot tell."""
     if os.name != "posix":
         return True
     try:

@@ -1,6 +1,6 @@
-"""Arrays one after the other in a file, which ends with a checksum of its name and of them.
+"""Files of consecutive arrays that end with a checksum of name and content.
 
-They are read, not mapped: a file that another process cuts is an error, not the end of this one.
+They are read, not mapped: if another process truncates a file, that is an error, not a crash.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SealedWriter:
 
 @contextmanager
 def sealing(path: Path) -> Iterator[SealedWriter]:
-    """Open a file that takes its name only when it is whole, sealed and on the disk."""
+    """Open a file that gets its name only once it is complete, sealed and on the disk."""
     with replacing(path) as stream:
         writer = SealedWriter(stream, path.name)
         yield writer
@@ -49,9 +49,9 @@ def sealing(path: Path) -> Iterator[SealedWriter]:
 
 
 class SealedReader:
-    """Reads the arrays of a file; the last one only where the checksum is right.
+    """Reads the arrays of a file; the last one only if the checksum is right.
 
-    `n_left` are the bytes before the checksum that are not read yet.
+    `n_left` is the number of unread bytes before the checksum.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +71,7 @@ class SealedReader:
         self._stream.close()
 
     def read(self, size: int, dtype: DTypeLike) -> NDArray[Any]:
-        """The next array, of so many numbers."""
+        """The next array, of `size` numbers."""
         array = np.empty(size, dtype)
         if array.nbytes > self.n_left:
             raise damaged(self._path)
@@ -90,7 +90,7 @@ class SealedReader:
 
 
 def damaged(path: Path) -> FileFormatError:
-    """The error of a file of the state that is not whole."""
+    """The error of an incomplete file of the state."""
     return FileFormatError(
-        f"{path} is damaged, or of other shards: delete the folder {path.parent}, and start again"
+        f"{path} is damaged, or of other shards: delete the folder {path.parent} and restart"
     )

@@ -1,4 +1,4 @@
-"""A shard: consecutive documents of a corpus, in arrays that are mapped and sealed by checksums."""
+"""Shards: consecutive documents of a corpus, in memory-mapped arrays with checksums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polyabayes.exceptions import FileFormatError
 if TYPE_CHECKING:
     import pandas as pd
 
-# Arrays of compressed sparse rows, one file each; what else documents have is beside them.
+# Arrays of compressed sparse rows, one file each; then optional parts of documents.
 ARRAYS = ("indptr", "indices", "data")
 EXPOSURE, IDS, METADATA = "exposure", "ids", "metadata"
 TYPES = {
@@ -36,7 +36,7 @@ TYPES = {
 # Size and time of change of a file.
 Stamp = tuple[int, int]
 
-# Files that this process has compared with their checksums: their stamps then, and the checksums.
+# Files that this process has verified: their stamps at that time, and the checksums.
 _verified: dict[Path, tuple[Stamp, str]] = {}
 
 
@@ -47,11 +47,11 @@ class Shard(NamedTuple):
     Attributes
     ----------
     folder : Path
-        Where its arrays are.
+        Folder of its arrays.
     first_document, first_token : int
-        Documents and tokens of the corpus before it.
+        Number of documents and of tokens in earlier shards.
     n_documents, n_cells, n_tokens : int
-        Size.
+        Number of documents, of non-zero counts and of tokens.
     digests : dict of str to str
         SHA-256 of the file of each array.
 
@@ -72,7 +72,7 @@ class Shard(NamedTuple):
     digests: dict[str, str]
 
     def array(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """Entries of one of the arrays, compared with its checksum before the first is read."""
+        """Entries of an array; its checksum is verified before the first access."""
         dtype = np.dtype(TYPES[name])
         path, stamp = self._checked(name)
         sizes = {"indptr": self.n_documents + 1, EXPOSURE: self.n_documents}
@@ -89,12 +89,12 @@ class Shard(NamedTuple):
         return array
 
     def corpus(self) -> Corpus:
-        """The documents, in memory.
+        """Load the documents into memory.
 
         Returns
         -------
         Corpus
-            Without words.
+            The documents, without a vocabulary.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Shard(NamedTuple):
         return Corpus(rows, ids=ids, exposure=exposure, metadata=self.metadata())
 
     def ids(self) -> NDArray[np.object_] | None:
-        """Names of the documents, where they have some.
+        """Names of the documents, or None.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Shard(NamedTuple):
         return None if content is None else np.array(json.loads(content), dtype=object)
 
     def metadata(self) -> pd.DataFrame | None:
-        """Properties of the documents, a row for each, where they have some.
+        """Metadata of the documents, a row for each, or None.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Shard(NamedTuple):
         return None if content is None else metadata_of_bytes(self._path(METADATA), content)
 
     def _content(self, name: str) -> bytes | None:
-        """The bytes that a file holds as an array, if it is one of this shard's."""
+        """Bytes of an optional file of this shard; None if it has none."""
         if name not in self.digests:
             return None
         path, _ = self._checked(name)
@@ -154,7 +154,7 @@ class Shard(NamedTuple):
             return bytes(np.load(path, allow_pickle=False).tobytes())
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Counts of some of its documents, counted from its first."""
+        """Counts of documents `start` to `stop` of the shard."""
         offsets, indices, data = self.cells(start, stop)
         with reading(self.folder):
             matrix = (data.astype(np.int64), indices.astype(np.int64), offsets)
@@ -163,7 +163,7 @@ class Shard(NamedTuple):
     def cells(
         self, start: int, stop: int
     ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-        """The same as first cells of documents and the end, words and counts of cells."""
+        """Row pointers, words and counts of documents `start` to `stop` of the shard."""
         offsets = self.array("indptr", start, stop + 1)
         is_end = stop == self.n_documents and offsets[-1] != self.n_cells
         if (np.diff(offsets) < 0).any() or (start == 0 and offsets[0] != 0) or is_end:
@@ -173,11 +173,11 @@ class Shard(NamedTuple):
 
     @property
     def is_exposed(self) -> bool:
-        """Whether its documents have exposures."""
+        """Whether the documents have exposures."""
         return EXPOSURE in self.digests
 
     def stamps(self) -> tuple[Stamp, ...]:
-        """Size and time of change of each of its files."""
+        """Size and modification time of each file."""
         return tuple(_stamp(self._path(name)) for name in self.digests)
 
     def verify(self) -> None:
@@ -186,7 +186,7 @@ class Shard(NamedTuple):
         Raises
         ------
         FileAccessError, FileFormatError
-            If a file is missing, or is not the one that was written.
+            If a file is missing or changed.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class Shard(NamedTuple):
             self._verify(name)
 
     def _checked(self, name: str) -> tuple[Path, Stamp]:
-        """The file of an array, compared with its checksum if this process has not yet done so."""
+        """The file of an array; its checksum is verified once per process."""
         path = self._path(name)
         stamp = _stamp(path)
         if _verified.get(path) != (stamp, self.digests.get(name)):
@@ -222,7 +222,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _changed(path: Path) -> FileFormatError:
-    return FileFormatError(f"{path} is damaged: its checksum is another; write it again")
+    return FileFormatError(f"{path} is damaged: its checksum is wrong; write it again")
 
 
 def digest_of(path: Path) -> str:

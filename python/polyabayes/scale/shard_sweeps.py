@@ -1,8 +1,8 @@
-"""Gibbs sweeps over the shards of a corpus: the work that is done where the shards are.
+"""Gibbs sweeps over the shards of a corpus: the part that runs on workers.
 
-The topics of a shard's tokens, in the order of `token_order`, are in a file for each position of
-the run, which takes its name only when it is whole and on the disk. A task that finds the file of
-its sweep counts it instead of drawing it again: tasks may be run twice, whoever was killed when.
+The topics of a shard's tokens, in the order of `token_order`, are in one file for each position of
+the run. A file gets its name only once it is complete and on the disk. A task that finds the file
+of its sweep counts its topics instead of drawing again, so tasks may run twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polyabayes.scale.token_order import Blocks, Exposures, block_groups, write_
 # Blocks of a shard that are in memory at a time, and for each thread at least: enough tokens to
 # make up for a pass over all counts of words by topic.
 _BLOCKS, _THREAD_BLOCKS = 16, 4
-# Topics that are read or written at once.
+# Topics per read or write.
 _TOPICS = 2**22
 
 Topics = NDArray[np.uint16]
@@ -37,11 +37,11 @@ Tokens = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 
 
 class ShardTraining(NamedTuple):
-    """Properties of a run that all tasks need to know.
+    """Properties of a run, for all tasks.
 
-    The folder holds the topics of tokens, in files that have `name` in theirs, which no other run
-    has; `longest` is the number of tokens of the longest document; `stamps` are the files of each
-    shard as they were at the start, empty before.
+    The folder holds the topics of tokens, in files whose names contain `name`, which is unique to
+    the run. `longest` is the number of tokens of the longest document. `stamps` are the stamps of
+    each shard's files at the start; empty before.
     """
 
     shards: tuple[Shard, ...]
@@ -58,17 +58,17 @@ class ShardTraining(NamedTuple):
         return self.folder / f"{shard.folder.name}.{self.name}.{position_name(at)}.topics"
 
     def unchanged(self, number: int) -> Shard:
-        """A shard; refused where its files are not those that training began with."""
+        """A shard; refused if its files have changed since the start of the training."""
         shard = self.shards[number]
         if shard.stamps() != self.stamps[number]:
             raise FileFormatError(
-                f"{shard.folder} was changed while a model was trained on it: write the shards "
-                "again as they were, and go on from the checkpoint"
+                f"{shard.folder} has changed during the training: write the same shards "
+                "again, and resume from the checkpoint"
             )
         return shard
 
     def blocks(self, shard: Shard, exposures: Exposures | None = None) -> Iterator[Blocks]:
-        """The documents of a shard, some blocks at a time."""
+        """The documents of a shard, a few blocks at a time."""
         n_blocks = max(_BLOCKS, _THREAD_BLOCKS * self.n_jobs)
         path = self._order_path(shard)
         return block_groups(path, shard, n_blocks, self.longest, exposures)
@@ -80,9 +80,9 @@ class ShardTraining(NamedTuple):
 class SweepOrder(NamedTuple):
     """One sweep over all tokens.
 
-    It leads to position `to`. `weights` are phi up to the scale of each topic, or their file; `a`
-    are pseudo-counts of documents; `rates` are those of the gamma distributions of topic weights,
-    where documents have exposures; `tables` says whether to draw those that learned pseudo-counts
+    The sweep ends at position `to`. `weights` are phi up to a factor per topic, or their file. `a`
+    are pseudo-counts of documents. `rates` are rates of the gamma distributions of topic weights,
+    if documents have exposures. `tables` says whether to draw the tables that learned pseudo-counts
     need.
     """
 
@@ -105,7 +105,7 @@ def inspect_shards(
     """Verify shards; give the stamps of their files and the lengths of documents."""
     if not training.folder.is_dir():
         raise FileAccessError(
-            f"{training.folder} is not there for a worker: the folders of the shards and of the "
+            f"a worker cannot find {training.folder}: the folders of the shards and of the "
             "checkpoint must be on storage that all workers share, under the same path"
         )
     found = []
@@ -131,7 +131,7 @@ def draw_first_topics(
 def count_topics(
     training: ShardTraining, numbers: Iterable[int], at: Position, n_topics: int
 ) -> Counts:
-    """Tokens of every word in each topic, over some shards."""
+    """Tokens of every word in each topic, over given shards."""
     counts = np.zeros((training.shards[0].n_words, n_topics), np.uint32)
     for number in numbers:
         _count(training, training.unchanged(number), at, counts)
@@ -141,7 +141,7 @@ def count_topics(
 def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
-    """Draw the topics of the tokens of some shards; give their counts, and the tables of topics."""
+    """Draw the topics of the tokens of given shards; return counts, and tables of topics."""
     shape = training.shards[0].n_words, len(order.a)
     counts, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
     urns = _urns(order, shape)
@@ -157,7 +157,7 @@ def sweep_shards(
 def renumber_topics(
     training: ShardTraining, numbers: Iterable[int], at: Position, to: Position, renumbered: Topics
 ) -> None:
-    """Give the topics at a position other numbers at another."""
+    """Renumber the topics at a position, and write them at another."""
     for number in numbers:
         shard = training.shards[number]
         if is_there(training.topics_path(shard, to)):
@@ -172,7 +172,7 @@ def renumber_topics(
 
 def ln_urns(training: ShardTraining, numbers: Iterable[int], at: Position, a: Floats) -> int:
     """Exact sum over documents of ln of their urns."""
-    a, total = np.array(a), 0  # An array that came with the task may be unaligned.
+    a, total = np.array(a), 0  # An unpickled array may be unaligned.
     for number in numbers:
         for blocks, topics in _with_topics(training, number, at, len(a)):
             total += _core.ln_urns_of_part(blocks, topics, a)
@@ -182,7 +182,7 @@ def ln_urns(training: ShardTraining, numbers: Iterable[int], at: Position, a: Fl
 def tally_exposures(
     training: ShardTraining, numbers: Iterable[int], at: Position, n_topics: int
 ) -> list[Tokens]:
-    """Tokens of every topic by exposure in the blocks of some shards."""
+    """Tokens of every topic by exposure in the blocks of given shards."""
     assert training.exposures is not None
     exposures, found = training.exposures.numbers, []
     for number in numbers:
@@ -194,7 +194,7 @@ def tally_exposures(
 
 
 class TopicsReader:
-    """The topics of a shard's tokens from their file, some at a time."""
+    """Reads the topics of a shard's tokens from their file in parts."""
 
     def __init__(self, training: ShardTraining, shard: Shard, at: Position, n_topics: int) -> None:
         self._path, self._n_topics = training.topics_path(shard, at), n_topics
@@ -207,14 +207,14 @@ class TopicsReader:
         self._file.__exit__(*exception)
 
     def read(self, n_tokens: int) -> Topics:
-        """Topics of the next tokens."""
+        """Topics of the next `n_tokens` tokens."""
         topics: Topics = self._file.read(n_tokens, np.uint16)
         if topics.max(initial=0) >= self._n_topics:
             raise damaged(self._path)
         return topics
 
     def tables(self) -> NDArray[np.uint64]:
-        """Tables of topics, after all topics; reading them compares all with the checksum."""
+        """Tables of topics, after all topics; this verifies the checksum."""
         size = self._n_topics if self._file.n_left else 0
         tables: NDArray[np.uint64] = self._file.read(size, np.uint64)
         if self._file.n_left:
@@ -225,7 +225,7 @@ class TopicsReader:
 def _with_topics(
     training: ShardTraining, number: int, at: Position, n_topics: int
 ) -> Iterator[tuple[Blocks, Topics]]:
-    """The documents of a shard, some blocks at a time, with the topics of their tokens."""
+    """The documents of a shard with the topics of their tokens, a few blocks at a time."""
     shard = training.unchanged(number)
     with TopicsReader(training, shard, at, n_topics) as topics:
         for blocks in training.blocks(shard):
@@ -234,14 +234,14 @@ def _with_topics(
 
 
 def _write_topics(path: Path, parts: Iterable[Topics]) -> None:
-    """Write topics of tokens, for which no tables were drawn."""
+    """Write topics of tokens, without tables."""
     with sealing(path) as file:
         for part in parts:
             file.write(part)
 
 
 def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
-    """The arrays of a sweep; those that came with the task may be unaligned, copies are not."""
+    """The arrays of a sweep, copied because unpickled arrays may be unaligned."""
     weights = order.weights
     if isinstance(weights, Path):
         with reading(weights):
@@ -253,7 +253,7 @@ def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
 def _sweep(
     training: ShardTraining, shard: Shard, order: SweepOrder, urns: tuple[Any, ...], counts: Counts
 ) -> NDArray[np.uint64]:
-    """Draw the topics of a shard's tokens and add them to `counts`; give the tables."""
+    """Draw the topics of a shard's tokens, add them to `counts`, and return the tables."""
     n_topics = len(order.a)
     n_tables = np.zeros(n_topics, np.uint64)
     phase, run, sweep = order.to
@@ -279,7 +279,7 @@ def _sweep(
 
 
 def _count(training: ShardTraining, shard: Shard, at: Position, counts: Counts) -> Any:
-    """Add the topics of a shard's tokens to `counts`; give the tables."""
+    """Add the topics of a shard's tokens to `counts`, and return the tables."""
     with TopicsReader(training, shard, at, counts.shape[1]) as topics:
         for blocks in training.blocks(shard):
             _core.count_part(blocks, topics.read(len(blocks.token_documents)), counts)

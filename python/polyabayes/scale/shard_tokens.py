@@ -1,9 +1,9 @@
-"""The topics of the tokens of shards, as the compiled core asks for them between two sweeps.
+"""Topics of the tokens of shards, called by the compiled core between sweeps.
 
-Given phi and the pseudo-counts of documents, these are independent: tasks draw the topics of their
-shards' tokens and give back counts of words by topic, whole numbers whose sums are exact in any
-order. All else is drawn by the core. The state is written after every sweep, before the next one
-begins, so that no shard is ever ahead of it by more than one sweep.
+Given phi and the pseudo-counts of documents, shards are independent: tasks draw the topics of their
+shards' tokens and return counts of words by topic, integers whose sums are exact in any order. The
+core draws everything else. The state is written after every sweep, before the next begins, so that
+no shard is more than one sweep ahead of it.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ from polyabayes.scale.token_order import Exposures
 
 _STATE = "shards.safetensors"
 
-# Tasks of a sweep for each worker, and in all where it is not known how many there are.
+# Tasks of a sweep per worker, and in all if the number of workers is unknown.
 _TASKS_PER_WORKER = 2
 _UNKNOWN_TASKS = 32
 
-# Tokens that a count holds.
+# Largest value of a count.
 _MOST_COUNTED = 2**32 - 1
 
 
 class ShardTokens:
-    """The shards in groups of about as many tokens, where tasks of these run, and the state.
+    """Runs sweeps over groups of shards with about equally many tokens, and keeps the state.
 
-    The folder is on storage that all workers share. A run must agree on the identity to go on from
-    the state. Tasks run in this process without an executor. `lengths` are there once the shards
-    are :meth:`ready`; the core sets `stopped`, which says whether to leave tasks that run
-    elsewhere.
+    The folder is on storage that all workers share. A run resumes only from a state with the same
+    identity. Without an executor, tasks run in this process. `lengths` are set by :meth:`ready`.
+    The core sets `stopped`, which says whether to abandon tasks that run elsewhere.
     """
 
     lengths: NDArray[np.uint32]
@@ -67,7 +66,9 @@ class ShardTokens:
         executor: Executor | None,
     ) -> None:
         if shards.longest > _MOST_COUNTED:
-            raise BudgetExceededError(f"a document has {shards.longest:,} tokens: divide it")
+            raise BudgetExceededError(
+                f"a document has {shards.longest:,} tokens, which is too long: split it"
+            )
         text = json.dumps(identity, sort_keys=True, default=str)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         self._shards, self._executor, self._identity = shards, executor, identity
@@ -84,7 +85,7 @@ class ShardTokens:
 
     @contextmanager
     def ready(self) -> Iterator[RunState | None]:
-        """Look at all files, and give the workers what tasks need; the state, if there is one."""
+        """Check all files, send the workers the data of tasks, and return the state, if any."""
         with self._sent():
             inspected = dict(self._numbered(shard_sweeps.inspect_shards))
         found = [of_shard for number in sorted(inspected) for of_shard in inspected[number]]
@@ -94,13 +95,13 @@ class ShardTokens:
         if state is not None and state.n_kept:
             kept = read_arrays(self._kept_path(state.n_kept))[1].get("kept_sum")
             if kept is None:
-                raise FileFormatError(f"{self._kept_path(state.n_kept)} is not whole: delete it")
+                raise FileFormatError(f"{self._kept_path(state.n_kept)} is incomplete: delete it")
             state, self._n_kept = state._replace(kept_sum=kept), state.n_kept
         with self._sent():
             yield state
 
     def draw_first(self, at: Position, topics: _core.FirstTopics) -> None:
-        """Draw uniform topics, one token after the other."""
+        """Draw uniform topics, token by token."""
         for shard in self._shards:
             shard_sweeps.draw_first_topics(self._training, shard, at, topics)
 
@@ -111,7 +112,7 @@ class ShardTokens:
     def sweep(
         self, to: Position, urns: tuple[Any, Any, Any, Any], tables: bool
     ) -> tuple[Counts, NDArray[np.uint64]]:
-        """Draw the topics of all tokens: their counts, and the tables of each topic."""
+        """Draw the topics of all tokens; return their counts, and the tables of each topic."""
         weights, scale, a, rates = urns
         n_tables = np.zeros(len(a), np.uint64)
         with self._published(to, weights) as published:
@@ -125,7 +126,7 @@ class ShardTokens:
             return self._total(tallied()), n_tables
 
     def renumber(self, at: Position, to: Position, numbers: NDArray[np.uint16]) -> None:
-        """Give topics these numbers."""
+        """Renumber the topics."""
         for _ in self._run(shard_sweeps.renumber_topics, at, to, numbers):
             pass
 
@@ -138,7 +139,7 @@ class ShardTokens:
         if self._training.exposures is None:
             return []
         found = self._run(shard_sweeps.tally_exposures, at, n_topics)
-        # Arrays that have travelled may be unaligned.
+        # Unpickled arrays may be unaligned.
         tokens = (part for of_group in found for part in of_group)
         return [tuple(np.require(array, None, ["C", "A"]) for array in part) for part in tokens]
 
@@ -149,10 +150,10 @@ class ShardTokens:
         parameters: NDArray[np.float64],
         kept: tuple[int, NDArray[np.float64] | None],
     ) -> None:
-        """Write the state; then files of shards at other positions are not needed."""
+        """Write the state, and remove files of shards at other positions."""
         n_kept, kept_sum = kept
         if kept_sum is not None:
-            # Beside the sum over fewer sweeps, which the state that is there belongs to.
+            # Written next to the sum over fewer sweeps, which belongs to the current state.
             write_arrays(self._kept_path(n_kept), {}, {"kept_sum": kept_sum})
         write_state(self._path, self._identity, RunState(at, best, parameters, n_kept))
         needed = {f"{position_name(at)}.topics", "order"}
@@ -164,7 +165,7 @@ class ShardTokens:
             self._remove(f"kept.{self._training.name}.", {str(n_kept)})
 
     def _remove(self, prefix: str, needed: set[str]) -> None:
-        """Remove files whose names go on otherwise than those that are needed."""
+        """Remove files with the prefix, except the needed ones."""
         folder, name = self._training.folder, f".{self._training.name}."
         try:
             for path in folder.glob(f"{prefix}*"):
@@ -180,7 +181,7 @@ class ShardTokens:
 
     @contextmanager
     def _sent(self) -> Iterator[None]:
-        """Give the workers what all tasks need."""
+        """Send the workers the data of all tasks."""
         if self._executor is None:
             yield
             return
@@ -193,7 +194,7 @@ class ShardTokens:
 
     @contextmanager
     def _published(self, to: Position, weights: NDArray[np.float64]) -> Iterator[Any]:
-        """Topics for all tasks: where they are in this process, as a file for workers."""
+        """Weights of topics for all tasks: in memory for this process, as a file for workers."""
         if self._workers is None:
             yield weights
             return
@@ -204,12 +205,12 @@ class ShardTokens:
         try:
             yield path
         finally:
-            # A worker that was broken off may still have it mapped, which not every system allows.
+            # An interrupted worker may still map the file; some systems then refuse to remove it.
             with suppress(OSError):
                 path.unlink()
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """Results of ``function(training, shards, *arguments)``, in the order of their ends."""
+        """Results of ``function(training, shards, *arguments)``, in order of completion."""
         return (result for _, result in self._numbered(function, *arguments))
 
     def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterable[Any]:
@@ -223,22 +224,22 @@ class ShardTokens:
         return f"shards {group[0]:,} to {group[-1]:,}"
 
     def _total(self, parts: Iterator[Counts]) -> Counts:
-        """The sum of counts, which itself tells whether one of them has overflown."""
-        # Arrays that have travelled may be unaligned, or not for writing.
+        """The sum of counts; an overflow of any count is detected in the sum."""
+        # Unpickled arrays may be unaligned or read-only.
         totals: Counts = np.require(next(parts), np.uint32, ["C", "A", "W"])
         for counts in parts:
             totals += counts
         if int(totals.sum(dtype=np.uint64)) != self._shards.n_tokens:
             raise BudgetExceededError(
-                f"a word has more than {_MOST_COUNTED:,} tokens in one topic: leave the most "
-                f"frequent words out, or take a larger {argument('n_components')}"
+                f"a word has more than {_MOST_COUNTED:,} tokens in one topic: drop the most "
+                f"frequent words, or use a larger {argument('n_components')}"
             )
         return totals
 
 
 @contextmanager
 def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
-    """The folder of `checkpoint`; without one, a folder beside the shards that is removed again."""
+    """The folder of `checkpoint`; by default a temporary folder next to the shards."""
     if checkpoint is not None:
         yield StateFolder(checkpoint, "training").path
         return
@@ -251,13 +252,13 @@ def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
         if made:
             raise
         raise FileAccessError(
-            f"cannot write beside the shards in {shards.folder} ({error.strerror or error}): give "
+            f"cannot write next to the shards in {shards.folder} ({error.strerror or error}): give "
             f"a folder as {argument('checkpoint')}"
         ) from error
 
 
 def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:
-    """Consecutive shards of about as many tokens, a group for each task."""
+    """Groups of consecutive shards with about equally many tokens, one per task."""
     n_groups = 1
     if executor is not None:
         workers = n_workers(executor)

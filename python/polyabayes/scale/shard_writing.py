@@ -1,4 +1,4 @@
-"""Corpora and streams of documents, written as shards."""
+"""Writing corpora and streams of documents as shards."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from polyabayes.scale.shards import (
 
 _LDAC_SUFFIXES = (".ldac", ".dat", ".lda-c")
 
-# Cells that are copied at once.
+# Cells per copy.
 _BLOCK_CELLS = 2**22
 
-# Tokens of a shard where no number of shards is asked for: 0.2 GB of arrays at 1.5 tokens a cell.
+# Default number of tokens of a shard: 0.2 GB of arrays at 1.5 tokens per cell.
 _TOKENS = 2**25
 
 
@@ -52,27 +52,30 @@ def write_shards(
     layer: str | None = None,
     vocabulary: VocabularyLike | None = None,
 ) -> Shards:
-    """Write a corpus, or a stream of its parts, as shards of about as many tokens.
+    """Write a corpus, or a stream of its parts, as shards with about equally many tokens.
 
-    A stream is read once, and copied on the disk once: no more than a block of it is in memory.
+    A stream is read once and copied once on the disk; at most one block of it is in memory.
 
     Parameters
     ----------
     corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        The documents, with the exposures, ids and metadata that a Corpus has; a stream of texts,
-        lists of tokens or bags is gathered in memory; or blocks of documents in order, over the
-        same words; or a file larger than memory: LDA-C, ``.ldac``, ``.dat`` or
-        ``.lda-c``, perhaps gzipped; ``.parquet`` with the columns ``document``, ``word`` and
-        ``count``, the rows of a document one after another.
+        One of:
+
+        * documents in memory; exposures, ids and metadata of a Corpus are kept;
+        * a stream of texts, lists of tokens or bags, which is gathered in memory;
+        * a stream of blocks of documents over the same words;
+        * a file, which may be larger than memory: LDA-C (``.ldac``, ``.dat`` or ``.lda-c``, plain
+          or gzipped), or ``.parquet`` with the columns ``document``, ``word`` and ``count``, with
+          the rows of a document next to each other.
     folder : path-like
-        Where to write; made where it is missing. What it holds of shards is replaced.
+        Folder to write to; created if missing. Shards in it are replaced.
     n_shards : int, optional
-        How many; by default of 32 million tokens each.
+        Number of shards; default: 32 million tokens per shard.
     layer : str, optional
-        Of an AnnData: the layer that holds the counts.
+        Layer of an AnnData that holds the counts; default ``X``.
     vocabulary : path or sequence of str, optional
-        Of an LDA-C file: the words, as a file with one word a line or as a sequence. Without them
-        the file is read twice, the first time for the number of words.
+        For an LDA-C file: the words, as a sequence or a file with one word per line. Without it,
+        the file is read twice, first for the number of words.
 
     Returns
     -------
@@ -81,12 +84,12 @@ def write_shards(
     Raises
     ------
     FileAccessError
-        If the folder cannot be written, or the file cannot be read. Shards that were in the folder
-        stay while the documents are read; no part of the new ones is left.
+        If the folder cannot be written, or the file cannot be read. Earlier shards in the folder
+        stay until all documents are read; no part of the new shards is left.
     FileFormatError
-        If the content of the file is not what its name promises; the message names the line.
+        If the content of the file does not match its format; the message names the line.
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If there are no documents, blocks differ in their words, or counts are none.
+        If there are no documents, blocks differ in their words, or counts are invalid.
 
     Examples
     --------
@@ -108,7 +111,7 @@ def write_shards(
                 spool.add(block)
             with writing(path):
                 begun = True
-                # The folder is no corpus while it has no manifest.
+                # Without a manifest, the folder is not a corpus.
                 (path / MANIFEST).unlink(missing_ok=True)
                 return spool.write(path, wanted)
     except BaseException:
@@ -121,7 +124,7 @@ def write_shards(
 
 
 def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
-    """Remove shards but those of these names, and nothing else that the folder holds."""
+    """Remove shards except those in `kept`, and nothing else in the folder."""
     for folder in path.glob("shard-*"):
         if re.fullmatch(r"shard-\d{5,}", folder.name) is None or folder.name in kept:
             continue
@@ -153,7 +156,7 @@ def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -
         first = list(islice(stream, 1))
         parts = chain(first, stream)
         if any(map(sources.is_document, first)):
-            # Without a vocabulary the words are not known before the last document is.
+            # Without a vocabulary, the words are known only after the last document.
             yield as_corpus(parts, "corpus")
         else:
             yield from (as_corpus(block, "a block of corpus") for block in parts)
@@ -162,20 +165,20 @@ def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -
 
 
 def _format(path: Path) -> str:
-    """Format of a file that is read block by block, by its name."""
+    """Format of a file that is read in blocks, by its name."""
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix in _LDAC_SUFFIXES or path == STANDARD_INPUT:
         return "ldac"
     if path.suffix == ".parquet":
         return "parquet"
     raise InvalidArgumentError(
-        f"{path} is not read block by block: {', '.join(_LDAC_SUFFIXES)} and .parquet are; give a "
-        "stream of blocks, or read_corpus(path) where the corpus fits into memory"
+        f"{path} cannot be read in blocks, only {', '.join(_LDAC_SUFFIXES)} and .parquet; give a "
+        "stream of blocks, or read_corpus(path) if the corpus fits into memory"
     )
 
 
 class _Spool:
-    """Rows of a corpus in files without heads, until it is known how to divide them."""
+    """Rows of a corpus in raw files, until their division into shards is known."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -207,7 +210,7 @@ class _Spool:
             self._append(name, np.ascontiguousarray(getattr(counts, name), TYPES[name]).data)
         self._has_ids &= block.ids is not None
         if self._has_ids and block.ids is not None:
-            # A line each: JSON in ASCII holds no newline.
+            # One line each: JSON in ASCII has no newline.
             self._append(IDS, b"".join(json.dumps(name).encode() + b"\n" for name in block.ids))
 
         if block.metadata is None:
@@ -278,7 +281,7 @@ class _Spool:
         return read_shards(path)
 
     def _listed_ids(self, starts: list[int]) -> Iterator[bytes | None]:
-        """The ids of each shard as JSON; None where there are none."""
+        """The ids of each shard as JSON; None without ids."""
         if not self._has_ids:
             yield from repeat(None, len(starts) - 1)
             return

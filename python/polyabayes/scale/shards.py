@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 FORMAT = "polyabayes shards 3"
 MANIFEST = "manifest.json"
-# Documents of a block where whole corpora are read in parts.
+# Documents per block.
 BLOCK_DOCUMENTS = 10_000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Shards:
-    """A corpus in a folder, of which no more than a part is in memory.
+    """A corpus on disk, of which only a part is in memory at a time.
 
     Attributes
     ----------
     folder : Path
-        Where it is.
+        Folder of the corpus.
     n_documents, n_words, n_tokens : int
         Size of the corpus.
     vocabulary : ndarray of str or None
         The words.
     shards : tuple of Shard
-        Its parts, in order.
+        The shards in order.
     longest : int
-        Tokens of the longest document.
+        Number of tokens of the longest document.
     replaced_exposure : ndarray of shape (n_documents,) or None
-        Exposures that take the place of those in the folder.
+        Exposures that override those in the folder.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Shards:
     replaced_exposure: NDArray[np.float64] | None = None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuse to be counts, where no reader of shards is asked."""
+        """Refuse conversion to an array in functions that cannot read shards."""
         raise InvalidTypeError(
             "shards are read by log_likelihood and by fit, a block at a time; here counts are "
             "needed that fit into memory: give a Corpus"
@@ -83,7 +83,7 @@ class Shards:
 
     @property
     def exposure(self) -> NDArray[np.float64] | None:
-        """Exposures of all documents, read when they are asked for, or None.
+        """Exposures of all documents, read on access, or None.
 
         Examples
         --------
@@ -99,7 +99,7 @@ class Shards:
 
     @property
     def metadata(self) -> pd.DataFrame | None:
-        """Properties of all documents, read when they are asked for, or None.
+        """Metadata of all documents, read on access, or None.
 
         Examples
         --------
@@ -111,13 +111,13 @@ class Shards:
         return None if tables[0] is None else joined_metadata(tables)
 
     def with_exposure(self, exposure: Any) -> Shards:
-        """Give the same documents known sizes, which multiply their Poisson rates.
+        """Copy the corpus with known sizes of documents, which multiply their Poisson rates.
 
         Parameters
         ----------
         exposure : float, array of shape (n_documents,), or None
-            As of :meth:`Corpus.with_exposure`. The folder stays as it is: so does each
-            :class:`Shard` by itself, while :meth:`blocks` and all functions take the new ones.
+            As for :meth:`Corpus.with_exposure`. The folder and each :class:`Shard` stay unchanged;
+            :meth:`blocks` and all functions use the new exposures.
 
         Returns
         -------
@@ -144,12 +144,12 @@ class Shards:
         return replace(self, shards=shards, replaced_exposure=None)
 
     def blocks(self, n_documents: int = BLOCK_DOCUMENTS) -> Iterator[Corpus]:
-        """Consecutive documents, a few in memory at a time.
+        """Iterate over blocks of consecutive documents.
 
         Parameters
         ----------
         n_documents : int, default=10000
-            Documents of a block at most.
+            Most documents in a block.
 
         Returns
         -------
@@ -171,14 +171,14 @@ class Shards:
                 yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure, table)
 
     def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
-        """Exposures of some documents of a shard."""
+        """Exposures of documents `start` to `stop` of a shard."""
         if self.replaced_exposure is not None:
             before = shard.first_document
             return self.replaced_exposure[before + start : before + stop]
         return shard.array(EXPOSURE, start, stop) if shard.is_exposed else None
 
     def fingerprint(self) -> str:
-        """Hash of the counts and of the words, and of how they are divided.
+        """Hash of counts, words and their division into shards.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class Shards:
         Raises
         ------
         FileAccessError, FileFormatError
-            If one is missing, or is not the one that was written.
+            If a file is missing or changed.
 
         Examples
         --------
@@ -222,12 +222,12 @@ class Shards:
 
 
 def read_shards(folder: str | os.PathLike[str]) -> Shards:
-    """Open a folder that :func:`write_shards` wrote.
+    """Open a folder written by :func:`write_shards`.
 
     Parameters
     ----------
     folder : path-like
-        The folder. Its arrays are read, and compared with their checksums, when they are needed.
+        The folder. Arrays are read and verified by checksums when needed.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     Raises
     ------
     FileAccessError, FileFormatError
-        If there is no manifest, or it is damaged: it is sealed by a checksum of its own.
+        If there is no manifest, or its checksum shows damage.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
             )
         if sealed_manifest(content) != content or not _is_consistent(content):
             raise FileFormatError(
-                f"{manifest} is damaged: it has another checksum than when it was written, or its "
+                f"{manifest} is damaged: its checksum is wrong or its "
                 "numbers disagree; write the shards again"
             )
         n_words, words = content["n_words"], content["vocabulary"]
@@ -280,7 +280,7 @@ def sealed_manifest(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_consistent(content: dict[str, Any]) -> bool:
-    """Whether shards follow each other, and sizes are sizes."""
+    """Whether shards are consecutive and sizes are valid."""
     n_words, longest, words = content["n_words"], content["longest"], content["vocabulary"]
     first, names = [0, 0], set()
     for shard in content["shards"]:
@@ -306,12 +306,12 @@ def _is_consistent(content: dict[str, Any]) -> bool:
 
 
 def even_cuts(lengths: NDArray[np.int64], n_shards: int) -> list[int]:
-    """First documents of shards of about as many tokens, and the end; none is empty."""
+    """First documents of shards with about equally many tokens, and the end; none is empty."""
     n_shards = min(n_shards, len(lengths))
     ends = np.cumsum(lengths + 1)
     aims = ends[-1] * np.arange(1, n_shards) / n_shards
     cuts = np.searchsorted(ends, aims) + 1
-    # Every shard has a document, also where one document is longer than a shard.
+    # Every shard has a document, even if one document is longer than a shard.
     for number in range(len(cuts)):
         least = number + 1 if number == 0 else cuts[number - 1] + 1
         cuts[number] = min(max(cuts[number], least), len(lengths) - (n_shards - 1 - number))

@@ -1,7 +1,7 @@
-"""The order of a shard's tokens by word, found once for a run: sweeps over them sort nothing.
+"""Order of a shard's tokens by word, computed once per run, so that sweeps need no sorting.
 
-Tokens are swept in blocks of consecutive documents, word after word. A file beside the topics of
-the tokens tells which documents the tokens of each word belong to.
+Tokens are swept in blocks of consecutive documents, word by word. A file next to the topics of the
+tokens holds the documents of the tokens of each word.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from polyabayes._support.files import is_there
 from polyabayes.scale.sealed import SealedReader, damaged, sealing
 from polyabayes.scale.shard import Shard
 
-# Tokens of a block: enough of each word to make up for reading its weights, few enough for the
-# counts of their documents to stay in the cache; more where the vocabulary is so large that the
-# first tokens of its words would take more memory than the tokens.
+# Tokens of a block: enough of each word to amortise reading its weights, few enough that counts of
+# documents stay in the cache. With large vocabularies, blocks are larger, so that pointers to the
+# first tokens of words take less memory than the tokens.
 _BLOCK_TOKENS = 2**19
 _TOKENS_PER_WORD = 2
-# Their numbers take 16 bits.
+# Numbers of documents in a block have 16 bits.
 _MOST_DOCUMENTS = 2**16
-# Cells that are read at once.
+# Cells per read.
 _CELLS = 2**20
 
 # Documents of a block, first tokens of its words, and documents of its tokens.
@@ -36,14 +36,14 @@ _Order = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint16]]
 class Exposures(NamedTuple):
     """Exposures of all documents.
 
-    `values` are the different ones, increasing; `numbers` says which of them each document has.
+    `values` are the distinct exposures, increasing; `numbers` has the index of each document.
     """
 
     values: NDArray[np.float64]
     numbers: NDArray[np.uint32]
 
     def groups(self) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-        """The different ones, and the number of documents of each."""
+        """The distinct exposures, and the number of documents of each."""
         return self.values, np.bincount(self.numbers).astype(np.uint64)
 
 
@@ -56,12 +56,12 @@ def numbered(exposure: NDArray[np.float64] | None) -> Exposures | None:
 
 
 class Blocks(NamedTuple):
-    """Blocks of documents and the order of their tokens, as the compiled core reads them.
+    """Blocks of documents and the order of their tokens, for the compiled core.
 
-    `word_starts` is blocks x (words + 1): the first token of each word, counted from the block's
-    first, and the end. `token_documents` are counted from the block's first document.
-    `documents_before` is the number of documents of the corpus before them, `longest` that of the
-    tokens of its longest one; `documents` holds counts where there are exposures.
+    `word_starts` is blocks x (words + 1): the first token of each word, counted from the first of
+    the block, and the end. `token_documents` are counted from the first document of the block.
+    `documents_before` is the number of earlier documents of the corpus, and `longest` the number of
+    tokens of its longest document. `documents` holds counts if there are exposures.
     """
 
     n_documents: NDArray[np.uint64]
@@ -75,7 +75,7 @@ class Blocks(NamedTuple):
 def block_groups(
     path: Path, shard: Shard, n_blocks: int, longest: int, exposures: Exposures | None = None
 ) -> Iterator[Blocks]:
-    """All blocks of a shard, so many at a time, by the order that :func:`write_order` wrote."""
+    """Blocks of a shard, `n_blocks` at a time, in the order from :func:`write_order`."""
     first, blocks = 0, _read(path, shard)
     while group := list(islice(blocks, n_blocks)):
         n_documents, starts, tokens = map(np.concatenate, zip(*group, strict=True))
@@ -87,7 +87,7 @@ def block_groups(
 
 
 def write_order(path: Path, shard: Shard) -> NDArray[np.uint32]:
-    """Find the order of a shard's tokens, unless it is there; give the lengths of documents."""
+    """Write the order of a shard's tokens, unless it exists; return the lengths of documents."""
     lengths = np.concatenate([np.zeros(0, np.int64), *_lengths(shard)], dtype=np.int64)
     if is_there(path):
         for _ in _read(path, shard):
@@ -122,7 +122,7 @@ def _read(path: Path, shard: Shard) -> Iterator[_Order]:
 def _rows(
     shard: Shard, start: int, stop: int, exposures: Exposures | None = None
 ) -> _core.Documents:
-    """Documents of a shard, with their exposures where those of all are given."""
+    """Documents of a shard, with their exposures if given."""
     exposure, before = None, shard.first_document
     if exposures is not None:
         exposure = exposures.values[exposures.numbers[before + start : before + stop]]
@@ -130,7 +130,7 @@ def _rows(
 
 
 def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:
-    """Tokens of the documents of a shard, some documents at a time."""
+    """Lengths of the documents of a shard, read in parts."""
     offsets = shard.array("indptr")
     start = 0
     while start < shard.n_documents:
@@ -141,7 +141,7 @@ def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:
 
 
 def _cuts(lengths: NDArray[np.int64], n_tokens: int) -> list[int]:
-    """First documents of blocks of at most so many tokens or one document, and the end."""
+    """First documents of blocks of at most `n_tokens` tokens (or one document), and the end."""
     ends = np.cumsum(lengths)
     cuts = [0]
     while cuts[-1] < len(lengths):

@@ -1,4 +1,4 @@
-"""How many: search over unknown sizes, and priors of sizes."""
+"""Unknown sizes, such as numbers of topics: choice, search and priors."""
 
 from polyabayes.sizes.choice import ChoiceCost, SizeChoice, choice_cost, choose_n_components
 from polyabayes.sizes.witness import WitnessSearch, cross_validate

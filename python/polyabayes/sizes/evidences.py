@@ -1,4 +1,4 @@
-"""Evidence of allocation models of unknown sizes: which work may go on from which."""
+"""Identity of computations of evidence, for resuming from saved results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polyabayes.allocation import AllocationModel
 from polyabayes.data.tensor import CountTensor
 
 _OF_THE_MODEL = ("sizes", "rate", "tied")
-# Options that change no value, or that have a place of their own in an identity.
+# Options that do not change values, or that are separate entries of an identity.
 _OF_THE_RUN = ("n_jobs", "executor", "progress", "observed", "random_state")
 
 
@@ -23,10 +23,9 @@ def identity_of(
     options: Mapping[str, Any],
     missing: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
-    """Model but for its concentration, data, and how evidences are found.
+    """Model without its concentration, data, and options of ``log_evidence``.
 
-    Options are those of ``log_evidence``; `missing` are coordinates of the cells that were not
-    observed.
+    `missing` are coordinates of missing cells.
     """
     arrays = [tensor.coordinates, tensor.counts, *([] if missing is None else [missing])]
     return {

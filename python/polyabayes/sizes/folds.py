@@ -1,4 +1,4 @@
-"""Documents held out in turn, by a choice of sizes and by a search."""
+"""Folds of documents for a choice of sizes and for a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.covariates import Design
 
-# Folds where no number is asked for.
+# Default number of folds.
 _N_FOLDS = 5
 
 
@@ -45,9 +45,9 @@ def folds_of(
 ) -> NDArray[np.int64]:
     """The fold of every document, at random and of about equal sizes.
 
-    Documents without tokens are dealt last, so that no fold is of them alone.
-    Groups stay whole: the largest first, each to the fold that has the fewest documents (as
-    scikit-learn's GroupKFold), those of equal size at random.
+    Documents without tokens are assigned last, so that no fold has only such documents. Groups stay
+    whole: the largest first, each to the fold with the fewest documents (as in scikit-learn's
+    GroupKFold); ties are random.
     """
     if groups is None:
         order = rng.permutation(len(n_tokens))
@@ -66,17 +66,17 @@ def folds_of(
 
 
 def check_covariates(model: Any, corpus: Corpus, folds: NDArray[np.int64]) -> None:
-    """Refuse covariates that documents without one of the folds cannot tell of.
+    """Refuse covariates with which a fold cannot be scored by training on the others.
 
-    A rare level may be in one fold alone, a column constant without it, and a spline end before the
-    values of the fold: then no model that is trained without the fold could score it.
+    A rare level may occur in only one fold, a column may be constant without it, and a spline may
+    end before the values of the fold.
     """
     metadata = corpus.metadata
     if getattr(model, "formula", None) is None or metadata is None:
         return
     for fold in range(int(folds.max()) + 1):
         train, held_out = metadata[folds != fold], metadata[folds == fold]
-        # Faults of the covariates themselves are said as such.
+        # Errors of the covariates themselves are raised unchanged.
         if fold == 0:
             Design.learn(metadata, model.formula, len(metadata))
         try:
@@ -84,11 +84,11 @@ def check_covariates(model: Any, corpus: Corpus, folds: NDArray[np.int64]) -> No
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 f"documents of fold {fold} cannot be scored by training on the others: {error}; or "
-                "unite rare levels, or give splines extrapolation='clip'"
+                "merge rare levels, or give splines extrapolation='clip'"
             ) from error
 
 
 def with_one_thread(model: Any) -> Any:
-    """A model as a worker trains it: on one thread, unless it says on how many."""
+    """A model for a worker: on one thread, unless its `n_jobs` is set."""
     open_number = model.get_params(deep=False).get("n_jobs", 1) is None
     return clone(model).set_params(n_jobs=1) if open_number else model

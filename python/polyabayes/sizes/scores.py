@@ -1,4 +1,4 @@
-"""Scores of sizes, for a choice and a search, and intervals that hold for all of them together."""
+"""Scores of sizes for a choice and a search, and simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ROUNDING = 1e-12
 class Score(NamedTuple):
     """A score ln p(y | sizes) in nats, with its error.
 
-    The value -inf is legal; the error is 0 where the score is exact; degrees of freedom are those
-    of Student's distribution, infinite for the normal one.
+    The value -inf is valid; the error is 0 if the score is exact; degrees of freedom are of
+    Student's t, infinite for the normal distribution.
     """
 
     value: float
@@ -34,7 +34,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True)
 class Record:
-    """A configuration that was tried: its score, or why there is none."""
+    """A configuration that was tried, with its score or the reason of its failure."""
 
     sizes: Sizes
     score: Score | None
@@ -43,17 +43,17 @@ class Record:
 
 
 class Intervals(NamedTuple):
-    """Bounds on the log scores of records, NaN for those that failed."""
+    """Bounds of the log scores of records; NaN for failed records."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
     @classmethod
     def of(cls, records: Sequence[Record], level: float) -> Intervals:
-        """Intervals that hold for all records together, however many there will be.
+        """Simultaneous intervals for all records, for any number of them.
 
-        The i-th score with an error is allowed to fail with probability alpha 6 / (pi i)^2; these
-        add up to alpha = 1 - level, so that the search may stop at any time.
+        The interval of the i-th score with an error may fail with probability alpha 6 / (pi i)^2;
+        these sum to alpha = 1 - level, so that the search may stop at any time.
         """
         bounds = np.full((len(records), 2), np.nan)
         n_noisy = 0
@@ -66,7 +66,7 @@ class Intervals(NamedTuple):
 
 
 def interval(score: Score, alpha: float) -> tuple[float, float]:
-    """Two-sided interval that fails with probability `alpha`, and room for rounding."""
+    """Two-sided interval that fails with probability `alpha`, widened for rounding."""
     value, std_error, degrees = score
     if std_error == 0:
         half_width = 0.0
@@ -77,7 +77,7 @@ def interval(score: Score, alpha: float) -> tuple[float, float]:
     if math.isinf(half_width):
         return -math.inf, math.inf
     if math.isinf(value):
-        # An estimate of zero that is not exact knows nothing of the upper bound.
+        # An inexact estimate of p = 0 has no upper bound.
         return -math.inf, math.inf if half_width else -math.inf
     half_width += ROUNDING * (1.0 + abs(value))
     return value - half_width, value + half_width
@@ -103,10 +103,10 @@ def checked_score(result: Any, sizes: Sizes) -> Score:
 
 
 def plain(sizes: Sizes) -> int | Sizes:
-    """Sizes as users read them: one as a number, several as a tuple."""
+    """Sizes for users: one size as a number, several as a tuple."""
     return sizes[0] if len(sizes) == 1 else sizes
 
 
 def named(sizes: Sizes) -> str:
-    """The configuration, as messages call it."""
+    """Name of a configuration in messages."""
     return f"size {sizes[0]}" if len(sizes) == 1 else f"sizes {sizes}"

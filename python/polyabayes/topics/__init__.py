@@ -1,4 +1,4 @@
-"""Topics as people look at them: coherence, figures, top documents, matches, a report."""
+"""Tools for interpreting topics: coherence, diagnostics, top documents, matching, a report."""
 
 from polyabayes._support.docs import fill_room
 from polyabayes.topics.coherence import coherence

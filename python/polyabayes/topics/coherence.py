@@ -1,4 +1,4 @@
-"""Coherence: how much the top words of a topic occur together."""
+"""Coherence: how often the top words of a topic occur together."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def coherence(
 ) -> NDArray[np.float64]:
     """Coherence of every topic by its top words, over a reference corpus.
 
-    Coherence says how well the words of a topic read together, not how probable documents are:
-    models are compared by :func:`log_likelihood`.
+    Coherence measures how well the words of a topic go together. To compare models, use
+    :func:`log_likelihood`.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis, foreign model or lists of words
-        Fitted; or the words of every topic, the most probable first, from wherever they come.
+        A fitted model, or the words of every topic, most probable first.
     documents : Corpus, sparse matrix, integer array or DataFrame, optional
-        Reference documents; two words occur together when one document holds both.
+        Reference documents; words co-occur if they are in the same document.
     measure : {"npmi", "uci", "umass", "c_v"}, default="npmi"
         ``"npmi"``: mean over pairs of ln(p_ij / (p_i p_j)) / -ln p_ij, between -1 and 1.
         ``"uci"``: mean of ln(p_ij / (p_i p_j)), in nats. ``"umass"``: mean over pairs of
         ln(p_ij / p_j), j the more probable word of the topic, in nats. ``"c_v"``: cosine of the
         NPMI vectors of each word and of all words, between -1 and 1.
     texts : iterable of sequences of str, optional
-        Reference documents as ordered tokens: words occur together in windows that slide over
-        them. Read once. Give either `documents` or `texts`; UMass is defined on documents only.
+        Reference documents as ordered tokens, read once; words co-occur if they are in the same
+        sliding window. Give either `documents` or `texts`; UMass needs documents.
     n_words : int, default=10
-        Top words of a topic, at least 2; at most the size of the vocabulary, or all that are given.
+        Number of top words per topic, at least 2; capped by the vocabulary or the given words.
     window : int, optional
         Tokens of a window; by default 10, and 110 for ``"c_v"``.
     {layer}
@@ -60,7 +60,8 @@ def coherence(
     Returns
     -------
     ndarray of shape (n_components,)
-        NaN for a topic of which a top word never occurs in the reference, or of a single word.
+        Coherence of each topic; NaN if a top word never occurs in the reference, or there is only
+        one word.
 
     Raises
     ------
@@ -69,9 +70,9 @@ def coherence(
 
     Notes
     -----
-    The definitions and windows are those of gensim's ``CoherenceModel`` (``c_npmi``, ``c_uci``,
-    ``u_mass``, ``c_v``), whose values come out where no word repeats within a window. Where words
-    repeat, gensim forgets a word when one of its tokens leaves the window.
+    Definitions and windows are as in gensim's ``CoherenceModel`` (``c_npmi``, ``c_uci``,
+    ``u_mass``, ``c_v``). Values agree unless a word repeats within a window: gensim then drops the
+    word as soon as one of its tokens leaves the window.
 
     References
     ----------
@@ -154,7 +155,7 @@ def _pmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.
 
 def _npmi(pairs: NDArray[np.float64], single: NDArray[np.float64]) -> NDArray[np.float64]:
     below = -np.log(pairs + _EPSILON)
-    # A pair that every document holds is as coherent as can be.
+    # A pair that is in every document has the largest coherence.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = _pmi(pairs, single) / below
     return np.where(np.abs(below) < _EPSILON * 10, 1.0, ratios)

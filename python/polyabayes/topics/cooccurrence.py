@@ -1,4 +1,4 @@
-"""How often words occur together: in whole documents, or in windows that slide over tokens."""
+"""Co-occurrence of words in documents or in sliding windows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidTypeError
 
-# Entries of the table of windows that are held at once.
+# Most entries of the table of windows in memory.
 _BLOCK_ENTRIES = 4_000_000
 
 
 class Occurrences(NamedTuple):
-    """Documents or windows that hold a word, or both words of a pair.
+    """Numbers of documents or windows with a word, or with both words of a pair.
 
-    `joint` counts those with both words, with the one word on the diagonal.
+    `joint` counts those with both words of a pair; its diagonal counts those with a word.
     """
 
     joint: NDArray[np.float64]
@@ -28,7 +28,7 @@ class Occurrences(NamedTuple):
 
 
 def in_documents(corpus: Corpus, words: Sequence[str]) -> Occurrences:
-    """Co-occurrence of words in whole documents; unknown ones are in none."""
+    """Co-occurrence of words in whole documents; unknown words occur in none."""
     vocabulary: Any = corpus.vocabulary
     column_of = {word: column for column, word in enumerate(vocabulary)}
     known = [row for row, word in enumerate(words) if word in column_of]
@@ -43,8 +43,7 @@ def in_documents(corpus: Corpus, words: Sequence[str]) -> Occurrences:
 def in_windows(texts: Iterable[Sequence[str]], words: Sequence[str], window: int) -> Occurrences:
     """Co-occurrence of words in windows of `window` tokens that slide by one.
 
-    A text shorter than a window is one window. Each window counts a word once, however often it
-    holds it.
+    A text shorter than a window is one window. Each window counts a word at most once.
     """
     index = {word: position for position, word in enumerate(words)}
     joint = np.zeros((len(words), len(words)))

@@ -1,4 +1,4 @@
-"""Figures of single topics, by the names and definitions of MALLET where it has them."""
+"""Diagnostics of single topics, with names and definitions of MALLET where it has them."""
 
 from __future__ import annotations
 
@@ -25,38 +25,39 @@ from polyabayes.topics.fitted import (
     topic_tokens,
 )
 
-# Share of a document's tokens from which a topic counts as its main one, as in MALLET.
+# Share of a document's tokens above which a topic is its main topic, as in MALLET.
 _MAIN_SHARE, _SOME_SHARE = 0.5, 0.02
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicDiagnostics(Result):
-    """Figures of every topic; each is an array of shape (n_components,).
+    """Diagnostics of every topic, each an array of shape (n_components,).
 
     Attributes
     ----------
     tokens : ndarray
-        Posterior mean number of tokens of the topic in the documents; of those of the training, the
-        tokens in its last state, as ``topic_table`` counts them.
+        Posterior mean number of tokens of the topic in the documents; for the training documents,
+        tokens in the last state of the training, as in ``topic_table``.
     document_entropy : ndarray
-        Entropy of the topic's tokens over documents, in nats: low where few documents hold it.
+        Entropy of the topic's tokens over documents, in nats; low if few documents have the topic.
     word_length : ndarray
         Mean number of letters of the top words; NaN without a vocabulary.
     coherence : ndarray
-        UMass coherence of the top words over the documents, the mean over pairs, in nats.
+        UMass coherence of the top words over the documents: mean over pairs, in nats.
     uniform_dist : ndarray
-        Kullback-Leibler divergence of the topic from the uniform law of words, in nats.
+        Kullback-Leibler divergence of the topic from the uniform distribution of words, in nats.
     corpus_dist : ndarray
-        Kullback-Leibler divergence from the word frequencies of the documents, in nats; of the
-        words that these hold.
+        Kullback-Leibler divergence of the topic from the word frequencies of the documents, in
+        nats, over the words that occur in them.
     eff_num_words : ndarray
         Effective number of words, 1 / sum p².
     rank_1_docs : ndarray
-        Share of the documents with the topic in which it is the largest.
+        Share of the documents with the topic in which it is the largest topic.
     allocation_ratio : ndarray
-        Documents with more than half of their tokens in the topic, over those with more than 2 %.
+        Number of documents with more than half of their tokens in the topic, divided by the number
+        with more than 2 %.
     exclusivity : ndarray
-        Mean over the top words of their share in this topic of all topics' probabilities.
+        Mean over the top words w of φ_kw / Σ_j φ_jw.
     words : ndarray of object, shape (n_components, n_words)
         The top words.
 
@@ -91,16 +92,16 @@ class TopicDiagnostics(Result):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopDocuments(Result):
-    """Documents in which topics have the largest share.
+    """Documents with the largest share of each topic.
 
     Attributes
     ----------
     rows : ndarray of int, shape (n_components, n_documents)
         The documents of every topic, largest share first.
     shares : ndarray of shape (n_components, n_documents)
-        Posterior mean share of the document's tokens; 0 for a document without tokens.
+        Posterior mean share of the topic in the document; 0 for an empty document.
     ids : ndarray of object, shape (n_components, n_documents), or None
-        Names of these documents, where the corpus has names.
+        Names of these documents; None if the corpus has none.
 
     Examples
     --------
@@ -140,7 +141,7 @@ def diagnostics(
     ----------
     {topics model}
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        By custom those of the training; words that the model does not know are left out.
+        The documents, usually those of the training; unknown words are dropped.
     n_words : int, default=10
         Top words of a topic, for coherence, exclusivity and the mean length of words; at most the
         size of the vocabulary.
@@ -212,23 +213,23 @@ def _word_length(model: TopicModel, columns: NDArray[np.intp]) -> NDArray[np.flo
 
 
 def diversity(model: Any, n_words: int = 25) -> float:
-    """Share of different words among the top words of all topics.
+    """Share of distinct words among the top words of all topics.
 
     Parameters
     ----------
     {topics model}
     n_words : int, default=25
-        Top words of a topic; at most the size of the vocabulary.
+        Number of top words per topic; capped by the vocabulary.
 
     Returns
     -------
     float
-        1 where no word is shared.
+        The share; 1 if no word is in two topics.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
-        If `n_words` is no positive number, or `model` no fitted topic model.
+        If `n_words` is not a positive integer, or `model` is not a fitted topic model.
 
     References
     ----------
@@ -256,7 +257,7 @@ def top_documents(
     ----------
     {topics model}
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents; words that the model does not know are left out.
+        The documents; unknown words are dropped.
     n_documents : int, default=5
         Documents of a topic; at most all.
     {layer}
@@ -269,7 +270,7 @@ def top_documents(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError, NotFittedError
-        If `n_documents` is no positive number, or `model` no fitted topic model.
+        If `n_documents` is not a positive integer, or `model` is not a fitted topic model.
 
     Examples
     --------

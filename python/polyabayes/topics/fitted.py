@@ -1,4 +1,4 @@
-"""Topics, words and documents of any fitted model, as everything here looks at them."""
+"""Topics, words and documents of any fitted model."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = [
 class TopWords(NamedTuple):
     """The most probable words of every topic.
 
-    `columns` are those of the words, the most probable first; without a vocabulary `words` are
-    their numbers as text.
+    `columns` are the columns of the words, most probable first; without a vocabulary, `words` are
+    column numbers as text.
     """
 
     columns: NDArray[np.intp]
@@ -38,28 +38,28 @@ class TopWords(NamedTuple):
 
 
 def probabilities(model: TopicModel) -> NDArray[np.float64]:
-    """Topics x words, rows summing to 1."""
+    """Topics x words, with rows that sum to 1."""
     topics = model.components_
     rows: NDArray[np.float64] = topics / topics.sum(axis=1, keepdims=True)
     return rows
 
 
 def names(model: TopicModel) -> NDArray[np.object_]:
-    """Words of the columns, or their numbers as text."""
+    """Words of the columns, or column numbers as text."""
     if model.vocabulary_ is not None:
         return model.vocabulary_
     return np.array([str(column) for column in range(model.n_features_in_)], dtype=object)
 
 
 def top_words(model: TopicModel, n_words: int) -> TopWords:
-    """The most probable words of every topic, all at most, ties in the order of the columns."""
+    """The most probable words of every topic; ties are in the order of the columns."""
     wanted = checks.whole_number("n_words", n_words)
     columns = np.argsort(-model.components_, axis=1, kind="stable")[:, :wanted]
     return TopWords(columns, names(model)[columns])
 
 
 def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
-    """The model with the words of a corpus of its width, where it has none of its own."""
+    """Give a model without a vocabulary the words of a corpus with the same columns."""
     if model.vocabulary_ is not None or corpus.vocabulary is None:
         return model
     named = copy(model)

@@ -1,4 +1,4 @@
-"""Topics by metadata: mean weights in groups of documents, with their errors."""
+"""Topics by metadata: mean weights in groups of documents, with errors."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from polyabayes.topics.fitted import aligned, fitted_model
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicsByGroup(Result):
-    """Mean topic weights of groups of documents; its table has intervals of 95 %.
+    """Mean topic weights of groups of documents; its table has 95 % intervals.
 
     Attributes
     ----------
     groups : ndarray of shape (n_groups,)
-        Values that the documents of a group share, sorted.
+        Values of the groups, sorted.
     n_documents : ndarray of int, shape (n_groups,)
-        Documents of each group.
+        Number of documents of each group.
     means, std_errors : ndarray of shape (n_groups, n_components)
-        Mean weight of every topic and its standard error for the source of the group's documents. A
-        group of one document is taken to vary as the others do within; NaN where all are of one.
+        Mean weight of every topic, and its standard error for the source of the group's documents.
+        A group of one document takes the variance within the other groups; NaN if all groups have
+        one document.
     n_freedom : ndarray of int, shape (n_groups,)
         Degrees of freedom of the standard errors.
     largest : float
-        What no weight exceeds: 1 for shares, infinite for rates.
+        Upper limit of weights: 1 for shares, infinite for rates.
 
     Examples
     --------
@@ -51,12 +52,12 @@ class TopicsByGroup(Result):
     largest: float
 
     def interval(self, level: float = 0.95) -> NDArray[np.float64]:
-        """Intervals of the means by Student's t, within what weights can be.
+        """Confidence intervals of the means by Student's t, clipped to valid weights.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability that an interval holds the true value.
+            Confidence level.
 
         Returns
         -------
@@ -99,18 +100,18 @@ class TopicsByGroup(Result):
 def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -> TopicsByGroup:
     """Mean topic weights of groups of documents: of authors, of years.
 
-    The errors are those of the method of composition in closed form. With E_d and V_d the posterior
-    mean and variance of a document's weight, a group of n documents has the variance
-    (var(E_d) + mean(V_d)) / n of a regression on the group for one draw of all weights, and
-    mean(V_d) / n between draws; they add up. var(E_d) of a group of one document is that within the
-    other groups. The model itself is taken as known.
+    Errors are from the method of composition in closed form. With posterior mean E_d and variance
+    V_d of a document's weight, the squared error of a group of n documents is
+    (var(E_d) + mean(V_d)) / n, from a regression on the group for one draw of all weights, plus
+    mean(V_d) / n, from the variance between draws. For a group of one document, var(E_d) is the
+    variance within the other groups. Topics and priors are treated as known.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
-        Fitted; it need not have seen the groups.
+        A fitted model; it need not be trained with the groups.
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents; words that the model does not know are left out.
+        The documents; unknown words are dropped.
     by : str or array of shape (n_documents,)
         A column of the corpus's ``metadata``, or the groups themselves; numbers or texts.
     {layer}
@@ -118,12 +119,12 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
     Returns
     -------
     TopicsByGroup
-        Weights as ``transform`` gives them: shares for LDA, rates for gamma-Poisson.
+        Means and errors of the weights of ``transform``: shares for LDA, rates for gamma-Poisson.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If there is no such column, or not one group for each document, or one is missing.
+        If there is no such column, or not one group for each document.
 
     References
     ----------
@@ -177,7 +178,7 @@ def _grouped(corpus: Any, by: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
         )
     if any(missing):
         raise InvalidArgumentError(
-            f"by has no group for document {missing.index(True)}: leave such documents out, or "
+            f"by has no group for document {missing.index(True)}: drop such documents, or "
             "give them a group of their own"
         )
     try:

@@ -1,4 +1,4 @@
-"""Topics of two models matched one to one, and how stable topics are over several fits."""
+"""One-to-one matching of topics, and stability of topics over several fits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class TopicMatch(Result):
     Attributes
     ----------
     first, second : ndarray of int, shape (n_pairs,)
-        Topics of the first and of the second model; as many pairs as the smaller model has topics.
+        Topics of the first and of the second model; there is a pair for each topic of the smaller
+        model.
     similarities : ndarray of shape (n_pairs,)
         Similarity of each pair, between 0 and 1.
     metric : str
@@ -55,14 +56,14 @@ class TopicMatch(Result):
 
 
 def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
-    """Match the topics of two models one to one, so that the similarities have the largest sum.
+    """Match the topics of two models one to one, maximising the sum of similarities.
 
     Parameters
     ----------
     first, second : model, or array or DataFrame of shape (n_components, n_words)
-        Fitted models of ours or of other packages; or topics themselves, as reference signatures,
-        whose rows are divided by their sums. Words are matched by vocabulary where both have one
-        (a DataFrame's columns), else by column.
+        Fitted models of this or other packages, or topics such as reference signatures, whose rows
+        are divided by their sums. Words are matched by vocabulary if both have one (the columns of
+        a DataFrame), else by column.
     metric : {"cosine", "hellinger"}, default="cosine"
         Cosine of the word probabilities, or 1 minus their Hellinger distance.
 
@@ -100,20 +101,20 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
 
 
 def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float64]:
-    """How well the topics of the first model come back in the others.
+    """Mean similarity of the topics of the first model to their matches in the others.
 
     Parameters
     ----------
     models : sequence of at least two models, or arrays of topics
-        Fits of the same corpus by other seeds, or on resampled documents.
+        Fits of the same corpus with other seeds, or on resampled documents.
     metric : {"cosine", "hellinger"}, default="cosine"
         As for :func:`match_topics`.
 
     Returns
     -------
     ndarray of shape (n_components,)
-        Mean similarity of each topic of the first model to its match in the others; 0 where a
-        smaller model has none for it.
+        Mean similarity of each topic of the first model; a smaller model without a match counts
+        as 0.
 
     Raises
     ------
@@ -144,14 +145,14 @@ def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float
 
 
 class _Topics(NamedTuple):
-    """Topics x words, rows summing to 1, and the words where they are known."""
+    """Topics x words, with rows that sum to 1, and the words if known."""
 
     rows: NDArray[np.float64]
     vocabulary: NDArray[np.object_] | None
 
 
 def topics_of(value: Any, name: str) -> _Topics:
-    """Topics of a model, or as they are given."""
+    """Topics of a model, or given topics."""
     if isinstance(value, (list, tuple, np.ndarray)) or hasattr(value, "columns"):
         rows = normalised(checks.matrix(name, value), name)
         labels = getattr(value, "columns", None)
@@ -173,12 +174,12 @@ def _similarity(first: _Topics, second: _Topics, metric: str) -> NDArray[np.floa
 
 
 def _common(first: _Topics, second: _Topics) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Word probabilities over the words of both; a word that one lacks has probability 0 there."""
+    """Word probabilities over the union of words; missing words have probability 0."""
     one, other = first.rows, second.rows
     if first.vocabulary is None or second.vocabulary is None:
         if one.shape[1] != other.shape[1]:
             raise InvalidArgumentError(
-                f"the topics have {one.shape[1]} and {other.shape[1]} words and not both a "
+                f"the topics have {one.shape[1]} and {other.shape[1]} words, and not both have a "
                 "vocabulary to match them by"
             )
         return one, other

@@ -1,4 +1,4 @@
-"""Prevalence of topics by covariates: expected shares and their differences, with intervals."""
+"""Topic prevalence by covariates: expected shares and their differences, with intervals."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from polyabayes.exceptions import (
 from polyabayes.models.covariate_model import pseudo_counts
 from polyabayes.models.topic_model import TopicModel
 
-# Values of a numeric covariate up to which each is shown; levels at most; steps of other numbers.
+# Most values of a numeric covariate shown one by one; most levels; steps of other covariates.
 _FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TopicPrevalence(Result):
-    """Draws of the prevalence of topics at some covariates, or of differences of them.
+    """Posterior draws of topic prevalence at given covariates, or of differences.
 
     Attributes
     ----------
     draws : ndarray of shape (n_draws, n_rows, n_components)
-        One value a draw of the coefficients, row of covariates and topic.
+        Values by draw of the coefficients, row of covariates and topic.
     rows : list of str
-        What each row is about.
+        Label of each row.
     event : {"prevalence", "difference"}
-        Whether these are expected shares, or differences of them.
+        Whether the draws are expected shares or differences of shares.
     level : float
         Posterior probability of the intervals.
 
@@ -66,16 +66,16 @@ class TopicPrevalence(Result):
         return found
 
     def interval(self, level: float | None = None) -> NDArray[np.float64]:
-        """Quantiles of the draws, moved outwards by how few there are.
+        """Posterior intervals from quantiles of the draws, widened for few draws.
 
-        A new draw lies between the ends with probability `level`: quantiles of draws worth m
-        independent ones are narrower, by about 2 / m of probability. A warning says where the draws
-        are too few for that, and how much longer to train.
+        A new draw lies between the ends with probability `level`. Plain quantiles of m effective
+        draws miss about 2 / m of probability. If there are too few draws, a warning says how much
+        longer to train.
 
         Parameters
         ----------
         level : float, optional
-            Posterior probability of the interval; by default the result's.
+            Posterior probability of the interval; default: the result's `level`.
 
         Returns
         -------
@@ -127,24 +127,24 @@ class TopicPrevalence(Result):
 def prevalence(
     model: TopicModel, at: Any = None, *, documents: Any = None, level: float = 0.95
 ) -> TopicPrevalence:
-    """Expected prevalence of topics at covariates x, with intervals over the draws of training.
+    """Expected prevalence of topics at given covariates, with posterior intervals.
 
-    Of LDA E[theta_k | x] = alpha_k(x) / sum_j alpha_j(x), with alpha(x) = exp(lambda x), for each
-    draw of lambda; of gamma-Poisson models the topic's share of the expected tokens. It is about
-    new documents with these covariates. What the documents at hand are about, the finite
-    population, :func:`by_group` tells from their words. A draw costs rows x topics x columns, with
-    `documents` times their number.
+    For LDA, it is E[theta_k | x] = alpha_k(x) / sum_j alpha_j(x), with alpha(x) = exp(lambda x),
+    for each draw of lambda from training; for gamma-Poisson models, the topic's share of the
+    expected tokens. It describes new documents with these covariates. For the weights of given
+    documents, see :func:`by_group`. A draw costs rows x topics x columns; with `documents`, times
+    their number.
 
     Parameters
     ----------
     model : LatentDirichletAllocation or PoissonFactorAnalysis
         Trained with covariates.
     at : DataFrame, mapping or array of shape (n_rows, n_covariates), optional
-        Covariates, as of ``fit``, a row for each prevalence; values of a mapping may be single
-        ones. With `documents`, some of the columns, or none.
+        Covariates, as for ``fit``, with a row for each prevalence; a mapping may hold single
+        values. With `documents`, some of the columns, or None.
     documents : Corpus or DataFrame, optional
-        Documents with metadata, or that metadata: prevalence is the mean over them, each row of
-        `at` taking the place of their own values, and other columns staying as they are.
+        Documents with metadata, or the metadata. Prevalence is then the mean over the documents;
+        each row of `at` replaces their values in its columns.
     level : float, default=0.95
         Posterior probability of the intervals.
 
@@ -155,7 +155,7 @@ def prevalence(
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If the model was not trained with covariates, kept no sweep, or `at` does not fit it.
+        If the model was not trained with covariates or has no draws, or `at` does not fit it.
 
     References
     ----------
@@ -179,26 +179,26 @@ def prevalence(
 def contrast(
     model: TopicModel, a: Any, b: Any, *, documents: Any = None, level: float = 0.95
 ) -> TopicPrevalence:
-    """Expected prevalence at covariates `a` less that at `b`, with intervals over the draws.
+    """Difference of the expected prevalence at covariates `a` and `b`, with posterior intervals.
 
-    Both are of the same draws, so that what they share cancels. With `documents` it is the average
-    marginal effect: the mean over them of the difference that the columns of `a` and `b` make.
+    Both use the same draws, so that common errors cancel. With `documents`, it is the average
+    marginal effect: the mean difference over the documents between the values of `a` and `b`.
 
     Parameters
     ----------
     model : LatentDirichletAllocation or PoissonFactorAnalysis
         Trained with covariates.
     a, b : DataFrame, mapping or array of shape (n_rows, n_covariates)
-        Covariates, as of :func:`prevalence`; as many rows of each.
+        Covariates, as for :func:`prevalence`, with equally many rows.
     documents : Corpus or DataFrame, optional
-        Documents over which the difference is averaged, as of :func:`prevalence`.
+        Documents over which the difference is averaged, as for :func:`prevalence`.
     level : float, default=0.95
         Posterior probability of the intervals.
 
     Returns
     -------
     TopicPrevalence
-        Its ``mean`` and ``interval`` are those of the differences.
+        Draws of the differences.
 
     Raises
     ------
@@ -224,17 +224,17 @@ def contrast(
     (first, names), (second, others) = (_draws(fitted, at, documents) for at in (a, b))
     if len(names) != len(others):
         raise InvalidArgumentError(
-            f"{argument('a')} has {len(names)} rows and {argument('b')} {len(others)}: give as many"
+            f"{argument('a')} has {len(names)} rows, {argument('b')} {len(others)}: give as many"
         )
     labels = [f"{name} - {other}" for name, other in zip(names, others, strict=True)]
     return TopicPrevalence(first - second, labels, "difference", level)
 
 
 def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrevalence]]:
-    """Prevalence along each covariate, the others at their means or most frequent levels.
+    """Prevalence along each covariate, with the others at their means or most frequent levels.
 
-    Gives its name, the values of a continuous covariate or None, and the prevalences. Nothing where
-    the model knows no columns of metadata, or has no draws.
+    Yields the name, the values of a continuous covariate or None, and the prevalences; nothing if
+    the model has no columns of metadata or no draws.
     """
     design = getattr(model, "_design", None)
     if design is None or design.columns is None or not len(model.coefficient_draws_):
@@ -259,7 +259,7 @@ def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrev
 
 
 def _levels(column: Any, coded: list[Any] | None) -> list[Any] | None:
-    """Values of a covariate to show one by one, the frequent ones; None where it is continuous."""
+    """Frequent values of a covariate, to show one by one; None if it is continuous."""
     frequent = column.value_counts().index
     if coded is not None:
         return [level for level in coded if level in frequent[:_MOST_LEVELS]]
@@ -276,14 +276,13 @@ def _checked(model: Any) -> TopicModel:
         )
     if not len(model.coefficient_draws_):
         raise InvalidArgumentError(
-            f"this {type(model).__name__} kept no sweep, so that there are no draws: train it for "
-            "longer"
+            f"this {type(model).__name__} kept no sweep, so there are no draws: train it longer"
         )
     return model
 
 
 def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float64], list[str]]:
-    """Prevalences, (n_draws, n_rows, n_components), and what each row is about."""
+    """Prevalences of shape (n_draws, n_rows, n_components), and labels of the rows."""
     if documents is None:
         if at is None:
             raise InvalidArgumentError(f"give {argument('at')}, or {argument('documents')}")
@@ -309,7 +308,7 @@ def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float
 
 
 def _mean_shares(model: TopicModel, frame: Any) -> NDArray[np.float64]:
-    """Mean over documents, a row of one for each draw; draws in turn, for memory."""
+    """Mean over documents for each draw, of one row; draws are processed in turn to save memory."""
     rows, weights = np.unique(model._design.rows(frame), axis=0, return_counts=True)
     draws = model.coefficient_draws_
     means = [weights @ _shares(model, rows, own[None])[0] / weights.sum() for own in draws]
@@ -319,7 +318,7 @@ def _mean_shares(model: TopicModel, frame: Any) -> NDArray[np.float64]:
 def _shares(
     model: TopicModel, rows: NDArray[np.float64], draws: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Shares of topics, (n_draws, n_rows, n_components)."""
+    """Shares of topics, shape (n_draws, n_rows, n_components)."""
     draws = model.coefficient_draws_ if draws is None else draws
     sizes = pseudo_counts(np.einsum("rp,dkp->drk", rows, draws)) * model._expected_sizes()
     shares: NDArray[np.float64] = sizes / sizes.sum(axis=2, keepdims=True)
@@ -327,7 +326,7 @@ def _shares(
 
 
 def _table(at: Any) -> Any:
-    """A data frame of a mapping, whose values may be single ones, or of a table; else as it is."""
+    """A DataFrame from a mapping, which may hold single values, or a table; else unchanged."""
     if isinstance(at, Mapping):
         columns = {name: [x] if np.ndim(x) == 0 else list(x) for name, x in at.items()}
         n_rows = max((len(column) for column in columns.values()), default=0)
@@ -342,7 +341,7 @@ def _table(at: Any) -> Any:
 
 
 def _labels(table: Any) -> list[str]:
-    """What each row is about, by its covariates."""
+    """Label of each row, from its covariates."""
     if not hasattr(table, "columns"):
         return [f"row {i}" for i in range(len(table))]
     records = table.to_dict("records")

@@ -1,4 +1,4 @@
-"""One page about a model and a corpus, for a browser: topics, words, documents, scores."""
+"""HTML report of a model and a corpus: topics, words, documents, scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from polyabayes.topics.diagnostics import diagnostics, top_documents
 from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
 from polyabayes.topics.prevalence import TopicPrevalence, profiles
 
-# Weights of probability against lift for which the page holds the best words of every topic.
+# Weights between probability and lift for which the page holds the best words of every topic.
 _LAMBDAS = np.linspace(0, 1, 11)
 _BINS = 30
 # Characters of a document that the page shows.
@@ -51,32 +51,31 @@ def report(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Path:
-    """Write one self-contained HTML page about a topic model, which needs no network.
+    """Write a self-contained HTML page about a topic model; it works offline.
 
-    It shows how probable the documents are, with standard errors; the topics by size, with their
-    words by relevance (a slider moves the weight between probability and lift), figures and
-    documents; a map of the topics by their similarity. Of a model that was trained with columns of
-    metadata, each topic has its expected prevalence along each of them, with 95 % intervals.
+    It shows the likelihood of the documents with standard errors; the topics by size, with words by
+    relevance (a slider moves the weight between probability and lift), diagnostics and documents;
+    and a map of the topics by similarity. For a model trained with columns of metadata, it also
+    shows the expected prevalence of each topic along each column, with 95 % intervals.
 
     Parameters
     ----------
     {topics model}
     documents : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents; words that the model does not know are left out and counted.
+        The documents; unknown words are dropped and counted.
     path : path
-        The file, by custom ``*.html``; it takes its name only when it is complete.
+        The file, usually ``*.html``; it is written completely or not at all.
     title : str, default="Topics"
         Heading of the page.
     labels : sequence of str of length n_components, optional
         Names of the topics.
     texts : str, or sequence of length n_documents, optional
-        The documents as people read them, whose beginnings stand below the topics: a column of the
-        metadata, or the texts.
+        Readable texts of the documents, as a column of the metadata or a sequence; the page shows
+        their beginnings below the topics.
     part : str, optional
-        The part of the data that the documents are, as "training" or "held out", said beside the
-        score.
+        Name of this part of the data, such as "training" or "held out", shown next to the score.
     n_words : int, default=15
-        Words of a topic on the page.
+        Number of words per topic.
     n_documents : int, default=5
         Documents of a topic on the page.
     {layer}
@@ -96,8 +95,8 @@ def report(
     FileAccessError
         If the file cannot be written.
     InvalidArgumentError
-        If the documents hold no tokens of the model's words, or labels or texts are not one for
-        each topic or document.
+        If the documents hold no tokens of the model's words, or there is not one label for each
+        topic or one text for each document.
 
     References
     ----------
@@ -151,7 +150,7 @@ def report(
 
 
 def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:
-    """Texts, one for each topic or document."""
+    """Check texts, one for each topic or document."""
     if values is None:
         return None
     found: list[str] = checked_labels(values, name).tolist()
@@ -210,14 +209,14 @@ def _about_covariate(
 
 
 def _number(value: float) -> float | None:
-    """A number, or nothing where JSON has none."""
+    """A number, or None for values that JSON lacks."""
     return float(value) if np.isfinite(value) else None
 
 
 def _topics(
     model: TopicModel, corpus: Corpus, n_words: int, n_documents: int, scores: LogLikelihood | None
 ) -> list[dict[str, Any]]:
-    """Everything the page says of each topic, the largest first."""
+    """Data of each topic on the page, largest first."""
     figures = diagnostics(model, corpus, n_words=n_words)
     places = _map(probabilities(model))
     words = _words(model, corpus, n_words)
@@ -253,7 +252,7 @@ def _document(
 
 
 def _words(model: TopicModel, corpus: Corpus, n_words: int) -> list[list[list[Any]]]:
-    """Words of every topic that are among the best for some weight: name, ln p, ln lift."""
+    """Words of every topic that are among the best for any weight: name, ln p, ln lift."""
     topics, vocabulary = probabilities(model), names(model)
     frequency = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64).ravel() + 0.5
     with np.errstate(divide="ignore"):
@@ -272,5 +271,5 @@ def _words(model: TopicModel, corpus: Corpus, n_words: int) -> list[list[list[An
 
 
 def _map(topics: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places of the topics in the plane by their Hellinger distances."""
+    """Coordinates of the topics in the plane, from their Hellinger distances."""
     return principal_coordinates(1 - np.minimum(np.sqrt(topics) @ np.sqrt(topics).T, 1))

@@ -27,7 +27,10 @@ WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
     [
         ({"sizes": {"topic": 0}}, r"sizes\['topic'\] must be"),
         ({"sizes": {"topic": 2.0}}, r"sizes\['topic'\] must be an int"),
-        ({"sizes": {"tropic": 2}}, "sizes names 'tropic', which is no node of the graph 'topic ->"),
+        (
+            {"sizes": {"tropic": 2}},
+            "sizes names 'tropic', which is not a node of the graph 'topic ->",
+        ),
         ({"sizes": 3}, "sizes must map"),
         ({"concentration": 0}, "concentration must be positive"),
         ({"concentration": math.nan}, "concentration must be positive and finite"),
@@ -40,7 +43,7 @@ WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
         ({"tied": "doc"}, "tied must hold groups"),
         ({"tied": [("doc",)]}, "two nodes or more"),
         ({"tied": [("doc", "word"), ("word", "topic")]}, "tied names node 'word' twice"),
-        ({"tied": [("doc", "x")]}, "tied names 'x', which is no node"),
+        ({"tied": [("doc", "x")]}, "tied names 'x', which is not a node"),
         ({"prior": "k2"}, "prior must be one of 'bdeu', 'bdeu-tokens', 'flat'"),
         ({"prior": {"doc": 1.0}}, "prior has no entry for node 'topic'|node 'word'"),
         ({"prior": {"doc": 1, "topic": 1, "word": -1}}, r"prior\['word'\] must be positive"),
@@ -48,7 +51,7 @@ WIDE = CountTensor.from_coo([[0, 99_999_999_998]], [5], ["doc", "word"])
             {"prior": {"doc": 1, "topic": 1, "word": 2}, "tied": [("doc", "word")]},
             "prior differs between doc, word",
         ),
-        ({"axes": ["doc", "x"]}, "axes names 'x', which is no node"),
+        ({"axes": ["doc", "x"]}, "axes names 'x', which is not a node"),
         ({"graph": "doc -> topic -> doc"}, "cycle"),
     ],
 )
@@ -69,7 +72,7 @@ def test_bad_models_are_refused(arguments, message):
         (lambda: AllocationModel.pachinko(3), "sizes must hold a number for each hidden node, got"),
         (lambda: AllocationModel.cp(np.array(3), 2), "axes must be a sequence of str"),
         (lambda: AllocationModel.hidden_markov(1, 2), "length must be between 2 and 10000"),
-        (lambda: AllocationModel.complete([]), "axes names no axis"),
+        (lambda: AllocationModel.complete([]), "axes is empty"),
     ],
 )
 def test_bad_ready_made_models_are_refused(make, message):
@@ -82,8 +85,8 @@ def test_bad_ready_made_models_are_refused(make, message):
     [
         ("doc -> word", {}, TENSOR.rename({"word": "w"}), "no node for axis 'w' of the data"),
         ("doc <- topic -> word", {}, TENSOR, "'topic -> doc, word' has no size for node 'topic'"),
-        ("doc <- topic -> word", {}, TABLE, "3 nodes without a size .* have shape"),
-        ("doc <- topic -> word", {"topic": 2, "word": 2}, TENSOR, "size 2 for node 'word', whose"),
+        ("doc <- topic -> word", {}, TABLE, "3 nodes have no size .* have shape"),
+        ("doc <- topic -> word", {"topic": 2, "word": 2}, TENSOR, "size 2 of node 'word' is below"),
         ("doc <- topic -> word", {"topic": 2}, [[1, -1]], "negative count"),
         ("doc <- topic -> word", {"topic": 2}, [[1, 0.5]], "fractional"),
         ("doc <- topic -> word", {"topic": 2}, [[1, math.nan]], "holds (nan|NaN) at .*='nan'"),
@@ -116,7 +119,7 @@ def test_frames_and_ties_of_different_shapes_are_refused():
         ({"method": "exact", "n_particles": 5}, "method 'exact' takes no n_particles.*budget"),
         (
             {"method": "tempered", "order": "sorted"},
-            "method 'tempered' takes no order, which is of 'auto', 'smc', 'smc-lookahead'; its",
+            "method 'tempered' takes no order, which is for 'auto', 'smc', 'smc-lookahead'; its",
         ),
         (
             {"n_samples": 5, "order": "sorted"},
@@ -124,7 +127,7 @@ def test_frames_and_ties_of_different_shapes_are_refused():
         ),
         ({"n_particles": 0}, "n_particles must be"),
         ({"n_chains": 8}, "no method has an option 'n_chains'"),
-        ({"method": "tempered", "n_particles": 8}, "takes no n_particles, which is of 'auto'"),
+        ({"method": "tempered", "n_particles": 8}, "takes no n_particles, which is for 'auto'"),
         ({"method": "vb", "n_samples": 8}, "takes no n_samples, .* max_iter, tol, n_restarts"),
         ({"particles": 8}, "no method has an option 'particles'; the options are n_particles"),
         ({"n_replicates": 1.5}, "n_replicates must be an int"),
@@ -134,7 +137,7 @@ def test_frames_and_ties_of_different_shapes_are_refused():
         ({"method": "smc", "order": "reverse"}, "order must be one of 'random', 'sorted'"),
         ({"method": "smc", "order": [0, 1]}, "each of the 6 cells of the data once"),
         ({"method": "smc", "order": [0, 0, 1, 2, 3, 4]}, "each of the 6 cells"),
-        ({"method": "smc", "order": 3}, "order must be 'random', 'sorted' or the numbers"),
+        ({"method": "smc", "order": 3}, "order must be 'random', 'sorted' or a permut"),
         ({"budget": -1}, "budget must be positive"),
         ({"elimination_order": 3}, "elimination_order must name every hidden node once"),
         ({"given_total": "yes"}, "given_total must be a bool"),
@@ -209,7 +212,7 @@ def test_variational_methods_need_no_tokens():
 
 def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead():
     chain = AllocationModel.hidden_markov(3, 2)
-    with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*summed out in"):
+    with pytest.raises(InvalidArgumentError, match=r"hidden nodes in one clique.*form"):
         chain.log_evidence(
             CountTensor.from_dense(np.ones((2, 2, 2), int), ["x1", "x2", "x3"]), "smc-lookahead"
         )
@@ -223,7 +226,7 @@ def test_more_tokens_than_samplers_count_are_refused():
 
 @pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered"])
 def test_one_replicate_has_no_error(method):
-    with pytest.warns(UnreliableErrorWarning, match="one replicate does not say"):
+    with pytest.warns(UnreliableErrorWarning, match="one replicate gives no standard error"):
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
     assert np.isfinite(found.value)
     assert np.isnan([found.std_error, *found.interval()]).all()

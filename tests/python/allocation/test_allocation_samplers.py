@@ -74,9 +74,7 @@ def test_tempering_agrees_with_exact_values(name):
 def test_tempering_says_when_it_has_not_converged():
     counts = np.random.default_rng(0).poisson(1.0, (12, 12))
     options = {"random_state": 0, "n_jobs": 1}
-    with pytest.warns(
-        UnreliableErrorWarning, match="not converged to the standard error.*n_samples"
-    ):
+    with pytest.warns(UnreliableErrorWarning, match="not converged to the target.*n_samples"):
         short = AllocationModel.nmf(4).log_evidence(counts, "tempered", n_samples=8, **options)
     assert not short.converged
     assert (short.n_rounds, short.rounds[0].n_scans) == (1, 8)

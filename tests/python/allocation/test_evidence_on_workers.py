@@ -117,7 +117,7 @@ def test_tasks_of_other_work_are_refused():
 def test_bad_combinations_are_refused_before_any_work():
     with ThreadPoolExecutor(1) as pool:
         for method in ("exact", "vb"):
-            with pytest.raises(InvalidArgumentError, match=f"not of '{method}'"):
+            with pytest.raises(InvalidArgumentError, match=f"not for '{method}'"):
                 MODEL.log_evidence(COUNTS, method, executor=pool)
         observed = np.ones(COUNTS.shape, bool)
         observed[0, 0] = False

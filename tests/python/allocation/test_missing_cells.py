@@ -432,7 +432,7 @@ def test_bad_input_is_refused_before_any_work():
     refused(BudgetExceededError, "smaller max_total", SEEN, "exact", observed=OBSERVED, budget=100)
     with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
         NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
-    with pytest.raises(InvalidArgumentError, match="all are observed"):
+    with pytest.raises(InvalidArgumentError, match="all cells are observed"):
         NMF.log_evidence(SEEN, max_total=9)
 
 

@@ -118,7 +118,7 @@ def test_interrupted_posteriors_are_kept(monkeypatch):
         ({"models": {}}, "models must be a mapping"),
         ({"models": [AllocationModel.nmf(1)]}, "models must be a mapping"),
         ({"models": {"a": 3}}, r"models\['a'\] must be an AllocationModel"),
-        ({"method": "vb"}, "method 'vb' gives a bound; lower bounds may be any distance below"),
+        ({"method": "vb"}, "method 'vb' gives a bound; lower bounds may be far below"),
         ({"method": "ml"}, "method must be one of"),
         ({"prior": {"rank 1": 1}}, "a weight to each of the models"),
         ({"prior": {**dict.fromkeys(MODELS, 1), "rank 1": 0}}, r"prior\['rank 1'\] must be"),
@@ -219,7 +219,7 @@ def test_plots_refuse_other_things(draw):
         plotting.plot_table(3, "i")
     with pytest.raises(InvalidTypeError, match="visible must be a sequence of str, got 'topic'"):
         plotting.plot_graph(AllocationModel.nmf(2), "topic")
-    with pytest.raises(InvalidArgumentError, match="visible names 'x', which is no node"):
+    with pytest.raises(InvalidArgumentError, match="visible names 'x', which is not a node"):
         plotting.plot_graph(AllocationModel.nmf(2), ["x"])
 
 

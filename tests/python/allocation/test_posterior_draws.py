@@ -408,5 +408,5 @@ def test_bad_options_are_refused(error, message, options):
 
 def test_there_is_no_draw_beyond_the_last():
     draws = AllocationModel.nmf(2).sample_posterior(SMALL, 8, random_state=0)
-    with pytest.raises(InvalidArgumentError, match="draw 8 is none of 8"):
+    with pytest.raises(InvalidArgumentError, match="no draw 8; there are 8"):
         draws.allocation(8)

@@ -65,5 +65,5 @@ def test_axes_and_their_sizes_must_be_known():
     with pytest.raises(InvalidArgumentError, match=r"node 'doc' of graph .* has no size"):
         AllocationModel.nmf(2).simulate(total=3)
     whole = AllocationModel("r -> i", {"r": 2, "i": 3})
-    with pytest.raises(InvalidArgumentError, match="say which are axes"):
+    with pytest.raises(InvalidArgumentError, match="name the axes"):
         whole.simulate(total=3)

@@ -120,8 +120,8 @@ def test_tables_are_written_one_a_file(file, tmp_path, capsys):
         ([GRAPH, "--size", "topic"], "'topic' is not of the form NODE=N"),
         ([GRAPH, "--size", "topic=-1"], "is not of the form NODE=N"),
         ([GRAPH, "--size", "topic=0"], "error: --size topic must be"),
-        ([GRAPH, "--size", "x=2"], "error: --size names 'x', which is no node"),
-        ([GRAPH, "--size", "topic=2", "--size", "word=2"], "size 2 for node 'word'"),
+        ([GRAPH, "--size", "x=2"], "error: --size names 'x', which is not a node"),
+        ([GRAPH, "--size", "topic=2", "--size", "word=2"], "size 2 of node 'word'"),
         ([GRAPH, "--size", "topic=2", "--concentration", "0"], "--concentration must be positive"),
         ([GRAPH, "--size", "topic=2", "--axes", "doc,w"], "no node for axis 'w' of the data"),
         ([GRAPH, "--size", "topic=2", "--method", "magic"], "error: --method must be one of"),
@@ -143,14 +143,14 @@ def test_mistakes_are_one_line_and_status_two(command, arguments, message, file,
     [
         (["--try", "topic=3"], "not of the form NODE=N..M"),
         (["--try", "topic=3..1"], "'topic=3..1' holds no size: 3 is above 1"),
-        (["--try", "x=1..2"], "error: --try names 'x', which is no node of the graph"),
+        (["--try", "x=1..2"], "error: --try names 'x', which is not a node of the graph"),
         (["--try", "topic=1..1000000000"], "holds more than 10,000 sizes; try fewer, or use"),
         (["--try", "topic=0..2"], "'topic=0..2' begins at 0; the least size is 1"),
         (["--sizes", "topic=2"], "arguments: --sizes topic=2; see polyabayes evidence --help"),
         (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
         (
             ["--size", "topic=2", "--method", "exact", "--particles", "3"],
-            "error: --method 'exact' takes no --particles, which is of 'auto', 'smc', "
+            "error: --method 'exact' takes no --particles, which is for 'auto', 'smc', "
             "'smc-lookahead'; its options: --budget",
         ),
         (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),

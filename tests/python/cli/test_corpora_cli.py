@@ -36,7 +36,7 @@ def test_a_table_of_texts_becomes_a_clean_corpus(reviews, tmp_path, capsys):
     assert found.ids.tolist() == ["a", "c"]
     assert found.metadata["stars"].tolist() == [5, 2]
     assert {"cat", "good cat"} <= set(found.vocabulary)
-    with pytest.warns(errors.DataWarning, match="1 document without words left out, at line 3"):
+    with pytest.warns(errors.DataWarning, match="1 document without words dropped, at line 3"):
         expected = pb.read_corpus(
             reviews,
             text="review",

@@ -76,7 +76,7 @@ def test_encodings_and_metadata(write, tmp_path):
     [
         ("x.txt", CATALOGUE, [], "looks like a table of 3 columns.*--format csv"),
         ("x.txt", TRIPLETS, [], "--format csv, --columns document,word,count"),
-        ("x.txt", "café\n", [], "not valid utf-8; perhaps it is --encoding latin-1"),
+        ("x.txt", "café\n", [], "not valid utf-8; try --encoding latin-1"),
         ("x.csv", REVIEWS, ["--text", "nope"], "--text nope: .* it has 'id', 'review', 'stars'"),
         ("x.csv", REVIEWS, ["--ids", "nope"], "--ids nope: .* no column 'nope'"),
         ("x.csv", REVIEWS, ["--text", "review", "--min-df", "3"], "the words cannot be counted"),
@@ -93,7 +93,7 @@ def test_the_remedy_is_an_option(write, tmp_path, capsys, name, content, options
 def test_triplets_with_unknown_headers_are_a_warning(write, tmp_path, capsys):
     path = write("x.csv", "u,i,c\n7,30,2\n7,31,5\n9,30,4\n")
     assert run("convert", path, "-o", tmp_path / "x.npz") == 0
-    assert "--document u, --word i and --count c; if not, by --layout wide" in (
+    assert "--document u, --word i and --count c; if not, --layout wide" in (
         capsys.readouterr().err
     )
 

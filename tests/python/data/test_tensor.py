@@ -250,7 +250,7 @@ def test_marginals_and_renamed_tensors_keep_labels(tensor):
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda tensor: tensor.marginal(), "names no axis"),
+        (lambda tensor: tensor.marginal(), "axes is empty"),
         (lambda tensor: tensor.marginal("sex"), "no axis 'sex'; the axes are hair, eye"),
         (lambda tensor: tensor.marginal("eye", "eye"), "'eye' twice"),
         (lambda tensor: tensor.rename({"sex": "eye"}), "no axis 'sex'"),
@@ -388,8 +388,8 @@ def test_bad_counts_of_cells_are_located():
         ({"axes": ["i", ""]}, "'' cannot name an axis"),
         ({"axes": "ij"}, "must be a sequence of str, got 'ij'"),
         ({"axes": [1, 2]}, "entry 0 is 1 of type int"),
-        ({"axes": []}, "names no axis"),
-        ({"labels": {"sex": ["f"]}}, "labels names 'sex', which is no axis"),
+        ({"axes": []}, "axes is empty"),
+        ({"labels": {"sex": ["f"]}}, "labels names 'sex', which is not an axis"),
         ({"labels": {"eye": ["a"]}}, "axis 'eye' has size 2, but 1 labels"),
         ({"labels": {"eye": ["a", "a"]}}, "'a' twice, the second time at 1"),
         ({"labels": {"eye": [1, 2]}}, "labels of axis 'eye' .* entry 0 is 1 of type int"),
@@ -432,7 +432,7 @@ FRAME = pd.DataFrame(
         (["age"], "holes", "column 'holes' has no value at row y"),
         (["age"], "below", "column 'below' holds the negative count -1 at row y"),
         (["age"], "text", "column 'text' must hold whole numbers"),
-        (["age"], "age", "cannot be an axis and hold the counts"),
+        (["age"], "age", "cannot be both an axis and the counts"),
         (["rings"], None, "no columns called 'rings'; its columns are sex, age"),
         (["age"], "rings", "no columns called 'rings'"),
         (["lists"], None, "column 'lists' holds values that cannot be sorted"),

@@ -120,7 +120,7 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls, tmp_path):
     calls += [partial(topics.report, model, path=tmp_path / "page.html")]
     calls += [pb.WitnessSearch(cls(), pb.priors.Geometric(0.5), max_steps=1).fit]
     for call in calls:
-        with pytest.raises(errors.InvalidArgumentError, match="take it by layer='counts'"):
+        with pytest.raises(errors.InvalidArgumentError, match="use it by layer='counts'"):
             call(logged)
         with pytest.raises(errors.InvalidTypeError, match="layer is for an AnnData, got Corpus"):
             call(corpus, layer="counts")
@@ -300,7 +300,7 @@ def test_texts_and_tokens_take_the_same_options(are_tokens):
     corpus = pb.Corpus.from_documents(documents, ids=["x", "y", "z"], **options)
     assert corpus.vocabulary.tolist() == ["ball", "urn"]
     assert corpus.counts.toarray().tolist() == [[1, 1], [0, 0], [1, 1]]
-    with pytest.warns(errors.DataWarning, match="1 document without words left out, at document 1"):
+    with pytest.warns(errors.DataWarning, match="1 document without words dropped, at document 1"):
         left = pb.Corpus.from_documents(documents, ids=["x", "y", "z"], on_empty="drop", **options)
     assert left.ids.tolist() == ["x", "z"]
     table = pb.Corpus.from_table(pd.DataFrame({"text": documents}), "text", **options)

@@ -175,7 +175,7 @@ def test_bad_vocabulary_file(write):
     with pytest.raises(FileFormatError, match="holds no words"):
         read_corpus(path, vocabulary=write("v", ""))
     with pytest.raises(
-        FileFormatError, match="line 1: it is not valid utf-8; perhaps it is encoding='utf-16'"
+        FileFormatError, match="line 1: the file is not valid utf-8; try encoding='utf-16'"
     ):
         read_corpus(path, vocabulary=write("v", b"\xff\xfe"))
     with pytest.raises(FileAccessError, match="No such file"):
@@ -193,7 +193,7 @@ def test_format_overrides_the_name(write):
 
 
 def test_unknown_format_or_option(write):
-    with pytest.raises(InvalidArgumentError, match=r"does not tell its format; known .* ldac"):
+    with pytest.raises(InvalidArgumentError, match=r"does not show its format; known .* ldac"):
         read_corpus(write("x.bag", LDAC))
     with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
         read_corpus(write("x.ldac", LDAC), format="bag")

@@ -262,7 +262,7 @@ def test_malformed_csv_is_located(write, content, options, says):
 @pytest.mark.parametrize(
     ("tensor", "says"),
     [
-        (CountTensor.from_dense([1], ["count"]), "an axis is called 'count'"),
+        (CountTensor.from_dense([1], ["count"]), "an axis has the name of the column of counts"),
         (CountTensor.from_dense([1], ["i"], [[""]]), "axis 'i' has an empty label"),
     ],
 )
@@ -338,7 +338,7 @@ def test_names_tell_the_format(tmp_path, write):
         read_tensor(tmp_path / "x.tns")
     with pytest.raises(FileAccessError, match="it is a folder"):
         read_tensor(tmp_path)
-    with pytest.raises(InvalidArgumentError, match=r"does not tell its format; known .*tns, npz"):
+    with pytest.raises(InvalidArgumentError, match=r"does not show its format; known .*tns, npz"):
         read_tensor(write("x.zip", ""))
     with pytest.raises(InvalidArgumentError, match=r"corpus, of .* polyabayes\.read_corpus reads"):
         read_tensor(write("x.ldac", "1 0:1\n"))

@@ -170,7 +170,7 @@ def test_folders_of_10x_are_cells_of_genes(here, capsys, features):
     write(f"cells/{features}", "G1\tTBCE\tGene\nG2\tACT\tGene\nG3\tTBCE\tGene\n")
     write("cells/barcodes.tsv", "AAC-1\nAAG-1\n")
     assert run("convert", "cells", "-o", "cells.npz", "--word", "name") == 0
-    assert "a number added" in capsys.readouterr().err
+    assert "got a number" in capsys.readouterr().err
     corpus = pb.read_corpus("cells.npz")
     assert corpus.vocabulary.tolist() == ["TBCE", "ACT", "TBCE-1"]
     assert (corpus.ids.tolist(), corpus.n_tokens) == (["AAC-1", "AAG-1"], 10)

@@ -19,7 +19,7 @@ MANY = pd.DataFrame({"a": np.arange(120) % 2, "age": np.arange(120)})
     ("data", "options", "weights", "says"),
     [
         (GOOD.assign(b=1), {}, None, "item 'b' has the answer '1' in all rows.*leave it out"),
-        (GOOD.assign(b=None), {}, None, "column 'b' has no value in any row; leave it out"),
+        (GOOD.assign(b=None), {}, None, "column 'b' has no value in any row; omit it"),
         (EMPTY_ROWS, {}, None, r"2 rows have no answer to any item \(row 2, 4\).*dropna"),
         (MANY, {}, None, "item 'age' has 120 levels.*cut it"),
         (

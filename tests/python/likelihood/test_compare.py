@@ -273,7 +273,7 @@ def test_models_share_a_warning_that_is_of_all_of_them():
     with pytest.warns(errors.UnreliableErrorWarning) as caught:
         pb.compare(models, documents, method="direct", n_samples=5, random_state=0)
     (warning,) = caught
-    assert "to be trusted: one 1, two 1; use n_samples=" in str(warning.message)
+    assert "standard error: one 1, two 1; use n_samples=" in str(warning.message)
     with pytest.warns(errors.UnreliableErrorWarning, match=r"^one: documents .*: 1, document 1 f"):
         pb.compare({"one": models["one"]}, documents, method="direct", n_samples=5, random_state=0)
 
@@ -286,7 +286,7 @@ def test_models_that_need_different_remedies_are_told_apart():
     results["three"] = replace(shaky, methods=np.array(["left-to-right-particle"] * 3))
     ((_, message),) = shared_caveats(results)
     message = str(errors.PolyabayesWarning(message))
-    assert "to be trusted: one 1, two 1, three 1; for one, two use n_samples=" in message
+    assert "standard error: one 1, two 1, three 1; for one, two use n_samples=" in message
     assert message.endswith("they had up to 50; for three score them by method='auto'")
     # The two need different sizes, of which the larger serves both.
     sizes = [int(re.search(r"n_samples=(\d+)", text)[1]) for text in (*alone, message)]

@@ -143,7 +143,7 @@ def test_bad_groups_and_times_are_refused_with_the_document():
     for message, options in (
         ("or dates as 2008-01-31", {"times": ["31/1/2008"] * 4}),
         ("or dates as 2008-01-31", {"times": ["2008", 1, 2, 3]}),
-        ("too many documents are of one time", {"times": [1, 1, 1, 1]}),
+        ("too many documents have the same time", {"times": [1, 1, 1, 1]}),
         ("groups and times exclude each other", {"groups": [1, 1, 2, 2], "times": [1, 2, 3, 4]}),
         ("one label for each of the 4 documents", {"times": [1, 2]}),
     ):
@@ -158,7 +158,7 @@ def test_bad_groups_and_times_are_refused_with_the_document():
     ):
         with pytest.raises(errors.InvalidArgumentError, match="exclude each other"):
             call()
-    with pytest.warns(errors.UnreliableErrorWarning, match="2 groups only"):
+    with pytest.warns(errors.UnreliableErrorWarning, match="only 2 groups"):
         pb.compare(MODELS, np.ones((4, 4), int), groups=[1, 1, 2, 2])
 
 

@@ -132,7 +132,7 @@ def test_a_file_with_another_design_is_refused(fitted, tmp_path, change):
     stored = fitted._to_store()
     scalars = {**stored.scalars, "design": {**stored.scalars["design"], **change}}
     stored._replace(scalars=scalars).write(tmp_path / "model.safetensors")
-    with pytest.raises(pb.exceptions.FileFormatError, match="whole model"):
+    with pytest.raises(pb.exceptions.FileFormatError, match="complete model"):
         pb.load(tmp_path / "model.safetensors")
 
 
@@ -299,7 +299,7 @@ def test_other_bad_input_is_refused_before_any_work(corpus, frame, fitted, tmp_p
     with pytest.raises(pb.exceptions.InvalidTypeError, match="give a data frame"):
         lda().fit(corpus, covariates=frame[["party"]].to_numpy(dtype=str))
     by_matrix = lda().fit(corpus, covariates=frame[["day"]].to_numpy())
-    with pytest.raises(pb.exceptions.InvalidArgumentError, match="trained with a data frame"):
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match="trained with a DataFrame"):
         by_matrix.transform(corpus)
     with pytest.raises(pb.exceptions.InvalidArgumentError, match="partial_fit"):
         fitted.partial_fit(corpus)

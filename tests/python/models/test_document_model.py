@@ -313,9 +313,9 @@ def test_models_are_compared_at_covariates_of_their_own():
         np.testing.assert_array_equal(found.results[name].values, alone.values)
     shared = pb.compare({"lda": lda(1.0), "dmr": dmr}, DOCUMENTS, covariates=design)
     np.testing.assert_array_equal(shared.results["dmr"].values, found.results["dmr"].values)
-    with pytest.raises(InvalidArgumentError, match="'rating', which is none of the models"):
+    with pytest.raises(InvalidArgumentError, match="'rating', which is not one of the models"):
         pb.compare(models, DOCUMENTS, covariates={"rating": [1, 2, 3, 4]})
-    with pytest.raises(InvalidArgumentError, match="no model that is compared"):
+    with pytest.raises(InvalidArgumentError, match="no compared model"):
         pb.compare({"lda": lda(1.0), "flat": lda(9.0)}, DOCUMENTS, covariates=design)
 
 
@@ -350,7 +350,7 @@ def test_models_are_compared_at_covariates_of_their_own():
             lambda: pb.DocumentModel.logistic_normal(
                 PHI, np.zeros(3), np.eye(3), weights="identity"
             ),
-            "belongs to decoder='softmax'",
+            "is only for decoder='softmax'",
         ),
         (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(2)), r"\(2,\)"),
         (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(1)), "reference"),

@@ -380,7 +380,7 @@ def test_signatures_are_drawn_in_the_order_of_cosmic():
     np.testing.assert_allclose([heights[place] for place in range(96)], rows[1], rtol=1e-12)
     assert [label.get_text() for label in ax.get_xticklabels()] == changes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["SBS1"]
-    with pytest.raises(InvalidArgumentError, match="'urn' is no channel"):
+    with pytest.raises(InvalidArgumentError, match="'urn' is not a channel"):
         pb.plotting.plot_signatures(
             pb.LatentDirichletAllocation.from_parameters(
                 doc_topic_prior=0.5, topic_word=PHI, vocabulary=WORDS

@@ -116,7 +116,7 @@ def test_the_map_shows_failures():
         (lambda: plot_size_bounds({"a": 3}), InvalidTypeError, "fitted WitnessSearches, got 3"),
         (lambda: plot_size_posterior(two_sizes().fit()), InvalidArgumentError, "of one size"),
         (lambda: plot_search_map(one_size().fit()), InvalidArgumentError, "of two sizes"),
-        (lambda: plot_predictive_bounds(3), InvalidTypeError, "what cross_validate returned"),
+        (lambda: plot_predictive_bounds(3), InvalidTypeError, "the result of cross_validate"),
     ],
 )
 def test_mistakes(draw, error, message):

@@ -166,7 +166,7 @@ def test_a_worker_that_dies_is_named():
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         with sharing(pool, None) as workers:
             tasks = [(number,) for number in range(6)]
-            with pytest.raises(WorkerError, match=r"died over task \d or beside it .*memory"):
+            with pytest.raises(WorkerError, match=r"died during task \d or another task .*memory"):
                 list(workers.run(_end, tasks, lambda number: f"task {number}"))
         with pytest.raises(WorkerError, match="take a new executor"):
             pb.log_likelihood(MODEL, CORPUS, executor=pool, **SETTINGS)
@@ -193,7 +193,7 @@ def test_dask_runs_the_tasks_of_a_dead_worker_again_or_names_it(dask_client, tmp
     if named is None:
         assert found == {number: number for number in range(6)}
     else:
-        assert "died over" in named
+        assert "died during" in named
 
 
 def _load(shared, number):

@@ -475,7 +475,7 @@ def test_files_that_are_not_read_block_by_block_are_refused(tmp_path):
     path.write_text("")
     with pytest.raises(InvalidArgumentError, match="holds no documents"):
         pb.write_shards(path, tmp_path / "shards")
-    with pytest.raises(InvalidArgumentError, match="not read block by block"):
+    with pytest.raises(InvalidArgumentError, match="cannot be read in blocks"):
         pb.write_shards(tmp_path / "corpus.mtx", tmp_path / "shards")
     with pytest.raises(InvalidArgumentError, match="is for an LDA-C file"):
         pb.write_shards(COUNTS, tmp_path / "shards", vocabulary=["a"])

@@ -209,7 +209,7 @@ def test_groups_stay_whole_in_folds_of_about_equal_sizes(corpus):
         pb.choose_n_components(LDA, corpus, [2], groups=[1, 2])
     with pytest.raises(errors.InvalidArgumentError, match="column"):
         pb.choose_n_components(LDA, named, [2], groups="blog")
-    with pytest.warns(errors.UnreliableErrorWarning, match="there are 2 groups only"):
+    with pytest.warns(errors.UnreliableErrorWarning, match="there are only 2 groups"):
         pb.choose_n_components(LDA, corpus, [2], groups=groups < 6, max_time=1e-9)
 
 

@@ -180,7 +180,7 @@ def test_doubts_are_told_once():
         )
     assert len([one for one in told if one.category is errors.UnreliableErrorWarning]) == 1
     assert "size 2, concentration 0.5: one replicate" in str(told[0].message)
-    assert "and 5 more of the evidences are in doubt" in str(told[0].message)
+    assert "5 more evidences are unreliable" in str(told[0].message)
     assert told[0].filename == __file__
 
 
@@ -211,9 +211,9 @@ def test_bad_concentrations_are_refused(monkeypatch):
         with pytest.raises(error, match=message):
             choose(concentrations=given)
     flat = pb.AllocationModel.nmf(None, prior="flat")
-    with pytest.raises(errors.InvalidArgumentError, match="those of tables with prior='bdeu'"):
+    with pytest.raises(errors.InvalidArgumentError, match="need a model with prior='bdeu'"):
         pb.choose_n_components(flat, TABLE, [1], concentrations="auto")
-    with pytest.raises(errors.InvalidArgumentError, match="gives a bound, which tells no odds"):
+    with pytest.raises(errors.InvalidArgumentError, match="gives a bound, which gives no odds"):
         choose(method="vb")
     # Defaults of the other way are refused as well, where they are given.
     for call in (pb.choose_n_components, pb.choice_cost):

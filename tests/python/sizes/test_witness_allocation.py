@@ -235,7 +235,7 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path):
         (
             lambda: WitnessSearch(COCLUSTERING, priors.Poisson(2.0)).fit(LINKS),
             InvalidArgumentError,
-            "prior is of 1 sizes, but those of the model that are None are g, h; give a prior of",
+            "prior is of 1 sizes, but the unknown sizes of the model are g, h; give a prior of",
         ),
         (
             lambda: WitnessSearch(COCLUSTERING.with_sizes(g=2), priors.Poisson(2.0)).fit(CUBE),

@@ -187,10 +187,10 @@ def test_a_broken_pool_ends_the_search_and_the_next_goes_on(tmp_path):
         ends_the_process, POISSON, max_steps=5, checkpoint=tmp_path, random_state=0
     )
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-    with pool, pytest.raises(WorkerError, match=r"died over size 3 or beside it \(BrokenPro"):
+    with pool, pytest.raises(WorkerError, match=r"died during size 3 or another task \(BrokenPro"):
         search.fit(executor=pool, n_in_flight=1)
     assert search.n_steps_ == 2
-    with pytest.raises(WorkerError, match=r"died over size 3 "):
+    with pytest.raises(WorkerError, match=r"died during size 3 "):
         search.fit(executor=pool)
 
 

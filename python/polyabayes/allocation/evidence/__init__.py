@@ -1,5 +1,5 @@
-"""Evidence of count tensors: its estimates, the bounds they are held against, and the result.
+"""Evidence of count tensors.
 
-`result` is what a user sees, `estimation` finds it by any method, here or on workers; `bounds`
-are for data as they are, `bidirectional` for data drawn from the model.
+`result` has the public classes. `estimation` runs the methods, here or on workers. `bounds` checks
+estimates against lower bounds. `bidirectional` bounds the evidence of simulated data.
 """

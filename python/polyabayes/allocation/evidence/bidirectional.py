@@ -1,4 +1,4 @@
-"""Evidence from below and from above, where the allocation is known."""
+"""Bounds of the evidence from both sides, for simulated data whose allocation is known."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find_bounds(
     n_replicates: int,
     run: Run,
 ) -> BidirectionalBounds:
-    """Draw a tensor of the given shape and total, and anneal from both sides."""
+    """Draw a tensor of the given shape and total, and anneal in both directions."""
     if not isinstance(shape, Mapping) or not shape:
         raise InvalidTypeError(f"shape must map the axes to their sizes, got {shape!r}")
     checks.whole_number("total", total, 1, _MOST_TOKENS)

@@ -1,4 +1,4 @@
-"""Lower bounds that tempering is held against."""
+"""Lower bounds of the evidence that check estimates by tempering."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from polyabayes import _core
 from polyabayes.allocation.evidence.result import Estimate
 from polyabayes.allocation.options import TOL, Options, Run
 
-# Replicates of the particles.
+# Replicates of the particle filter.
 _REPLICATES = 4
 
-# Starts of the variational bound, and their iterations.
+# Random starts of the variational bound, and iterations of each.
 _RESTARTS = 4
 _ITERATIONS = 200
 
-# Particles of a replicate, as far as they cost that many weights of states in all, and that many
-# marginal counts in memory; fewer than the least tell too little.
+# Least and most particles per replicate; most weights of states in all, and marginal counts in
+# memory. With fewer particles than the least, the bound is too loose.
 _MOST_PARTICLES, _LEAST_PARTICLES = 1_000, 16
 _WEIGHTS, _COUNTS = 1e9, 2**26
 
-# An unbiased estimate of the evidence is so many nats too high with probability exp(-5) at most, by
-# Markov's inequality.
+# By Markov's inequality, an unbiased estimate of the evidence is this many nats too high with
+# probability exp(-5) at most.
 _MARGIN = 5.0
 
 
 def lower_bound(
     core: _core.Allocation | _core.IncompleteAllocation, seed: int, n_jobs: int
 ) -> float:
-    """The larger of two bounds of ln of the evidence, given the total of complete data.
+    """The larger of two lower bounds of ln of the evidence, given the total of complete data.
 
-    By variational Bayes, and, where all cells were observed, by particles: almost surely.
+    One is variational. The other, for fully observed data, is from particles: a bound with high
+    probability.
     """
     found = core.variational(
         "vb", max_iter=_ITERATIONS, tolerance=TOL, n_restarts=_RESTARTS, seed=seed, n_jobs=n_jobs
@@ -49,10 +50,10 @@ def lower_bound(
 def held_by_bound(
     core: _core.Allocation | _core.IncompleteAllocation, estimate: Estimate, run: Run
 ) -> Estimate:
-    """The estimate of tempering, with doubt and a larger error where a lower bound is above it.
+    """Check an estimate by tempering against lower bounds.
 
-    Replicates that agree may all be low: the bounds know nothing of them. Ctrl-C leaves the
-    estimate as it was.
+    If a bound is above the estimate, the error grows and the estimate counts as not converged:
+    replicates that agree may all miss the same modes. On Ctrl-C the estimate stays unchecked.
     """
     try:
         return estimate.held_by(lower_bound(core, run.seed, run.n_jobs))

@@ -26,12 +26,12 @@ from polyabayes.exceptions import (
 )
 from polyabayes.scale.executors import check_executor, sharing
 
-# Methods whose replicates are tasks.
+# Methods whose replicates run as tasks of an executor.
 _SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
 
 
 class _Work(NamedTuple):
-    """What all tasks need."""
+    """Data and settings shared by all tasks."""
 
     layout: Layout
     options: Options
@@ -52,7 +52,7 @@ def _on_workers(
     executor: Executor,
     update: Callable[[int], None] | None,
 ) -> tuple[Any, BaseException | None]:
-    """The evidence by tasks on an executor, and an interrupt that left only some of its rounds."""
+    """Estimate the evidence on an executor; also returns an interrupt that cut the rounds short."""
     here = _core.AllocationRun(layout.core, options, n_jobs=run.n_jobs)
     n_done = 0
     with sharing(executor, _Work(layout, options, run.seed, run.n_jobs)) as workers:
@@ -75,8 +75,8 @@ def _on_workers(
 def _sampled(
     layout: Layout, options: Options, run: Run, executor: Executor | None
 ) -> tuple[str, Estimate]:
-    """Exact or by replicates, and the method that it came to."""
-    # How many rounds tempering needs is not known before.
+    """Estimate the evidence exactly or by replicates; also returns the method used."""
+    # The number of rounds of tempering is not known in advance.
     unit = "round" if options.method == "tempered" else "replicate"
     run = run._replace(progress=run.progress and options.method != "exact")
     with run.shown(None, unit) as running:
@@ -95,25 +95,25 @@ def _sampled(
 def find_evidence(
     layout: Layout, options: Options, run: Run, executor: Executor | None, *, given_total: bool
 ) -> Evidence:
-    """Evidence of a tensor under a model that is laid out for it."""
+    """Estimate the evidence of a tensor under a model that is laid out for it."""
     checks.choice("method", options.method, tuple(METHODS))
     options = options.checked(layout.tensor.n_cells)
     executor = check_executor(executor)
     if executor is not None and options.method not in _SAMPLING:
         raise InvalidArgumentError(
-            f"{argument('executor')} is of methods that draw ({', '.join(_SAMPLING)}), not of "
+            f"{argument('executor')} is for sampling methods ({', '.join(_SAMPLING)}), not for "
             f"{options.method!r}"
         )
     if options.method == "smc-lookahead" and layout.core.n_cliques > 1:
         raise InvalidArgumentError(
-            "method 'smc-lookahead' needs all hidden nodes in one clique, and those of the graph "
-            f"are summed out in {layout.core.n_cliques}; use {argument('method', 'tempered')}"
+            "method 'smc-lookahead' needs all hidden nodes in one clique, but those of the graph "
+            f"form {layout.core.n_cliques}; use {argument('method', 'tempered')}"
         )
     if layout.core.is_stepwise and (options.n_sweeps or "smc" not in options.samplers()):
         raise InvalidArgumentError(
-            f"tokens of the graph have too many joint states of hidden nodes for Gibbs sweeps, and "
-            f"are drawn node by node: leave {argument('n_sweeps')}, {argument('n_samples')} and "
-            f"{argument('target_std_error')} out"
+            f"the hidden nodes have too many joint states for Gibbs sweeps, so that they "
+            f"are drawn node by node: omit {argument('n_sweeps')}, {argument('n_samples')} and "
+            f"{argument('target_std_error')}"
         )
     if not isinstance(given_total, (bool, np.bool_)):
         raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")

@@ -23,18 +23,18 @@ _PARTS = ("clique", "separator", "multiplicity", "total")
 
 
 class EvidencePart(NamedTuple):
-    """One term of the evidence.
+    """One term of ln of the evidence.
 
     Attributes
     ----------
     part : str
         "clique", "separator", "multiplicity" or "total".
     nodes : str
-        The nodes whose joint counts it is made of; those of tied nodes are added up ("+").
+        The nodes whose joint counts enter the term; "+" joins tied tables, whose counts are added.
     times : int
-        How often it counts: from 1 on for a clique, from -1 down for a separator.
+        Multiplicity of the term: positive for a clique, negative for a separator.
     value : float
-        What it adds to ln of the evidence, in nats.
+        Contribution to ln of the evidence, in nats.
 
     Examples
     --------
@@ -53,17 +53,17 @@ class EvidencePart(NamedTuple):
 class EvidenceParts(Result):
     """The evidence of a network without hidden nodes as a sum of terms.
 
-    Each clique C adds g(C) and each separator D takes g(D) away, where g(U) is the sum of
-    ln Γ(α + S) - ln Γ(α) over the cells of the joint counts S of the nodes U: large for a clique
-    whose tokens lie in few cells. Multiplicity is ln T!/Π S!, the same for all networks; the total
-    is ln P(T). Of a network that is not decomposable, or whose prior does not agree on what tables
-    share, the cliques are families of nodes and the separators their parents; what is on both sides
-    is left out.
+    ln of the evidence is Σ g(C) over cliques C, minus Σ g(D) over separators D, plus the
+    multiplicity ln T!/Π S! (the same for all networks), plus the total ln P(T). Here g(U) is the
+    sum of ln Γ(α + S) - ln Γ(α) over the cells of the joint counts S of the nodes U; it is large
+    if the tokens lie in few cells. For a network that is not decomposable, or a prior that does not
+    agree on shared margins, cliques are families of nodes and separators are their parents; terms
+    that cancel are left out.
 
     Attributes
     ----------
     rows : tuple of EvidencePart
-        The terms, whose values sum to ln of the evidence.
+        The terms; their values sum to ln of the evidence.
 
     References
     ----------
@@ -88,7 +88,7 @@ class EvidenceParts(Result):
         return math.fsum(row.value for row in self.rows)
 
     def __sub__(self, other: object) -> ResultTable:
-        """Term by term, how much more the one network has than the other."""
+        """Difference of two networks, term by term."""
         if not isinstance(other, EvidenceParts):
             return NotImplemented
         values: dict[tuple[str, str], list[float]] = {}
@@ -108,7 +108,7 @@ class EvidenceParts(Result):
 
 
 def parts_of(layout: Layout, ln_total: float | None) -> EvidenceParts | None:
-    """The evidence of a layout by terms, with ln P(T) if given; None where nodes are hidden."""
+    """The terms of the evidence, with ln P(T) if given; None if nodes are hidden."""
     if layout.hidden or not layout.tensor.is_complete or not layout.tensor.total:
         return None
     times: Counter[_Term] = Counter()
@@ -131,14 +131,14 @@ def parts_of(layout: Layout, ln_total: float | None) -> EvidenceParts | None:
 
 
 class _Term(NamedTuple):
-    """Joint counts of a set of nodes, or of the sets of tied tables added up, and their prior."""
+    """Joint counts of a set of nodes (summed over tied tables), and their prior."""
 
     sets: tuple[tuple[str, ...], ...]
     alpha: float
 
     @classmethod
     def of(cls, layout: Layout, sets: Sequence[Sequence[str]], alpha: float) -> _Term:
-        """The term of one table; equal sets compare equal."""
+        """The term of one table; terms of equal sets compare equal."""
         if len(sets) == 1:  # the places of tied tables are matched, and keep their order
             sets = [[node for node in layout.sizes if node in sets[0]]]
         # a / 6 x 2 is a / 3.

@@ -20,13 +20,13 @@ from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import argument
 
-# Share of the evidence that omitted totals may have without a warning.
+# Largest share of the evidence in omitted totals without a warning.
 _LEAST_DOUBTED = 0.01
 
 # Options that make every replicate larger.
 _GROWING = ("n_particles", "n_samples")
 
-# Relative difference of two sums of the same law: the bound of one topic is its evidence.
+# Relative rounding difference of two sums: with one topic, the bound equals the evidence.
 _ROUNDING = 1e-9
 
 
@@ -41,12 +41,12 @@ class Round(NamedTuple):
     values : tuple of float
         ln of the evidence by each replicate.
     sides : tuple of float
-        The same by stepping stones from the prior to the posterior, and back: means over the
-        replicates. Two estimates, not bounds.
+        ln of the evidence by stepping stones from the prior to the posterior, and back; means
+        over the replicates. They are estimates, not bounds.
     round_trips : int
-        Chains that went from the prior to the posterior and back, in all replicates.
+        Round trips of chains between prior and posterior, in all replicates.
     barrier : float
-        Sum of the rejections of all swaps along a ladder.
+        Sum of the rejection probabilities of the swaps along a ladder.
 
     References
     ----------
@@ -68,7 +68,7 @@ class Round(NamedTuple):
     barrier: float
 
     def scaled(self, ln_factor: float) -> Round:
-        """The round of an estimate that is multiplied by exp of `ln_factor`.
+        """The round, for an evidence multiplied by exp(`ln_factor`).
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Round(NamedTuple):
         Returns
         -------
         Round
-            A copy; scans, trips and barrier stay.
+            A copy with new values and sides.
 
         Examples
         --------
@@ -100,56 +100,54 @@ class Evidence(Result):
     value : float
         ln of the evidence: tables, intensity and hidden nodes are integrated out.
     std_error : float
-        Standard error of `value`; 0 where exact, NaN for a bound and for one replicate. By
-        ``"smc"`` the larger of two: from the replicates, and from the descent of their particles
-        (Lee & Whiteley 2018).
+        Standard error of `value`; 0 if exact, NaN for a bound or a single replicate. For
+        ``"smc"``, the larger of two estimates: from the replicates, and from the genealogy of the
+        particles (Lee & Whiteley 2018).
     method : str
-        The method that gave it: exact, too, where nothing is hidden, or only nodes of one value.
+        The method that was used; "exact" also if no node with several values is hidden.
     given_total : bool
         Whether the value is conditional on the total of the tensor.
     log_probability_of_total : float
-        ln P(T), which `value` includes unless `given_total`; NaN for an empty tensor under a
-        model without a rate, and where cells are missing.
+        ln P(T), which `value` includes unless `given_total`. NaN with missing cells, or for an
+        empty tensor under a model without a rate.
     n_tokens : int
-        T, that of the observed cells if others are missing.
+        T, the total of the observed cells.
     is_unbiased : bool
-        Whether the evidence itself is estimated without bias: its ln is then low by half its
-        variance.
+        Whether the evidence is estimated without bias. `value` is then low by half its variance,
+        in expectation.
     is_lower_bound : bool
-        Whether the value is a bound: the evidence is at least that.
+        Whether `value` is a lower bound.
     n_replicates : int
-        Independent replicates behind the error; 0 where there is none.
+        Independent replicates behind the error; 0 if there are none.
     n_eff : float
-        Effective number of replicates; ``inf`` where exact.
+        Effective number of replicates; ``inf`` if exact.
     seconds : float
-        Time that it took.
+        Run time.
     log_remainder : float
-        With missing cells, ln of what totals beyond the last that was summed would add, about (see
-        :class:`MissingCells`); ``-inf`` where none was left out.
+        With missing cells, about ln of the evidence in totals beyond the last one summed (see
+        :class:`MissingCells`); ``-inf`` if none was left out.
     rounds : tuple of Round
-        Rounds of ``"tempered"``, each twice as long as the one before; the last is the estimate.
+        Rounds of ``"tempered"``, each twice as long as the previous; the last is the estimate.
     betas, rejections : tuple of float
         Ladder of the first replicate in the last round of ``"tempered"``: inverse temperatures from
-        0 to 1, and the probabilities that swaps of neighbours are rejected, one fewer.
+        0 to 1, and rejection probabilities of swaps between neighbours (one fewer).
     converged : bool
-        Whether the estimate is confirmed. By ``"smc"`` and ``"smc-lookahead"``: the replicates
-        agree well enough for their error to be trusted, and with replicates of a quarter of the
-        particles. By ``"tempered"``: the sides, the rounds and the replicates agree within the
-        standard error asked for, chains have made round trips, one for each replicate, and no lower
-        bound is above the value. True where the evidence is exact.
+        Whether the estimate is confirmed. ``"smc"`` and ``"smc-lookahead"``: the replicates agree,
+        and replicates with a quarter of the particles agree with them. ``"tempered"``: sides,
+        rounds and replicates agree within the target standard error, there is at least one round
+        trip per replicate, and no lower bound exceeds the value. True if exact.
     n_free : int
-        Degrees of freedom of `std_error`: one less than there are replicates; twice as many by
-        ``"tempered"``, which pools rounds.
+        Degrees of freedom of `std_error`: replicates - 1; twice that for ``"tempered"``, which
+        pools two rounds.
     lower_bound : float
-        A bound that ``"tempered"`` is held against, the larger of two: a variational one, and where
-        all cells were observed an estimate by few particles less 5 nats, which is above ln of the
-        evidence with probability exp(-5) at most. Where it is above the value, which is then too
-        low, `std_error` takes the difference in and `converged` is False. ``-inf`` by any other
-        method.
+        Lower bound that checks ``"tempered"``; ``-inf`` for other methods. It is the larger of a
+        variational bound and, with all cells observed, an estimate from few particles minus 5 nats
+        (above ln of the evidence with probability exp(-5) at most). If it exceeds the value,
+        `std_error` includes the difference, and `converged` is False.
     parts : EvidenceParts or None
-        The terms that make up the value: cliques, separators, multiplicity and total. The
-        difference of two, ``first.parts - second.parts``, says why one network wins. None where
-        nodes are hidden, or tokens do not show all axes.
+        The terms of the value: cliques, separators, multiplicity and total. The difference
+        ``first.parts - second.parts`` shows why one network wins. None if nodes are hidden or
+        axes are missing for some tokens.
 
     References
     ----------
@@ -183,48 +181,48 @@ class Evidence(Result):
 
     @property
     def n_rounds(self) -> int:
-        """Rounds of tempering; 0 by any other method."""
+        """Number of rounds of tempering; 0 for other methods."""
         return len(self.rounds)
 
     @property
     def sides(self) -> tuple[float, float] | None:
-        """Estimates of the last round in opposite directions, not bounds; None without rounds."""
+        """Estimates of the last round in both directions, not bounds; None without rounds."""
         return self.rounds[-1].sides if self.rounds else None
 
     @property
     def round_trips(self) -> int:
-        """Ways of chains from the prior to the posterior and back: independent visits, in all."""
+        """Round trips of chains between prior and posterior, in all rounds."""
         return sum(one.round_trips for one in self.rounds)
 
     @property
     def barrier(self) -> float:
-        """Sum of the rejections along a ladder in the last round; NaN without rounds."""
+        """Sum of the rejection probabilities along a ladder, last round; NaN without rounds."""
         return self.rounds[-1].barrier if self.rounds else np.nan
 
     @property
     def doubt(self) -> str:
-        """Why the value or its error cannot be trusted, if so."""
+        """Why the value or its error cannot be trusted; None if it can."""
         left = math.exp(min(self.log_remainder - self.value, 0.0))
         if left > _LEAST_DOUBTED:
             return (
-                f"totals beyond the last would add about {left:.1%} of the evidence found, or "
+                f"totals beyond the last would add about {left:.1%} to the evidence, or "
                 f"more; raise {argument('max_total')}"
             )
         if self.n_replicates == 1:
-            return f"one replicate does not say how far it is off; raise {argument('n_replicates')}"
+            return f"one replicate gives no standard error; raise {argument('n_replicates')}"
         if self.rounds and not self.converged:
             return self._why_rounds_differ()
-        # The rounds have told, but for cells that are missing.
+        # Rounds of tempering check themselves, except with missing cells.
         if self.rounds and self.log_remainder == -np.inf:
             return ""
         sizes = " or ".join(name for name in METHODS[self.method].options if name in _GROWING)
         if _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return (
-                f"{self.n_replicates} replicates tell too little for their standard error to be "
+                f"{self.n_replicates} replicates differ too much for their standard error to be "
                 f"trusted; raise {sizes}"
             )
         if not self.converged:
-            return f"replicates of a quarter of the particles gave another value; raise {sizes}"
+            return f"replicates with a quarter of the particles give another value; raise {sizes}"
         return ""
 
     def _why_rounds_differ(self) -> str:
@@ -241,26 +239,26 @@ class Evidence(Result):
             last, before = (np.mean(one.values) for one in self.rounds[:-3:-1])
             moved = f", the last round moved it by {last - before:+.2f}"
         return (
-            f"tempering has not converged to the standard error asked for: its sides are "
+            f"tempering has not converged to the target standard error: its two directions are "
             f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips"
             f"{': all replicates may miss the same modes' if few else ''}; "
             f"raise {argument('n_samples')}"
         )
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Interval that holds the true value with probability `level`.
+        """Confidence interval of ln of the evidence.
 
-        By Student's law with `n_free` degrees of freedom. A lower bound has no upper end.
+        It uses Student's t with `n_free` degrees of freedom. A lower bound has no upper end.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability, strictly between 0 and 1.
+            Confidence level, strictly between 0 and 1.
 
         Returns
         -------
         lower, upper : float
-            Bounds on ln of the evidence, in nats; equal where it is exact.
+            Ends of the interval, in nats; equal if the value is exact.
 
         {raises: bad level}
 
@@ -284,7 +282,7 @@ class Evidence(Result):
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Evidence:
-        """The evidence whose ``asdict`` went through JSON.
+        """Restore an evidence from its ``asdict`` after JSON.
 
         Parameters
         ----------
@@ -294,7 +292,7 @@ class Evidence(Result):
         Returns
         -------
         Evidence
-            Equal to the one that was kept.
+            Equal to the original.
 
         Examples
         --------
@@ -334,7 +332,7 @@ class Evidence(Result):
 
 
 class Estimate(NamedTuple):
-    """ln of a probability given the total, and how well it is known."""
+    """ln of a probability given the total, with its error."""
 
     ln_value: float
     std_error: float
@@ -374,13 +372,13 @@ class Estimate(NamedTuple):
         )
 
     def fields(self) -> dict[str, Any]:
-        """The fields that the result has, too."""
+        """Fields that the result shares."""
         found = self._asdict()
         del found["ln_value"], found["interruption"]
         return found
 
     def held_by(self, lower_bound: float) -> Estimate:
-        """The same, with doubt and a larger error where a lower bound is above it."""
+        """Not converged and with a larger error if a lower bound is above; else unchanged."""
         estimate = self._replace(lower_bound=lower_bound)
         missed = lower_bound - self.ln_value
         if not missed > _ROUNDING * abs(self.ln_value):
@@ -397,7 +395,7 @@ def as_evidence(
     ln_total: float,
     start: float,
 ) -> Evidence:
-    """The result of a method that began at `start`, from its estimate given the total."""
+    """Make the result of a method that began at `start` from its estimate given the total."""
     ln_factor = 0.0 if given_total else ln_total
     scaled = estimate._replace(
         rounds=tuple(one.scaled(ln_factor) for one in estimate.rounds),

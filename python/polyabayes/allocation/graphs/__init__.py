@@ -1,1 +1,1 @@
-"""Graphs of allocation models: their text, their checks, and those that are ready made."""
+"""Graphs of allocation models: parsing, checks and ready-made graphs."""

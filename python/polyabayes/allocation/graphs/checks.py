@@ -1,4 +1,4 @@
-"""Checks of what an allocation model is made of."""
+"""Checks of the arguments of an allocation model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 # Largest number of values of a node.
 LARGEST_SIZE = 2**32
 
-# Beyond these, products of a few parameters would be no numbers.
+# Beyond these, products of a few parameters would overflow or underflow.
 _LEAST, _MOST = 1e-20, 1e20
 
 
 def checked_parameter(name: str, value: Any) -> float:
-    """A parameter of a prior, as the compiled core takes it."""
+    """Check a parameter of a prior."""
     number = checks.positive_number(name, value)
     if not _LEAST <= number <= _MOST:
         raise InvalidArgumentError(f"{name} must be between {_LEAST} and {_MOST}, got {value!r}")
@@ -25,18 +25,18 @@ def checked_parameter(name: str, value: Any) -> float:
 
 
 def known_nodes(graph: Graph, name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
-    """The nodes, if the graph has all of them."""
+    """Return the nodes; refuse names that are not in the graph."""
     for node in nodes:
         if node not in graph.parents:
             raise InvalidArgumentError(
-                f"{argument(name)} names {node!r}, which is no node of the graph "
+                f"{argument(name)} names {node!r}, which is not a node of the graph "
                 f"{graph.to_text()!r}"
             )
     return nodes
 
 
 def checked_sizes(graph: Graph, sizes: Any) -> dict[str, int | None]:
-    """Sizes of nodes that the graph has; None where it is not known yet."""
+    """Check the sizes of nodes; None means not known yet."""
     if sizes is None:
         return {}
     if not isinstance(sizes, Mapping):
@@ -51,7 +51,7 @@ def checked_sizes(graph: Graph, sizes: Any) -> dict[str, int | None]:
 
 
 def checked_ties(graph: Graph, tied: Any) -> tuple[tuple[str, ...], ...]:
-    """Groups of two nodes or more, no node in two of them."""
+    """Check groups of two or more tied nodes; no node is in two groups."""
     if isinstance(tied, str) or not isinstance(tied, Sequence):
         raise InvalidTypeError(f"tied must hold groups of nodes, as [('i', 'j')], got {tied!r}")
     ties = []
@@ -73,7 +73,7 @@ def checked_ties(graph: Graph, tied: Any) -> tuple[tuple[str, ...], ...]:
 def checked_prior(
     graph: Graph, tied: tuple[tuple[str, ...], ...], prior: Any
 ) -> str | dict[str, float]:
-    """A prior by name, or the Dirichlet parameter of every node's table."""
+    """Check a prior: a name, or the Dirichlet parameter of every node's table."""
     if not isinstance(prior, Mapping):
         return checks.choice("prior", prior, ("bdeu", "bdeu-tokens", "flat"))
     known_nodes(graph, "prior", tuple(prior))

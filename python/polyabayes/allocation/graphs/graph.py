@@ -20,10 +20,10 @@ _TOKEN = re.compile(r"(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<name>[^\s,;<>-]+)|(?P
 
 
 class Edge(NamedTuple):
-    """An edge as it is written.
+    """An edge of the text.
 
-    Ends are in the order of the text where there is no direction; `place` is the position of the
-    second node in the text.
+    An undirected edge has its ends in the order of the text; `place` is the position of the second
+    node in the text.
     """
 
     tail: str
@@ -139,12 +139,12 @@ class Graph:
         return (node, *self.parents[node])
 
     def to_text(self) -> str:
-        """Write the graph as text that :meth:`parse` reads, one statement for equal parents.
+        """Write the graph as text that :meth:`parse` reads.
 
         Returns
         -------
         str
-            The statements, parted by semicolons.
+            Statements separated by semicolons, one for all nodes with the same parents.
 
         Examples
         --------
@@ -165,7 +165,7 @@ class Graph:
         return "; ".join([*statements, *alone])
 
     def to_networkx(self) -> nx.DiGraph[str]:
-        """Give the graph to networkx.
+        """Convert the graph to networkx.
 
         Returns
         -------
@@ -199,15 +199,15 @@ class Graph:
 
 
 def import_networkx() -> ModuleType:
-    """Import networkx, or say how to install it."""
+    """Import networkx; if it is missing, the error says how to install it."""
     why = "graphs without directions and pictures of graphs need networkx"
     return import_optional("networkx", why, "graph")
 
 
 def read_edges(text: str) -> tuple[tuple[str, ...], list[Edge]]:
-    """Nodes in the order of their first appearance, and edges as they are written.
+    """Read nodes, in the order of their first appearance, and edges.
 
-    A text that is no graph is refused, and an edge that links a node to itself or is there twice.
+    Invalid text, an edge from a node to itself and a repeated edge are refused.
     """
     if not isinstance(text, str):
         raise InvalidTypeError(f"graph must be a str such as 'doc -> topic -> word', got {text!r}")
@@ -235,7 +235,7 @@ _Statement = list[tuple[list[_Name], str]]
 
 
 def _statements(text: str) -> Iterator[_Statement]:
-    """Groups of nodes, each with the link that follows it."""
+    """Groups of nodes, each with the link after it."""
     tokens = [(str(match.lastgroup), match[0], match.start()) for match in _TOKEN.finditer(text)]
     if not tokens:
         raise InvalidArgumentError(
@@ -252,7 +252,9 @@ def _statements(text: str) -> Iterator[_Statement]:
             found = repr(token) if place < len(text) else "the end"
             _refuse(text, place, f"expected {expected}, found {found}")
         if kind == "name" and not is_name(token):
-            _refuse(text, place, f"{token!r} is no name: use letters, digits and underscores")
+            _refuse(
+                text, place, f"{token!r} is not a valid name: use letters, digits and underscores"
+            )
         name_expected = kind != "name"
         if kind == "name":
             group.append((token, place))

@@ -1,7 +1,4 @@
-"""Known factorisations as graphs: constructors of the class :class:`AllocationModel`.
-
-Each takes the class first; `concentration`, `rate` and `prior` are passed on to it.
-"""
+"""Known factorisations as graphs: class methods of :class:`AllocationModel`."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from polyabayes._support.docs import shared_docs
 from polyabayes.data.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
-# Axes of a ready-made graph: names are made for each of them, before its data are known.
+# Most axes of a ready-made graph, which names each of them before data are known.
 _MOST_AXES = 10_000
 
 
 class _Network(Protocol):
-    """A class made of the text of a graph, sizes of its nodes, and options."""
+    """A class whose constructor takes the text of a graph, sizes of its nodes, and options."""
 
     def __init__(
         self, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
@@ -37,7 +34,7 @@ def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), *
     Parameters
     ----------
     K : int or None
-        Number of topics; None where it is not known yet, as every size of a ready-made model.
+        Number of topics. None means not known yet, here and for every size of a ready-made model.
     axes : sequence of two str, default=("doc", "word")
         Names of the axes.
     {ready made}
@@ -64,7 +61,7 @@ def symmetric_nmf(
 ) -> M:
     """Non-negative factorisation of a square matrix, one table for both axes.
 
-    The prior is that of :meth:`symmetric_cp`.
+    The prior is the same as for :meth:`symmetric_cp`.
 
     Parameters
     ----------
@@ -86,12 +83,10 @@ def symmetric_nmf(
 def symmetric_cp(
     cls: type[M], /, order: int, R: int | None, axes: Sequence[str] | None = None, **options: Any
 ) -> M:
-    """CP of a tensor of any order whose axes have one table: ``r -> i1, i2, ...``, tied.
+    """Symmetric CP of a tensor whose N axes share one table: ``r -> i1, i2, ...``, tied.
 
-    As published, the prior counts tokens: each of them adds to the table N times in N axes, and so
-    do the `concentration` tokens of the prior, α = N a / (I R). That is ``prior="bdeu-tokens"`` of
-    :class:`AllocationModel`; ``prior="bdeu"`` gives the table of all axes the α = a / (I R) that
-    each of them has without the tie.
+    The default prior is the published one, ``"bdeu-tokens"``, with α = N a / (I R) for I levels
+    and a = `concentration`. ``prior="bdeu"`` gives α = a / (I R), as for axes that are not tied.
 
     Parameters
     ----------
@@ -145,14 +140,14 @@ def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M
 
 @shared_docs
 def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **options: Any) -> M:
-    """Tucker: every axis has a hidden node of its own, and those have a full joint table.
+    """Tucker decomposition: a hidden node for every axis, and a full joint table of these nodes.
 
     Parameters
     ----------
     axes : sequence of str
         Names of the axes.
     ranks : sequence of int
-        Size of the hidden node of each axis, whose name is that of the axis after ``r_``.
+        Size of the hidden node of each axis. The node of axis ``i`` is called ``r_i``.
     {ready made}
 
     References
@@ -189,8 +184,8 @@ def pachinko(
     Parameters
     ----------
     sizes : sequence or mapping of int
-        Sizes of the hidden nodes from documents to words, any number of them; a mapping
-        names them. Two without a name are called super and topic, others h1, h2, ...
+        Sizes of the hidden nodes, from documents to words, any number of them. A mapping names
+        them; else two are called super and topic, and any other number h1, h2, ...
     axes : sequence of two str, default=("doc", "word")
         Names of the axes.
     {ready made}
@@ -252,19 +247,19 @@ def hidden_markov(
 ) -> M:
     """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
 
-    The prior of tied tables does not depend on the length. Methods ``"vb"``, ``"em"`` and ``"ml"``
-    sum over the states of a tied chain forwards and backwards, step by step. The evidence by
-    ``"smc"``, which ``"auto"`` takes, draws them step by step where all steps together have more
-    than 8,192 states. Other methods sum over all steps together, which few of them allow.
+    The prior of tied tables does not depend on the length. For a tied chain, ``"vb"``, ``"em"`` and
+    ``"ml"`` use forward-backward recursions. The evidence by ``"smc"`` (and ``"auto"``) draws the
+    states step by step if all steps together have more than 8,192 joint states. Other methods sum
+    over the joint states of all steps, so the chain must be short.
 
     Parameters
     ----------
     length : int
-        Number of steps, which is the number of axes; from 2 to 10,000.
+        Number of steps (one axis each), from 2 to 10,000.
     n_states : int or None
         Number of hidden states.
     tied : bool, default=False
-        Whether all steps have one table of transitions and one of emissions.
+        Whether all steps share one table of transitions and one table of emissions.
     {ready made}
 
     References
@@ -315,7 +310,7 @@ def sum_conditioned(
 
 @shared_docs
 def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
-    """Every axis depends on all before it: no independence, and a closed form.
+    """Complete graph: every axis depends on all axes before it; its evidence is exact.
 
     Parameters
     ----------
@@ -332,7 +327,7 @@ def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
 
 
 def _chain_rule(names: Sequence[str]) -> str:
-    """Text of the graph in which every node depends on all before it."""
+    """Text of the graph in which every node depends on all nodes before it."""
     edges = [f"{', '.join(names[:n])} -> {names[n]}" for n in range(1, len(names))]
     return "; ".join([names[0], *edges])
 

@@ -1,4 +1,4 @@
-"""Directed acyclic graphs for models that are given without directions, or with cycles."""
+"""Directed acyclic graphs for models given by undirected or cyclic graphs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 def directed(text: str) -> tuple[Graph, tuple[tuple[str, str], ...]]:
     """Moralise and triangulate a graph, and direct it along a perfect numbering.
 
-    Edges are written ``-``; arrows may be among them, and are read as the families of a graph that
-    may have cycles: their parents are married, then they lose their direction. Returned are the
-    graph, whose families are complete, so that it says no more than the graph given, and the edges
-    that were added.
+    Edges are written ``-``. Arrows are allowed, also in cycles: their parents are married, then
+    the directions dropped. Returned are a graph with complete families, which has no independence
+    that the given graph lacks, and the edges that were added.
     """
     networkx = import_networkx()
     names, edges = read_edges(text)
-    # Numbers, since sets of them have one order in all processes, and sets of names have not.
+    # Numbers, not names: sets of integers have the same order in every process.
     number = {name: index for index, name in enumerate(names)}
     given: nx.Graph[int] = networkx.Graph()
     given.add_nodes_from(range(len(names)))
@@ -44,7 +43,7 @@ def directed(text: str) -> tuple[Graph, tuple[tuple[str, str], ...]]:
 
 
 def _maximum_cardinality(chordal: nx.Graph[int]) -> list[int]:
-    """Nodes by how many neighbours come before them: a perfect numbering of a chordal graph."""
+    """Maximum cardinality search: a perfect numbering of a chordal graph."""
     numbering: list[int] = []
     left = set(chordal)
     while left:

@@ -1,1 +1,1 @@
-"""Tables of counts or of texts: CSV by a reader of our own, Parquet by Arrow."""
+"""Tables of counts or texts: CSV by the csv module, Parquet by Arrow."""

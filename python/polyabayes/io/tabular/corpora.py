@@ -1,4 +1,4 @@
-"""Corpora in CSV, TSV, Parquet and JSON lines: the tables of files, read as data frames are."""
+"""Corpora in CSV, TSV, Parquet and JSON lines, with the rules of data frames."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def read_csv(
     if is_bare and not {"layout", "document", "word"} & options.keys():
         raise FileFormatError(
             f"{path}: its first line holds three numbers, not names. If lines are document, word "
-            f"and count, say so by {argument('columns', ['document', 'word', 'count'])}; if the "
-            f"first line names words, by {argument('layout', 'wide')}"
+            f"and count, use {argument('columns', ['document', 'word', 'count'])}; if the "
+            f"first line names words, use {argument('layout', 'wide')}"
         )
     return corpus_of_table(path, table, vocabulary, **options)
 
@@ -64,7 +64,7 @@ def read_parquet(path: Path, vocabulary: Words | None = None, **options: Any) ->
 def read_json_lines(
     path: Path, vocabulary: Words | None = None, *, encoding: str = "utf-8", **options: Any
 ) -> Corpus:
-    """Read a file with a JSON object a line; the options are those of :func:`corpus_of_table`."""
+    """Read a file with a JSON object per line; options as for :func:`corpus_of_table`."""
     rows, lines = [], []
     for number, line in enumerate(read_lines(path, encoding), start=1):
         if not line.strip():
@@ -74,7 +74,7 @@ def read_json_lines(
         except (ValueError, RecursionError) as error:
             raise FileFormatError(f"{path}, line {number}: it is no JSON: {error}") from error
         if not isinstance(row, dict):
-            raise FileFormatError(f"{path}, line {number}: it is no JSON object of named values")
+            raise FileFormatError(f"{path}, line {number}: not a JSON object of named values")
         rows.append(row)
         lines.append(number)
     pandas = import_pandas()
@@ -112,8 +112,8 @@ def corpus_of_table(
     if transpose:
         if named != NamedColumns(ids=ids, layout=layout):
             raise InvalidArgumentError(
-                f"{argument('transpose', True)} is for tables whose columns are documents: beside "
-                f"{argument('ids')}, the column of the words, no column has a meaning of its own"
+                f"{argument('transpose', True)} is for tables whose columns are documents: of the "
+                f"options that name columns it takes only {argument('ids')}, the words"
             )
         named = NamedColumns(ids=ids, layout="wide")
     with content_of(path):

@@ -1,4 +1,4 @@
-"""Delimited files, as CSV and TSV, divided into fields by Python's own parser."""
+"""Delimited files such as CSV and TSV, parsed by Python's csv module."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
-# Bytes and fields that are read at once: their numbers stay in the cache.
+# Bytes and fields per read, so that numbers stay in the cache.
 _BLOCK_BYTES = 1 << 20
 _BLOCK_FIELDS = 1 << 17
-# Fewer lists than make Python look for garbage among them.
+# Fewer lists than trigger Python's garbage collector.
 _BLOCK_ROWS = 512
 # Narrower tables are kept as columns of text.
 _LEAST_WIDTH = 4
@@ -42,7 +42,7 @@ _LONGEST_FIELD = 1 << 30
 _MOST_SHOWN = 40
 _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = "0123456789+-.eE\r\n"
-# Numbers as they are written back; longer ones are no counts.
+# Numbers in canonical form; longer ones cannot be counts.
 _WHOLE = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})")
 _POINT_ZERO = re.compile(r"\.0+(?=,|$)")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
@@ -52,9 +52,9 @@ _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 class Dialect:
     """How a file is divided into fields.
 
-    `sep` is None for the character that the header has most of; `quotechar` stands around a field
-    that holds separators, quotes or newlines; digits and newlines are those of ASCII in the
-    encoding; `skiprows` lines come before the header; `columns` are names where there is none.
+    `sep` None means the most frequent separator of the header. `quotechar` encloses fields with
+    separators, quotes or newlines. The encoding must write digits and newlines as ASCII does.
+    `skiprows` lines come before the header. `columns` are names for a file without a header.
     """
 
     sep: str | None = None
@@ -64,14 +64,14 @@ class Dialect:
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.sep == r"\t":  # A command line hands on what it does not unescape.
+        if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
             object.__setattr__(self, "sep", "\t")
         for name, value in (("sep", self.sep or ","), ("quotechar", self.quotechar)):
             is_character = isinstance(value, str) and len(value) == 1 and value.isascii()
             if not is_character or value in _NO_SEPARATORS:
                 raise InvalidArgumentError(
-                    f"{argument(name)} must be one character of ASCII that no number holds, got "
-                    f"{value!r}"
+                    f"{argument(name)} must be one ASCII character that cannot be part of a "
+                    f"number, got {value!r}"
                 )
         if self.sep == self.quotechar:
             raise InvalidArgumentError(f"sep and quotechar must differ, both are {self.sep!r}")
@@ -95,7 +95,7 @@ class Dialect:
 
 
 class _Block(NamedTuple):
-    """Rows, as columns of text, or as a first column of text and a matrix of counts."""
+    """Rows as columns of text, or as a first column of text and a matrix of counts."""
 
     lines: array[int]
     columns: list[list[str]]
@@ -116,7 +116,7 @@ class DelimitedTable(Table):
         self._column = {name: column for column, name in enumerate(self.names)}
 
     def kind(self, name: str) -> Kind:
-        """What the fields of a column are that are not empty."""
+        """Kind of the non-empty fields of a column."""
         if name not in self._kinds:
             column, held = self._column[name], list[str]()
             for block in self._blocks:
@@ -126,7 +126,7 @@ class DelimitedTable(Table):
         return self._kinds[name]
 
     def values(self, name: str) -> list[Any]:
-        """The fields of a column, None where one is empty; numbers are text."""
+        """The fields of a column as text; None if empty."""
         column, values = self._column[name], list[Any]()
         for block in self._blocks:
             if block.counts is None or not column:
@@ -146,7 +146,7 @@ class DelimitedTable(Table):
                 continue
             table: Any = block.counts[:, columns[columns > 0] - 1]
             if 0 in columns:
-                # The first column of the file comes first among those asked for, too.
+                # The first column of the file is also the first of the requested columns.
                 first = np.array([self._counts_of(block, 0)], dtype=np.int64).T
                 table = sparse.hstack([sparse.csr_matrix(first), table])
             parts.append(table)
@@ -165,7 +165,7 @@ class DelimitedTable(Table):
         return [counts[field] for field in fields]
 
     def numbers(self, name: str) -> Any:
-        """A column of numbers: integers where all are written so, else floats."""
+        """A column of numbers: integers if all are written as such, else floats."""
         texts = self.values(name)
         values = []
         for row, text in enumerate(texts):
@@ -194,7 +194,7 @@ class DelimitedTable(Table):
         return f"line {self.line(row)}"
 
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
-        """Columns as a data frame: numbers where all that are there are, else text."""
+        """Columns as a DataFrame: numbers if all present values are, else text."""
         pandas = import_pandas()
         columns = {}
         for name in names:
@@ -239,7 +239,7 @@ class DelimitedTable(Table):
             self._add(rows)
 
     def _refuse_blanks(self, first: str) -> None:
-        """Refuse a table that blanks divide, which is no column of texts."""
+        """Refuse a table separated by blanks, which would be read as one column of texts."""
         fields = first.split()
         if len(fields) == len(self.names[0].split()) > 1 and all(map(is_number, fields[1:])):
             raise FileFormatError(
@@ -248,7 +248,7 @@ class DelimitedTable(Table):
             )
 
     def _add(self, rows: list[Record]) -> None:
-        """Add rows to the blocks: as numbers if they are, else to the columns of text."""
+        """Add rows to the blocks: as numbers if possible, else as columns of text."""
         n_fields = len(self.names)
         for line, fields in rows:
             if len(fields) != n_fields:
@@ -275,7 +275,7 @@ class DelimitedTable(Table):
             column += [self._known.setdefault(text, text) for text in texts]
 
     def _records(self, dialect: Dialect) -> Iterator[Record]:
-        """The records of the file, blank lines left out."""
+        """The records of the file, without blank lines."""
         lines = chain.from_iterable(self._lines(dialect.encoding))
         n_skipped = sum(1 for _ in islice(lines, dialect.skiprows))
         before = list(_until_filled(lines))
@@ -283,7 +283,7 @@ class DelimitedTable(Table):
         sep = dialect.sep or separator_of(header, dialect.quotechar) or ","
         if sep not in header and dialect.columns is not None:
             sep = " "
-        # A limit for the whole process: texts of books are longer than the parser allows.
+        # A limit of the whole process: the parser's default is too short for texts of books.
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
         reader = csv.reader(
             chain(before, lines),
@@ -304,16 +304,16 @@ class DelimitedTable(Table):
             raise self._refuse(line, reason) from error
 
     def _lines(self, encoding: str) -> Iterator[Iterable[str]]:
-        """The lines of each block of the file, which end as they do there: CR, LF or both."""
+        """The lines of each block of the file, with their line ends: CR, LF or both."""
         for number, block in line_blocks(self.path, _BLOCK_BYTES, keeps_blanks=True):
             try:
                 text = block.decode(encoding)
             except UnicodeError as error:
                 line = number + block[: getattr(error, "start", 0)].count(b"\n")
                 is_wide = number == 1 and block[:2] in BOMS_UTF16
-                remedy = f"perhaps it is {argument('encoding', 'latin-1')}"
-                remedy = "it is UTF-16: store it as UTF-8" if is_wide else remedy
-                raise self._refuse(line, f"it is not valid {encoding}; {remedy}") from error
+                remedy = f"try {argument('encoding', 'latin-1')}"
+                remedy = "the file is UTF-16: store it as UTF-8" if is_wide else remedy
+                raise self._refuse(line, f"the file is not valid {encoding}; {remedy}") from error
             yield io.StringIO(text + "\n", newline="")
 
 
@@ -330,7 +330,7 @@ def _until_filled(lines: Iterator[str]) -> Iterator[str]:
 
 
 def separator_of(line: str, quotechar: str = '"') -> str | None:
-    """The separator that a line has most of outside of quotes; None where it has none."""
+    """The most frequent separator of a line outside quotes; None if there is none."""
     plain = "".join(line.split(quotechar)[::2])
     sep = max(_SEPARATORS, key=plain.count)
     return sep if sep in plain else None

@@ -1,4 +1,4 @@
-"""Tables of factors in CSV and Parquet files: a column an axis, and perhaps one of counts."""
+"""Tables of factors in CSV and Parquet files: a column per axis, and optionally one of counts."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def read_factor_csv(
 ) -> CountTensor:
     """Read a CSV file of factors, plain or gzipped.
 
-    A line is an observation, or a kind of observation and how often it occurs. Axes are by default
-    all columns but that of the counts, one called ``count``, ``freq`` or the like; without it each
-    line counts once. Labels are kept as they are written, and sorted, by value if all of an axis
-    are numbers. Levels that do not occur are not known.
+    A line is an observation, or a kind of observation and its count. Axes are by default all
+    columns but the counts, a column with a name such as ``count`` or ``freq``; without it, each
+    line counts once. Labels are kept as text and sorted, by value if all labels of an axis are
+    numbers. Levels that do not occur are unknown.
     """
     pandas = import_pandas()
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
     with content_of(path):
         counts = count_column(table, axes, counts)
         wanted = [*(axes or table.names), *filter(None, [counts])]
-        # A column that is not there is told by CountTensor, which then names all that are.
+        # CountTensor refuses missing columns, with a list of all columns.
         names = dict.fromkeys(wanted if set(wanted) <= set(table.names) else table.names)
         lines = pandas.Index([table.line(row) for row in range(table.n_rows)], name="line")
-        # Labels stay text, since neither "01" nor a large count survives a guess of its type.
+        # Labels stay text, since guessing types would change "01" and large counts.
         factors = {
             name: table.numbers(name) if name == counts else _levels(table.values(name))
             for name in names
@@ -68,14 +68,14 @@ def read_factor_parquet(
 
 
 def write_factor_csv(tensor: CountTensor, path: Path) -> None:
-    """Write a line for each cell that is not zero, gzipped if the name ends in ``.gz``.
+    """Write a line per non-zero cell, gzipped if the name ends in ``.gz``.
 
-    Sizes of the axes and the order of the labels are not kept; an axis without labels is written as
-    its coordinates, counted from 0, and one that tokens do not show is left empty.
+    Sizes of the axes and the order of labels are lost. An axis without labels is written as
+    coordinates, counted from 0; missing values are empty.
     """
     if _COUNTS in tensor.axes:
         raise InvalidArgumentError(
-            f"an axis is called {_COUNTS!r} as the column of counts; rename() it or write .npz"
+            f"an axis has the name of the column of counts, {_COUNTS!r}; rename() it or write .npz"
         )
     columns = []
     for axis, levels, labels in zip(tensor.axes, tensor.coordinates.T, tensor.labels, strict=True):
@@ -96,7 +96,7 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
 
 
 def _levels(texts: list[Any]) -> Any:
-    """A column of labels, None where one is missing."""
+    """A column of labels; None if missing."""
     pandas = import_pandas()
     labels = pandas.Index(label_order(set(texts) - {None}), dtype=object)
     return pandas.Categorical(texts, categories=labels)

@@ -1,4 +1,4 @@
-"""Parquet files: whole tables, and long ones block by block."""
+"""Parquet files: whole tables, and long tables in blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
 
 
 def parquet_blocks(path: Path) -> Iterator[Corpus]:
-    """Documents of a long table, whose words are found in a first pass."""
+    """Documents of a long table in blocks; a first pass collects the words."""
     try:
         import pyarrow.parquet as pq
     except ImportError as error:
@@ -45,8 +45,8 @@ def parquet_blocks(path: Path) -> Iterator[Corpus]:
         absent = {"document", "word", "count"} - set(file.schema_arrow.names)
         if absent:
             raise FileFormatError(
-                f"{path} has no column {sorted(absent)[0]!r}: shards are written of long tables "
-                "with the columns document, word and count; give read_corpus(path) where the "
+                f"{path} has no column {sorted(absent)[0]!r}: shards need a long table with "
+                "the columns document, word and count; give read_corpus(path) if the "
                 "corpus fits into memory"
             )
         distinct = (batch[0].unique().to_pylist() for batch in file.iter_batches(columns=["word"]))

@@ -13,7 +13,7 @@ from polyabayes.exceptions import FileFormatError
 
 
 class Modes(NamedTuple):
-    """Names, sizes and labels of the axes, as the file gives them; an entry an axis."""
+    """Names, sizes and labels of the axes, as in the file; one entry per axis."""
 
     names: list[str]
     shape: tuple[int, ...]
@@ -66,7 +66,7 @@ def _mistake(mode: Any) -> str | None:
 
 
 def modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
-    """Write the axes of a tensor beside the file of its counts, which the body writes."""
+    """Context that writes the axes of a tensor next to the counts, which its body writes."""
     modes = []
     for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True):
         mode: dict[str, Any] = {"name": name, "size": size}

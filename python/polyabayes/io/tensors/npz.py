@@ -20,7 +20,7 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
     """Read the arrays that :func:`write_tensor_npz` writes; nothing in them is executed.
 
     The arrays are ``coordinates`` of shape (n_cells, n_axes), ``counts``, ``shape``, ``axes`` and,
-    for each axis that has labels, ``labels_NAME``. Given `axes` go before the names in the file.
+    for each axis with labels, ``labels_NAME``. `axes` override the names in the file.
     """
     arrays = read_archive(path, _PARTS, prefix="labels_")
     for part in _PARTS:

@@ -27,7 +27,7 @@ _CELLS_A_WRITE = 1 << 16
 
 
 def default_axes(n_axes: int) -> tuple[str, ...]:
-    """Names of axes that a file does not name."""
+    """Names of axes for a file without names."""
     return tuple(f"mode{number}" for number in range(1, n_axes + 1))
 
 
@@ -36,16 +36,16 @@ def read_tns(
 ) -> CountTensor:
     """Read a FROSTT tensor, plain or gzipped.
 
-    A line is a cell, its coordinates counted from 1, then its count; what follows a ``#`` is left
-    out. Names, sizes and labels of the axes are read from the file of the same name that ends in
-    ``.modes.json``, if it is there; without it the axes given are named ``mode1``, ``mode2``, ...
-    by default, and sizes are the largest coordinates unless `shape` is given.
+    A line holds the coordinates of a cell, counted from 1, and its count; comments start with
+    ``#``. Names, sizes and labels of the axes are read from the file of the same name with the
+    ending ``.modes.json``. Without it, default names are ``mode1``, ``mode2``, ..., and default
+    sizes are the largest coordinates.
     """
     modes = read_modes(modes_path(path))
     if modes is not None:
         if shape is not None:
             raise InvalidArgumentError(
-                f"shape={shape!r}, but {modes_path(path)} gives the sizes; leave shape out"
+                f"shape={shape!r}, but {modes_path(path)} gives the sizes; omit shape"
             )
         shape, axes = modes.shape, modes.names if axes is None else axes
     table = _read_cells(path, None if shape is None else checked_sizes(shape))
@@ -59,7 +59,7 @@ def read_tns(
 def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
     """Read a FROSTT tensor of two axes, documents and words, as a corpus.
 
-    Where the file has labels of the second axis, the vocabulary is the order of columns wanted.
+    If the second axis has labels, the vocabulary sets the order of the columns.
     """
     tensor = read_tns(path)
     if tensor.n_axes != 2:
@@ -73,13 +73,14 @@ def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
 
 
 def write_tns(tensor: CountTensor, path: Path) -> None:
-    """Write a FROSTT tensor, gzipped if it ends in ``.gz``, and its axes beside it.
+    """Write a FROSTT tensor, gzipped if it ends in ``.gz``.
 
-    Names, sizes and labels of the axes go to the same name with ``.modes.json``.
+    Names, sizes and labels of the axes go to a file of the same name with the ending
+    ``.modes.json``.
     """
     if not tensor.is_complete:
         raise InvalidArgumentError(
-            "some tokens do not show all axes, for which .tns files have no sign; write .npz"
+            "some tokens have missing values, which .tns files have no sign for; write .npz"
         )
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
@@ -106,7 +107,7 @@ def _read_cells(path: Path, shape: Shape | None) -> Integers:
 
 
 def _parse(block: bytes, n_axes: int | None, shape: Shape | None) -> Integers | None:
-    """Cells of a block, or None if any line is not plain integers that fit."""
+    """Cells of a block; None if a line is not plain integers within range."""
     lines = parse_integer_lines(_COMMENT.sub(b"", block))
     if lines is None or lines.after_colon.any():
         return None
@@ -124,7 +125,7 @@ def _parse(block: bytes, n_axes: int | None, shape: Shape | None) -> Integers | 
 def _parse_lines(
     path: Path, first_line: int, block: bytes, n_axes: int | None, shape: Shape | None
 ) -> Integers:
-    """As :func:`_parse`, line by line: longer numbers, decimals, and where the mistake is."""
+    """As :func:`_parse`, line by line: long numbers, decimals, and places of errors."""
     cells: list[list[int]] = []
     for number, line in enumerate(block.split(b"\n"), start=first_line):
         fields = line.partition(b"#")[0].decode("utf-8", "replace").split()
@@ -153,7 +154,7 @@ def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
         count = Decimal(fields[-1])
     except InvalidOperation:
         count = Decimal("nan")
-    # Only after the size is known to be small is the count made an integer.
+    # The count is converted only after its size is known to be small.
     if not (count.is_finite() and 0 <= count <= MAX_TOTAL and count == int(count)):
         return f"the count {shown(fields[-1])!r} is not a whole number from 0 to 2**63 - 1"
     return None

@@ -1,4 +1,4 @@
-"""How many topics: one call, by held-out likelihood or by evidence."""
+"""Choice of the number of topics by held-out likelihood or by evidence."""
 
 from __future__ import annotations
 
@@ -51,77 +51,74 @@ def choose_n_components(
 ) -> SizeChoice:
     """Choose the number of topics, with its uncertainty.
 
-    By held-out likelihood: every size is trained on all folds but one and scores documents of
-    that fold, the same documents for all sizes, up to 100,000 tokens a fold. Sizes are compared by
-    paired differences, whose errors hold for new documents and new fits; a size that is clearly
-    behind is dropped after the folds that show it. Without `sizes` they come from a geometric grid,
-    which is widened while the last doubling gains what matters, and refined around the size that
-    is recommended, to neighbours that differ by a tenth. Fits begin with longer starts than those
-    of ``fit``, and the best of two (`n_init`, if that is more), which seldom merge topics.
+    By held-out likelihood: every size is trained on all folds but one, and scores documents of the
+    remaining fold, up to 100,000 tokens per fold and the same for all sizes. Sizes are compared by
+    paired differences, with errors for new documents and new fits. A size that is clearly behind is
+    dropped early. Without `sizes`, the search starts from a geometric grid, extends it while the
+    last doubling gains enough, and refines it around the recommended size until neighbours differ
+    by a tenth. Fits keep the best of two starts (or of `n_init`, if larger), which are longer than
+    in ``fit``, so that topics are rarely merged.
 
-    By evidence: allocation models whose parameters are integrated out, compared by their
-    posterior probabilities. These answer for the prior as it is given: where you do not know the
-    concentration, let `concentrations` average over it.
+    By evidence: allocation models are compared by posterior probabilities, with parameters
+    integrated out. These depend on the prior: if you do not know the concentration, average over
+    it with `concentrations`.
 
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or AllocationModel
-        Cloned; its parameters but for the number of topics (and `random_state`) are kept. An
-        AllocationModel is chosen by evidence, among `sizes` for its sizes that are None; the other
-        models by held-out likelihood.
+        The model; it is cloned, and keeps its parameters except the number of topics and
+        `random_state`. An AllocationModel is chosen by evidence, among `sizes` for its sizes that
+        are None; other models by held-out likelihood.
     data : Corpus, sparse matrix, integer array, DataFrame, AnnData or CountTensor
-        The documents; for an AllocationModel its tensor. The ``obs`` of an AnnData are the metadata
-        of its cells.
+        The documents; for an AllocationModel, its tensor. ``obs`` of an AnnData is metadata.
     sizes : iterable of int, or mapping of node to iterable of int, optional
-        The sizes to choose from; for several hidden nodes, a mapping. By default they are found,
-        by held-out likelihood only.
+        The sizes to choose from; for several hidden nodes, a mapping. By default they are found
+        (held-out likelihood only).
     tolerance : float, optional
-        By held-out likelihood: loss in nats per token that does not matter; the smallest size
-        within it is recommended. By default the curve decides (see :class:`SizeChoice`).
+        Held-out likelihood: acceptable loss in nats per token; the smallest size within it is
+        recommended. By default the curve decides (see :class:`SizeChoice`).
     layer : str, optional
-        Of an AnnData: the layer that holds the counts; by default ``X``.
+        Layer of an AnnData that holds the counts; default ``X``.
     exposure : "total", str, float or array of shape (n_documents,), optional
-        By held-out likelihood of a PoissonFactorAnalysis: the known size of each document, as for
-        its ``fit``, or the column of the metadata that holds it. ``"total"`` is the total count of
-        each document over the mean of all, unless a column is called so.
+        Held-out likelihood of a PoissonFactorAnalysis: known sizes of the documents, as for its
+        ``fit``, or a column of the metadata. ``"total"`` is the total count of each document
+        divided by the mean total, unless there is a column of this name.
     groups : str or array of shape (n_documents,), optional
-        By held-out likelihood: documents that are not independent, as of one author, donor or day:
-        a column of the corpus's metadata, or labels. Groups stay whole in the folds, and errors
-        hold for new groups, by a jackknife of groups.
+        Held-out likelihood: groups of dependent documents, for example by author, donor or day: a
+        column of the corpus's metadata, or labels. Folds do not split groups, and errors are for
+        new groups, by a jackknife over groups.
     times : str or array of shape (n_documents,), optional
-        By held-out likelihood: documents that are near in time are not independent. A column of the
-        metadata, or numbers, or dates as 2008-01-31, which are cut into 20 blocks of about as many
-        documents: these are the groups.
+        Held-out likelihood: times of documents, if neighbours in time are dependent: a column of
+        the metadata, numbers, or dates as 2008-01-31. They are cut into 20 blocks with about
+        equally many documents, which are the groups.
     max_time : float, optional
-        By held-out likelihood: seconds after which no fit begins, and the choice ends with what is
-        known; the fit that runs then is finished.
+        Held-out likelihood: seconds after which no new fit starts. The choice then ends with the
+        fits so far.
     max_size : int, optional
-        By held-out likelihood, where sizes are found: the largest to look at. By default as many
-        topics as documents.
+        Held-out likelihood without `sizes`: the largest size to try; default: the number of
+        documents.
     n_folds : int, default=5
-        By held-out likelihood: folds of the documents.
+        Held-out likelihood: number of folds.
     max_fits : int, default=200
-        By held-out likelihood: fits after which the choice ends with what is known. What a choice
-        will take is told by :func:`choice_cost` before it starts.
+        Held-out likelihood: most fits. :func:`choice_cost` estimates the cost in advance.
     concentrations : None, "auto", iterable of float or mapping of float to float, default=None
-        By evidence: the concentrations that the evidence of a size is the mean over; with a
-        mapping, weighed by these prior weights. None: that of the model alone. ``"auto"``: powers
-        of 2 with equal weights, from 1/4 to a Dirichlet parameter of 4 in each cell of the largest
-        table; every size looks at those around its best one, until the evidence is 10 nats below
-        it and two errors more, so that a size takes 4 to 7 evidences in place of one, and all
-        of them where a table says little. Unless the model has a `rate`, evidences are then given
-        the total of the data.
+        Evidence: concentrations over which the evidence of each size is averaged, with equal
+        weights, or with the prior weights of a mapping. None uses the model's concentration.
+        ``"auto"`` averages over powers of 2, from 1/4 to a Dirichlet parameter of 4 in each cell of
+        the largest table. Each size evaluates those around its best one, until the evidence is 10
+        nats plus two errors lower: usually 4 to 7, but all of them if a table is hardly
+        informative. Unless the model has a `rate`, evidences are then conditional on the total.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Equal seeds give equal choices, for any executor and any number of threads.
+        The same seed gives the same choice, for any executor and number of threads.
     executor : concurrent.futures.Executor, optional
-        Where the fits run, or the replicates of each evidence; it is not shut down. By default
-        here, one after another, each on the `n_jobs` threads of the model.
+        Runs the fits, or the replicates of each evidence; it is not shut down. By default, they run
+        here, one after another, on the `n_jobs` threads of the model.
     checkpoint : path-like, optional
-        Folder that keeps every fit or evidence: a choice that was killed goes on from there.
+        Folder that keeps every fit or evidence; the same call resumes from there.
     progress : bool, default=False
         Show the time left, the fits done and the best size so far (needs tqdm).
     **options
-        By evidence: further options of :meth:`AllocationModel.log_evidence`.
+        Evidence: further options of :meth:`AllocationModel.log_evidence`.
 
     Returns
     -------
@@ -131,14 +128,14 @@ def choose_n_components(
     Warns
     -----
     EdgeWarning
-        If the best size is the smallest or largest of those given, or its best concentration.
+        If the best size or concentration is the smallest or largest of those given.
     UnreliableErrorWarning
-        If errors of evidences are not to be trusted: one warning, which tells how many.
+        If errors of evidences cannot be trusted; one warning with their number.
 
     Raises
     ------
     Interrupted
-        A KeyboardInterrupt whose ``partial`` is the choice among the fits or evidences done, if
+        A KeyboardInterrupt whose ``partial`` is the choice from the fits or evidences so far, if
         any.
     InvalidArgumentError, InvalidTypeError
         If an argument is bad; before any work.
@@ -174,7 +171,7 @@ def choose_n_components(
         "max_fits": max_fits,
     }
     if isinstance(model, AllocationModel):
-        _refuse("held-out likelihood, and an AllocationModel is chosen by evidence", held_out)
+        _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
         folder = None if checkpoint is None else StateFolder(checkpoint, "the choice")
         options |= {"executor": executor, "progress": progress}
         ranges = _ranges(model, sizes)
@@ -248,7 +245,7 @@ def choice_cost(
         "max_fits": max_fits,
     }
     if isinstance(model, AllocationModel):
-        _refuse("held-out likelihood, and an AllocationModel is chosen by evidence", held_out)
+        _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
         return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)

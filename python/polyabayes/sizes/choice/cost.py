@@ -1,4 +1,4 @@
-"""The time that a choice by held-out likelihood will take, from short fits."""
+"""Expected time of a choice by held-out likelihood, from short fits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.comparable import comparable, comparable_sweeps
 from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, filtered, n_scored
 
-# Sweeps of the two fits whose times tell a start from a sweep.
+# Sweeps of two fits, whose times separate the start from the sweeps.
 _SHORT, _LONGER = 4, 16
 # Documents that are scored to time a score.
 _SCORED = 20
@@ -27,25 +27,25 @@ _DOUBLING_SIZE = 128
 
 
 class ChoiceCost(NamedTuple):
-    """Work that a choice is expected to take.
+    """Expected cost of a choice.
 
     Attributes
     ----------
     n_fits : int
-        Fits: at most so many for given sizes (those clearly behind are dropped early), about so
-        many where sizes are found.
+        Number of fits: an upper limit for given sizes (sizes clearly behind are dropped early), an
+        estimate if sizes are found.
     sizes : tuple of int
         The smallest and the largest size that were timed.
     seconds_per_fit : tuple of float
-        Training and scores of one fold at those sizes.
+        Seconds of training and scoring one fold at these sizes.
     seconds : float
         All fits one after another, each on the threads of the model.
     unit : {"fit", "evidence"}
-        Whether fits are meant, or evidences of allocation models; sizes are then products of those
-        of all unknown nodes.
+        Whether the counts are of fits or of evidences of allocation models. For evidences, sizes
+        are products over all unknown nodes.
     beyond : tuple of (int, float) or None
-        Where sizes are found and no largest one is given: a larger size, and the seconds of all
-        fits if larger sizes are better up to there.
+        If sizes are found and no largest size is given: a larger size, and the seconds of all fits
+        if scores improve up to it.
 
     Examples
     --------
@@ -76,14 +76,14 @@ class ChoiceCost(NamedTuple):
 
 
 def work_of_given(sizes: list[int], n_folds: int) -> dict[int, int]:
-    """Fits of each of the sizes given: at most so many."""
+    """Most fits of each given size."""
     return dict.fromkeys(sizes, n_folds)
 
 
 def work_of_found(most: int, n_folds: int) -> dict[int, int]:
-    """Fits of each size, about, if larger ones are better up to the largest: as a race runs.
+    """About the number of fits of each size, if scores improve up to the largest size.
 
-    One fold of the coarse grid, all folds of the largest, and all of one size between them.
+    One fold of the coarse grid, all folds of the largest sizes, and all of one size between them.
     """
     sizes = [size for size in grid.START if size <= most] or [most]
     while sizes[-1] < most:
@@ -94,7 +94,7 @@ def work_of_found(most: int, n_folds: int) -> dict[int, int]:
 
 
 def relative_cost(size: int) -> float:
-    """Time of a fit against that of the smallest, about, where none was timed."""
+    """Approximate time of a fit relative to the smallest size, if none was timed."""
     return 1 + size / _DOUBLING_SIZE
 
 
@@ -107,16 +107,15 @@ def measured_cost(
     max_fits: int,
     most: int | None,
 ) -> ChoiceCost:
-    """Time short fits at the ends of the sizes and tell what all of them will take.
+    """Time short fits at both ends of the sizes, and extrapolate to all fits.
 
-    `work` are fits by size; `most` is the largest size that there may be, where a search for sizes
-    is not told how far to go.
+    `work` are fits by size; `most` is the largest possible size, if the search has no limit.
     """
     low, high = min(work), max(work)
     held_out = np.arange(corpus.n_documents) % n_folds == 0
     train, test = corpus[~held_out], corpus[held_out]
     ends = [_seconds(model, train, test, size) for size in (low, high)]
-    # Noise of the clock may show less time for the larger size.
+    # By noise, the larger size may take less time.
     slope = max(ends[1] - ends[0], 0.0) / max(high - low, 1)
 
     def seconds_of(work: Mapping[int, int]) -> float:
@@ -131,7 +130,7 @@ def measured_cost(
 
 
 def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
-    """Expected time of a fit of all sweeps, its starts included, and its scores."""
+    """Expected time of a full fit, with its starts and scores."""
     n_sweeps: int = model.max_iter
     short, longer = min(_SHORT, n_sweeps), min(_LONGER, n_sweeps)
     with quiet():

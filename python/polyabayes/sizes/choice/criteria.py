@@ -1,4 +1,4 @@
-"""Other criteria for the number of topics, for comparison, as R's ldatuning defines them."""
+"""Criteria of R's ldatuning for the number of topics, for comparison."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> 
 
 
 def fit_and_look(fitted: Any, train: Corpus) -> list[float]:
-    """Train; give ln p(words | topics of the tokens) of some sweeps, where the sampler has such."""
+    """Train, and return ln p(words | topics of tokens) of some sweeps, if the sampler has it."""
     looks: list[float] = []
     if getattr(fitted, "fit_method", "") != "gibbs":
         fitted.fit(train)
@@ -70,7 +70,7 @@ def fit_and_look(fitted: Any, train: Corpus) -> list[float]:
 
 
 def cao_juan_2009(topics: NDArray[np.float64]) -> float:
-    """Mean cosine similarity of pairs of topics; the criterion asks for the smallest.
+    """Mean cosine similarity of pairs of topics; smaller is better.
 
     Cao et al. (2009). A density-based method for adaptive LDA model selection.
     """
@@ -80,7 +80,7 @@ def cao_juan_2009(topics: NDArray[np.float64]) -> float:
 
 
 def deveaud_2014(topics: NDArray[np.float64]) -> float:
-    """Mean symmetric divergence of pairs of topics, in nats; the criterion asks for the largest.
+    """Mean symmetric divergence of pairs of topics, in nats; larger is better.
 
     Deveaud, SanJuan & Bellot (2014). Accurate and effective latent concept modeling. As in
     ldatuning, half of the sum over pairs i < j of both Kullback-Leibler divergences over
@@ -97,7 +97,7 @@ def deveaud_2014(topics: NDArray[np.float64]) -> float:
 def arun_2010(
     topics: NDArray[np.float64], shares: NDArray[np.float64], lengths: NDArray[np.float64]
 ) -> float:
-    """Divergence of the topics' singular values from their sizes; the smallest is asked for.
+    """Divergence between the singular values of topics and their shares; smaller is better.
 
     Arun et al. (2010). On finding the natural number of topics with latent Dirichlet allocation.
     `shares` are topic shares of the documents, `lengths` their tokens.
@@ -111,10 +111,9 @@ def arun_2010(
 
 
 def griffiths_2004(log_likelihoods: NDArray[np.float64]) -> float:
-    """Harmonic mean of p(words | topics of all tokens) over sweeps, in nats; largest is asked for.
+    """Harmonic mean of p(words | topics of all tokens) over sweeps, in nats; larger is better.
 
-    Griffiths & Steyvers (2004). Finding scientific topics. The harmonic mean has infinite
-    variance: it says mostly how the best sweep fits.
+    Griffiths & Steyvers (2004). Finding scientific topics. The harmonic mean has infinite variance.
     """
     if not len(log_likelihoods):
         return float("nan")

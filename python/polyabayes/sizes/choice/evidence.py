@@ -33,20 +33,20 @@ from polyabayes.sizes.evidences import identity_of
 from polyabayes.sizes.scores import Score, Sizes, plain
 
 AUTO = "auto"
-# "auto" averages over powers of 2 from this one.
+# Smallest concentration of "auto", which averages over powers of 2.
 _LEAST_POWER = -2
-# Dirichlet parameter of a cell of the largest table at the end of "auto": four tokens a cell.
+# Dirichlet parameter of a cell of the largest table at the largest concentration of "auto".
 _MOST_A_CELL = 4.0
-# "auto" walks out from the best concentration until an evidence is exp of that below it.
+# "auto" moves away from the best concentration until ln of the evidence is this much lower.
 _NEGLIGIBLE = 10.0
-# Concentrations that a size looks at by "auto", about.
+# Approximate number of concentrations that "auto" evaluates per size.
 _WALKED = 6
-# Standard errors of a difference that "auto" doubts it by.
+# Standard errors of a difference added to the threshold of "auto".
 _DOUBT = 2.0
 
 
 class Found(NamedTuple):
-    """An evidence, its standard error in nats, and why the error is not to be trusted, if so."""
+    """An evidence, its standard error in nats, and why the error cannot be trusted, if so."""
 
     value: float
     std_error: float
@@ -57,7 +57,7 @@ class Concentrations(NamedTuple):
     """Concentrations and their prior.
 
     Values increase; `ln_weights` are ln of prior probabilities, which sum to 1; `is_walked` says
-    whether values beyond those that matter are left out.
+    whether negligible values are skipped.
     """
 
     values: tuple[float, ...]
@@ -66,16 +66,16 @@ class Concentrations(NamedTuple):
 
     @classmethod
     def of(cls, given: Any, model: AllocationModel, n_cells: int) -> Concentrations:
-        """The argument `concentrations`, checked.
+        """Check the argument `concentrations`.
 
-        None is the concentration of the model; `n_cells` are those of the largest table, at the
-        largest sizes.
+        None is the concentration of the model; `n_cells` is the number of cells of the largest
+        table at the largest sizes.
         """
         if given is None:
             return cls((model.concentration,), np.zeros(1))
         if model.prior not in ("bdeu", "bdeu-tokens"):
             raise InvalidArgumentError(
-                "concentrations are those of tables with prior='bdeu', and the model has "
+                "concentrations need a model with prior='bdeu', but the model has "
                 f"prior={model.prior!r}"
             )
         if isinstance(given, str):
@@ -103,16 +103,16 @@ class Concentrations(NamedTuple):
 
     @property
     def is_averaged(self) -> bool:
-        """Whether there is more than one."""
+        """Whether there are several concentrations."""
         return len(self.values) > 1
 
     @property
     def n_expected(self) -> int:
-        """Evidences that a size takes, about, where values are walked."""
+        """Approximate number of evidences per size."""
         return min(_WALKED, len(self.values)) if self.is_walked else len(self.values)
 
     def nearest(self, value: float) -> int:
-        """Index of the concentration that is nearest by ratio."""
+        """Index of the concentration with the nearest ratio."""
         return int(np.argmin(np.abs(np.log(self.values) - np.log(value))))
 
 
@@ -127,8 +127,8 @@ def by_evidence(
 ) -> SizeChoice:
     """The choice among all combinations of sizes.
 
-    Every evidence has a seed of its own, keyed by its sizes and its concentration, and is kept in
-    the folder as it is found.
+    Every evidence has its own seed, from its sizes and concentration, and is saved to the folder at
+    once.
     """
     found, start = _prepared(model, data, sizes, concentrations, random_state, options)
     if folder is not None:
@@ -151,7 +151,7 @@ def by_evidence(
 def cost_by_evidence(
     model: AllocationModel, data: Any, sizes: Mapping[str, list[int]], concentrations: Any
 ) -> ChoiceCost:
-    """Time the evidences of the smallest and the largest sizes, and tell what all will take."""
+    """Time the evidences of the smallest and largest sizes, and extrapolate to all."""
     found, start = _prepared(model, data, sizes, concentrations, 0, {})
     ends = []
     for end in (0, -1):
@@ -172,11 +172,11 @@ def _prepared(
     random_state: RandomState,
     options: dict[str, Any],
 ) -> tuple[_Evidences, int]:
-    """The evidences to come, and the concentration to begin with; bad arguments are refused."""
+    """The evidences to compute, and the first concentration; bad arguments are refused."""
     method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
     if METHODS[method].is_lower_bound:
         raise InvalidArgumentError(
-            f"method {method!r} gives a bound, which tells no odds; take "
+            f"method {method!r} gives a bound, which gives no odds; use "
             f"{argument('method', 'tempered')} or {argument('method', 'smc')}"
         )
     largest = model.with_sizes(**{node: values[-1] for node, values in sizes.items()})
@@ -185,7 +185,7 @@ def _prepared(
     n_cells = max(math.prod(layout.shape(node)) for node in layout.sizes)
     chosen = Concentrations.of(concentrations, model, n_cells)
     if chosen.is_averaged and model.rate is None and options.get("observed") is None:
-        # The default rate follows the data: P(T) would speak for large concentrations.
+        # The default rate depends on the data, so that P(T) would favour large concentrations.
         options.setdefault("given_total", True)
     identity = identity_of(model, layout.tensor, options, missing)
     found = _Evidences(model, data, identity, chosen, draw_seed(random_state), options)
@@ -211,12 +211,12 @@ class _Evidences:
         self._folder: StateFolder | None = None
 
     def keep_in(self, folder: StateFolder) -> None:
-        """Keep evidences in a folder, and take those of this work that it holds."""
+        """Save evidences to a folder, and load those that it holds."""
         folder.claim("choice.safetensors", "choice", {**self._identity, "seed": self._seed})
         self._folder = folder
 
     def of_sizes(self, sizes: dict[str, int], start: int) -> None:
-        """All evidences of one combination of sizes; "auto" walks up and down from `start`."""
+        """All evidences of one combination of sizes; "auto" goes up and down from `start`."""
         n_values = len(self.concentrations.values)
         found: dict[int, Found] = {}
         if not self.concentrations.is_walked:
@@ -231,7 +231,7 @@ class _Evidences:
         self.table[tuple(sizes.values())] = found
 
     def best_concentration(self, values: Sizes) -> int:
-        """Index of the most probable concentration of a combination that is done."""
+        """Index of the most probable concentration of a finished combination."""
         found = self.table[values]
         return max(found, key=lambda index: self._ln_joint(found, index))
 
@@ -245,7 +245,7 @@ class _Evidences:
         ]
         if doubts:
             n_more = len(doubts) - 1
-            more = f"; and {n_more} more of the evidences are in doubt" if n_more else ""
+            more = f"; {n_more} more evidences are unreliable" if n_more else ""
             warn(doubts[0] + more, UnreliableErrorWarning)
         best = max(self.table, key=lambda values: self._score(self.table[values]).value)
         index, given = self.best_concentration(best), self.concentrations.values
@@ -258,7 +258,7 @@ class _Evidences:
             )
 
     def choice(self, ranges: list[list[int]], *, ended: bool) -> SizeChoice:
-        """The choice among the combinations that are done."""
+        """The choice among the finished combinations."""
         joint = [
             {
                 "size": plain(values),
@@ -284,7 +284,7 @@ class _Evidences:
             return Found(*(kept[0][field] for field in Found._fields))
         model = self._model.with_sizes(**sizes)
         model.concentration = concentration
-        # The bits of a concentration, so that its seed does not hang on which others there are.
+        # The seed depends on the bits of the concentration, not on the other concentrations.
         bits = int(np.float64(concentration).view(np.uint64))
         seed = np.random.SeedSequence([self._seed % 2**63, *sizes.values(), bits])
         with quiet(UnreliableErrorWarning):
@@ -311,7 +311,7 @@ class _Evidences:
 
 
 def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
-    """Whether an evidence is far below the largest, beyond the errors of both."""
+    """Whether an evidence is far below the largest, given the errors of both."""
     top = max(others, key=lambda other: other.value)
     error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)
     return bool(top.value - evidence.value > _NEGLIGIBLE + _DOUBT * error)

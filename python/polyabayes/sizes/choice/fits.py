@@ -1,4 +1,4 @@
-"""One size trained without one fold and scored on it: the unit of work of a choice."""
+"""Unit of work of a choice: one size, trained without one fold and scored on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polyabayes.sizes.choice.held_out_scores import held_out_scores
 from polyabayes.topics.coherence import coherence
 from polyabayes.topics.fitted import probabilities
 
-# Words by which topics of different fits are matched, the most frequent ones.
+# Number of most frequent words that match topics of different fits.
 _MATCHED_WORDS = 1_000
 _TOP_WORDS = 10
 
@@ -44,7 +44,7 @@ ARRAYS = ("values", "std_errors", "figures", "topics")
 
 
 def frequent_words(corpus: Corpus) -> NDArray[np.int64]:
-    """Columns of the words by which topics of different fits are matched."""
+    """Columns of the words that match topics of different fits."""
     totals = np.asarray(corpus.counts.sum(axis=0)).ravel()
     return np.argsort(-totals, kind="stable")[:_MATCHED_WORDS]
 
@@ -60,7 +60,7 @@ def fit_and_score(
 ) -> FoldFit:
     """Train a clone of `model` with `size` topics on some documents and score others.
 
-    `words` are columns of the topics to keep. The seed is keyed by the size and the fold.
+    `words` are columns of the topics to keep. The seed depends on the size and the fold.
     """
     began = time.perf_counter()
     fitted = comparable(model, size, seed)
@@ -74,7 +74,7 @@ def fit_and_score(
         scores.values,
         scores.std_errors,
         figures,
-        # In the order of storage: sums over a fit that was read again have the same bits.
+        # In storage order, so that sums over a fit read from a file have the same bits.
         np.ascontiguousarray(probabilities(fitted)[:, words], dtype=np.float32),
         time.perf_counter() - began,
     )
@@ -91,7 +91,7 @@ def _figures(fitted: Any, train: Corpus) -> NDArray[np.float64]:
 
 
 def is_fit(arrays: dict[str, NDArray[Any]], size: int, n_scored: int) -> bool:
-    """Whether the arrays of a stored fit are what :func:`fit_and_score` gives."""
+    """Whether the arrays of a stored fit are valid results of :func:`fit_and_score`."""
     if arrays.keys() != set(ARRAYS):
         return False
     kinds = "".join(arrays[name].dtype.kind for name in ARRAYS)
@@ -100,5 +100,5 @@ def is_fit(arrays: dict[str, NDArray[Any]], size: int, n_scored: int) -> bool:
     shapes = [arrays[name].shape for name in ARRAYS[:3]]
     if shapes != [(n_scored,), (n_scored,), (len(FIGURES),)] or len(arrays["topics"]) != size:
         return False
-    # A document that the model cannot produce has -inf, and an error that is no number.
+    # A document that the model cannot produce has value -inf and error NaN.
     return not np.isnan(arrays["values"]).any() and bool(np.isfinite(arrays["topics"]).all())

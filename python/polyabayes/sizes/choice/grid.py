@@ -1,4 +1,4 @@
-"""Which sizes to try next: a coarse geometric grid, wider at its edges, finer around the best."""
+"""Next sizes to try: beyond the edges of a coarse geometric grid, and around the best size."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ START = (2, 4, 8, 16, 32)
 
 
 def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -> list[int]:
-    """Sizes beyond an edge that may be the best; none where the range ends there.
+    """Sizes beyond an edge that may be the best; none at the end of the range.
 
-    `close` are those that may be the best.
+    `close` are the sizes that may be the best.
     """
     further = []
     if tried[-1] in close and tried[-1] < most:
@@ -23,10 +23,10 @@ def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -
 
 
 def finer(tried: Sequence[int], close: Collection[int], best: int, ratio: float) -> list[int]:
-    """Geometric midpoints of the gaps where a better or a smaller equally good size may lie.
+    """Geometric midpoints of gaps that may contain a better, or a smaller equally good size.
 
-    These are the gaps beside the best size, between close ones, and below the smallest close one.
-    Neighbours within `ratio`, or a step of 1, are near enough.
+    These are the gaps next to the best size, between close sizes, and below the smallest close
+    size. Neighbours within `ratio`, or a step of 1, are near enough.
     """
     found = []
     smallest = min(close, default=best)

@@ -1,7 +1,7 @@
-"""Scores of held-out documents, whose sums and differences a choice compares.
+"""Scores of held-out documents for a choice.
 
-Differences between sizes vary by some 20 nats from document to document: more documents make them
-more certain, better scores of each hardly do.
+Differences between sizes vary by about 20 nats between documents. More documents reduce their
+error; better scores of each document hardly do.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 
-# Temperatures of a score: two a topic. On blog posts of 200 tokens, 20 to 200 topics, values are
-# then low by at most 0.001 nats per token, and a choice needs no more.
+# Temperatures of a score per topic. On blog posts of 200 tokens, 20 to 200 topics, values are then
+# low by at most 0.001 nats per token, which is enough for a choice.
 _TEMPERATURES, _TEMPERATURES_PER_TOPIC = 100, 2
 # Replicates run in the lanes of one annealing run: fewer take the same time. Documents of many
 # tokens of each word, as mutations by channel, are scored by draws of topic weights, one replicate
 # after the other: with up to 16 topics four have errors below 0.001 nats per token there.
 _REPLICATES = 16
 _FEW_REPLICATES, _REPEATS, _FEW_TOPICS = 4, 8, 16
-# Least pseudo-count of a topic in a score, and its least share of the largest. Smaller ones take
-# moves of whole topics, which with 200 topics on AP take ten times as long, and raising them there
+# Smallest pseudo-count of a topic in a score, and its smallest share of the largest. Smaller ones
+# need moves of whole topics, which take ten times as long with 200 topics on AP; raising them there
 # changes values by 0.0001 nats per token.
 _LEAST_PSEUDO_COUNT, _LEAST_SHARE = 0.0011, 0.011
-# Tokens of a fold whose documents are all annealed. And documents at the least, where these are
-# long.
+# Most tokens of a fold whose documents are all annealed, and fewest documents, if these are long.
 _ANNEALED_TOKENS, _ANNEALED_DOCUMENTS = 20_000, 100
-# Larger folds: so many tokens are scored by short filters, and some documents annealed to correct
-# these. On AP, 200 topics, filters take a thirtieth of the time of annealing, and are low by 4 nats
-# a document, with a standard deviation of 4.
+# Most tokens of larger folds, which are scored by short filters; some documents are also annealed,
+# to correct the filters. On AP with 200 topics, filters take a thirtieth of the time of annealing
+# and are low by 4 nats per document, with a standard deviation of 4.
 _FILTERED_TOKENS, _CORRECTED_TOKENS, _CORRECTED_DOCUMENTS = 100_000, 10_000, 50
 _PARTICLES, _FILTERS = 50, 2
 
@@ -41,9 +40,9 @@ _PARTICLES, _FILTERS = 50, 2
 class Scores(NamedTuple):
     """One value for each document, and its standard error.
 
-    Their sums are estimates of ln p of all documents, and their spread tells the errors of sums and
-    differences. Where filters are corrected, a single value is no ln p: the correction is that of
-    the mean of all, and an annealed document stands for others.
+    Sums of values estimate ln p of all documents, and their spread gives the errors of sums and
+    differences. With corrected filters, a single value is not ln p of its document: the correction
+    is a mean, and an annealed document represents others.
     """
 
     values: NDArray[np.float64]
@@ -51,7 +50,7 @@ class Scores(NamedTuple):
 
 
 def n_scored(documents: Corpus) -> int:
-    """How many documents of a fold are scored, the first ones."""
+    """Number of documents of a fold to score, the first ones."""
     annealed = _n_first(documents, _ANNEALED_TOKENS, _ANNEALED_DOCUMENTS)
     if _repeats_words(documents):
         return annealed
@@ -59,7 +58,7 @@ def n_scored(documents: Corpus) -> int:
 
 
 def annealed_part(documents: Corpus) -> NDArray[np.int64]:
-    """Which of the scored documents are annealed: the same at random for every size."""
+    """Random part of the scored documents that is annealed, the same for every size."""
     n_documents = documents.n_documents
     annealed = _n_first(documents, _ANNEALED_TOKENS, _ANNEALED_DOCUMENTS)
     if annealed == n_documents or _repeats_words(documents):
@@ -72,10 +71,11 @@ def annealed_part(documents: Corpus) -> NDArray[np.int64]:
 def held_out_scores(fitted: Any, documents: Corpus, seed: int) -> Scores:
     """Ln p of documents, as sequences of given length: all by annealing, or by corrected filters.
 
-    The correction is a difference estimator: the mean excess of annealing over filters per token of
-    a random part of the documents is added to all. What excesses differ by from their mean is added
-    to the documents of the part, each standing for others too, so that the spread of the values is
-    that of the estimate (Särndal, Swensson and Wretman 1992, Model assisted survey sampling, 6.3).
+    The correction is a difference estimator: the mean excess per token of annealing over filters,
+    in a random part of the documents, is added to all documents. The residuals of the excesses are
+    added to the documents of the part, weighted by the documents that each represents, so that the
+    spread of the values gives the error of the estimate (Särndal, Swensson and Wretman 1992, Model
+    assisted survey sampling, 6.3).
     """
     fitted = _without_rare_topics(fitted)
     part = annealed_part(documents)
@@ -90,7 +90,7 @@ def held_out_scores(fitted: Any, documents: Corpus, seed: int) -> Scores:
     n_tokens = max(float(lengths[part].sum()), 1.0)
     mean = float(excess.sum()) / n_tokens
     apart = excess - mean * lengths[part]
-    # Documents that one in the part stands for, itself included.
+    # Number of documents that one in the part represents, itself included.
     weight = float(lengths.sum()) / n_tokens
     values += mean * lengths
     values[part] += weight * apart
@@ -131,7 +131,7 @@ def _scored(fitted: Any, documents: Corpus, method: str, seed: int, **effort: An
 
 
 def _n_first(documents: Corpus, n_tokens: int, n_documents: int) -> int:
-    """The first documents that have so many tokens together, and no fewer than so many."""
+    """Number of first documents with `n_tokens` tokens in all, at least `n_documents`."""
     cumulated = np.cumsum(documents._lengths())
     enough = int(np.searchsorted(cumulated, n_tokens)) + 1
     return min(max(enough, n_documents), documents.n_documents)
@@ -143,7 +143,7 @@ def _repeats_words(documents: Corpus) -> bool:
 
 
 def _without_rare_topics(fitted: Any) -> Any:
-    """The model with its smallest pseudo-counts raised a little."""
+    """The model with its smallest pseudo-counts raised slightly."""
     name = "doc_topic_prior_" if hasattr(fitted, "doc_topic_prior_") else "shape_"
     pseudo_counts = getattr(fitted, name)
     made = copy.copy(fitted)

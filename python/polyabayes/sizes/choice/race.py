@@ -1,4 +1,4 @@
-"""Held-out scores of sizes on the same documents: differences, their errors, who may be best."""
+"""Held-out scores of sizes on the same documents: differences, errors, who may be best."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Race:
         self.fits: dict[int, dict[int, FoldFit]] = {}
 
     def add(self, fit: FoldFit) -> None:
-        """Take in a fit and its scores."""
+        """Add a fit and its scores."""
         self.fits.setdefault(fit.size, {})[fit.fold] = fit
 
     def n_folds(self, size: int) -> int:
@@ -46,10 +46,10 @@ class Race:
         return len(self.fits[size])
 
     def best(self, sizes: Collection[int]) -> int:
-        """The size with the highest score, by differences on common folds; of equals the smallest.
+        """The size with the highest score, by differences on common folds; ties go to the smallest.
 
-        The reference of these is the size that was scored on most folds, then the leader itself:
-        sizes that share more folds with that may be ahead of it.
+        Differences are first to the size scored on most folds, then to the leader, since sizes that
+        share more folds with the leader may be ahead of it.
         """
         reference = max(sizes, key=self.n_folds)
         for _ in range(2):
@@ -69,8 +69,8 @@ class Race:
     def difference(self, first: int, second: int) -> Difference:
         """Paired difference on the common folds, in nats per token.
 
-        The error is the larger of two: the delete-one jackknife over documents or groups, which
-        holds for new ones, and the spread of the folds' differences, which holds for new fits too.
+        The error is the larger of two: the delete-one jackknife over documents or groups, for new
+        documents, and the spread of differences between folds, for new documents and fits.
         """
         common = sorted(self.fits[first].keys() & self.fits[second].keys())
         if first == second or not common:
@@ -104,8 +104,8 @@ class Race:
     def probabilities(self, sizes: list[int], rng: np.random.Generator) -> dict[int, float]:
         """Probability of each size to be the best of `sizes` for new documents and fits.
 
-        By the Bayesian bootstrap over documents or groups (Rubin 1981), and normal noise for the
-        part of the folds' spread that documents do not explain.
+        It uses the Bayesian bootstrap over documents or groups (Rubin 1981), plus normal noise for
+        the spread between folds that documents do not explain.
         """
         common = sorted(set.intersection(*(set(self.fits[size]) for size in sizes)))
         values = np.array([self._documents(size, common)[0] for size in sizes])

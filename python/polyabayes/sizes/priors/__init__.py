@@ -1,7 +1,7 @@
 """Priors of unknown sizes: numbers of topics, ranks, clusters.
 
-A size is a whole number from 1 on. Every prior gives logs of masses, in nats, and of tails that
-are right to the last digits whether they are near 0 or near 1: no tail is 1 minus a sum.
+A size is an integer from 1 on. Every prior gives logs of masses and of tails, in nats, accurate for
+tails near 0 and near 1.
 """
 
 from polyabayes.sizes.priors.base import Product, SizePrior, UnivariatePrior

@@ -17,7 +17,7 @@ Sizes: TypeAlias = tuple[int, ...]
 
 
 class SizePrior:
-    """Base class: the joint prior of one or several sizes.
+    """Base class of priors of one or several sizes.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class SizePrior:
     first: Sizes
 
     def log_box(self, low: Sizes, high: tuple[float, ...]) -> float:
-        """Ln of the mass of ``low <= sizes <= high``, in every variable; `high` may be infinite.
+        """Ln P(low <= sizes <= high) in every variable; `high` may be infinite.
 
         Parameters
         ----------
         low : tuple of int
-            Least value of each size.
+            Smallest value of each size.
         high : tuple of float
             Largest value of each; may be ``math.inf``.
 
@@ -59,12 +59,12 @@ class SizePrior:
         raise NotImplementedError
 
     def next_size(self, axis: int, size: int) -> int | None:
-        """The next value of a variable after `size` that may have mass; None after the last.
+        """The next value after `size` of a variable that may have mass; None after the last.
 
         Parameters
         ----------
         axis : int
-            Which of the sizes.
+            Index of the variable.
         size : int
             Its value.
 
@@ -81,17 +81,17 @@ class SizePrior:
         raise NotImplementedError
 
     def log_masses(self, tops: Sizes) -> Vector:
-        """Ln of the masses of a grid of disjoint boxes that make up the whole.
+        """Ln of the masses of a grid of disjoint boxes that cover all sizes.
 
         Parameters
         ----------
         tops : tuple of int
-            The largest value of each variable that gets a row of its own.
+            The largest value of each variable with its own row.
 
         Returns
         -------
         ndarray of shape (tops[0] - first[0] + 2, ...)
-            Along each axis the values from ``first`` to ``tops``, then all above.
+            Along each axis, the values from ``first`` to ``tops``, then all larger values together.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class SizePrior:
 
 
 class UnivariatePrior(SizePrior):
-    """Base class: the prior of one size, between ``first`` and ``last`` (None: without end).
+    """Base class of priors of one size, from ``first`` to ``last`` (None: unbounded).
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class Product(SizePrior):
     Raises
     ------
     InvalidTypeError
-        If a factor is no prior of one size.
+        If a factor is not a prior of one size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Any distribution, by the functions that give its masses."""
+"""Any distribution of sizes, given by functions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SIZES_CHECKED = 20
 
 
 class Custom(UnivariatePrior):
-    """Any distribution, by two functions of the size.
+    """Any distribution of one size, given by two functions.
 
     Parameters
     ----------
     log_pmf : callable
         ``log_pmf(size)`` is ln P(S = size).
     log_survival : callable
-        ``log_survival(size)`` is ln P(S > size); it must be accurate where that is tiny.
+        ``log_survival(size)`` is ln P(S > size), accurate also if this is tiny.
     first : int, default=1
         The smallest size.
     last : int, optional
@@ -35,7 +35,7 @@ class Custom(UnivariatePrior):
     Raises
     ------
     InvalidArgumentError
-        If the functions do not add up to 1, or contradict one another, at the first sizes.
+        If the functions do not sum to 1, or contradict each other, at the first sizes.
 
     Examples
     --------
@@ -85,22 +85,22 @@ class Custom(UnivariatePrior):
 
 
 class Joint(SizePrior):
-    """Any joint distribution, by the masses of boxes.
+    """Any joint distribution of sizes, given by the masses of boxes.
 
     Parameters
     ----------
     log_box : callable
         ``log_box(low, high)`` is ln P(low <= sizes <= high in every variable), for tuples;
-        entries of `high` may be ``math.inf``. It must be accurate where that is tiny.
+        entries of `high` may be ``math.inf``. It must be accurate also for tiny masses.
     n_variables : int
         Number of sizes.
     first : tuple of int, optional
-        The smallest value of each; all 1 by default.
+        The smallest value of each size; default 1.
 
     Raises
     ------
     InvalidArgumentError
-        If the whole has not mass 1, or is not the sum of two parts of it.
+        If the total mass is not 1, or not the sum of two parts.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Joint(SizePrior):
 
 
 class _LogMass:
-    """A function that gives logs of masses, checked and remembered."""
+    """A function of log masses, with checks and a cache."""
 
     def __init__(self, name: str, function: Callable[..., float]) -> None:
         if not callable(function):
@@ -165,7 +165,7 @@ class _LogMass:
             if not value <= _ROUNDING:
                 where = ", ".join(map(str, at))
                 raise InvalidArgumentError(
-                    f"{self._name}({where}) is {value}: no log of a probability"
+                    f"{self._name}({where}) is {value}: not a log probability"
                 )
             self._known[at] = min(value, 0.0)
         return self._known[at]

@@ -1,4 +1,4 @@
-"""The usual distributions of one size."""
+"""Standard distributions of one size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyabayes.sizes.priors.tails import log_negative_binomial_tail, log_poisso
 
 
 class _CountPrior(UnivariatePrior):
-    """A distribution of counts from 0 on, moved by `shift` or conditioned on not being 0."""
+    """A distribution of counts from 0 on, shifted by `shift` or conditioned on not being 0."""
 
     shift: int | None
     truncate: bool
@@ -57,16 +57,16 @@ class _CountPrior(UnivariatePrior):
 
 @dataclass(frozen=True)
 class Poisson(_CountPrior):
-    """Poisson distribution, moved to start at 1, or truncated there.
+    """Poisson distribution, shifted to start at 1, or zero-truncated.
 
     Parameters
     ----------
     mean : float
-        Mean of the Poisson distribution, before it is moved or truncated.
+        Mean of the Poisson distribution before shift or truncation.
     shift : int, optional
-        The size is `shift` plus a Poisson count; 1 unless `truncate`.
+        The size is `shift` plus a Poisson count; default 1 unless `truncate`.
     truncate : bool, default=False
-        The size is a Poisson count given that it is not 0.
+        Whether the size is a Poisson count given that it is not 0.
 
     Raises
     ------
@@ -96,18 +96,18 @@ class Poisson(_CountPrior):
 
 @dataclass(frozen=True)
 class NegativeBinomial(_CountPrior):
-    """Negative binomial distribution, moved to start at 1, or truncated there.
+    """Negative binomial distribution, shifted to start at 1, or zero-truncated.
 
     Parameters
     ----------
     mean : float
-        Mean of the distribution, before it is moved or truncated.
+        Mean of the distribution before shift or truncation.
     shape : float
-        Its variance is ``mean + mean**2 / shape``.
+        Shape; the variance is ``mean + mean**2 / shape``.
     shift : int, optional
-        The size is `shift` plus a count of this distribution; 1 unless `truncate`.
+        The size is `shift` plus a count of this distribution; default 1 unless `truncate`.
     truncate : bool, default=False
-        The size is a count given that it is not 0.
+        Whether the size is a count given that it is not 0.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class Geometric(UnivariatePrior):
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `probability` is no probability.
+        If `probability` is not between 0 and 1.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class Uniform(UnivariatePrior):
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If `low` is no positive int, or `high` below it.
+        If `low` is not a positive int, or `high` is below it.
 
     Examples
     --------
@@ -207,6 +207,6 @@ class Uniform(UnivariatePrior):
         return np.full(sizes.shape, -math.log(self.high - self.low + 1))
 
     def _log_survival(self, sizes: NDArray[np.int64]) -> Vector:
-        # Without the maximum, the size that stands in for those outside would give ln 0.
+        # The maximum avoids ln 0 for the placeholder of sizes outside the range.
         above = np.maximum(self.high - sizes, 1)
         return np.asarray(np.log(above) - math.log(self.high - self.low + 1))

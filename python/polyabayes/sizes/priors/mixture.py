@@ -1,4 +1,4 @@
-"""A prior that is not certain itself: one of several, each with its probability."""
+"""Mixtures of priors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from polyabayes.sizes.priors.base import SizePrior, Sizes, Vector
 
 
 class Mixture(SizePrior):
-    """One of several priors, as where the mean of a Poisson prior is not certain.
+    """Mixture of priors, for example for an uncertain mean of a Poisson prior.
 
-    Several sizes that share a parameter depend on each other under the mixture, even where each
-    component has them independent. A Poisson mean with a gamma prior needs no mixture:
-    :class:`NegativeBinomial` is that, exactly; another prior of a mean is a mixture over the nodes
-    of a quadrature.
+    Under a mixture, several sizes are dependent even if they are independent in each component. A
+    Poisson distribution whose mean has a gamma prior is exactly :class:`NegativeBinomial`; for
+    other priors of the mean, use a mixture over the nodes of a quadrature.
 
     Parameters
     ----------
     priors : sequence of SizePrior
-        The components, of as many sizes each, which begin at the same sizes.
+        The components, with the same number of sizes and the same smallest sizes.
     weights : array-like of shape (n_priors,), optional
-        Their probabilities, which are divided by their sum; equal by default.
+        Weights of the components, which are normalised; default: equal.
 
     Attributes
     ----------
@@ -38,7 +37,7 @@ class Mixture(SizePrior):
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
-        If a component is no prior of sizes, they do not fit together, or a weight is not positive.
+        If a component is not a prior of sizes, components do not fit, or a weight is not positive.
 
     Examples
     --------

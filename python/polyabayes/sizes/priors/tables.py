@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.sizes.priors.base import SizePrior, Sizes, UnivariatePrior, Vector
 
-# Tolerance for the sum of the masses of a table, which are then divided by it.
+# Tolerance for the sum of the masses of a table, which are then normalised.
 _ROUNDING = 1e-9
 _LARGEST_TABLE = 10**7
 
@@ -24,8 +24,8 @@ class Table(UnivariatePrior):
     Parameters
     ----------
     masses : mapping of int to float, or sequence of float
-        Mass of each size; a sequence begins with the mass of size 1. The sum must be 1 but for
-        rounding (1e-9), and is made so.
+        Mass of each size; a sequence begins with size 1. The sum must be 1 within 1e-9; masses are
+        then normalised.
 
     Raises
     ------
@@ -74,8 +74,8 @@ class JointTable(SizePrior):
     Parameters
     ----------
     masses : array, or mapping of tuple of int to float
-        ``masses[i, j]`` is the mass of sizes (i + 1, j + 1); a mapping goes by the sizes. The sum
-        must be 1 but for rounding (1e-9), and is made so.
+        ``masses[i, j]`` is the mass of sizes (i + 1, j + 1); the keys of a mapping are sizes. The
+        sum must be 1 within 1e-9; masses are then normalised.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class JointTable(SizePrior):
 
 
 def _dense_table(masses: Mapping[Any, float], n_variables: int) -> Vector:
-    """Masses by size as an array that begins with size 1."""
+    """Masses by size as an array that starts at size 1."""
     if not masses or not n_variables:
         raise InvalidArgumentError("masses are empty: no size has any mass")
     for sizes in masses:

@@ -1,4 +1,4 @@
-"""Logs of tail masses, near 0 and near 1 alike."""
+"""Logs of tail masses, accurate near 0 and near 1."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def log_negative_binomial_tail(counts: NDArray[np.int64], mean: float, shape: fl
 def _log_tail(
     counts: NDArray[np.int64], tail: Any, body: Any, far: Callable[[int], float]
 ) -> Vector:
-    """The log of the tail from whichever of tail, body and series has all its digits."""
+    """The log of the tail, from the most accurate of tail, body and series."""
     tail, body = np.asarray(tail, np.float64), np.asarray(body, np.float64)
     log_tail: Vector = np.where(
         tail > 0.5, np.log1p(-np.minimum(body, 0.5)), np.log(np.maximum(tail, _UNDERFLOW))
@@ -73,7 +73,7 @@ def _log_series(ratio: Callable[[int], float], limit: float) -> float:
         term *= ratio(j)
         total += term
         bound = max(ratio(j + 1), limit)
-        # The rest is at most a geometric series.
+        # The remainder is at most a geometric series.
         if bound < 1 and term * bound / (1 - bound) < _EPSILON * total:
             break
     return math.log(total)

@@ -1,4 +1,4 @@
-"""Search over unknown sizes, with bounds that hold wherever it stops."""
+"""Search over unknown sizes, with bounds that are valid at any stopping time."""
 
 from polyabayes._support.results import ResultTable
 from polyabayes.sizes.scores import Score

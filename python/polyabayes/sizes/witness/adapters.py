@@ -1,4 +1,4 @@
-"""Sources of scores: a function of the sizes, or an estimator trained from fewer topics."""
+"""Sources of scores: a function of the sizes, or an estimator grown from fewer topics."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from polyabayes.sizes.scores import Record, Score, Sizes, checked_score, named
 
 SCORINGS = ("likelihood", "bound")
 
-# A chain of models, each grown from the one before, falls behind models trained afresh: one of
-# these is tried wherever the size has grown by this factor.
+# Models grown from smaller ones fall behind models trained afresh: one of these is tried whenever
+# the size has grown by this factor.
 _FRESH_EVERY = 1.1
 
-# Parameters that the search sets itself, or that leave the model as it is.
+# Parameters that the search sets, or that do not affect the model.
 _NOT_FOR_LIKELIHOODS = ("model", "documents", "event", "given_length", "random_state")
 _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
 
 
 class Scorer(Protocol):
-    """Interface between the search and whatever computes a score."""
+    """Interface between the search and a source of scores."""
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """The score as a function of the sizes alone; None where it needs other configurations."""
+        """The score as a function of only the sizes; None if it needs other configurations."""
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether scores are bounds from below."""
+        """Whether scores are lower bounds."""
 
     def score(self, sizes: Sizes, witness: Record | None) -> Any:
-        """Score a configuration, which may start from the one that is its best witness."""
+        """Score a configuration, which may start from its best witness."""
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
         """Ln p(documents | data, sizes) of a configuration that has a score."""
@@ -56,14 +56,14 @@ class Scorer(Protocol):
         """The model of a configuration that has a score."""
 
     def can_resume(self, record: Record) -> bool:
-        """Whether everything that a record of a checkpoint rests on is still there."""
+        """Whether all data behind a record of a checkpoint still exist."""
 
     def identity(self) -> dict[str, Any]:
         """Properties that two searches must share for one to resume the other."""
 
 
 class FunctionScorer:
-    """A function of the sizes, and one of documents and sizes for predictions."""
+    """Scores from a function of the sizes; predictions from a function of documents and sizes."""
 
     def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
         self.function = score
@@ -75,7 +75,7 @@ class FunctionScorer:
         return self.function(*sizes)
 
     def model(self, sizes: Sizes) -> Any:  # noqa: ARG002
-        """Refuse: there is none."""
+        """Refuse, since there are no models."""
         raise InvalidArgumentError("the scores came from a function: there are no models")
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
@@ -88,7 +88,7 @@ class FunctionScorer:
         return checked_score(self._predictive(documents, *sizes), sizes)
 
     def can_resume(self, record: Record) -> bool:  # noqa: ARG002
-        """Always: there is nothing but scores."""
+        """Always True, since there are only scores."""
         return True
 
     def identity(self) -> dict[str, Any]:
@@ -102,13 +102,13 @@ class FunctionScorer:
 
 
 class NestedEstimator:
-    """An estimator whose every size is trained from a smaller one.
+    """An estimator that is trained at each size from a smaller one.
 
     It needs parameters ``n_components``, ``fit_method="em"`` and ``init`` (a fitted model with
-    fewer components), as LatentDirichletAllocation has. `scoring` is "likelihood",
+    fewer components), as in LatentDirichletAllocation. `scoring` is "likelihood",
     ``log_likelihood`` of the training documents with these options, or "bound", the estimator's
-    ``bound_``. The seed is that of the estimator, too, where it has none. Models are kept in the
-    folder; without one in memory, as those that it does not take.
+    ``bound_``. An estimator without a seed gets the seed of the search. Models are kept in the
+    folder, or in memory if there is none or a model cannot be saved.
     """
 
     def __init__(
@@ -141,8 +141,8 @@ class NestedEstimator:
     def score(self, sizes: Sizes, witness: Record | None) -> Score:
         """Train, and score the training documents.
 
-        The model of the witness with topics that no document uses is a model of this size too: it
-        is kept where training finds none that scores higher, so that scores never fall.
+        The model of the witness with unused topics added is a model of this size, too. It is kept
+        if training finds no higher score, so that scores never fall.
         """
         smaller = None if witness is None else self.model(witness.sizes)
         model = self._trained(sizes[0], smaller)
@@ -157,7 +157,7 @@ class NestedEstimator:
         return score
 
     def _keep(self, model: Any, sizes: Sizes) -> None:
-        """Save a model; the last one stays in memory, with those that could not be saved."""
+        """Save a model; the last model and unsaved models stay in memory."""
         if self._folder is not None:
             path = self._path(sizes)
             is_saved = self._folder.put(partial(model.save, path), f"the model of {named(sizes)}")
@@ -166,12 +166,12 @@ class NestedEstimator:
             if is_saved:
                 self._saved.add(sizes)
             else:
-                # A model that another search left must not pass for one of this search.
+                # A model of another search must not be used by this search.
                 self._folder.remove([path])
         self._models[sizes] = model
 
     def _trained(self, size: int, smaller: Any) -> Any:
-        """The better of one grown from a smaller one and, where its turn has come, a fresh one."""
+        """The better of a model grown from a smaller one and, if due, one trained afresh."""
         starts = [smaller]
         if smaller is not None and starts_afresh(size):
             starts.append(None)
@@ -182,7 +182,7 @@ class NestedEstimator:
         if "random_state" in self._parameters and self._parameters["random_state"] is None:
             model.set_params(random_state=self._seed)
         model.fit(self._corpus)
-        # Models that hold on to the one before would all stay in memory.
+        # References to earlier models would keep all of them in memory.
         return model.set_params(init=None)
 
     def predict(self, sizes: Sizes, documents: Any) -> Score:
@@ -201,7 +201,7 @@ class NestedEstimator:
         return self._predictions[key]
 
     def model(self, sizes: Sizes) -> Any:
-        """The model of a size that has a score."""
+        """The model of a scored size."""
         if sizes not in self._models and self._folder is not None:
             return load(self._path(sizes))
         if sizes not in self._models:
@@ -213,7 +213,7 @@ class NestedEstimator:
         return self._folder.path / f"topics-{sizes[0]}.safetensors"
 
     def can_resume(self, record: Record) -> bool:
-        """Whether the folder holds the model, and whole; that of a failure is not missed."""
+        """Whether the folder holds the complete model; a failed size needs none."""
         if record.score is None:
             return True
         if self._folder is None or not self._path(record.sizes).exists():
@@ -223,7 +223,7 @@ class NestedEstimator:
         except FileFormatError as error:
             self._folder.damaged(error)
             return False
-        # A size that was not better than a smaller one has kept the model of that.
+        # A size without improvement has the model of a smaller size.
         return isinstance(model, type(self._estimator)) and (
             len(model.components_) <= record.sizes[0]
         )
@@ -259,15 +259,15 @@ class NestedEstimator:
 
 
 def starts_afresh(size: int) -> bool:
-    """Whether a size is the first at or above some power of the factor."""
+    """Whether a size is the first at or above a power of the factor."""
     power = math.floor(math.log(size) / math.log(_FRESH_EVERY))
     return math.ceil(_FRESH_EVERY**power) == size
 
 
 def degrees_of_freedom(result: LogLikelihood) -> float:
-    """Degrees of freedom of a total's error (Welch, Satterthwaite); infinite where exact.
+    """Degrees of freedom of a total's error (Welch-Satterthwaite); infinite if exact.
 
-    Equal documents share one estimate: their errors add up.
+    Equal documents share one estimate, so their errors add linearly.
     """
     errors = np.where(result.methods == "exact", 0.0, result.std_errors)
     variances = np.bincount(result.groups, weights=errors) ** 2
@@ -284,9 +284,9 @@ def check_names(
     own: tuple[str, ...],
     further: tuple[str, ...] = (),
 ) -> None:
-    """Refuse options that the function does not take, or that are the search's own.
+    """Refuse options that the function does not take, or that the search sets.
 
-    `further` are those that it takes beside its named parameters.
+    `further` are options that it takes besides its named parameters.
     """
     taken = [known for known in inspect.signature(function).parameters if known not in own]
     taken += [known for known in further if known not in taken]
@@ -298,7 +298,7 @@ def check_names(
 
 
 def _plain(value: Any) -> Any:
-    """Parameters as JSON gives them back; a path or a random state by its text."""
+    """Parameters as JSON returns them; a path or a random state as text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return np.asarray(value).tolist() if hasattr(value, "__array__") else repr(value)

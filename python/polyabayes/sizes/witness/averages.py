@@ -1,4 +1,4 @@
-"""Bounds on averages over sizes whose weights are known within bounds."""
+"""Bounds of averages over sizes with bounded weights."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Vector = NDArray[np.float64]
 
 
 def share_bounds(lower: Vector, upper: Vector, rest: tuple[float, float]) -> tuple[Vector, Vector]:
-    """Bounds on ln of each weight's share of all weights.
+    """Bounds of ln of each weight's share.
 
-    `rest` bounds the log of one more weight, which gets no share of its own. A share is least where
-    its weight is least and all others are largest.
+    `rest` bounds the log of one more weight, without a share in the result. A share is smallest if
+    its weight is smallest and all others are largest.
     """
     return (
         _shares(lower, _of_others(np.append(upper, rest[1]))),
@@ -23,7 +23,7 @@ def share_bounds(lower: Vector, upper: Vector, rest: tuple[float, float]) -> tup
 
 
 def _of_others(logs: Vector) -> Vector:
-    """Ln of the sum of all but one, for each but the last; never by subtraction."""
+    """Ln of the sum of all but one, for each but the last, without subtraction."""
     before = log_cumulative_sum(logs)
     after = log_cumulative_sum(logs[::-1])[::-1]
     return np.asarray(np.logaddexp(before[:-2], after[1:-1]))
@@ -39,10 +39,10 @@ def _shares(weights: Vector, others: Vector) -> Vector:
 def mean_bounds(
     low_values: Vector, high_values: Vector, low_weights: Vector, high_weights: Vector
 ) -> tuple[float, float]:
-    """Bounds on ln of a weighted mean, all in logs, each array of shape (n,).
+    """Bounds of ln of a weighted mean, all in logs, each array of shape (n,).
 
-    The mean is least where the weights of the values below some threshold are largest and those of
-    the others least: every threshold is tried. NaN where no weight can be positive.
+    The mean is smallest if weights are largest for values below some threshold and smallest above
+    it: every threshold is tried. NaN if no weight can be positive.
     """
     upwards, downwards = np.argsort(low_values), np.argsort(-high_values)
     return (

@@ -34,116 +34,124 @@ from polyabayes.sizes.witness.sources import (
     make_scorer,
 )
 
-# File of a state folder that says whose it is.
+# File of a state folder that identifies its search.
 _HEAD = "search.safetensors"
 
 
 @shared_docs
 class WitnessSearch(SearchResults):
-    """Search over unknown sizes, with bounds on p(y) and on every posterior that always hold.
+    """Search over unknown sizes, with bounds of p(y) and of the posterior of every size.
 
-    The witness algorithm of Chiang and Poole. Explored sizes give F, the part of p(y) that is
-    known; the prior mass H outside is bounded: each unexplored size is at least as good as its
-    best witness, an explored size that is no larger in any variable, and no better than a ceiling
-    U. Then F + (witnesses' share of H) <= p(y) <= F + U H. The bounds tighten with every step and
-    hold wherever the search stops.
+    This is the witness algorithm of Chiang and Poole. Explored sizes contribute F to p(y);
+    unexplored sizes have prior mass H. The score of an unexplored size is at least that of its best
+    witness (an explored size that is not larger in any variable), and at most a ceiling U. Hence
+    F + (witnesses' share of H) <= p(y) <= F + U H. The bounds tighten with every step and are valid
+    at any stopping time.
 
     Parameters
     ----------
     estimator : estimator, AllocationModel or callable
-        A callable ``estimator(*sizes)`` gives ln p(y | sizes) in nats, or a tuple of it and its
-        standard error, or of these and degrees of freedom (Student's distribution; else normal).
-        An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, as
-        :class:`LatentDirichletAllocation`, is trained on the documents: each size from the model
-        of its best witness, every size up to 10 and then each that has grown by a tenth also
-        afresh, as chains of grown models fall behind. The model of larger ``bound_`` is scored,
-        and gives way to the witness's own where it scores lower. Best with learned priors.
-        An :class:`AllocationModel` is scored by its integrated evidence, with its error; its sizes
-        that are None are the variables, as in ``AllocationModel.blockmodel(None, None)``.
+        Source of scores:
+
+        * A callable ``estimator(*sizes)`` returns ln p(y | sizes) in nats, or a tuple (value,
+          standard error) or (value, standard error, degrees of freedom of Student's t).
+        * An estimator with parameters ``n_components``, ``fit_method="em"`` and ``init``, such as
+          :class:`LatentDirichletAllocation`, is trained at each size from the model of its best
+          witness. Every size up to 10, and then after each growth by a tenth, is also trained
+          afresh. The model with the larger ``bound_`` is scored; if it scores below the witness,
+          the witness's model is kept. Learned priors work best.
+        * An :class:`AllocationModel` is scored by its evidence, with its error. Its sizes that are
+          None are the variables, as in ``AllocationModel.blockmodel(None, None)``.
     prior : priors.SizePrior
-        Prior of the size, or the joint prior of several; ``priors.Mixture`` where it is not
-        certain itself.
+        Prior of the size, or joint prior of several sizes; ``priors.Mixture`` if the prior is
+        uncertain.
     kind : {"nested", "evidence"}, optional
-        ``"nested"`` promises that the score never falls as sizes grow (point parameters, each
-        size trained from smaller ones): a fall beyond the errors is refused. ``"evidence"``
-        promises nothing: then only F <= p(y) <= F + U H holds. An estimator keeps the promise: the
-        witness's model with topics that no document uses is one of each larger size. None is
-        "evidence" for an allocation model, else "nested".
+        ``"nested"``: scores never fall as sizes grow (point parameters, each size trained from
+        smaller ones); a fall beyond the errors is refused. An estimator satisfies this, since the
+        witness's model with unused topics is a model of each larger size. ``"evidence"``: scores
+        may fall, and the bounds are F <= p(y) <= F + U H. Default: "evidence" for an allocation
+        model, else "nested".
     bound : {"witness", "min-witness", "paper"}, default="witness"
-        ``"witness"``: each unexplored size takes its best witness, and as a ceiling the lowest
-        score of the larger ones explored. ``"min-witness"``: all take the lowest witness, and U.
-        ``"paper"``: the same with U = 1, and predictive bounds that hold only if every
-        unexplored size predicts as the min-witness does.
+        ``"witness"``: the lower bound of an unexplored size is its best witness, and the upper
+        bound is the lowest score of larger explored sizes. ``"min-witness"``: the bounds are the
+        lowest witness and U for all sizes. ``"paper"``: as "min-witness" with U = 1, and predictive
+        bounds that are valid only if all unexplored sizes predict like the lowest witness.
     upper : {"vacuous", "multinomial"} or callable, optional
-        U: 1; the probability of the tokens by each document's own frequencies, for any mixture of
-        multinomials, such as LDA (of an allocation model the whole tensor by its frequencies); or a
-        function of X that gives ln U. None takes "vacuous" for a callable or the paper's bounds,
-        else "multinomial". "vacuous" needs scores of probabilities, not of densities.
+        The ceiling U. ``"vacuous"``: 1, for scores that are probabilities, not densities.
+        ``"multinomial"``: the probability of the tokens under each document's own frequencies, for
+        any mixture of multinomials, such as LDA (for an allocation model: of the tensor under its
+        frequencies). A callable of X returns ln U. Default: "vacuous" for a callable score or
+        ``bound="paper"``, else "multinomial".
     predictive : callable, optional
-        Unless `estimator` is one of scikit-learn's kind: ``predictive(documents, *sizes)`` gives
-        ln p(documents | y, sizes), with errors as a callable score does.
+        For a callable score: ``predictive(documents, *sizes)`` returns ln p(documents | y, sizes),
+        with errors as for the score.
     scoring : {"likelihood", "bound"}, default="likelihood"
-        How an estimator is scored: by :func:`log_likelihood` of the training documents as a
-        sequence, with its errors, or by its ``bound_``. That is a lower bound: what it gives for
-        ``lower`` holds, all else is as if it were exact (see ``holds_``).
+        Score of an estimator: :func:`log_likelihood` of the training documents as a sequence, with
+        its errors, or its ``bound_``. With ``bound_``, a lower bound, only ``lower`` is valid;
+        other results treat it as exact (see ``holds_``).
     scoring_options : dict, optional
-        Further arguments of :func:`log_likelihood`. Its "auto" takes most of a search's time:
-        {"method": "smc-lookahead", "n_particles": 100, "n_replicates": 8} is faster by far, with
-        larger errors. Or of an allocation model's ``log_evidence``, whose "vb" is a lower bound.
+        Further arguments of :func:`log_likelihood`, or of an allocation model's ``log_evidence``,
+        whose "vb" is a lower bound. The default method takes most of the time of a search;
+        {"method": "smc-lookahead", "n_particles": 100, "n_replicates": 8} is much faster, with
+        larger errors.
     strategy : {"successor", "widest", "best-first"}, optional
-        What is scored next: ``"successor"``, of those above the witness with the lowest score the
-        one of most prior mass (the paper's choice, which raises its lower bound fastest);
-        ``"widest"``, that with the largest part in the bounds' width; ``"best-first"``, that with
-        the largest part per second that its witness took, which depends on the machine. With
-        several sizes the first may stay on one axis for ever, where larger sizes there never catch
-        up with the other witnesses: the others explore all. None is "successor" for nested scores,
-        "widest" for evidence, whose witnesses say nothing. One size goes up one by one in each.
+        The configuration to score next:
+
+        * ``"successor"``: the one with the largest prior mass above the lowest witness (the paper's
+          choice). It raises the lower bound fastest, but with several sizes it may stay on one
+          axis forever.
+        * ``"widest"``: the one with the largest contribution to the width of the bounds.
+        * ``"best-first"``: the one with the largest contribution per second of its witness, which
+          depends on the machine.
+
+        Default: "successor" for nested scores, "widest" for evidence. A single size always grows
+        one by one.
     max_steps : int, optional
-        Stop after as many steps.
+        Most steps.
     width : float, optional
-        Stop where the bounds on ln p(y) are that close, in nats.
+        Stop if the bounds of ln p(y) are this close, in nats.
     max_seconds : float, optional
-        Start no step after this time, but for the first.
+        Start no step after this time, except the first.
     max_unexplored : float, optional
-        Stop where H is at most this. Without any of these rules it is 1e-6.
+        Stop if H is at most this. Default: 1e-6 if no stopping rule is given.
     level : float, default=0.95
-        Probability that all scores with errors lie within their intervals: the i-th may miss with
-        probability (1 - level) 6 / (pi i)^2, so that bounds hold at any stopping time.
+        Probability that all scores with errors are within their intervals. The i-th interval may
+        fail with probability (1 - level) 6 / (pi i)^2, so that bounds are valid at any stopping
+        time.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Seed of :func:`log_likelihood`, and of an estimator that has none.
+        Seed of :func:`log_likelihood`, and of an estimator without a seed.
     checkpoint : path-like, optional
-        Folder for scores, models and predictions, written after every score. A search of the same
-        corpus, score, prior, kind and strategy goes on from there; that of another is refused. A
-        function is known by its name: after a change of what it does give another folder.
+        Folder for scores, models and predictions, written after every score. A search with the same
+        corpus, score, prior, kind and strategy resumes from there; another is refused. A function
+        is identified by its name: use another folder if its result changes.
     progress : bool, default=False
         Show a progress bar (needs tqdm).
 
     Attributes
     ----------
     size_names_ : tuple of str
-        Names of the columns of sizes in all tables: ``"size"``; of several ``"size_1"`` and so on,
-        or the nodes of an allocation model.
+        Names of the columns of sizes in all tables: ``"size"``; for several, ``"size_1"`` and so
+        on, or the nodes of an allocation model.
     bounds_ : ResultTable
-        One row a step: the sizes, ``log_score`` and ``std_error`` (NaN where scoring failed),
-        ``log_prior``, ``log_f``, ``log_h``, ``lower`` and ``upper`` (bounds on ln p(y)),
-        ``witness`` (the one with the lowest score, None without), ``n_witnesses``, ``seconds``,
-        ``failure``.
+        One row per step: the sizes, ``log_score`` and ``std_error`` (NaN if scoring failed),
+        ``log_prior``, ``log_f``, ``log_h``, ``lower`` and ``upper`` (bounds of ln p(y)),
+        ``witness`` (the lowest witness, or None), ``n_witnesses``, ``seconds``, ``failure``.
     trace_ : list of SearchStep
-        The witness set after every step, and what was pruned.
+        The witness set after every step, and the pruned configurations.
     log_ceiling_ : float
         Ln U.
     holds_ : dict of str to bool
-        Whether "lower", "upper", "posterior" and "predictive" bounds hold.
+        Whether the "lower", "upper", "posterior" and "predictive" bounds are valid.
     stop_reason_ : str
         "exhausted", "max_steps", "width", "max_seconds", "max_unexplored" or "interrupted".
     n_steps_ : int
-        Steps taken.
+        Number of steps.
     posterior_bounds_ : ResultTable
-        One row an explored size: ``lower`` and ``upper`` (bounds on p(sizes | y)), and their logs.
+        One row per explored size: ``lower`` and ``upper`` (bounds of p(sizes | y)), and their logs.
     unexplored_posterior_ : tuple of float
-        Bounds on the posterior of all other sizes together.
+        Bounds of the posterior of all other sizes together.
     best_ : int or tuple of int
-        The explored size of largest prior mass times score.
+        The explored size with the largest prior mass times score.
 
     References
     ----------
@@ -206,23 +214,23 @@ class WitnessSearch(SearchResults):
         executor: Executor | None = None,
         n_in_flight: int | None = None,
     ) -> Self:
-        """Search until a rule says stop.
+        """Search until a stopping rule applies.
 
         Parameters
         ----------
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-            The documents; a callable score does without, unless ``upper="multinomial"``. For an
-            allocation model what its ``log_evidence`` takes, as a CountTensor.
+            The documents; for an allocation model, the data of its ``log_evidence``. A callable
+            score needs them only with ``upper="multinomial"``.
         y : ignored
             Present for scikit-learn.
         {layer}
         executor : concurrent.futures.Executor, optional
-            Has several configurations scored at once, those that are likely to come next ahead of
-            their turn. The steps are those without it, whichever score is finished first. For
-            functions and allocation models, which a process pool must be able to pickle; the sizes
-            of an estimator come one from the other. Ctrl-C does not stop what its workers do.
+            Scores several configurations at once, including likely next ones; the steps are the
+            same as without it. Only for functions and allocation models, which a process pool must
+            be able to pickle, since an estimator trains each size from another. Ctrl-C does not
+            stop its workers.
         n_in_flight : int, optional
-            Configurations that the executor is given at once; by default one a core.
+            Number of configurations in flight; default: one per core.
 
         Returns
         -------
@@ -233,10 +241,10 @@ class WitnessSearch(SearchResults):
         InvalidArgumentError, InvalidTypeError
             If an argument is bad, or `checkpoint` is of another search; before any work.
         ScoreError
-            If a score is NaN or infinite, above the ceiling, or falls where nesting was promised,
-            if ten in a row fail, or if the executor breaks down; the search up to there is kept.
+            If a score is NaN, infinite or above the ceiling, a nested score falls, ten scores in a
+            row fail, or the executor fails; the search so far is kept.
         Interrupted
-            On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, usable as it is.
+            On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, ready for use.
 
         Examples
         --------
@@ -269,22 +277,22 @@ class WitnessSearch(SearchResults):
         return self
 
     def under(self, prior: SizePrior) -> WitnessSearch:
-        """The same scores under another prior, without scoring anything again.
+        """Use the same scores under another prior, without scoring again.
 
         Parameters
         ----------
         prior : SizePrior
-            A prior of as many sizes.
+            A prior of the same number of sizes.
 
         Returns
         -------
         WitnessSearch
-            A fitted search; this one is left as it is.
+            A fitted search; this search is unchanged.
 
         Raises
         ------
         InvalidTypeError, InvalidArgumentError, NotFittedError
-            If `prior` is no prior of as many sizes, or the search is not fitted.
+            If `prior` is not a prior of the same number of sizes, or the search is not fitted.
 
         Examples
         --------
@@ -308,22 +316,22 @@ class WitnessSearch(SearchResults):
         return other
 
     def posterior_of_priors(self) -> ResultTable:
-        """Bounds on the posterior probability of each component of a mixture of priors.
+        """Bounds of the posterior probability of each component of a mixture of priors.
 
-        Component c has the posterior probability sum over sizes of p(s | y) w_c p(s | c) / p(s),
-        which is bounded over all that the scores may be, the same for every component.
+        Component c has posterior probability Σ_s p(s | y) w_c p(s | c) / p(s), bounded over all
+        possible scores.
 
         Returns
         -------
         ResultTable
-            One row a component: ``prior``, ``log_weight``, ``log_evidence_lower`` and
-            ``log_evidence_upper`` (bounds on ln p(y | component)), ``lower`` and ``upper`` (bounds
-            on its posterior probability), and their logs.
+            One row per component: ``prior``, ``log_weight``, ``log_evidence_lower`` and
+            ``log_evidence_upper`` (bounds of ln p(y | component)), ``lower`` and ``upper`` (bounds
+            of its posterior probability), and their logs.
 
         Raises
         ------
         InvalidArgumentError, NotFittedError, ScoreError
-            If the prior is no :class:`~polyabayes.priors.Mixture`, the search is not fitted, or
+            If the prior is not a :class:`~polyabayes.priors.Mixture`, the search is not fitted, or
             nothing is scored.
 
         Examples
@@ -337,7 +345,7 @@ class WitnessSearch(SearchResults):
         if not isinstance(self.prior, Mixture):
             raise InvalidArgumentError(
                 f"the prior is {self.prior!r}, with no components to compare: fit with "
-                "priors.Mixture, or take under(priors.Mixture([...]))"
+                "priors.Mixture, or use under(priors.Mixture([...]))"
             )
         shares = component_bounds(done, self.prior)
         names = ("prior", "log_weight", "log_evidence_lower", "log_evidence_upper")
@@ -389,7 +397,7 @@ class WitnessSearch(SearchResults):
 
 
 def _checked_executor(executor: Any, n_in_flight: Any, scorer: Scorer) -> int:
-    """How many scores an executor is asked for at once."""
+    """Number of scores in flight on an executor."""
     if check_executor(executor) is None:
         if n_in_flight is not None:
             raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")

@@ -1,4 +1,4 @@
-"""Scores by integrated evidence: an allocation model some of whose sizes are not known."""
+"""Scores by evidence: an allocation model with unknown sizes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EvidenceOf:
     options: dict[str, Any]
 
     def __call__(self, *sizes: int) -> Score:
-        """The value with its error, by Student's distribution where that is of replicates."""
+        """The value with its error; degrees of freedom if the error is from replicates."""
         found = self.sized(sizes).log_evidence(self.tensor, **self.options)
         if not found.n_replicates:
             return Score(found.value)
@@ -40,15 +40,15 @@ class EvidenceOf:
         return self.model.with_sizes(**dict(zip(self.model.unknown_sizes, sizes, strict=True)))
 
 
-# Arguments of log_evidence that the search sets itself, or has no use for.
+# Arguments of log_evidence that the search sets or does not use.
 _OWN = ("self", "data", "observed", "max_total", "random_state", "options")
 
 
 class EvidenceScorer(FunctionScorer):
     """An allocation model whose unknown sizes are searched.
 
-    They are the variables of the search, in their order; `first` are sizes to try whether model and
-    data fit.
+    Unknown sizes are the variables of the search, in their order; `first` are sizes for a check
+    that model and data fit.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class EvidenceScorer(FunctionScorer):
         if len(model.unknown_sizes) != len(first):
             unknown = ", ".join(model.unknown_sizes) or "none"
             raise InvalidArgumentError(
-                f"prior is of {len(first)} sizes, but those of the model that are None are "
-                f"{unknown}; give a prior of each, as priors.Product of several"
+                f"prior is of {len(first)} sizes, but the unknown sizes of the model are "
+                f"{unknown}; give a prior of each, such as priors.Product"
             )
         if data is None:
             raise InvalidArgumentError("X is missing: an allocation model needs counts")
@@ -83,8 +83,8 @@ class EvidenceScorer(FunctionScorer):
     def log_ceiling(self) -> float:
         """Ln of the probability of the tensor, given its total, by its own frequencies.
 
-        Given the total, and which axes each token shows, the evidence of every network is an
-        average of products of multinomial distributions, one of each set of axes shown.
+        Given the total and the observed axes of each token, the evidence of every network is an
+        average of products of multinomial distributions, one for each set of observed axes.
         """
         tensor = self._evidence.tensor
         _, patterns = np.unique(tensor.coordinates < 0, axis=0, return_inverse=True)
@@ -96,7 +96,7 @@ class EvidenceScorer(FunctionScorer):
         return min(float(ways) + shares + room, 0.0)
 
     def identity(self) -> dict[str, Any]:
-        """Model, data and how the evidence is found."""
+        """Model, data and options of the evidence."""
         model, tensor, options = self._evidence.model, self._evidence.tensor, self._evidence.options
         identity = identity_of(model, tensor, options)
         told = {"concentration": model.concentration, "scoring_options": identity.pop("options")}

@@ -1,4 +1,4 @@
-"""The averaged predictor against the single best model, on held-out documents."""
+"""Cross-validation of the average over sizes and of the single best model."""
 
 from __future__ import annotations
 
@@ -53,50 +53,50 @@ def cross_validate(
     random_state: RandomState = 0,
     checkpoint: Any = None,
 ) -> ResultTable:
-    """Compare the average over sizes with the single best model on held-out documents, k-fold.
+    """Compare the average over sizes with the single best model by k-fold cross-validation.
 
-    Every fold searches on the other documents and predicts its own.
+    Each fold is predicted by a search on the other folds.
 
     Parameters
     ----------
     search : WitnessSearch
-        A search whose score is an estimator; cloned for every fold.
+        A search with an estimator; cloned for every fold.
     X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
         The documents.
     n_folds : int, default=10
         Number of folds.
     priors : sequence of priors.SizePrior, default=()
-        Further priors: what was trained under that of `search` is averaged under these, too.
+        Further priors, under which the models of `search` are averaged, too.
     executor : concurrent.futures.Executor, optional
-        Where the folds run, on one thread each unless the estimator's ``n_jobs`` says otherwise;
-        one is made where `n_workers` asks for it.
+        Runs the folds, each on one thread unless the estimator's ``n_jobs`` is set. By default one
+        is made if `n_workers` is above 1.
     n_workers : int, default=1
-        Processes; 1 runs the folds here, one after another.
+        Number of processes; with 1, folds run here, one after another.
     groups : str or array of shape (n_documents,), optional
-        Documents that belong together, as those of one author: a column of the corpus's metadata,
-        or labels. No group is in two folds.
+        Groups of dependent documents, for example by author: a column of the corpus's metadata, or
+        labels. No group is in two folds.
     times : str or array of shape (n_documents,), optional
-        Documents that are near in time: a column, or numbers, or dates as 2008-01-31, which are cut
-        into 20 blocks of about as many documents. No block is in two folds.
+        Times of documents: a column of the metadata, numbers, or dates as 2008-01-31. They are cut
+        into 20 blocks with about equally many documents. No block is in two folds.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
-        Which document is in which fold.
+        Seed of the folds.
     checkpoint : path-like, optional
-        Folder with one checkpoint a fold, predictions included: a run that was killed goes on from
-        there, given the same `random_state`.
+        Folder with one checkpoint per fold, including predictions; the same call with the same
+        `random_state` resumes from there.
 
     Returns
     -------
     ResultTable
-        One row a fold and prior: ``lower`` and ``upper``, bounds on ln p(held-out documents | the
-        others) averaged over sizes, ``average`` that of the explored sizes alone; ``best`` and
-        ``best_std_error`` of the single best model; in nats.
+        One row per fold and prior, in nats: ``lower`` and ``upper``, bounds of ln p(held-out
+        documents | other documents) averaged over sizes; ``average`` over explored sizes only;
+        ``best`` and ``best_std_error`` of the single best model.
 
     Raises
     ------
     InvalidArgumentError, InvalidTypeError
         If an argument is bad; before any work.
     WorkerError
-        If a worker died and its engine did not run its fold again.
+        If a worker died and its engine did not rerun its fold.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def cross_validate(
     """
     if not isinstance(search, WitnessSearch) or not hasattr(search.estimator, "get_params"):
         raise InvalidTypeError(
-            "search must be a WitnessSearch of an estimator: a function is not trained on folds"
+            "search must be a WitnessSearch of an estimator: a function cannot be trained on folds"
         )
     corpus = as_corpus(X, "X")
     n_workers = checks.whole_number("n_workers", n_workers, 1, _MOST_WORKERS)
@@ -130,7 +130,7 @@ def cross_validate(
 
 
 class _Plan(NamedTuple):
-    """The inputs that all folds share."""
+    """Inputs shared by all folds."""
 
     search: WitnessSearch
     priors: tuple[SizePrior, ...]
@@ -139,12 +139,12 @@ class _Plan(NamedTuple):
     checkpoint: Any
 
     def with_one_thread(self) -> _Plan:
-        """The same, each fold on one thread where the estimator leaves their number open."""
+        """The same plan, with one thread per fold unless the estimator sets `n_jobs`."""
         copy: WitnessSearch = clone(self.search)
         return self._replace(search=copy.set_params(estimator=with_one_thread(copy.estimator)))
 
     def search_of(self, fold: int) -> WitnessSearch:
-        """A copy of the search, whose checkpoint is the fold's own."""
+        """A copy of the search with its own checkpoint."""
         copy: WitnessSearch = clone(self.search)
         folder = copy.checkpoint if self.checkpoint is None else self.checkpoint
         if folder is not None:
@@ -193,9 +193,9 @@ def _collect(workers: Workers, rows: list[list[_Fold]]) -> None:
 
 
 def _end_with_the_parent() -> None:
-    """Have this process end where its parent is killed.
+    """End this process when its parent is killed.
 
-    It would go on otherwise, and write to the checkpoints of the run that takes over.
+    Otherwise it would continue, and write to the checkpoints of the next run.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None

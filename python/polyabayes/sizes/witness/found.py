@@ -1,4 +1,4 @@
-"""What a search has found: tables, bounds and predictions of its estimator."""
+"""Results of a search: tables, bounds and predictions."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_steps_(self) -> int:
-        """Steps taken."""
+        """Number of steps."""
         return len(self._fitted().records)
 
     @property
     def size_names_(self) -> tuple[str, ...]:
-        """Names of the columns of sizes: those of the nodes, where a model has several unknown."""
+        """Names of the columns of sizes; names of nodes, if a model has several unknown sizes."""
         nodes = self.estimator.unknown_sizes if isinstance(self.estimator, AllocationModel) else ()
         return size_names(self._fitted().prior.n_variables, nodes)
 
@@ -57,7 +57,7 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
 
     @property
     def holds_(self) -> dict[str, bool]:
-        """Which bounds hold: all, but for lower bounds as scores, and the paper's predictions."""
+        """Which bounds are valid: all, except with lower bounds as scores or ``bound="paper"``."""
         rules = self._fitted().rules
         exact = not self._scorer.is_lower_bound
         predictive = exact and rules.bound != "paper"
@@ -65,38 +65,38 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
 
     @property
     def bounds_(self) -> ResultTable:
-        """One row a step."""
+        """Table of bounds, one row per step."""
         return bounds_table(self._fitted(), self.size_names_)
 
     @property
     def posterior_bounds_(self) -> ResultTable:
-        """Bounds on p(sizes | y) of every configuration with a score, and their logs.
+        """Bounds of p(sizes | y) for every scored configuration, and their logs.
 
-        A posterior is least where its own score is at its lower bound and all else, the
-        unexplored part included, at its upper bound.
+        The lower bound takes the configuration's own score at its lower bound, and all others,
+        including unexplored ones, at their upper bounds.
         """
         return posterior_table(self._fitted(), self.size_names_)
 
     @property
     def unexplored_posterior_(self) -> tuple[float, float]:
-        """Bounds on the posterior probability of all sizes without a score."""
+        """Bounds of the posterior probability of all sizes without a score."""
         return unexplored_posterior(self._fitted())
 
     @property
     def best_(self) -> int | Sizes:
-        """The size (a tuple, if there are several) of largest prior mass times score."""
+        """The size (a tuple for several) with the largest prior mass times score."""
         return plain(best_sizes(self._fitted()))
 
     def model(self, *sizes: int) -> Any:
-        """The trained model of a size that was explored; by default, of ``best_``.
+        """The trained model of an explored size; default: of ``best_``.
 
-        It has fewer components where no model of this size was found that scores higher than that
-        of a smaller one. An allocation model has its sizes filled in.
+        It has fewer components if no model of this size scored higher than a smaller model. An
+        allocation model has its sizes filled in.
 
         Parameters
         ----------
         *sizes : int
-            The size, or the sizes.
+            The size or sizes.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InvalidArgumentError, NotFittedError
-            If there is no model of that size.
+            If there is no model of this size.
 
         Examples
         --------
@@ -120,21 +120,21 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Log probability of new documents, averaged over the explored sizes by their posterior.
 
-        The averaged predictor N / F of Chiang & Poole; :meth:`predictive_bounds` bounds what all
-        other sizes may change, and has the best single size beside it.
+        This is the predictor N / F of Chiang & Poole. :meth:`predictive_bounds` includes the
+        unexplored sizes, and also has the single best size.
 
         Parameters
         ----------
         X : documents
-            New documents; for a callable score, whatever `predictive` takes.
+            New documents; for a callable score, the argument of `predictive`.
         y : ignored
             Present for scikit-learn.
 
         Returns
         -------
         float
-            In nats per token of an estimator's documents; for a callable score or an allocation
-            model, in nats.
+            Log probability in nats per token for an estimator; in nats for a callable score or an
+            allocation model.
 
         Raises
         ------
@@ -159,16 +159,16 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
         return average / as_corpus(X, "X").n_tokens if is_trained else average
 
     def predictive_bounds(self, X: Any) -> PredictiveBounds:
-        """Bounds on ln p(X | y), averaged over sizes by their posterior.
+        """Bounds of ln p(X | y), averaged over sizes by their posterior.
 
         With N = sum over explored sizes of p(s) p(y|s) p(X|s, y): N / (F + U H) <= p(X|y) <=
-        (N + U' U H) / (F + U H), where U' is the multinomial ceiling of X, or 1; errors of scores
-        and predictions are carried through. Needs one score of X for every explored size.
+        (N + U' U H) / (F + U H), where U' is the multinomial ceiling of X, or 1. Errors of scores
+        and predictions are included. It needs a score of X for every explored size.
 
         Parameters
         ----------
         X : documents
-            New documents; for a callable score, whatever `predictive` takes.
+            New documents; for a callable score, the argument of `predictive`.
 
         Returns
         -------

@@ -21,19 +21,18 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictiveBounds(Record):
-    """Bounds on ln p(new documents | documents), sizes averaged over, in nats.
+    """Bounds of ln p(new documents | documents), averaged over sizes, in nats.
 
     Attributes
     ----------
     lower, upper : float
         The bounds.
     average : float
-        Ln of the mean of the predictions of the explored sizes, weighed by their part of the
-        posterior: N / F, between the bounds.
+        Ln of the posterior mean of the predictions over explored sizes, N / F; between the bounds.
     best : float
         Ln p of the new documents under the single best model.
     best_std_error : float
-        Its standard error.
+        Standard error of `best`.
 
     Examples
     --------
@@ -59,9 +58,9 @@ _OF_POSTERIORS = ("lower", "upper", "log_lower", "log_upper")
 
 
 def size_names(n_variables: int, nodes: Sequence[str] = ()) -> tuple[str, ...]:
-    """Names of the columns that hold sizes: those of the nodes whose sizes they are, if any.
+    """Names of the columns of sizes: names of nodes, if any.
 
-    A node that is called as another column does not take its place.
+    The name of another column is not used for a node.
     """
     if n_variables == 1:
         return ("size",)
@@ -73,7 +72,7 @@ def size_names(n_variables: int, nodes: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def bounds_table(search: Search, names: Sequence[str]) -> ResultTable:
-    """One row a step."""
+    """Table of bounds, one row per step."""
     rows = []
     for record, step, bounds in zip(search.records, search.steps, search.bounds, strict=True):
         value, std_error, _ = record.score or Score(np.nan, np.nan)
@@ -99,7 +98,7 @@ def bounds_table(search: Search, names: Sequence[str]) -> ResultTable:
 
 
 def posterior_table(search: Search, names: Sequence[str]) -> ResultTable:
-    """One row a configuration with a score, by size."""
+    """Table of the posterior, one row per scored configuration, by size."""
     explored = sorted(record.sizes for record in search.records if record.score is not None)
     lower, upper = _weights(search.survey, explored)
     rest = rest_bounds(search.survey, search.rules)
@@ -113,7 +112,7 @@ def posterior_table(search: Search, names: Sequence[str]) -> ResultTable:
 
 
 def best_sizes(search: Search) -> Sizes:
-    """The configuration of largest prior mass times score; of equal ones the smallest."""
+    """The configuration with the largest prior mass times score; ties go to the smallest."""
     worth = {
         record.sizes: search.prior.log_box(record.sizes, tuple(map(float, record.sizes)))
         + record.score.value
@@ -128,16 +127,16 @@ def best_sizes(search: Search) -> Sizes:
 def predictive_bounds(
     search: Search, predictions: dict[Sizes, Score], log_ceiling: float
 ) -> PredictiveBounds:
-    """Bounds on the average of predictions over all sizes.
+    """Bounds of the average of predictions over all sizes.
 
-    `log_ceiling` is what a prediction is at most, whatever the sizes.
+    `log_ceiling` is an upper bound of predictions for all sizes.
     """
     explored = list(predictions)
     alpha = 1.0 - search.rules.level
     noisy = [sizes for sizes in explored if predictions[sizes].std_error > 0]
     survey = search.survey
     if noisy and any(record.score and record.score.std_error for record in search.records):
-        # Half of what may fail goes to the scores, half to the predictions.
+        # Half of the failure probability goes to the scores, half to the predictions.
         alpha /= 2
         survey = search.survey_at(1.0 - alpha)
     intervals = np.array(
@@ -164,12 +163,12 @@ def predictive_bounds(
 
 
 def component_bounds(search: Search, prior: Mixture) -> list[tuple[float, float]]:
-    """Bounds on ln of the posterior probability of each component of the prior.
+    """Bounds of ln of the posterior probability of each component of the prior.
 
-    That is the mean of p(component | sizes) under the posterior of the sizes. Where a cell has many
-    sizes, the mean over it is only known to be a probability.
+    It is the posterior mean of p(component | sizes) over the sizes. In a cell with many sizes, only
+    the bounds 0 and 1 of this probability are known.
     """
-    best_sizes(search)  # raises where nothing is scored
+    best_sizes(search)  # Raises if nothing is scored.
     survey = search.survey
     lower, upper = (survey.log_mass + side for side in (survey.lower, survey.upper))
     lower[survey.open], upper[survey.open] = rest_weights(survey, search.rules)
@@ -186,7 +185,7 @@ def component_bounds(search: Search, prior: Mixture) -> list[tuple[float, float]
 
 
 def _average(search: Search, predictions: dict[Sizes, Score]) -> float:
-    """Ln N / F, by the scores and predictions as they were estimated."""
+    """Ln N / F, from the estimated scores and predictions."""
     weights, values = [], []
     for record in search.records:
         if record.score is not None:
@@ -209,7 +208,7 @@ def _paper_bounds(
 
 
 def _weights(survey: Survey, explored: list[Sizes]) -> tuple[Vector, Vector]:
-    """Bounds on ln p(s) p(y | s)."""
+    """Bounds of ln p(s) p(y | s)."""
     if not explored:
         raise ScoreError("no configuration has a score")
     cells = tuple(np.array([survey.cell(sizes) for sizes in explored]).T)
@@ -227,7 +226,7 @@ def _refuse_above(log_ceiling: float, explored: list[Sizes], lower: Vector) -> N
 
 
 def unexplored_posterior(search: Search) -> tuple[float, float]:
-    """Bounds on the posterior probability of all that is not explored."""
+    """Bounds of the posterior probability of all unexplored sizes."""
     explored = [record.sizes for record in search.records if record.score is not None]
     lower, upper = _weights(search.survey, explored)
     least, most = rest_bounds(search.survey, search.rules)

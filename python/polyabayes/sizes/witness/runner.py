@@ -1,10 +1,9 @@
-"""The steps of a search: choose, score, record, until a rule says stop.
+"""Steps of a search: choose, score, record, until a stopping rule applies.
 
-Scores may come from the workers of an executor, ahead of their turn. The search takes the steps
-that it would take without workers: it waits for the score that it has chosen. Meanwhile the sizes
-that are likely to come next are scored, which is every size in turn where there is one variable.
-With several it is a guess: whatever is not scored yet counts as high as its best witness. A wrong
-guess costs a score that the search may come to later, or not at all.
+With an executor, workers score configurations ahead of their turn, but the search takes the same
+steps as without: it waits for the score that it has chosen. With one variable, the next sizes are
+known. With several, they are a guess that treats unscored configurations as equal to their best
+witness; a wrong guess may cost an unneeded score.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from polyabayes.sizes.witness.search import Search
 
 _MOST_FAILURES_IN_A_ROW = 10
 
-# Errors that every configuration would meet.
+# Errors that would occur for every configuration.
 _BAD_ARGUMENTS = (InvalidArgumentError, InvalidTypeError)
 
 _DEFAULT_UNEXPLORED = 1e-6
 
 
 class StopRules(NamedTuple):
-    """The rules that were given; None for the others."""
+    """Stopping rules; None if not given."""
 
     max_steps: int | None
     width: float | None
@@ -44,7 +43,7 @@ class StopRules(NamedTuple):
 
     @classmethod
     def checked(cls, max_steps: Any, width: Any, max_seconds: Any, max_unexplored: Any) -> Self:
-        """Check the arguments; without any, the prior mass left decides."""
+        """Check the arguments; without any, the unexplored prior mass decides."""
         if max_steps is not None:
             max_steps = checks.whole_number("max_steps", max_steps)
         numbers = {"width": width, "max_seconds": max_seconds, "max_unexplored": max_unexplored}
@@ -57,7 +56,7 @@ class StopRules(NamedTuple):
         return rules
 
     def reason(self, search: Search, seconds: float) -> str | None:
-        """The rule that ends the search here; None to go on. One step is always taken."""
+        """The rule that ends the search now, or None. There is always one step."""
         if not search.bounds:
             return None
         last = search.bounds[-1]
@@ -75,7 +74,7 @@ class StopRules(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a call of a score came to: its result or its failure, and the seconds that it took."""
+    """Result or failure of a score, and its seconds."""
 
     result: Any
     seconds: float
@@ -83,9 +82,9 @@ class Outcome(NamedTuple):
 
 
 class Runner:
-    """Takes the steps of a search.
+    """Runs the steps of a search.
 
-    The folder keeps scores; the executor has `n_in_flight` of them made at once.
+    The folder keeps scores; the executor computes `n_in_flight` of them at once.
     """
 
     def __init__(
@@ -107,13 +106,13 @@ class Runner:
         self._failed: dict[Sizes, Outcome] = {}
 
     def run(self, *, progress: bool) -> str:
-        """Take steps until a rule says stop, and say which."""
+        """Take steps until a stopping rule applies, and return its name."""
         search, start = self._search, time.perf_counter()
         with ExitStack() as stack:
             if self._executor is not None:
                 function = self._scorer.function
                 self._workers = stack.enter_context(sharing(self._executor, function))
-                # Scores that were asked for and are not needed are cancelled.
+                # Unneeded scores are cancelled.
                 stack.callback(lambda: self._arriving.close())
             update = stack.enter_context(progress_bar(progress, self._stops.max_steps or 0, "step"))
             while True:
@@ -129,7 +128,7 @@ class Runner:
         return reason or "exhausted"
 
     def _record(self, sizes: Sizes, witness: Sizes | None) -> Record:
-        """The record of a configuration: one that is known, or a new one."""
+        """The record of a configuration, known or new."""
         if self._is_known(sizes):
             return self._known.pop(sizes)
         outcome = self._score(sizes, witness) if self._workers is None else self._wait(sizes)
@@ -147,7 +146,7 @@ class Runner:
         return _outcome(lambda: self._scorer.score(sizes, best))
 
     def _is_known(self, sizes: Sizes) -> bool:
-        """Whether there is a record, from a worker or in the folder."""
+        """Whether there is a record, from a worker or from the folder."""
         if sizes not in self._known and self._folder is not None:
             record = _read(self._folder, sizes)
             if record is not None and self._scorer.can_resume(record):
@@ -163,7 +162,7 @@ class Runner:
         return record
 
     def _wait(self, sizes: Sizes) -> Outcome | None:
-        """Wait for the workers to score a configuration; None where its record is known then."""
+        """Wait for the score of a configuration; None if its record is already known."""
         assert self._workers is not None
         while sizes not in self._known and sizes not in self._failed:
             arrived = next(self._arriving, None)
@@ -177,7 +176,7 @@ class Runner:
         return self._failed.pop(sizes, None)
 
     def _take(self, sizes: Sizes, outcome: Outcome) -> None:
-        """Take what a worker found; what is wrong with it is told in its turn."""
+        """Store the outcome of a worker; errors are raised when its step comes."""
         try:
             if outcome.error is not None:
                 raise ScoreError from outcome.error
@@ -188,7 +187,7 @@ class Runner:
             self._known[sizes] = self._keep(record)
 
     def _ahead(self) -> Iterator[tuple[Sizes]]:
-        """Configurations to score, the likeliest next."""
+        """Configurations to score ahead, most likely first."""
         while True:
             wanted = likely_next(
                 self._search, self._stops, self._known, {*self._asked, *self._failed}
@@ -213,7 +212,7 @@ class Runner:
                 f"last {named(sizes)}: {error!r}"
             ) from error
         warn(
-            f"{named(sizes)} could not be scored: {error!r}; its prior mass stays unexplored",
+            f"{named(sizes)} could not be scored: {error!r}; its prior mass remains unexplored",
             ScoreWarning,
         )
 
@@ -221,7 +220,7 @@ class Runner:
 def likely_next(
     search: Search, stops: StopRules, known: dict[Sizes, Record], asked: set[Sizes]
 ) -> Sizes | None:
-    """The next choice that nobody scores yet, if unknown scores are those of best witnesses."""
+    """The next unscored choice, if unknown scores equal those of their best witnesses."""
     ahead = search.copy()
     while stops.reason(ahead, 0.0) is None and (choice := ahead.choose()) is not None:
         sizes, witness = choice
@@ -238,7 +237,7 @@ def likely_next(
 
 
 def _scored(function: Callable[..., Any], sizes: Sizes) -> Outcome:
-    """A score, where a worker makes it."""
+    """Compute a score on a worker."""
     return _outcome(lambda: function(*sizes))
 
 
@@ -255,7 +254,7 @@ def _file(sizes: Sizes) -> str:
 
 
 def _read(folder: StateFolder, sizes: Sizes) -> Record | None:
-    """The record of a configuration in a folder, if it is there and whole."""
+    """The record of a configuration in a folder, if it exists and is complete."""
     found = folder.read(_file(sizes))
     if found is None:
         return None

@@ -1,9 +1,8 @@
-"""The search: which sizes are explored, which one is next, and what that says of all of them.
+"""Chiang and Poole's witness algorithm over a grid of disjoint boxes.
 
-Chiang and Poole's witness algorithm over a grid of disjoint boxes. Along each axis the grid has the
-sizes up to the first that was not tried, then all above in one box: every size is in one cell, the
-best witness of a cell is a cumulative maximum, and masses are only ever added. Where a prior has no
-mass on any of those left, the grid reaches to the next that has.
+Along each axis, the grid has single sizes up to the first that was not tried, then all larger sizes
+in one box. Every size is in one cell, the best witness of a cell is a cumulative maximum, and
+masses are only added. The grid extends to the next size with prior mass.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _LARGEST_GRID = 10**6
 
 
 class Rules(NamedTuple):
-    """Properties that the scores promise, and the bounds that are made of them."""
+    """Assumptions about the scores, and the bounds to compute."""
 
     kind: str
     bound: str
@@ -42,8 +41,8 @@ class Rules(NamedTuple):
 class Bounds(NamedTuple):
     """Logs of prior masses and of probabilities of the data, in nats.
 
-    F is the part of p(y) that comes from the explored sizes, H the prior mass of the others; the
-    rest is their part of p(y).
+    F is the contribution of explored sizes to p(y), H the prior mass of the others, and the rest is
+    their contribution to p(y).
     """
 
     log_f: float
@@ -62,14 +61,14 @@ class SearchStep(NamedTuple):
     sizes : tuple of int
         The configuration that was scored.
     failure : str or None
-        Why it could not be.
+        Why scoring failed, if it did.
     witnesses : tuple of tuple of int
         The witness set after the step, by increasing score.
     min_witness : tuple of int or None
-        The witness with the lowest score; None where some configuration has no witness.
+        The witness with the lowest score; None if some configuration has no witness.
     pruned : tuple of tuple of int
-        What the step removed from the witness set, the configuration itself where it is no
-        witness included.
+        Configurations that the step removed from the witness set, including the scored one if it is
+        not a witness.
 
     Examples
     --------
@@ -87,7 +86,7 @@ class SearchStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """The grid after some steps; arrays have one entry a cell.
+    """The grid after some steps; arrays have one entry per cell.
 
     `scored` cells have a score, `tried` ones a score or a failure; `lower` and `upper` bound ln p(y
     | sizes) anywhere in the cell; `witness` is the record of the best witness, -1 for none.
@@ -103,7 +102,7 @@ class Survey:
 
     @property
     def open(self) -> NDArray[np.bool_]:
-        """Cells with prior mass that is not explored."""
+        """Cells with unexplored prior mass."""
         return ~self.scored & (self.log_mass > -np.inf)
 
     def cell(self, sizes: Sizes) -> Sizes:
@@ -118,17 +117,17 @@ class Survey:
 def take_survey(
     prior: SizePrior, records: Sequence[Record], intervals: Intervals, rules: Rules
 ) -> Survey:
-    """Lay the grid and bound the score of every cell.
+    """Make the grid and bound the score of every cell.
 
-    Where scores are nested, a lower bound holds for all larger sizes, an upper bound for all
-    smaller ones.
+    For nested scores, a lower bound also bounds all larger sizes, and an upper bound all smaller
+    sizes.
     """
     log_mass, tried = _grid(prior, records)
     scored = np.zeros(log_mass.shape, dtype=bool)
     lower = np.full(log_mass.shape, -np.inf)
     upper = np.full(log_mass.shape, rules.log_ceiling)
     rank = np.full(log_mass.shape, -1)
-    # The later one of equal scores, which is not below the other, is the better witness.
+    # Of equal scores, the later one is the better witness, since its size is not smaller.
     by_score = np.argsort(intervals.lower, kind="stable")
     ranks = np.empty(len(records), dtype=np.int64)
     ranks[by_score] = np.arange(len(records))
@@ -152,8 +151,8 @@ def _grid(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Ln of the masses of the cells, and which were tried.
 
-    Along each axis one beyond all that were tried, or more, until some mass there is that of a
-    single configuration.
+    Each axis extends at least one size beyond all that were tried, until a single configuration
+    there has mass.
     """
     axes = range(prior.n_variables)
     tops = tuple(
@@ -167,7 +166,7 @@ def _grid(
         n_cells = math.prod(top - low + 2 for top, low in zip(tops, prior.first, strict=True))
         if n_cells > _LARGEST_GRID:
             raise BudgetExceededError(
-                f"the sizes up to {tops} are more than the {_LARGEST_GRID:,} that a search can "
+                f"the sizes up to {tops} exceed the {_LARGEST_GRID:,} that a search can "
                 "hold; give a prior whose sizes with mass are closer together"
             )
         log_mass = prior.log_masses(tops)
@@ -180,7 +179,7 @@ def _grid(
 
 
 def _beyond(prior: SizePrior, axis: int, size: int, n_sizes: int) -> int:
-    """The size that so many with mass beyond this one lead to, or the last one."""
+    """The `n_sizes`-th size with mass beyond this one, or the last one."""
     for _ in range(n_sizes):
         following = prior.next_size(axis, size)
         if following is None:
@@ -209,18 +208,18 @@ class Search:
         self._take([], Intervals.of([], rules.level))
 
     def copy(self) -> Self:
-        """A search that goes on from here without changing this one."""
+        """An independent copy of the search."""
         other = copy(self)
         other.steps, other.bounds = list(self.steps), list(self.bounds)
         return other
 
     def survey_at(self, level: float) -> Survey:
-        """The grid, where scores are known at this level, all of them together."""
+        """The grid with simultaneous intervals of all scores at this level."""
         intervals = Intervals.of(self.records, level)
         return take_survey(self.prior, self.records, intervals, self.rules)
 
     def add(self, record: Record) -> None:
-        """Take a step; refuse a score that breaks what the kind of score promises."""
+        """Add a step; refuse a score that contradicts the kind of score."""
         records = [*self.records, record]
         intervals = Intervals.of(records, self.rules.level)
         if record.score is not None:
@@ -239,14 +238,14 @@ class Search:
         )
 
     def choose(self) -> tuple[Sizes, Sizes | None] | None:
-        """The next configuration and its best witness; None where nothing is left to try."""
+        """The next configuration and its best witness; None if nothing is left to try."""
         survey, single = self.survey, points(self.prior.n_variables)
         candidates = np.zeros(survey.tried.shape, dtype=bool)
         candidates[single] = (survey.open & ~survey.tried)[single]
         if self.rules.strategy == "successor":
             least = -1 if self._least is None else self._least
             mine = candidates & (survey.witness == least)
-            # Beyond failures there may be none in the grid: then any other will do.
+            # After failures, there may be none left in the grid: then take any other.
             candidates = mine if mine.any() else candidates
         cells = np.argwhere(_minimal(candidates))
         if not len(cells):
@@ -257,7 +256,7 @@ class Search:
         return survey.sizes(chosen), None if witness < 0 else self.records[witness].sizes
 
     def _worth(self, cell: Sizes) -> float:
-        """The prior mass, or the part in the bounds' width, or that by seconds of its witness."""
+        """Priority by strategy: prior mass, or contribution to the width, or that per second."""
         survey = self.survey
         log_mass = float(survey.log_mass[cell])
         if self.rules.strategy == "successor":
@@ -270,9 +269,9 @@ class Search:
         return log_mass + width - math.log(max(seconds, 1e-9))
 
     def _take(self, records: list[Record], intervals: Intervals) -> None:
-        """Survey the grid; list the records that are the best witness of some configuration.
+        """Survey the grid; list the best witnesses of all configurations, by increasing score.
 
-        They go by increasing score. Where a configuration has none, there is no least.
+        If a configuration has no witness, there is no lowest witness.
         """
         survey = take_survey(self.prior, records, intervals, self.rules)
         self.records, self.survey = records, survey
@@ -298,13 +297,13 @@ class Search:
         return Bounds(log_sum(np.array(scores)), log_h, rest_lower, rest_upper, lower, upper)
 
     def _check(self, records: list[Record], intervals: Intervals) -> None:
-        """Refuse the last score where its interval contradicts the ceiling or another score."""
+        """Refuse the last score if its interval contradicts the ceiling or another score."""
         new = records[-1]
         if intervals.lower[-1] > self.rules.log_ceiling:
             raise ScoreError(
                 f"the log score of {named(new.sizes)} is {_told(new.score)}, above the ceiling "
                 f"{self.rules.log_ceiling!r} on all of them: give another {argument('upper')}, "
-                "one that holds for this score"
+                "valid for this score"
             )
         if self.rules.kind != "nested":
             return
@@ -313,7 +312,7 @@ class Search:
             for small, large in ((other, last), (last, other)):
                 pairs = zip(records[small].sizes, records[large].sizes, strict=True)
                 below = all(a <= b for a, b in pairs)
-                # False for those that failed: their bounds are NaN.
+                # False for failed records, whose bounds are NaN.
                 if below and intervals.lower[small] > intervals.upper[large]:
                     raise ScoreError(
                         f"the log score falls from {_told(records[small].score)} at "
@@ -324,7 +323,7 @@ class Search:
 
 
 def rest_weights(survey: Survey, rules: Rules) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ln of the least and the most that each open cell can add to p(y)."""
+    """Bounds of ln of the contribution of each open cell to p(y)."""
     log_mass, lower, upper = (x[survey.open] for x in (survey.log_mass, survey.lower, survey.upper))
     if rules.bound == "witness":
         return log_mass + lower, log_mass + upper
@@ -332,13 +331,13 @@ def rest_weights(survey: Survey, rules: Rules) -> tuple[NDArray[np.float64], NDA
 
 
 def rest_bounds(survey: Survey, rules: Rules) -> tuple[float, float]:
-    """Ln of the least and the most that unexplored configurations can add to p(y)."""
+    """Bounds of ln of the contribution of unexplored configurations to p(y)."""
     least, most = rest_weights(survey, rules)
     return log_sum(least), log_sum(most)
 
 
 def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The minimal cells: above none of the other cells given."""
+    """The minimal cells: not above any other given cell."""
     minimal = cells.copy()
     for axis in range(cells.ndim):
         at_or_below = cells

@@ -1,4 +1,4 @@
-"""Which kind of score an argument of the search stands for, and under what ceiling."""
+"""The kind of score of a search, and its ceiling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polyabayes.sizes.witness.evidence import EvidenceScorer
 
 
 class ScoreOptions(NamedTuple):
-    """Arguments of the search that belong to its score."""
+    """Arguments of the search for its score."""
 
     predictive: Any
     scoring: str
@@ -28,12 +28,12 @@ class ScoreOptions(NamedTuple):
 
 
 def is_estimator(estimator: Any) -> bool:
-    """Whether an argument of the search is to be trained."""
+    """Whether an argument of the search is an estimator."""
     return hasattr(estimator, "get_params") and hasattr(estimator, "fit")
 
 
 def kind_of(estimator: Any, kind: Any) -> Any:
-    """The kind of score that was asked for, or that goes with it."""
+    """The kind of score, as given or by default."""
     if kind is not None:
         return kind
     return "evidence" if isinstance(estimator, AllocationModel) else "nested"
@@ -42,7 +42,7 @@ def kind_of(estimator: Any, kind: Any) -> Any:
 def make_scorer(
     estimator: Any, kind: str, first: Sizes, data: Any, options: ScoreOptions
 ) -> Scorer:
-    """The score as the search calls it; refuse what cannot be one."""
+    """Make the scorer of the search; other types are refused."""
     predictive = options.predictive
     if predictive is not None and not callable(predictive):
         raise InvalidTypeError(f"predictive must be a function or None, got {predictive!r}")
@@ -75,13 +75,13 @@ def make_scorer(
 
 
 def check_further_prior(prior: Any, first: SizePrior) -> None:
-    """Refuse what is no prior of as many sizes as the first one."""
+    """Refuse anything but a prior of the same number of sizes."""
     if not isinstance(prior, SizePrior) or prior.n_variables != first.n_variables:
         raise InvalidArgumentError(f"prior must be of {first.n_variables} sizes, got {prior!r}")
 
 
 def log_ceiling_of(upper: Any, data: Any, scorer: Scorer) -> float:
-    """Ln of what p(y | sizes) is at most, whatever the sizes."""
+    """Ln of an upper bound of p(y | sizes) for all sizes."""
     if callable(upper):
         value = float(upper(data))
         if not np.isfinite(value):
@@ -99,7 +99,7 @@ def log_ceiling_of(upper: Any, data: Any, scorer: Scorer) -> float:
 def log_multinomial_ceiling(corpus: Corpus) -> float:
     """Sum of n_dw ln(n_dw / n_d) over documents and words, rounded up.
 
-    No mixture of multinomials is better than each document's own frequencies.
+    No mixture of multinomials exceeds each document's own frequencies.
     """
     counts = corpus.counts.data.astype(np.float64)
     lengths = corpus._lengths().astype(np.float64)
