@@ -1,1 +1,1 @@
-"""Internal helpers of all rooms: checks, files, frames, progress, random states."""
+"""Internal helpers: checks, files, frames, progress, random states."""

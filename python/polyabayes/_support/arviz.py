@@ -1,4 +1,4 @@
-"""ArviZ, which reads draws and tells how far they can be trusted."""
+"""Conversion of draws to ArviZ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polyabayes._support.optional import import_optional
 
 
 def import_arviz(what: str) -> ModuleType:
-    """The module, or what to install for `what` to work."""
+    """Import ArviZ; if it is missing, the error says how to install it for `what`."""
     # Releases before 1.0 announce it at every import.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
@@ -25,9 +25,9 @@ def inference_data(
     coords: Mapping[str, Any] | None = None,
     constant: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Draws by (chain, draw, ...) and their log joint densities as ArviZ's own container.
+    """Convert draws by (chain, draw, ...) and log joint densities to ArviZ's container.
 
-    `coords` are the labels of dimensions, `constant` the data that all draws share.
+    `coords` are labels of dimensions; `constant` are data shared by all draws.
     """
     arviz = import_arviz("to_inference_data")
     groups = {"sample_stats": {"lp": log_joint}, "posterior": dict(posterior)}

@@ -1,4 +1,4 @@
-"""Estimates of the same quantity from below and from above."""
+"""Stochastic lower and upper bounds of the same quantity."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class BidirectionalBounds(Result):
     Attributes
     ----------
     lower, upper : ndarray of shape (n_data,)
-        ln of an unbiased estimate of p, low on average; minus ln of an unbiased estimate of 1/p,
-        high on average. One entry a document, or one for a tensor.
+        Lower bound: ln of an unbiased estimate of p, low in expectation. Upper bound: minus ln of
+        an unbiased estimate of 1/p, high in expectation. One entry per document, or one for a
+        tensor.
     lower_std_errors, upper_std_errors : ndarray of shape (n_data,)
-        Their standard errors.
+        Standard errors of the bounds.
     sizes : ndarray of int, shape (n_data,)
         Particles, chains or temperatures of each replicate.
     data : Corpus, CountTensor or None
-        The simulated data; None for data that were given, or are not kept.
+        The simulated data; None if they were given or are not kept.
 
     References
     ----------
@@ -51,7 +52,7 @@ class BidirectionalBounds(Result):
     def gap(self) -> NDArray[np.float64]:
         """Upper minus lower bound of each entry.
 
-        On average at least the bias of either; negative only by chance.
+        In expectation at least the bias of either bound; negative only by chance.
         """
         return self.upper - self.lower
 

@@ -1,4 +1,4 @@
-"""Opening files whatever packs them, and writing whole files or nothing."""
+"""Reading of plain and compressed files, and writing of files completely or not at all."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def checked_path(path: Any, name: str = "path") -> Path:
         has_null = b"\0" in os.fsencode(path)
     except UnicodeEncodeError as error:
         raise InvalidArgumentError(
-            f"{name} has characters that no file name can have, got {path!r}; leave them out"
+            f"{name} has characters that no file name can have, got {path!r}; remove them"
         ) from error
     if has_null:
-        raise InvalidArgumentError(f"{name} has a null character, got {path!r}; leave it out")
+        raise InvalidArgumentError(f"{name} has a null character, got {path!r}; remove it")
     return Path(path)
 
 
 @contextmanager
 def reading(path: Path) -> Generator[None]:
-    """Turn what a library raises about the file into FileAccessError or FileFormatError.
+    """Convert errors about a file into FileAccessError or FileFormatError.
 
-    Parsers of other packages raise anything at files that are not what they seem.
+    Parsers of other packages raise many types of errors for invalid files.
     """
     try:
         yield
@@ -80,7 +80,7 @@ def reading(path: Path) -> Generator[None]:
 
 @contextmanager
 def writing(path: Path) -> Generator[None]:
-    """Turn what the system raises about a file that is written into FileAccessError."""
+    """Convert errors about writing a file into FileAccessError."""
     try:
         yield
     except FileAccessError:
@@ -90,7 +90,7 @@ def writing(path: Path) -> Generator[None]:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file; one that the system does not let us see is an error, not absent."""
+    """Whether a file exists; a file without permission is an error."""
     with reading(path):
         try:
             path.stat()
@@ -116,7 +116,7 @@ def content_of(path: Path) -> Generator[None]:
 
 
 def _too_large(path: Path) -> FileFormatError:
-    return FileFormatError(f"{path} holds, or announces, more than fits into memory")
+    return FileFormatError(f"{path} holds or announces more than fits into memory")
 
 
 def refuse_announced(path: Path, n_documents: int, n_words: int) -> None:
@@ -134,7 +134,7 @@ def refuse_announced(path: Path, n_documents: int, n_words: int) -> None:
 
 @contextmanager
 def open_binary(path: Path) -> Generator[Any]:
-    """Open a file, or standard input for "-", unpacking gzip wherever it is found."""
+    """Open a file, or standard input for "-"; gzip is detected and unpacked."""
     with reading(path):
         raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb")
     try:
@@ -212,10 +212,10 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
 
 @contextmanager
 def replacing(path: Path) -> Generator[Any]:
-    """Open a file that takes its name only when it is complete and on the disk; `.gz` is packed.
+    """Open a file that gets its name only once it is complete and on the disk; `.gz` is compressed.
 
-    A file that is replaced keeps its mode, also while it is unfinished. What is no file, or may
-    not be written, is refused.
+    A replaced file keeps its mode, also while it is unfinished. Anything but a writable file is
+    refused.
     """
     unfinished: Path | None = None
     try:
@@ -247,9 +247,9 @@ def replacing(path: Path) -> Generator[Any]:
 
 @contextmanager
 def beside(path: Path, content: bytes) -> Generator[None]:
-    """Write a small file that takes its name only after a larger one, which the body writes.
+    """Context that writes a small file after the larger file that its body writes.
 
-    Where one cannot be written, both stay as they were.
+    If either cannot be written, both stay unchanged.
     """
     with replacing(path) as handle:
         handle.write(content)
@@ -277,7 +277,7 @@ def _mode_to_keep(path: Path, target: Path) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the names of a folder on the disk, on systems that can."""
+    """Flush the entries of a folder to the disk, if the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -287,6 +287,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 def sibling(path: Path, suffix: str) -> Path:
-    """The file of the same name that has this suffix for its own, ``.gz`` included."""
+    """The file of the same name with this suffix in place of its own, including ``.gz``."""
     counts = path.with_suffix("") if path.suffix == ".gz" else path
     return counts.with_name(f"{counts.stem}{suffix}")

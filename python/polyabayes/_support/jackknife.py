@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 class Difference(NamedTuple):
     """A difference in nats per token.
 
-    Errors are NaN where there is one unit only; degrees of freedom are those of Student's t.
+    Errors are NaN for a single unit; degrees of freedom are for Student's t.
     """
 
     mean: float
@@ -26,10 +26,9 @@ def paired_difference(
 ) -> Difference:
     """Total difference over total length, with the error of a delete-one jackknife.
 
-    Each document is left out in turn, or each group of documents as a whole: the error then holds
-    for new groups (Efron & Stein 1981). The degrees of freedom are one less than the effective
-    number of units, (sum n)^2 / sum n^2 for units of n tokens. Differences are in nats; without
-    groups each document is a unit.
+    The jackknife leaves out one document, or one group, at a time (Efron & Stein 1981); with
+    groups, the error is for new groups. The degrees of freedom are (sum n)^2 / sum n^2 - 1 for
+    units of n tokens. Differences are in nats.
     """
     if groups is not None:
         ahead, n_tokens = totals_of(groups, ahead, n_tokens)
@@ -40,13 +39,13 @@ def paired_difference(
     with np.errstate(divide="ignore", invalid="ignore"):
         left_out = (ahead.sum() - ahead) / (total - n_tokens)
         variance = float(((left_out - left_out.mean()) ** 2).sum()) * (n_units - 1) / n_units
-    # All tokens in one unit say nothing of any other.
+    # With all tokens in one unit, there is no estimate of the spread.
     std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n_units > 1 else np.nan
     freedom = total**2 / float((n_tokens**2).sum()) - 1
     return Difference(mean, std_error, max(freedom, 1.0))
 
 
 def totals_of(groups: NDArray[np.int64], *rows: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Sums over the documents of each group, of every row of values."""
+    """Sums of every row of values over the documents of each group."""
     _, places = np.unique(groups, return_inverse=True)
     return [np.bincount(places, row).astype(np.float64) for row in rows]

@@ -1,4 +1,4 @@
-"""Sums of numbers that only their logs can hold."""
+"""Sums of numbers given by their logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def log_sum(logs: NDArray[np.float64]) -> float:
 
 
 def log_difference(more: float, less: float) -> float:
-    """Ln(e^more - e^less); ``-inf`` where that is not positive."""
+    """Ln(e^more - e^less); ``-inf`` if that is not positive."""
     if not less < more:
         return -math.inf
     if math.isinf(more):

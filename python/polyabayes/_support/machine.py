@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# Taken for the memory of a system that does not tell.
+# Assumed memory of a system that does not report it.
 _UNKNOWN = 2**33
 
 

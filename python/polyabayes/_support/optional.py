@@ -1,4 +1,4 @@
-"""Libraries that some functions need, and an installation may lack."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals from correlated draws of a posterior, wide enough for how few there are."""
+"""Intervals from correlated posterior draws, corrected for their number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def n_effective(draws: NDArray[np.float64]) -> NDArray[np.float64]:
 def central_interval(
     draws: NDArray[np.float64], level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends between which a further draw lies with probability `level`, and the draws' shortage.
+    """Interval that contains a further draw with probability `level`, and the shortage of draws.
 
     The quantile at p of n draws worth m independent ones, as NumPy interpolates it, has probability
     p + (1 - 2p) c below it on average, c = (1/m + 1/n) / 2: one half by the noise of the empirical

@@ -23,21 +23,21 @@ _LAST_ROWS = 12
 
 @shared_docs
 class Result:
-    """Base class of results, whose columns :meth:`_columns` gives.
+    """Base class of results with a table from :meth:`_columns`.
 
-    Results are equal only to themselves: they hold arrays, and how long they took.
+    Results compare equal only to themselves, since they hold arrays and run times.
     """
 
     # The column that names the rows of the table, if one does.
     _index: ClassVar[str] = ""
 
     def to_frame(self) -> pd.DataFrame:
-        """The result as a table.
+        """Give the result as a DataFrame.
 
         Returns
         -------
         pandas.DataFrame
-            The columns that the class names.
+            The table of the result.
 
         {raises: no pandas}
 
@@ -74,7 +74,7 @@ class Result:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Record(Result):
-    """A result of a few fields, which are its columns; it unpacks in their order."""
+    """A result with a few fields as its columns; it unpacks in their order."""
 
     def __iter__(self) -> Iterator[Any]:
         return (getattr(self, field.name) for field in fields(self))
@@ -94,7 +94,7 @@ def _brief(value: Any) -> str:
 
 
 class ResultTable(Result, Mapping[str, NDArray[Any]]):
-    """Columns by name, as arrays of shape (n_rows,); ``to_frame`` makes a DataFrame of them.
+    """A table with columns by name, each an array of shape (n_rows,).
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ResultTable(Result, Mapping[str, NDArray[Any]]):
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> ResultTable:
-        """A table of columns of equal length.
+        """Make a table from columns of equal length.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class ResultTable(Result, Mapping[str, NDArray[Any]]):
         return self._n_rows
 
     def row(self, ix: int) -> dict[str, Any]:
-        """One row, by the names of the columns.
+        """One row as a dict by column.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The folder in which long work keeps its state, so that it can go on from there."""
+"""Folders that keep the state of long computations for resuming."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ _MOST_TOLD, _MOST_CHARACTERS = 8, 200
 
 
 class StateFolder:
-    """A folder of files that the work itself can do without.
+    """A folder of files that can be recomputed.
 
-    A folder that :meth:`claim` gave to some work holds files of that work alone: each names it. One
-    rule serves all of them: a file that is missing, or of other work, is made; a damaged one is
-    made again, with a warning; one that the system does not let us read is an error. `work` is what
-    goes on where nothing can be written.
+    A folder claimed by :meth:`claim` holds files of one computation, and each file names it. A file
+    that is missing or of another computation is made; a damaged file is made again, with a warning;
+    an unreadable file is an error. `work` names the computation in warnings.
     """
 
     def __init__(self, path: Any, work: str) -> None:
@@ -45,14 +44,14 @@ class StateFolder:
         self._owner = ""
 
     def header(self, file: str) -> dict[str, Any]:
-        """Identity of the work whose folder this is; empty where it is nobody's."""
+        """Identity of the computation that owns the folder; empty if unclaimed."""
         head = self.path / file
         return read_arrays(head)[0] if head.exists() else {}
 
     def claim(self, file: str, of: str, identity: Mapping[str, Any]) -> None:
-        """Give the folder to the work of this identity; refuse that of another.
+        """Claim the folder for a computation; refuse a folder of another.
 
-        `of` is the kind of work, as messages call it; the identity holds what JSON knows.
+        `of` is the kind of computation, for messages; the identity must be valid JSON.
         """
         text = json.dumps(identity, sort_keys=True)
         head, expected = self.make(file), json.loads(text)
@@ -65,13 +64,13 @@ class StateFolder:
             refuse_other(head, of, name, found.get(name), expected.get(name))
 
     def read(self, file: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-        """Header and arrays that :meth:`keep` wrote for this work; None where they must be made.
+        """Header and arrays from :meth:`keep`; None if they must be computed.
 
-        A file that is there and cannot be read is a FileAccessError.
+        A file that exists but cannot be read is a FileAccessError.
         """
         path = self.path / file
         try:
-            # A file that may not be looked at is no missing one.
+            # A file without permission to read is not missing.
             path.stat()
             header, arrays = read_arrays(path)
         except FileNotFoundError:
@@ -92,14 +91,14 @@ class StateFolder:
     def keep(
         self, file: str, header: Mapping[str, Any], arrays: dict[str, NDArray[Any]], what: str
     ) -> bool:
-        """Write a part of this work; whether that was possible (see :meth:`put`)."""
+        """Write a part of the state; returns whether it was written (see :meth:`put`)."""
         content = {**header, "of": self._owner}
         return self.put(partial(write_arrays, self.path / file, content, arrays), what)
 
     def make(self, file: str) -> Path:
-        """Make the folder where it is missing, and give the path of a file in it.
+        """Make the folder if it is missing, and return the path of a file in it.
 
-        What runs that were killed have left of that file is removed.
+        Unfinished files of killed runs are removed.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -118,7 +117,7 @@ class StateFolder:
             raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
 
     def put(self, write: Callable[[], object], what: str) -> bool:
-        """Write a part of the state, or leave it out: the first time with a warning.
+        """Write a part of the state; a first failure gives a warning.
 
         Returns whether it was written.
         """
@@ -129,8 +128,8 @@ class StateFolder:
                 return False
             self._has_warned = True
             warn(
-                f"{what} is not in the checkpoint: {error}; {self._work} goes on and keeps there "
-                "what can be written, and this is the only warning",
+                f"{what} is not in the checkpoint: {error}; {self._work} continues; "
+                "further failures give no warning",
                 CheckpointWarning,
             )
             return False
@@ -138,7 +137,7 @@ class StateFolder:
 
 
 def fingerprint_of(about: object, *arrays: NDArray[Any]) -> str:
-    """Hash of arrays of numbers, and of what is to be known about them."""
+    """Hash of numeric arrays and of properties of them."""
     digest = hashlib.sha256(repr(about).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -146,7 +145,7 @@ def fingerprint_of(about: object, *arrays: NDArray[Any]) -> str:
 
 
 def refuse_other(path: Path, of: str, name: str, found: Any, expected: Any) -> None:
-    """Refuse to go on from a file `of` another run, or search, whose `name` differs."""
+    """Refuse to resume from a file `of` another run or search, whose `name` differs."""
     if found == expected:
         return
     name, found, expected = _first_difference(name, found, expected)

@@ -1,4 +1,4 @@
-"""Arrays and a header in safetensors files: no code, never half a file, no bit out of place."""
+"""Arrays and a header in safetensors files, written completely and with a checksum."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _TYPES = {
 
 
 def write_arrays(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays beside a JSON header; the file takes its name only when it is complete.
+    """Write arrays and a JSON header to a file, completely or not at all.
 
-    Equal arrays and headers make equal files: all that is not an array is one entry, since the
-    library writes several in an order of chance.
+    Equal arrays and headers give equal files. The header is a single entry, since the library
+    writes several entries in random order.
     """
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(header, default=_plain)
@@ -42,8 +42,8 @@ def write_arrays(path: Path, header: dict[str, Any], arrays: dict[str, NDArray[A
 def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read the header and the arrays of a file that :func:`write_arrays` wrote.
 
-    The bytes are read, not mapped: a file that shrinks meanwhile would take the process down. The
-    arrays are views of them; the library's reader panics, or hangs, where memory ends.
+    The file is read, not mapped, since a mapped file that shrinks would crash the process. Arrays
+    are views of the bytes; the library's own reader panics or hangs if memory is short.
     """
     with reading(path):
         content = np.fromfile(path, dtype=np.uint8)

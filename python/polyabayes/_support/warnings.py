@@ -1,7 +1,7 @@
-"""Warnings of the package: one door, which work that others report on can close.
+"""Warnings of the package: one function, which callers can silence.
 
-``warnings.catch_warnings`` changes the filters of the whole process: where fits run in threads, one
-that ends restores the filters under another that still runs. A context variable is of its thread.
+``warnings.catch_warnings`` changes the filters of the whole process, so that a fit in one thread
+would restore filters under another that still runs. A context variable belongs to its thread.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from types import FrameType
 
 from polyabayes.exceptions import PolyabayesWarning
 
-# Packages whose frames are no caller: our own, and scikit-learn, which wraps ``transform``.
+# Packages whose frames are not callers: this one, and scikit-learn, which wraps `transform`.
 _NO_CALLERS = (__name__.partition(".")[0], "sklearn")
 _silenced: ContextVar[tuple[type[PolyabayesWarning], ...]] = ContextVar("silenced", default=())
 
 
 def warn(message: str, category: type[PolyabayesWarning]) -> None:
-    """Warn at the line that called the package, however deep in it the warning arises."""
+    """Warn at the line that called the package."""
     if issubclass(category, _silenced.get()):
         return
     level, frame = 2, sys._getframe(1)
@@ -37,7 +37,7 @@ def _package_of(frame: FrameType) -> str:
 
 @contextmanager
 def quiet(category: type[PolyabayesWarning] = PolyabayesWarning) -> Iterator[None]:
-    """Do not give warnings of a category in this thread: the caller reports what matters."""
+    """Silence warnings of a category in this thread; the caller reports them."""
     token = _silenced.set((*_silenced.get(), category))
     try:
         yield

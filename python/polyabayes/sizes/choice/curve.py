@@ -1,4 +1,4 @@
-"""The curve of held-out scores over sizes, and the size that it recommends."""
+"""Curve of held-out scores over sizes, and the recommended size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from polyabayes._support.jackknife import Difference
 from polyabayes.sizes.choice.race import Race
 
-# Loss in nats per token that does not matter where nobody says what does: a hundredth of the
-# probability of a word.
+# Default tolerance: loss in nats per token, one percent of the probability of a word.
 TOLERANCE = 0.01
-# An elbow: up to it a further topic gains this many times what it gains beyond.
+# At an elbow, the gain per topic falls by at least this factor.
 _SHARP = 5.0
 # A bend that sizes between those tried may show to be an elbow. Where gains fall by half from each
 # doubling to the next, a topic gains four times what it gains beyond.
@@ -24,13 +23,12 @@ _NO_GAIN = 0.02
 
 
 class Curve(NamedTuple):
-    """Losses of sizes against the best one, and what follows from them.
+    """Losses of sizes against the best size, and the recommendation.
 
-    `behind` is how far the best size is ahead of each, in nats per token, by increasing size;
-    `good` are those within one standard error of the best, and `near` is the smallest size that
-    loses no more than the tolerance. Up to an elbow a further topic gains much more than beyond,
-    the sharpest first. `rule` says why a size is recommended: "equally good", "elbow" or
-    "tolerance".
+    `behind` is the loss of each size in nats per token, by increasing size. `good` are the sizes
+    within one standard error of the best, and `near` is the smallest size within the tolerance. At
+    an elbow, the gain per topic falls sharply; the sharpest elbow is first. `rule` is the reason of
+    the recommendation: "equally good", "elbow" or "tolerance".
     """
 
     best: int
@@ -46,10 +44,10 @@ class Curve(NamedTuple):
     def of(cls, race: Race, kept: Collection[int], tolerance: float | None) -> Self:
         """The curve of a race.
 
-        Without a tolerance the smallest equally good size is recommended where the curve bends
-        there, as on documents drawn from the model; a smaller size where the curve bends there much
-        more sharply than anywhere beyond; and where it bends nowhere, the smallest size within a
-        loss of 0.01 nats per token. `kept` are the sizes that may be the best.
+        Without a tolerance, the smallest equally good size is recommended if the curve bends there,
+        as for documents drawn from the model; a smaller size if the curve bends there much more
+        sharply than anywhere beyond; and if it has no bend, the smallest size within a loss of 0.01
+        nats per token. `kept` are the sizes that may be the best.
         """
         best = race.best(kept)
         behind = {size: race.difference(best, size) for size in sorted(race.fits)}
@@ -69,7 +67,7 @@ class Curve(NamedTuple):
 
     @property
     def rises(self) -> bool:
-        """Whether the last doubling still gained more than half of what does not matter."""
+        """Whether the last doubling gained more than half of the tolerance."""
         largest = max(self.behind)
         halves = [size for size in self.behind if 2 * size <= largest]
         if not halves:
@@ -93,7 +91,7 @@ class Curve(NamedTuple):
 
 
 def _elbows(losses: dict[int, float]) -> tuple[int, ...]:
-    """Sizes that a further topic gains much more up to than beyond, the sharpest first."""
+    """Sizes at which the gain per topic falls sharply, sharpest first."""
     found = {size: x for size, x in _sharpness(losses).items() if x > _SHARP}
     return tuple(sorted(found, key=lambda size: -found[size]))
 

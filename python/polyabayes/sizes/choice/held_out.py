@@ -1,4 +1,4 @@
-"""A choice by held-out likelihood: its fits, where they are kept, and the race of sizes."""
+"""Choice by held-out likelihood: fits, their storage, and the race of sizes."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from polyabayes.sizes.folds import with_one_thread
 
 _LOG = logging.getLogger(__name__)
 
-# Assignments are of 16 bits.
+# Topics of tokens have 16 bits.
 MOST_SIZE = 2**16 - 1
-# A size is dropped where it is as good as the best with less than this probability.
+# A size is dropped if its probability of being as good as the best is below this.
 _HOPELESS = 1e-4
-# Sizes that may be the best by more than this probability have the grid refined around them.
+# The grid is refined around sizes that are the best with more than this probability.
 _CLOSE = 0.16
 # Neighbours within this ratio are near enough: a tenth of the size either way.
 _RATIO = 1.21
-# The same beside the best size and the smallest that is as good with more than this probability: it
-# may be at the end of a plateau whose best size lies far above the first that is as good.
+# The same next to the best size and the smallest size that is as good with more than this
+# probability, which may be far below the best size on a plateau.
 _FINE_RATIO = 1.1
 _POSSIBLE = 0.01
-# One fit may end in a poor mode: neighbours of the leader are dropped by several fits only.
+# One fit may end in a poor mode: neighbours of the leader are dropped only after several fits.
 _FOLDS_OF_NEIGHBOURS = 3
 
 
@@ -56,7 +56,7 @@ def first_sizes(corpus: Corpus, limits: Limits) -> list[int]:
 
 
 class Limits(NamedTuple):
-    """When a race ends: fits, seconds, largest size, and the loss per token that matters not."""
+    """Limits of a race: fits, seconds, largest size, and acceptable loss per token."""
 
     max_fits: int
     max_time: float | None
@@ -65,7 +65,7 @@ class Limits(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The inputs that all fits share."""
+    """Inputs shared by all fits."""
 
     model: Any
     corpus: Corpus
@@ -92,7 +92,7 @@ class Plan(NamedTuple):
         return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
     def identity(self) -> dict[str, Any]:
-        """Properties that two choices must share for one to go on from the other."""
+        """Properties that two choices must share for one to resume the other."""
         left_out = ("n_components", "n_jobs", "progress", "random_state")
         parameters = self.model.get_params(deep=False)
         folds = hashlib.sha256(self.folds.astype(np.int64).tobytes()).hexdigest()[:16]
@@ -119,7 +119,7 @@ class Store:
         self._n_scored = np.bincount(plan.scored() + 1, minlength=plan.n_folds + 1)[1:]
 
     def read(self, size: int, fold: int) -> FoldFit | None:
-        """A fit that is there and whole."""
+        """A stored fit, if it exists and is complete."""
         found = self._folder.read(_file(size, fold))
         if found is None:
             return None
@@ -131,7 +131,7 @@ class Store:
         return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
 
     def keep(self, fit: FoldFit) -> None:
-        """Store a fit that was made."""
+        """Store a fit."""
         header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
         arrays = {name: getattr(fit, name) for name in ARRAYS}
         self._folder.keep(_file(fit.size, fit.fold), header, arrays, f"the fit of size {fit.size}")
@@ -165,7 +165,7 @@ class Chooser:
         self._end = np.inf if limits.max_time is None else time.monotonic() + limits.max_time
 
     def run(self) -> SizeChoice:
-        """Race until the answer is known, or the fits or the time are spent."""
+        """Run until the answer is known, or the limit of fits or time is reached."""
         if self._executor is None:
             return self._race()
         plan = self._plan._replace(model=with_one_thread(self._plan.model))
@@ -192,7 +192,7 @@ class Chooser:
         return result
 
     def _finish(self) -> None:
-        """The other folds, two by two, of sizes that do not fall behind."""
+        """Run the remaining folds, two by two, of sizes that are not clearly behind."""
         others = range(1, self._plan.n_folds)
         for first in others[::2]:
             folds = others[first - 1 : first + 1]
@@ -214,7 +214,7 @@ class Chooser:
                 self.dropped[size] = n_folds
 
     def _fit_all(self, sizes: Collection[int], folds: Collection[int]) -> None:
-        """Train these sizes without these folds, unless they are kept; smaller sizes first."""
+        """Train these sizes without these folds, unless stored; smaller sizes first."""
         jobs = [(size, fold) for size in sizes for fold in folds]
         missing, self._queued = [], jobs
         for job in jobs:
@@ -233,7 +233,7 @@ class Chooser:
                 raise _Spent
 
     def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
-        """Fits as they are made, here or by the workers."""
+        """Fits as they finish, here or on workers."""
         if self._workers is None:
             yield from (_fit(self._plan, *job) for job in jobs)
             return
@@ -262,14 +262,14 @@ class Chooser:
         return max(expected, sum(relative_cost(size) for size, _ in self._queued))
 
     def _wider(self) -> list[int]:
-        """Sizes beyond the ends of those so far that may be better."""
+        """Sizes beyond both ends that may be better."""
         curve, tried = self._curve(), sorted(self.race.fits)
         close = [size for size, chance in self._chances().items() if chance > _CLOSE]
         edges = close if curve.rises else [size for size in close if size < tried[-1]]
         return grid.wider(tried, edges, 1, most_size(self._plan.corpus, self._limits))
 
     def _further(self) -> list[int]:
-        """Sizes that may be better than those so far, beyond and between them."""
+        """Sizes beyond and between those tried that may be better."""
         tried, curve = sorted(self.race.fits), self._curve()
         found = self._wider()
         if curve.rule == "equally good":
@@ -284,7 +284,7 @@ class Chooser:
         return sorted(set(found) - set(tried))
 
     def _chances(self) -> dict[int, float]:
-        """Probability of each kept size to be as good as the best of them."""
+        """Probability of each kept size of being as good as the best."""
         kept = self._kept()
         best = self.race.best(kept)
         return {size: self.race.behind(size, best) for size in kept}
@@ -319,4 +319,4 @@ def _is_near(size: int, centres: Collection[int], sizes: list[int]) -> bool:
 
 
 class _Spent(Exception):  # noqa: N818
-    """All fits that were granted are done, or the time is over."""
+    """The limit of fits or time is reached."""

@@ -1,4 +1,4 @@
-"""The answer to "how many topics?": sizes, their scores, and how sure that is."""
+"""Result of a choice of the number of topics: sizes, scores and their uncertainty."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Size = int | Sizes
 
-# Log odds that are not worth more than a bare mention (Kass & Raftery 1995).
+# Largest log odds "not worth more than a bare mention" (Kass & Raftery 1995).
 _NO_EVIDENCE = float(np.log(3))
 # Losses in nats per token whose sizes are printed.
 _LOSSES = (0.05, 0.02, 0.01)
@@ -69,32 +69,35 @@ class SizeChoice(Result):
     Attributes
     ----------
     best : int or tuple of int
-        The size with the best score; with several unknown sizes, one of each.
+        The size with the best score; a tuple for several unknown sizes.
     equally_good : tuple
-        All sizes within one standard error of the paired difference to the best (by evidence:
-        the odds against them, less their standard error, are at most 3), itself included.
+        The best size and all sizes within one standard error of the paired difference to it. By
+        evidence: sizes with odds against them, minus one standard error, of at most 3.
     recommended : int or tuple of int
-        The size to take, by `rule`.
+        The recommended size, by `rule`.
     at_edge : str
-        ``"smallest"`` or ``"largest"`` where the best is at an end of the sizes given, else "".
+        ``"smallest"`` or ``"largest"`` if the best size is at an end of the given sizes, else "".
     is_decided : bool
-        False where the fits or the time granted were spent, or Ctrl-C came, before the end.
+        False if the choice ended early: by `max_fits`, `max_time` or Ctrl-C.
     criterion : {"held-out", "evidence"}
         What was compared.
     rows : list of dict
-        One a size; see :meth:`to_frame`.
+        One per size; see :meth:`to_frame`.
     joint : list of dict
-        One a size and concentration, where the evidence is averaged over concentrations: ``size``,
-        ``concentration``, ``score`` (log evidence in nats), ``std_error`` and the posterior
-        ``probability`` of both. Empty otherwise.
+        One per size and concentration, if the evidence is averaged over concentrations: ``size``,
+        ``concentration``, ``score`` (log evidence in nats), ``std_error`` and the joint posterior
+        ``probability``. Otherwise empty.
     rule : {"equally good", "elbow", "tolerance"}
-        What `recommended` is: the smallest equally good size; the size where the curve bends most
-        sharply, where that is smaller (documents that no number of topics describes gain a little
-        from each further topic); or the smallest size within the tolerance, 0.01 nats per token
-        unless one was asked for.
+        Why `recommended` is recommended:
+
+        * ``"equally good"``: it is the smallest equally good size.
+        * ``"elbow"``: the curve bends most sharply there, at a smaller size than the equally good
+          ones. This happens if each further topic gains a little, without end.
+        * ``"tolerance"``: it is the smallest size within the tolerance, by default 0.01 nats per
+          token.
     elbows : tuple of int
-        Sizes up to which a topic gains at least five times what a further one does, the sharpest
-        first; a corpus of broad and narrow topics has two. By held-out likelihood only.
+        Sizes at which the gain per topic falls by a factor of five or more, sharpest first; a
+        corpus with broad and narrow topics has two. Held-out likelihood only.
     gains : tuple of Gain
         Gain of each doubling: from a size to the next one tried that is at least twice as large,
         with the standard error of that paired difference. Empty where several sizes were unknown.
@@ -121,12 +124,12 @@ class SizeChoice(Result):
     gains: tuple[Gain, ...] = ()
 
     def within(self, tolerance: float) -> Size:
-        """The smallest size that loses at most so much against the best one.
+        """The smallest size that loses at most `tolerance` against the best size.
 
         Parameters
         ----------
         tolerance : float
-            Loss in nats per token; by evidence, in nats.
+            Loss in nats per token; by evidence: in nats.
 
         Returns
         -------
@@ -135,7 +138,7 @@ class SizeChoice(Result):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError
-            If `tolerance` is negative or no number.
+            If `tolerance` is negative or not a number.
 
         Examples
         --------
@@ -151,22 +154,22 @@ class SizeChoice(Result):
         return min(near, key=lambda size: (int(np.prod(size)), size))
 
     def criteria(self, model: Any, data: Any, *, random_state: RandomState = None) -> ResultTable:
-        """The criteria of R's ldatuning, for comparison: every size is trained once on all data.
+        """Criteria of R's ldatuning, for comparison; every size is trained once on all data.
 
         Parameters
         ----------
         model : LatentDirichletAllocation or PoissonFactorAnalysis
-            The model that was chosen for.
+            The model of the choice.
         data : Corpus, sparse matrix, integer array or DataFrame
-            Its documents.
+            The documents of the choice.
         random_state : None, int, RandomState, Generator or SeedSequence
             Seed of the fits.
 
         Returns
         -------
         ResultTable
-            Columns ``size``, ``griffiths_2004`` (the largest is asked for), ``cao_juan_2009`` and
-            ``arun_2010`` (the smallest), ``deveaud_2014`` (the largest).
+            Columns ``size``, ``griffiths_2004`` and ``deveaud_2014`` (larger is better),
+            ``cao_juan_2009`` and ``arun_2010`` (smaller is better).
 
         Raises
         ------
@@ -195,14 +198,16 @@ class SizeChoice(Result):
         [2, 3, 4]
         """
         if self.criterion != "held-out":
-            raise InvalidArgumentError("these are criteria of topics, not of a choice by evidence")
+            raise InvalidArgumentError(
+                "these criteria are for topic models, not for a choice by evidence"
+            )
         sizes = [row["size"] for row in self.rows]
         seed = draw_seed(random_state)
         return ResultTable.of_columns(criteria_of(model, as_corpus(data, "data"), sizes, seed))
 
     @property
     def is_vague(self) -> bool:
-        """Whether the data cannot tell: equally good sizes lie further apart than a tenth, or 1."""
+        """Whether the data do not determine the size within a tenth, or 1."""
         sizes = np.reshape(self.equally_good, (len(self.equally_good), -1))
         smallest, largest = sizes.min(axis=0), sizes.max(axis=0)
         return bool((largest - smallest > np.maximum(1, largest / 10)).any())
@@ -211,7 +216,7 @@ class SizeChoice(Result):
     def concentrations(self) -> dict[float, float]:
         """Posterior probability of each concentration, summed over sizes.
 
-        Empty where concentrations were not averaged over.
+        Empty unless the evidence is averaged over concentrations.
         """
         shares: dict[float, float] = {}
         for row in sorted(self.joint, key=lambda row: row["concentration"]):
@@ -221,22 +226,26 @@ class SizeChoice(Result):
 
     @property
     def probabilities(self) -> dict[Size, float]:
-        """Probability to be the best, of each size that was scored on all folds."""
+        """Probability of being the best, for each size that was scored on all folds."""
         chances = {row["size"]: row["probability"] for row in self.rows}
         return {size: chance for size, chance in chances.items() if not np.isnan(chance)}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a size, increasing.
+        """Give the choice as a DataFrame, one row per size, increasing.
 
-        By held-out likelihood: ``score`` in nats per token, on the documents of the best size, and
-        ``std_error`` of its estimate; ``behind`` and ``behind_std_error``, the paired difference to
-        the best on the folds of both; ``gain`` and ``gain_std_error``, the paired difference to the
-        next smaller size tried; ``probability`` to be the best, NaN without all folds;
-        ``n_folds`` scored, and ``dropped`` where that was after fewer than all; ``stability`` of
-        the topics over folds (mean cosine of matched topics), ``coherence`` (NPMI),
-        ``exclusivity``; ``seconds`` of the fits. By evidence: ``score`` is the log evidence in
-        nats, ``probability`` the posterior of the size; averaged over concentrations,
-        ``concentration`` is the most probable one at that size.
+        Columns of a choice by held-out likelihood:
+
+        * ``score``, ``std_error``: nats per token on the documents of the best size, and the error
+          of its estimate.
+        * ``behind``, ``behind_std_error``: paired difference to the best size on common folds.
+        * ``gain``, ``gain_std_error``: paired difference to the next smaller size tried.
+        * ``probability``: of being the best; NaN if not scored on all folds.
+        * ``n_folds``, ``dropped``: folds scored, and whether the size was dropped before the last.
+        * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
+          ``exclusivity``; ``seconds`` of the fits.
+
+        By evidence, ``score`` is the log evidence in nats, ``probability`` the posterior of the
+        size, and ``concentration`` the most probable one at that size, if averaged over.
 
         Returns
         -------
@@ -276,7 +285,7 @@ class SizeChoice(Result):
         return told + (self._losses() if self.criterion == "held-out" else "")
 
     def _losses(self) -> str:
-        """The rule, the size within each of some losses, and where the curve bends."""
+        """Text of the rule, sizes within given losses, and bends of the curve."""
         lost = {row["size"]: row["behind"] for row in self.rows}
         near = ", ".join(f"{self.within(loss)} within {loss:g}" for loss in _LOSSES)
         told = f" ({self.rule})\nnats per token behind the best: {near}"
@@ -292,11 +301,11 @@ class SizeChoice(Result):
 
 
 def warn_at_edge(choice: SizeChoice) -> None:
-    """Warn where the best of all sizes may lie beyond those that were given."""
+    """Warn if the best size may lie beyond the given sizes."""
     if choice.at_edge:
         warn(
-            f"the best size, {choice.best}, is the {choice.at_edge} of those tried: the best of "
-            "all may lie beyond; give a wider range",
+            f"the best size, {choice.best}, is the {choice.at_edge} of those tried: the best "
+            "may lie beyond; give a wider range",
             EdgeWarning,
         )
 
@@ -310,10 +319,10 @@ def choice_by_fits(
     ended: bool,
     rng: np.random.Generator,
 ) -> SizeChoice:
-    """The choice among sizes that were trained and scored.
+    """Make the choice from fits.
 
-    `given` and `ended` say whether the sizes were given, and whether the race came to its end;
-    `rng` draws the probabilities to be the best.
+    `given` says whether the sizes were given, and `ended` whether the race was completed; `rng`
+    draws the probabilities of being the best.
     """
     whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
     chances = race.probabilities(whole, rng) if whole else {}
@@ -353,11 +362,11 @@ def choice_by_fits(
 def choice_by_evidence(
     scores: dict[Size, Score], joint: list[dict[str, Any]], ranges: list[list[int]], ended: bool
 ) -> SizeChoice:
-    """The choice among sizes of allocation models by their posterior.
+    """Make the choice from the posterior of allocation models.
 
-    `joint` has rows of ``size``, ``concentration``, ``score``, ``std_error`` and ``ln_joint``, the
-    log evidence and log prior of the concentration; none where there is one concentration. `ranges`
-    are the sizes to choose from, of every unknown node.
+    `joint` has rows of ``size``, ``concentration``, ``score``, ``std_error`` and ``ln_joint`` (log
+    evidence plus log prior of the concentration); it is empty for a single concentration. `ranges`
+    are the sizes to choose from, for every unknown node.
     """
     chances = special.softmax([score.value for score in scores.values()]).tolist()
     rows: list[dict[str, Any]] = [
@@ -398,7 +407,7 @@ def _gains(
 
 
 def _odds_against(score: Score, best: Score) -> float:
-    """Log odds against a size, less their standard error where it is known."""
+    """Log odds against a size, minus their standard error if known."""
     if score is best:
         return 0.0
     error = np.nan_to_num(np.hypot(best.std_error, score.std_error))
@@ -406,7 +415,7 @@ def _odds_against(score: Score, best: Score) -> float:
 
 
 def _add_concentrations(rows: list[dict[str, Any]], joint: list[dict[str, Any]]) -> None:
-    """Posterior probabilities of the joint rows, and the best concentration of every size."""
+    """Add posterior probabilities to the joint rows, and the best concentration to every size."""
     if not joint:
         return
     shares = special.softmax([row.pop("ln_joint") for row in joint]).tolist()
@@ -418,7 +427,7 @@ def _add_concentrations(rows: list[dict[str, Any]], joint: list[dict[str, Any]])
 
 
 def _means(figures: list[NDArray[np.float64]]) -> list[float]:
-    """Means over folds; NaN where a figure is not defined."""
+    """Means over folds; NaN for undefined figures."""
     table = np.array(figures)
     known = np.isfinite(table)
     sums, counts = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
@@ -426,7 +435,7 @@ def _means(figures: list[NDArray[np.float64]]) -> list[float]:
 
 
 def _stability(topics: list[NDArray[np.float32]]) -> float:
-    """Mean cosine of topics of the first fit matched with those of the others; NaN for one fit."""
+    """Mean cosine of topics of the first fit and their matches in the others; NaN for one fit."""
     if len(topics) < 2:
         return float("nan")
     units = [rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-30) for rows in topics]
