@@ -172,6 +172,7 @@ class AllocationModel(Network):
             ``"vb"``             variational Bayes: a lower bound without an error,    C S per
                                  the best of several restarts                          iteration
             ===================  ====================================================  =========
+
             The cost is per replicate, for T tokens in C cells and S joint states of hidden nodes
             (see :meth:`cost`). ``"auto"`` takes ``"smc"`` or ``"tempered"`` if an option is given
             that only one of them has.
