@@ -138,7 +138,7 @@ def test_bad_groups_and_times_are_refused_with_the_document():
     ]
     for labels in missing:
         for name in ("groups", "times"):
-            with pytest.raises(errors.InvalidArgumentError, match="document 1 has none"):
+            with pytest.raises(errors.InvalidArgumentError, match="document 1 has no label"):
                 corpus.split(1, **{name: labels})
     for message, options in (
         ("or dates as 2008-01-31", {"times": ["31/1/2008"] * 4}),

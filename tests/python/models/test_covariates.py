@@ -241,13 +241,13 @@ def changed(frame, **columns):
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"day": [np.nan] + [1.0] * (N_DOCUMENTS - 1)}, ["day", "row 0", "leave"]),
-        ({"day": [np.inf, *range(1, N_DOCUMENTS)]}, ["day", "row 0", "leave"]),
-        ({"party": [None] + ["D"] * (N_DOCUMENTS - 1)}, ["party", "row 0", "leave"]),
-        ({"day": 3.0}, ["day", "same", "leave"]),
-        ({"party": "D"}, ["party", "same", "leave"]),
-        ({"week": lambda x: 7 * x["day"] + 1}, ["week", "combination", "leave"]),
-        ({"name": [f"d{i}" for i in range(N_DOCUMENTS)]}, ["columns", "name", "unite"]),
+        ({"day": [np.nan] + [1.0] * (N_DOCUMENTS - 1)}, ["day", "row 0", "drop"]),
+        ({"day": [np.inf, *range(1, N_DOCUMENTS)]}, ["day", "row 0", "drop"]),
+        ({"party": [None] + ["D"] * (N_DOCUMENTS - 1)}, ["party", "row 0", "drop"]),
+        ({"day": 3.0}, ["day", "same", "omit"]),
+        ({"party": "D"}, ["party", "same", "omit"]),
+        ({"week": lambda x: 7 * x["day"] + 1}, ["week", "combination", "omit"]),
+        ({"name": [f"d{i}" for i in range(N_DOCUMENTS)]}, ["columns", "name", "merge"]),
         ({"day": pd.Timestamp("2008-01-01")}, ["day", "times", "number"]),
         ({"week": lambda x: 1e200 * x["day"]}, ["week", "differ", "units"]),
         ({"week": lambda x: 1e-200 * x["day"]}, ["week", "differ", "units"]),
@@ -312,7 +312,7 @@ def test_bad_covariates_of_other_documents_are_refused(corpus, frame, fitted):
     refused = pb.exceptions.InvalidArgumentError
     with pytest.raises(refused, match="depends on covariates"):
         fitted.score(some)
-    with pytest.raises(refused, match=r"party.*'L'.*never saw.*leave"):
+    with pytest.raises(refused, match=r"party.*'L'.*never saw.*drop"):
         fitted.score(some, covariates={"party": ["L", "D", "D"], "day": [1.0, 2.0, 3.0]})
     with pytest.raises(refused, match="no column 'day'"):
         fitted.transform(some, covariates=frame[["party"]][:3])

@@ -328,7 +328,10 @@ def test_models_are_compared_at_covariates_of_their_own():
         (lambda: pb.DocumentModel.dirichlet(PHI, np.zeros((2, 3))), r"0.0 at \[0, 0\].* positive"),
         (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, np.nan, 1.0]), r"nan at \[1\].* finite"),
         (lambda: pb.DocumentModel.dirichlet(PHI, coefficients=[[np.inf]] * 3), "finite"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, np.ones(3), covariate_names=["a"]), "belong"),
+        (
+            lambda: pb.DocumentModel.dirichlet(PHI, np.ones(3), covariate_names=["a"]),
+            "needs coefficients",
+        ),
         (
             lambda: pb.DocumentModel.dirichlet(
                 PHI, coefficients=np.ones((3, 2)), covariate_names=["a"]
