@@ -1,4 +1,4 @@
-"""Self-contained HTML pages, from templates beside the modules that fill them."""
+"""Self-contained HTML pages from templates next to the modules that fill them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _Constructor: TypeAlias = "classmethod[Any, ..., Any]"
 
 
 class Network:
-    """What a model is, apart from data: see :class:`AllocationModel`."""
+    """Base class of :class:`AllocationModel`: the network, without data."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Counts of documents with what is known of them: sizes, metadata, and the words of the columns."""
+"""Base class of corpora: sizes, copies with other metadata, exposures or columns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class DocumentCounts(Selectable):
         Parameters
         ----------
         n : int, default=10
-            How many words at most.
+            Largest number of words.
 
         Returns
         -------

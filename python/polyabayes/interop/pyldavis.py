@@ -21,7 +21,7 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
         Fitted, or made by ``from_parameters``.
     corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents; by custom those of the training.
+        The documents, usually those of the training.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
         Fitted, or made by ``from_parameters``.
     corpus : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
-        The documents; by custom those of the training.
+        The documents, usually those of the training.
     **options
         Options of ``pyLDAvis.prepare``, such as ``sort_topics=False``. The default of `mds` is
         ``js_PCoA`` with real coordinates, which also works for a single topic.

@@ -330,7 +330,7 @@ def _ranges(model: AllocationModel, sizes: Any) -> dict[str, list[int]]:
     by_node = sizes if isinstance(sizes, Mapping) else {hidden[0]: sizes}
     if set(by_node) != set(hidden):
         raise InvalidArgumentError(
-            f"the unknown sizes are those of {', '.join(hidden)}; give a mapping of each of them "
+            f"unknown sizes are those of {', '.join(hidden)}; give a mapping of each of them "
             "to its sizes"
         )
     return {node: _checked_sizes(by_node[node]) for node in hidden}

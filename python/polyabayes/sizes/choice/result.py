@@ -36,15 +36,15 @@ _LOSSES = (0.05, 0.02, 0.01)
 
 
 class Gain(NamedTuple):
-    """What a larger size gains against a smaller one.
+    """Gain in score of a larger size over a smaller one.
 
     Attributes
     ----------
     size, larger : int
         The two sizes.
     gain, std_error : float
-        Score of the larger size less that of the smaller one, and its standard error: in nats per
-        token, by evidence in nats.
+        Score of the larger size minus that of the smaller one, and its standard error, in nats per
+        token (by evidence: in nats).
 
     Examples
     --------
