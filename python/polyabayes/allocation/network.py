@@ -80,7 +80,7 @@ class Network:
 
         Examples
         --------
-        >>> AllocationModel.from_undirected("a -> c <- b").added_edges
+        >>> pb.AllocationModel.from_undirected("a -> c <- b").added_edges
         (('a', 'b'),)
         """
         network, added = directed(graph)
@@ -113,7 +113,7 @@ class Network:
 
         Examples
         --------
-        >>> AllocationModel.nmf(None).with_sizes(topic=3)
+        >>> pb.AllocationModel.nmf(None).with_sizes(topic=3)
         <AllocationModel: topic -> doc, word; topic 3; concentration 1>
         """
         other = copy(self)
