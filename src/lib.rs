@@ -2,8 +2,8 @@
 //!
 //! ## Rooms
 //!
-//! One law, the Pólya [`urn`]: pseudo-counts, weights, and sweeps over the colours of tokens.
-//! Engines over targets of any kind: [`filter`] draws particles along a sequence of tokens,
+//! One distribution, the Pólya [`urn`]: pseudo-counts, weights, and sweeps over the colours of
+//! tokens. Engines over targets of any kind: [`filter`] draws particles along a sequence of tokens,
 //! [`temper`] takes chains along a path of distributions, by annealing and by parallel tempering.
 //! Three subjects, which do not know of one another: [`document`] computes the likelihood of
 //! documents under topic models, [`allocation`] the evidence of count tensors under Bayesian

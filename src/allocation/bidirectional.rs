@@ -89,7 +89,7 @@ pub fn bidirectional_bounds(
     })
 }
 
-/// A path, its temperatures, and a draw of the law at its end, in all lanes.
+/// A path, its temperatures, and a draw of the distribution at its end, in all lanes.
 struct Sides<'a, O> {
     path: &'a PowerPath<'a>,
     betas: &'a [f64],
@@ -174,8 +174,9 @@ mod tests {
         ]
     }
 
-    /// Ẑ forwards, and 1/Ẑ backwards from chains that a long run has taken to the law, have the
-    /// means that they should. Few temperatures: a kernel that is not reversed would be seen.
+    /// Ẑ forwards, and 1/Ẑ backwards from chains that a long run has taken to the distribution,
+    /// have the means that they should. Few temperatures: a kernel that is not reversed would be
+    /// seen.
     #[test]
     fn both_sides_are_unbiased() {
         for (index, problem) in problems().iter().enumerate() {

@@ -88,7 +88,7 @@ pub fn crt<R: Rng + ?Sized>(n: u32, a: f64, rng: &mut R) -> u64 {
     }
 }
 
-/// The law Gamma(shape, 1); shapes are positive and finite by the checks of every caller.
+/// The distribution Gamma(shape, 1); shapes are positive and finite by the checks of every caller.
 ///
 /// # Panics
 /// Where the shape is not positive.
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Unsigned Stirling numbers of the first kind times a^l: the law of l tables.
+    /// Unsigned Stirling numbers of the first kind times a^l: the distribution of l tables.
     fn law_of_tables(n: u32, a: f64) -> Vec<f64> {
         let mut stirling = vec![1.0];
         for i in 0..n {

@@ -321,7 +321,8 @@ mod tests {
         x
     }
 
-    /// Kolmogorov's distance from a known law; it is above the bound once in a thousand times.
+    /// Kolmogorov's distance from a known distribution; it is above the bound once in a thousand
+    /// times.
     fn check_law(shape: f64, count: u32, cumulative: impl Fn(f64) -> f64) {
         let mut x = variates(shape, count);
         x.sort_unstable_by(f64::total_cmp);

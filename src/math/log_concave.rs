@@ -142,7 +142,7 @@ mod tests {
             let spread = trigamma(a);
             let errors = (mean - digamma(a)) / (spread / f64::from(n)).sqrt();
             assert!(errors.abs() < 4.0, "{a}: {errors}");
-            // Fourth moments of these laws are at most nine squares of the second.
+            // Fourth moments of these distributions are at most nine squares of the second.
             let errors = (variance / spread - 1.0) / (8.0 / f64::from(n)).sqrt();
             assert!(errors.abs() < 4.0, "{a}: {errors}");
         }

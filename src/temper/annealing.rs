@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::rng::{Lanes, Stream};
 use crate::urn::SweepOrder;
 
-/// Distributions γ_β from a reference γ_0 to a law γ_1, and [`LANES`](crate::rng::LANES) chains in
-/// lockstep that go along them.
+/// Distributions γ_β from a reference γ_0 to a distribution γ_1, and [`LANES`](crate::rng::LANES)
+/// chains in lockstep that go along them.
 pub trait AnnealingPath<S: Stream> {
     /// Weights of a sweep at one inverse temperature.
     type Level;
@@ -77,8 +77,8 @@ pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
     Ok(ln_values)
 }
 
-/// ln Ẑ of all lanes along the same path in reverse, from chains that are draws of the law: the
-/// mean of 1/Ẑ is 1/Σ γ_1.
+/// ln Ẑ of all lanes along the same path in reverse, from chains that are draws of the
+/// distribution: the mean of 1/Ẑ is 1/Σ γ_1.
 ///
 /// # Errors
 /// The errors of the path.

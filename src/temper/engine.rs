@@ -251,7 +251,7 @@ mod tests {
             assert_eq!(found.n_free(), 6);
             let gap = (found.ln_value() - target.ln_ratio()) / error;
             squares += gap.powi(2);
-            // The quantile of Student's law for 95 %.
+            // The quantile of Student's t distribution for 95 %.
             n_held += usize::from(gap.abs() < 2.447);
         }
         assert!((0.6..1.5).contains(&(squares / 100.0)), "{squares}");

@@ -2,9 +2,10 @@
 //! of two normalising constants by chains on a ladder of distributions between them.
 //!
 //! A [`LadderTarget`] is a path `γ_β ∝ γ_0 exp(β V)` from a reference γ_0 that can be drawn from to the
-//! law γ_1 that is asked for. The engine knows nothing else of it. [`temper`] runs independent
-//! replicates in rounds of doubling length, respaces their ladders to equal rejection after each,
-//! and ends when two estimates in opposite directions, the rounds and the replicates agree.
+//! distribution γ_1 that is asked for. The engine knows nothing else of it. [`temper`] runs
+//! independent replicates in rounds of doubling length, respaces their ladders to equal rejection
+//! after each, and ends when two estimates in opposite directions, the rounds and the replicates
+//! agree.
 //!
 //! [`annealing`] takes chains along a path once, forwards or in reverse: unbiased on either side.
 //!

@@ -7,7 +7,7 @@ use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes, Rng};
 
-/// A path from a reference distribution to a law.
+/// A path from a reference distribution to a distribution.
 pub trait LadderTarget: Sync {
     /// Tables of a sweep at one inverse temperature, made once for all chains.
     type Level: Send + Sync;

@@ -9,7 +9,8 @@ const NOWHERE: u32 = u32::MAX;
 /// An urn restricted to the words of a document, and to the topics that can produce any of them.
 ///
 /// Topics with equal weights for all words of the document are one, whose pseudo-count is the sum
-/// of theirs: the total of some weights of a Dirichlet law is a weight of a Dirichlet law.
+/// of theirs: the total of some weights of a Dirichlet distribution is a weight of a Dirichlet
+/// distribution.
 ///
 /// Every word's weights are scaled to a maximum of 1; [`ln_scale`](LocalUrn::ln_scale) holds what
 /// was taken out, so that ln Z of the document is that of the scaled urn plus `ln_scale`.

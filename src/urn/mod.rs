@@ -1,4 +1,5 @@
-//! The Pólya urn, the law of document likelihoods, and the chains of one document's topics.
+//! The Pólya urn, the distribution of document likelihoods, and the chains of one document's
+//! topics.
 //!
 //! An urn holds `a[k]` balls of every colour (topic) k. A token of word w draws colour k with
 //! weight `(a[k] + n[k]) q[w][k]`, n being the colours drawn so far, and adds one ball of it. The

@@ -85,7 +85,8 @@ impl IncompleteAllocation {
         Ok((method_name(method), AllocationCompletion::new(py, &completion)?))
     }
 
-    /// A lower bound of the evidence, by variational Bayes, shared out by its own law of the total.
+    /// A lower bound of the evidence, by variational Bayes, shared out by its own distribution of
+    /// the total.
     #[pyo3(signature = (*, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
     #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn bound(

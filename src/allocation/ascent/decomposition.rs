@@ -72,7 +72,7 @@ pub struct Decomposition {
     /// Counts of every table, (child, parents...) in row-major order.
     pub counts: Vec<Vec<f64>>,
     /// Objective after every iteration, in nats, given the total; ln π(S | T) of the allocation after
-    /// every sweep of Gibbs sampling; ln of the law of the labelled tokens of a particle.
+    /// every sweep of Gibbs sampling; ln of the distribution of the labelled tokens of a particle.
     pub trace: Vec<f64>,
     /// Whether the last gain was below the tolerance.
     pub converged: bool,

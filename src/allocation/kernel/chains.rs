@@ -266,8 +266,8 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         self.sweep_heavy(target, observer)
     }
 
-    /// Sweeps that go in equal steps from independent tokens to the law of allocations; `swept` is
-    /// called after each of them.
+    /// Sweeps that go in equal steps from independent tokens to the distribution of allocations;
+    /// `swept` is called after each of them.
     pub(crate) fn anneal(
         &mut self,
         n_sweeps: usize,
@@ -354,7 +354,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 }
 
-/// Base counts at β between those of a start and those of the law of allocations.
+/// Base counts at β between those of a start and those of the distribution of allocations.
 fn between(start: &[f64], alphas: &[f64], beta: f64) -> Vec<f64> {
     let pairs = start.iter().zip(alphas);
     pairs.map(|(start, alpha)| (1.0 - beta) * start + beta * alpha).collect()

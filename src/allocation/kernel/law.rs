@@ -1,11 +1,11 @@
-//! The law of allocations, by their marginal counts.
+//! The distribution of allocations, by their marginal counts.
 
 use super::counts::{CountWeights, Counts, Rows, weigh};
 use crate::allocation::model::problem::Problem;
 use crate::math::lanes;
 use crate::rng::{LANES, Lanes};
 
-/// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the law of
+/// ln Π_rows base (base + unit) ... (base + unit (S-1)), to the rows' powers: the distribution of
 /// allocations under a target.
 pub(crate) fn ln_law(problem: &Problem, target: CountWeights<'_>, rows: &[Counts]) -> Lanes {
     let mut ln_values = [0.0; LANES];

@@ -1,4 +1,5 @@
-//! ln of rising factorials, from tables: the law π of allocations, and the urns of the reference u.
+//! ln of rising factorials, from tables: the distribution π of allocations, and the urns of the
+//! reference u.
 
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]

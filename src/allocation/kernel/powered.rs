@@ -79,7 +79,7 @@ pub(crate) struct PoweredMixture {
     factors: Vec<(f32, u32)>,
     /// Number of factors that multiply the weight: those after them divide it.
     n_above: usize,
-    /// Number of factors of the law.
+    /// Number of factors of the distribution.
     n_factors: usize,
     /// Whether products of factors may leave the range of single precision.
     is_wide: bool,

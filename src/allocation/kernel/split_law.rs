@@ -1,4 +1,4 @@
-//! The law of how tokens divide between two states, some of its weights at a time.
+//! The distribution of how tokens divide between two states, some of its weights at a time.
 
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
@@ -11,7 +11,7 @@ use crate::math::ln_rising;
 pub(crate) struct CountChange {
     pub(crate) row: usize,
     pub(crate) by: i32,
-    /// Power of the row in the law.
+    /// Power of the row in the distribution.
     pub(crate) exponent: i32,
     /// Slot of the row.
     pub(crate) slot: usize,
@@ -30,8 +30,8 @@ pub(crate) trait SplitLaw {
     /// `start` tokens where none is: up to a constant.
     fn add_row(&self, change: &CountChange, start: i32, ln_weights: &mut [f64]);
 
-    /// Takes ln of the law's weights of `first`, `first + 1`, ... of `n_tokens` in the first of two
-    /// states to those at the place of a lane on a path: up to a constant.
+    /// Takes ln of the distribution's weights of `first`, `first + 1`, ... of `n_tokens` in the
+    /// first of two states to those at the place of a lane on a path: up to a constant.
     fn place(&self, pair: LanePair, first: usize, n_tokens: usize, ln_weights: &mut [f64]);
 
     /// ln of what a row that holds `count` tokens brings to the weight of a division.

@@ -47,7 +47,7 @@ struct StatePair {
 pub(crate) struct Splits {
     pairs: Vec<StatePair>,
     changes: Vec<CountChange>,
-    /// ln of the law of the divisions of one lane, then its cumulative sums.
+    /// ln of the distribution of the divisions of one lane, then its cumulative sums.
     ln_laws: Vec<f64>,
     /// ln n!.
     ln_factorials: Vec<f64>,

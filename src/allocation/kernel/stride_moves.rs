@@ -1,10 +1,10 @@
 //! Gibbs draws of how very many tokens divide between two states, from few of all their divisions.
 //!
-//! Two draws leave the law as it is. One is among the divisions that differ by multiples of a stride
-//! from the present one or from its mirror image, the other among as many neighbours as a stride has
-//! steps, whose first is drawn uniformly: a division is met from each of its neighbours as often as
-//! they from it. The stride is drawn first, whatever the division: two narrow modes are some multiple
-//! apart for one stride in so many, but for none where it is fixed.
+//! Two draws leave the distribution as it is. One is among the divisions that differ by multiples
+//! of a stride from the present one or from its mirror image, the other among as many neighbours as
+//! a stride has steps, whose first is drawn uniformly: a division is met from each of its
+//! neighbours as often as they from it. The stride is drawn first, whatever the division: two
+//! narrow modes are some multiple apart for one stride in so many, but for none where it is fixed.
 
 use super::counts::Counts;
 use super::split_law::{CountChange, LanePair, SplitLaw, add_sums, pick};

@@ -1,5 +1,6 @@
-//! Collapsed Gibbs chains on the power path γ_β ∝ π^β u^(1-β), a β for every lane: π is the law of
-//! allocations, and under u the tokens of each cell, or of all of them, are draws from an urn.
+//! Collapsed Gibbs chains on the power path γ_β ∝ π^β u^(1-β), a β for every lane: π is the
+//! distribution of allocations, and under u the tokens of each cell, or of all of them, are draws
+//! from an urn.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

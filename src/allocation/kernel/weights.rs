@@ -29,7 +29,7 @@ pub(super) struct StateWeights<'a, const N: usize> {
 }
 
 impl<const N: usize> StateWeights<'_, N> {
-    /// The law of a state over its weight in the urn, or ln of it.
+    /// The distribution of a state over its weight in the urn, or ln of it.
     #[inline(always)]
     pub(super) fn ratio<const IS_WIDE: bool>(&self, seen: &Seen<N>, has_urn: bool) -> Singles {
         let (mut above, mut below) = self.law::<IS_WIDE>(seen);
@@ -82,7 +82,7 @@ impl<const N: usize> StateWeights<'_, N> {
         urn
     }
 
-    /// The products of the factors above and below the line of the law, or ln of them.
+    /// The products of the factors above and below the line of the distribution, or ln of them.
     #[inline(always)]
     fn law<const IS_WIDE: bool>(&self, seen: &Seen<N>) -> (Singles, Singles) {
         let one = [if IS_WIDE { 0.0 } else { 1.0 }; LANES];

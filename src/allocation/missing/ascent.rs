@@ -1,8 +1,9 @@
 //! Coordinate ascent for tensors with cells that were not observed.
 //!
 //! Variational Bayes: the intensity and the tables have q(λ) = Gamma(a + T̄, b + 1) and Dirichlet
-//! laws, the tokens of an observed cell are multinomial, and a missing cell has independent Poisson
-//! counts of means μ = exp E ln(λ Π θ). With S̄ the expected counts and T̄ their total,
+//! distributions, the tokens of an observed cell are multinomial, and a missing cell has
+//! independent Poisson counts of means μ = exp E ln(λ Π θ). With S̄ the expected counts and T̄
+//! their total,
 //!
 //! ln Pr(X_observed) >= a ln b - (a + T̄) ln(b + 1) + ln Γ(a + T̄)/Γ(a) + Σ ln B(α + S̄)/B(α)
 //!     + Σ_observed [X H(Φ) - ln X!] + Σ_missing [μ - μ ln μ].
@@ -12,7 +13,7 @@
 //!
 //! ln p(X_observed | λ, θ) = T_o ln λ - T_o + Σ_observed [X ln p - ln X!].
 //!
-//! EM: given the tables the intensity has the law Gamma(a + T_o, b + ρ_o), and
+//! EM: given the tables the intensity has the distribution Gamma(a + T_o, b + ρ_o), and
 //! μ = p (a + T_o)/(b + ρ_o). It ascends
 //!
 //! ln p(X_observed, θ) = a ln b - (a + T_o) ln(b + ρ_o) + ln Γ(a + T_o)/Γ(a)

@@ -67,8 +67,8 @@ impl Incomplete {
 }
 
 impl MissingAscent {
-    /// The bound of variational Bayes and its law of the total, which is Poisson: without standard
-    /// errors, and with totals that leave out less than 1e-9 of the probability.
+    /// The bound of variational Bayes and its distribution of the total, which is Poisson: without
+    /// standard errors, and with totals that leave out less than 1e-9 of the probability.
     ///
     /// # Errors
     /// [`Memory`](crate::Error::Memory) for more totals than memory holds;
@@ -91,8 +91,8 @@ impl MissingAscent {
     }
 }
 
-/// ln of the probabilities of 0, 1, ... under Poisson's law, the last of which leaves out less than
-/// [`LEFT_BY_BOUND`].
+/// ln of the probabilities of 0, 1, ... under the Poisson distribution, the last of which leaves
+/// out less than [`LEFT_BY_BOUND`].
 fn ln_poisson(mean: f64, observer: &impl Observer) -> Result<Vec<f64>> {
     let ln_share = |n: f64| {
         if n > 0.0 { n * mean.ln() - mean - ln_factorial(n as u64) } else { -mean }

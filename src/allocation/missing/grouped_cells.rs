@@ -2,8 +2,8 @@
 //!
 //! Tokens and tables hold each other: drawn in turn, a cell of n tokens moves its shares of the states
 //! by some 1/√n at a time. Given the number of tokens in each cell, missing cells included, allocations
-//! have the law of whole tables, at every β: the tokens in pairs of states divide anew, with the tables
-//! integrated out.
+//! have the distribution of whole tables, at every β: the tokens in pairs of states divide anew,
+//! with the tables integrated out.
 
 use super::incomplete::joined;
 use crate::allocation::ascent::decomposition::Tables;
@@ -23,7 +23,7 @@ const MOST_TOKENS: u64 = 1 << 28;
 /// Tokens that a lane divides anew in a sweep, on average at most, and in those observed.
 const USUAL: [f64; 2] = [1e3, 2.0];
 
-/// Margins of the law, in which the tokens of heavy cells divide.
+/// Margins of the distribution, in which the tokens of heavy cells divide.
 pub(super) struct GroupedMargins {
     /// All cells, with all hidden nodes in one clique.
     problem: Problem,
@@ -35,7 +35,7 @@ pub(super) struct GroupedMargins {
 }
 
 impl GroupedMargins {
-    /// The law of allocations of the cells of `tables`.
+    /// The distribution of allocations of the cells of `tables`.
     pub(super) fn new(problem: &Problem, tables: &Tables) -> Result<Self> {
         let problem = joined(problem.clone())?;
         let (own, clique) = (&problem.plan.cliques[0], &tables.problem.plan.cliques[0]);

@@ -1,5 +1,5 @@
-//! Missing cells by tempering, twice: from independent tokens to the law in which missing cells are
-//! empty, and from there to the law in which they are missing ([`Release`]).
+//! Missing cells by tempering, twice: from independent tokens to the distribution in which missing
+//! cells are empty, and from there to the distribution in which they are missing ([`Release`]).
 //!
 //! Pr(X_observed) = Pr(X, empty) Z, with Z the ratio of the normalising constants of the second path.
 
@@ -194,18 +194,18 @@ struct MissingDraws {
 }
 
 impl MissingDraws {
-    /// ln of the sum of all weights under the law with missing cells.
+    /// ln of the sum of all weights under the distribution with missing cells.
     fn ln_whole(&self) -> f64 {
         self.weighted.iter().flatten().map(ln_weight).collect::<LogSum>().ln_sum()
     }
 }
 
-/// ln of the weight of a draw under the law with missing cells.
+/// ln of the weight of a draw under the distribution with missing cells.
 fn ln_weight(draw: &WeightedEnergy) -> f64 {
     draw.ln_weight + draw.value
 }
 
-/// The law of the number of missing tokens.
+/// The distribution of the number of missing tokens.
 struct Totals {
     /// a + T.
     shape: f64,
@@ -229,7 +229,7 @@ impl Totals {
     }
 
     /// Calls with m < n and Pr(m missing tokens), where that is a normal number, given ρ / (b + 1): a
-    /// negative binomial law, from its mean downwards and upwards.
+    /// negative binomial distribution, from its mean downwards and upwards.
     fn for_totals(&self, p_missing: f64, n: usize, mut call: impl FnMut(usize, f64)) {
         let mean = self.shape * p_missing / (1.0 - p_missing);
         let Some(last) = n.checked_sub(1) else { return };
@@ -314,7 +314,7 @@ impl Totals {
     }
 }
 
-/// Probability of totals beyond the last of a law.
+/// Probability of totals beyond the last of a distribution.
 fn left(ln_law: &[f64]) -> f64 {
     1.0 - ln_law.iter().map(|ln_p| ln_p.exp()).sum::<f64>()
 }

@@ -25,8 +25,8 @@ pub(crate) struct MarginForm {
 }
 
 impl MarginForm {
-    /// The law of allocations: margins of visible nodes are constants, and a token may add to a row of
-    /// a tied table twice.
+    /// The distribution of allocations: margins of visible nodes are constants, and a token may add
+    /// to a row of a tied table twice.
     pub(crate) const LAW: MarginForm = MarginForm {
         margins: Margins::Law,
         all_rows: false,
@@ -42,7 +42,7 @@ impl MarginForm {
 /// Margins of a network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Margins {
-    /// Margins of the law: what is in numerator and denominator is cancelled.
+    /// Margins of the distribution: what is in numerator and denominator is cancelled.
     Law,
     /// All families and parents.
     Whole,

@@ -1,4 +1,5 @@
-//! The graph of an allocation model, its prior, and the marginal counts that its law depends on.
+//! The graph of an allocation model, its prior, and the marginal counts that its distribution
+//! depends on.
 
 use crate::error::{Error, Result, check_length, check_positive};
 
@@ -29,7 +30,7 @@ pub struct Network {
     prior: Prior,
 }
 
-/// Counts over the joint values of some nodes, which enter the law of allocations through
+/// Counts over the joint values of some nodes, which enter the distribution of allocations through
 /// Π_cells (α)_S, to a power.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Margin {
@@ -135,9 +136,9 @@ impl Network {
         self.prior.concentration / n_cells
     }
 
-    /// The margins whose rising factorials make up the law: families in the numerator, their
-    /// parents in the denominator, and what is in both cancelled; `are_alike` says whether the tables of
-    /// two nodes count the same tokens.
+    /// The margins whose rising factorials make up the distribution: families in the numerator,
+    /// their parents in the denominator, and what is in both cancelled; `are_alike` says whether
+    /// the tables of two nodes count the same tokens.
     pub(crate) fn margins(&self, are_alike: impl Fn(usize, usize) -> bool) -> Vec<Margin> {
         let mut margins: Vec<Margin> = Vec::new();
         let mut push = |owners: &[usize], slots: Vec<Vec<usize>>, alpha: f64, exponent: i32| {

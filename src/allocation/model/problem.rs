@@ -68,7 +68,7 @@ impl Problem {
 
     /// Lays out a network for sums over one token at a time whose weight is a product of weights of
     /// rows: hidden nodes of tied tables are then summed out apart, as those of others are. Allocations
-    /// have no such law.
+    /// have no such distribution.
     ///
     /// # Errors
     /// The errors of [`Problem::new`].
@@ -348,13 +348,13 @@ impl Problem {
         alphas
     }
 
-    /// For every hidden node whose values may be renamed without changing the law, the rows of each
-    /// of its values, in corresponding order.
+    /// For every hidden node whose values may be renamed without changing the distribution, the
+    /// rows of each of its values, in corresponding order.
     pub(crate) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
         self.hidden.iter().filter_map(|&node| self.rows_of(node)).collect()
     }
 
-    /// Whether the values of a hidden node may be renamed without changing the law.
+    /// Whether the values of a hidden node may be renamed without changing the distribution.
     pub(crate) fn renames(&self, node: usize) -> bool {
         self.rows_of(node).is_some()
     }

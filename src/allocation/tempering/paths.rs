@@ -1,4 +1,4 @@
-//! Paths of tempering: from the urns of a reference to the law of allocations.
+//! Paths of tempering: from the urns of a reference to the distribution of allocations.
 
 use crate::allocation::kernel::chains;
 use crate::allocation::kernel::counts::States;
