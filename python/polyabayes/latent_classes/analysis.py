@@ -86,7 +86,7 @@ class LatentClassAnalysis(FittedClasses):
     tol : float, default=1e-10
         Relative gain at which ``"em"`` has converged.
     random_state : None, int, RandomState, Generator or SeedSequence
-        Equal seeds give equal bits, for any number of threads.
+        The same seed gives the same result, bit for bit, for any number of threads.
     n_jobs : int, optional
         Threads; None means all cores.
     progress : bool, default=False

@@ -82,7 +82,7 @@ class FittedClasses(ClassPredictions):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError, NotFittedError
-            If `level` is no probability, or the classes depend on no covariates.
+            If `level` is not between 0 and 1, or the classes do not depend on covariates.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class FittedClasses(ClassPredictions):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError, NotFittedError
-            If `level` is no probability, or there are no classes yet.
+            If `level` is not between 0 and 1, or there are no classes yet.
 
         Examples
         --------
