@@ -236,7 +236,7 @@ def test_mass_that_is_out_of_reach_is_told(prior):
     def score(*_):
         return -3.0
 
-    with pytest.raises(BudgetExceededError, match=r"sizes up to .* than the 1,000,000"):
+    with pytest.raises(BudgetExceededError, match=r"sizes up to .* exceed the 1,000,000"):
         WitnessSearch(score, prior).fit()
 
 

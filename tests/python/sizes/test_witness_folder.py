@@ -79,7 +79,7 @@ def test_a_model_that_was_not_written_stays_in_memory(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_folder_that_cannot_have_its_name_is_refused(tmp_path, name):
-    with pytest.raises(InvalidArgumentError, match=r"checkpoint has .*; leave"):
+    with pytest.raises(InvalidArgumentError, match=r"checkpoint has .*; remove"):
         nested(checkpoint=tmp_path / name).fit(CORPUS)
 
 
