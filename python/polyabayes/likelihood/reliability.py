@@ -1,4 +1,4 @@
-"""What users are warned of: documents without a finite score, and errors not to be trusted."""
+"""Warnings of documents without a finite score, and of unreliable errors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from polyabayes.likelihood.result import LogLikelihood
 
 
 class Caveat(NamedTuple):
-    """Documents whose scores a warning is about.
+    """Documents that share a warning.
 
-    `what` is what the documents have in common, `remedy` what would help, or why nothing does;
-    `helps` names the argument that would, `n_wanted` is the size that it needs, 0 where it is no
-    size.
+    `what` describes the documents; `remedy` says what helps, or why nothing does; `helps` names the
+    argument that helps; `n_wanted` is the size that it needs, 0 if it is not a size.
     """
 
     category: type[PolyabayesWarning]
@@ -49,9 +48,9 @@ def warn_of_caveats(result: LogLikelihood, call: str = "{}") -> None:
 def shared_caveats(
     results: Mapping[str, LogLikelihood],
 ) -> list[tuple[type[PolyabayesWarning], str]]:
-    """The same for several models: one warning of a kind, with the models that it is of.
+    """Warnings for several models: one warning of each kind, with the names of its models.
 
-    Models that the same argument would help share a remedy, that of the one that needs most.
+    Models that need the same argument share a remedy, with the largest size that any needs.
     """
     by_kind: dict[str, dict[str, Caveat]] = {}
     for name, result in results.items():
@@ -67,7 +66,7 @@ def shared_caveats(
 
 
 def _remedies(of_models: Mapping[str, Caveat]) -> str:
-    """What would help, and where that differs which models."""
+    """Remedies, with the names of the models if they differ."""
     by_argument: dict[str, dict[str, Caveat]] = {}
     for name, caveat in of_models.items():
         by_argument.setdefault(caveat.helps, {})[name] = caveat
@@ -95,22 +94,22 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
         (
             "documents of probability zero",
             impossible,
-            ("they hold a word that no topic can produce",),
+            ("they contain a word that no topic can produce",),
         ),
         (
-            "documents whose logistic normal prior is so wide that all replicates may miss the "
+            "documents with a logistic normal prior so wide that all replicates may miss the "
             "same topics",
             np.flatnonzero(is_unsure & is_annealed),
-            ("errors hold for variances up to 10, and for quadrature of up to two dimensions",),
+            ("errors are reliable for variances up to 10, or in up to two dimensions",),
         ),
         (
-            "documents that may need topics of tiny priors, which all replicates of this method "
+            "documents that may need topics with tiny priors, which all replicates of this method "
             "may miss",
             np.flatnonzero(is_unsure & ~is_annealed),
             (f"{auto}, without n_particles", "method"),
         ),
         (
-            "documents whose replicates differ too much for their standard error to be trusted",
+            "documents whose replicates differ too much for a reliable standard error",
             shaky,
             _remedy(result, shaky, call, auto) if len(shaky) else (),
         ),
@@ -131,7 +130,7 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
 def _remedy(
     result: LogLikelihood, shaky: NDArray[np.intp], call: str, auto: str
 ) -> tuple[str, str, int]:
-    """What the worst document needs: in words, the argument, and its value if that is a size."""
+    """Remedy for the worst document: text, argument, and its value if that is a size."""
     worst = shaky[np.argmin(result.n_effs[shaky])]
     method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
     if not method.is_consistent or not method.size or not size:

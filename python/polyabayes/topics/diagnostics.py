@@ -251,7 +251,7 @@ def diversity(model: Any, n_words: int = 25) -> float:
 def top_documents(
     model: Any, documents: Any, n_documents: int = 5, *, layer: str | None = None
 ) -> TopDocuments:
-    """Documents in which every topic has the largest share of the tokens.
+    """Documents with the largest share of every topic.
 
     Parameters
     ----------

@@ -70,5 +70,5 @@ def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
 def aligned(
     model: TopicModel, documents: Any, name: str = "documents", layer: str | None = None
 ) -> Corpus:
-    """Documents over the words of the model; unknown words are left out."""
+    """Documents over the words of the model; unknown words are dropped."""
     return model._aligned(of_layer(documents, layer), name, "drop")[0]
