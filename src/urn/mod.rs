@@ -26,13 +26,15 @@ mod opening;
 mod order;
 mod relabel;
 mod shortlists;
+mod target;
 
 pub use balls::Balls;
-pub use chains::{Counts, TopicChains, UrnTarget};
+pub use chains::TopicChains;
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};
 pub use order::SweepOrder;
 pub use shortlists::Shortlists;
+pub use target::{Counts, UrnTarget};
 
 use crate::error::{Error, Result, check_all, check_positive};
 

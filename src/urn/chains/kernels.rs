@@ -3,9 +3,9 @@
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
-use super::{Counts, UrnTarget};
 use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
+use crate::urn::{Counts, UrnTarget};
 
 #[polyabayes_macros::vectorised]
 pub(super) fn accumulate(

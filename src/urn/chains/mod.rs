@@ -10,9 +10,9 @@ mod sweeps;
 use std::ops::Range;
 
 use kernels::{accumulate, balls_ratio, draw, pick, put, take};
-use sweeps::{SinglePrecision, sweep, sweep_within};
+use sweeps::{SinglePrecision, SweptTokens, sweep, sweep_within};
 
-use super::{LocalUrn, Shortlists, SweepOrder};
+use super::{Counts, LocalUrn, Shortlists, SweepOrder, UrnTarget};
 use crate::control::Observer;
 use crate::error::{Error, Result, room_for};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
@@ -22,32 +22,6 @@ const FORGETTING_SWEEPS: usize = 50;
 
 /// Weights of all lanes between two looks at the observer.
 const POLL_EVERY: usize = 1 << 20;
-
-/// Distribution that a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`.
-#[derive(Debug, Clone, Copy)]
-pub struct UrnTarget<'a> {
-    /// Balls of each topic before the first draw.
-    pub base: &'a [f64],
-    /// Balls that a token adds.
-    pub unit: f64,
-    /// Weights of the distinct words, one row each.
-    pub q: &'a [f64],
-}
-
-impl<'a> UrnTarget<'a> {
-    /// The urn itself.
-    pub fn of(urn: &'a LocalUrn) -> Self {
-        UrnTarget { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights() }
-    }
-
-    pub(super) fn row(&self, cell: u32) -> &'a [f64] {
-        let n_topics = self.base.len();
-        &self.q[cell as usize * n_topics..][..n_topics]
-    }
-}
-
-/// A count of every lane.
-pub type Counts = [i32; LANES];
 
 /// The topics of the first tokens of a document, in [`LANES`] independent chains.
 #[derive(Debug, Clone)]
@@ -275,7 +249,7 @@ impl<U: UniformLanes> TopicChains<U> {
         order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
-        self.sweep_parts(order, observer, |chains, part| sweep(chains, part, target, order))
+        self.sweep_parts(order, observer, |tokens| sweep(tokens, target, order))
     }
 
     /// One sweep that moves tokens from topics on the list of their word to topics on it, by their
@@ -291,9 +265,7 @@ impl<U: UniformLanes> TopicChains<U> {
         order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
-        self.sweep_parts(order, observer, |chains, part| {
-            sweep_within(chains, part, lists, target, order);
-        })
+        self.sweep_parts(order, observer, |tokens| sweep_within(tokens, lists, target, order))
     }
 
     /// Sweeps parts of the tokens, in order, with a look at the observer between them.
@@ -301,7 +273,7 @@ impl<U: UniformLanes> TopicChains<U> {
         &mut self,
         order: SweepOrder,
         observer: &impl Observer,
-        mut sweep: impl FnMut(&mut Self, Range<usize>),
+        mut sweep: impl FnMut(SweptTokens<'_, U>),
     ) -> Result<()> {
         let (n, every) = (self.topics.len(), self.tokens_between_looks());
         for done in (0..n).step_by(every) {
@@ -311,9 +283,19 @@ impl<U: UniformLanes> TopicChains<U> {
                 SweepOrder::Forward => done..end,
                 SweepOrder::Backward => n - end..n - done,
             };
-            sweep(self, part);
+            sweep(self.swept(part));
         }
         Ok(())
+    }
+
+    fn swept(&mut self, part: Range<usize>) -> SweptTokens<'_, U> {
+        SweptTokens {
+            cells: &self.cells[part.clone()],
+            topics: &mut self.topics[part],
+            balls: &mut self.balls,
+            single: &mut self.single,
+            uniforms: &mut self.uniforms,
+        }
     }
 }
 

@@ -11,10 +11,9 @@
 use std::ops::Range;
 
 use super::kernels::{put, take};
-use super::{Counts, TopicChains, UrnTarget};
 use crate::math::single::ROUNDING;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
-use crate::urn::{Shortlists, SweepOrder};
+use crate::urn::{Counts, Shortlists, SweepOrder, UrnTarget};
 
 /// Total weights outside which single precision may have lost some of its parts.
 const TOTALS: Range<f32> = 1e-15..1e30;
@@ -39,6 +38,18 @@ impl SinglePrecision {
         self.base.extend(target.base.iter().map(|&base| base as f32));
         self.sums.resize(target.base.len(), [0.0; LANES]);
     }
+}
+
+/// Consecutive tokens of a document, what a sweep over them changes, and its buffers.
+pub(super) struct SweptTokens<'a, U> {
+    /// Distinct word of each token.
+    pub cells: &'a [u32],
+    /// Topics of the tokens.
+    pub topics: &'a mut [[u16; LANES]],
+    /// Tokens of each topic, in the whole document.
+    pub balls: &'a mut [Counts],
+    pub single: &'a mut SinglePrecision,
+    pub uniforms: &'a mut U,
 }
 
 /// Name of the weight on which each dart falls, given the cumulative weights of n - 1 of n weights and
@@ -120,14 +131,12 @@ fn accumulate<'a>(
 /// One sweep that moves tokens among all topics.
 #[polyabayes_macros::vectorised]
 pub(super) fn sweep<U: UniformLanes>(
-    chains: &mut TopicChains<U>,
-    part: Range<usize>,
+    tokens: SweptTokens<'_, U>,
     target: UrnTarget<'_>,
     order: SweepOrder,
 ) {
-    let TopicChains { cells, topics, balls, uniforms, single, .. } = chains;
+    let SweptTokens { cells, topics, balls, single, uniforms } = tokens;
     single.take_up(target);
-    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
     let (n_topics, mut row_of) = (target.base.len(), None);
     for step in 0..topics.len() {
         let token = order.nth(step, topics.len());
@@ -159,15 +168,13 @@ pub(super) fn sweep<U: UniformLanes>(
 /// One sweep that moves tokens among the topics on the lists of their words.
 #[polyabayes_macros::vectorised]
 pub(super) fn sweep_within<U: UniformLanes>(
-    chains: &mut TopicChains<U>,
-    part: Range<usize>,
+    tokens: SweptTokens<'_, U>,
     lists: &Shortlists,
     target: UrnTarget<'_>,
     order: SweepOrder,
 ) {
-    let TopicChains { cells, topics, balls, uniforms, single, .. } = chains;
+    let SweptTokens { cells, topics, balls, single, uniforms } = tokens;
     single.take_up(target);
-    let (cells, topics) = (&cells[part.clone()], &mut topics[part]);
     for step in 0..topics.len() {
         let token = order.nth(step, topics.len());
         let list = lists.list(cells[token]);
@@ -214,7 +221,7 @@ mod tests {
     use crate::counts::CountMatrix;
     use crate::math::pick_lanes;
     use crate::rng::{Key, Purpose};
-    use crate::urn::{LocalUrn, Urn};
+    use crate::urn::{LocalUrn, TopicChains, Urn};
 
     const TOPICS: usize = 3;
     /// Numbers on [0, 1) at equal distances, of which each token gets every one.
@@ -333,10 +340,10 @@ mod tests {
                         topics.iter().for_each(|&topic| chains.put([topic; LANES]));
                         let expected = places[pick_lanes(&sums, [u; LANES])[0] as usize];
                         let expected = if places.len() == n_topics {
-                            sweep(&mut chains, 0..1, target, SweepOrder::Forward);
+                            sweep(chains.swept(0..1), target, SweepOrder::Forward);
                             expected
                         } else {
-                            sweep_within(&mut chains, 0..1, &lists, target, SweepOrder::Forward);
+                            sweep_within(chains.swept(0..1), &lists, target, SweepOrder::Forward);
                             let stays = places.len() < 2 || !places.contains(&topics[0]);
                             if stays { topics[0] } else { expected }
                         };
