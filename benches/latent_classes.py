@@ -1,8 +1,8 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py choice|coverage|calibration|peers|speed`` prints a table and
-keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given below,
-items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
+``python benches/latent_classes.py choice|bootstrap|coverage|calibration|peers|speed`` prints a
+table and keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given
+below, items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 
 ``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended; ``--minutes`` is
 the processor time of all cells together: the next set is of the cell with the least time so far,
@@ -33,6 +33,8 @@ FIRST_SEED = 10_000
 # Processor seconds of a set by its rows times items times classes, until one of its cell is made.
 SECONDS = 3e-4
 CRITERIA = ("bic", "aic", "sabic")
+# Rows of the sets of which a tenth has a bootstrap test, and its samples.
+TESTED, BOOTSTRAP = 100, 99
 RESTS_ON = ["nmf, tempered"]
 
 
@@ -85,6 +87,52 @@ def choice(n_sets: int, minutes: float) -> None:
     save(table, note=f"sets by {commits}; {told(pieces)}")
 
 
+def bootstrap(_: int) -> None:
+    """How often bootstrap tests name the planted number, for a tenth of the sets of 100 rows."""
+    kept = RUNS / "latent-classes-bootstrap.jsonl"
+    made = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    there = {(*piece["cell"], piece["seed"]) for piece in made}
+    choices = RUNS / "latent-classes-choice.jsonl"
+    for piece in map(json.loads, choices.read_text().splitlines()):
+        cell, seed = piece["cell"], piece["seed"]
+        if cell[0] != TESTED or seed % 10 or (*cell, seed) in there:
+            continue
+        frame, _, _ = planted(*cell, seed)
+        tested = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
+        made.append(piece | {"named": piece["named"] | {"bootstrap": tested}} | machine())
+        with kept.open("a") as file:
+            print(json.dumps(made[-1]), file=file)
+    names = ("P(K)", *CRITERIA, "bootstrap")
+    columns = dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")
+    table = Table("latent-classes-bootstrap", f"{COMMAND} bootstrap", columns, RESTS_ON)
+    for row in counted(made, sorted({tuple(piece["cell"]) for piece in made}), names):
+        table.add(*row[:-1])
+    save(table, note=told(made))
+
+
+def bootstrapped(frame: Any, seed: int) -> int:
+    """The first number of classes that a parametric bootstrap test does not reject at 5 %.
+
+    K against K + 1 classes, one after the other (Nylund, Asparouhov and Muthén 2007).
+    """
+    options: Any = {"method": "em", "tol": 1e-7, "random_state": 0, "n_jobs": 1, "n_restarts": 5}
+
+    def ratio(rows: Any, n_classes: int) -> tuple[float, Any]:
+        fits = [pb.LatentClassAnalysis(n_classes + n, **options).fit(rows) for n in (0, 1)]
+        return fits[1].log_likelihood_ - fits[0].log_likelihood_, fits[0]
+
+    for n_classes in range(1, 7):
+        observed, fit = ratio(frame, n_classes)
+        n_above = 0
+        for sample in range(BOOTSTRAP):
+            rng = np.random.default_rng([seed, n_classes, sample])
+            rows, _ = fit.sample(len(frame), random_state=rng)
+            n_above += ratio(rows, n_classes)[0] >= observed
+        if (1 + n_above) / (1 + BOOTSTRAP) > 0.05:
+            return n_classes
+    return 7
+
+
 def named(n_rows: int, n_items: int, n_classes: int, seed: int) -> dict[str, Any]:
     """Numbers of classes that are named, the probability of ours, and processor seconds of all."""
     frame, _, _ = planted(n_rows, n_items, n_classes, seed)
@@ -104,14 +152,17 @@ def named(n_rows: int, n_items: int, n_classes: int, seed: int) -> dict[str, Any
     }
 
 
-def counted(pieces: list[dict[str, Any]], sizes: list[tuple[int, ...]]) -> Iterator[list[Any]]:
+def counted(
+    pieces: list[dict[str, Any]],
+    sizes: list[tuple[int, ...]],
+    names: tuple[str, ...] = ("P(K)", *CRITERIA),
+) -> Iterator[list[Any]]:
     """A row a cell, and one of all sets: how many, how often each is right, mean seconds."""
     for cell in (*sizes, None):
         own = [piece for piece in pieces if cell is None or piece["cell"] == list(cell)]
         if own:
             hits = [
-                sum(piece["named"][name] == piece["cell"][2] for piece in own)
-                for name in ("P(K)", *CRITERIA)
+                sum(piece["named"][name] == piece["cell"][2] for piece in own) for name in names
             ]
             seconds = np.mean([piece["ours"] for piece in own])
             yield [*(cell or [None] * 3), len(own), *hits, seconds]
@@ -252,7 +303,13 @@ def calibration(n_sets: int) -> None:
     save(table)
 
 
-MEASURES = {"coverage": coverage, "calibration": calibration, "peers": peers, "speed": speed}
+MEASURES = {
+    "bootstrap": bootstrap,
+    "coverage": coverage,
+    "calibration": calibration,
+    "peers": peers,
+    "speed": speed,
+}
 
 
 def main() -> int:

@@ -57,10 +57,11 @@ class PairResiduals(Result):
         }
 
     def __repr__(self) -> str:
-        worst = self.pairs[int(np.argmax(self.residual))]
+        worst = int(np.argmax(self.residual))
         return (
-            f"<PairResiduals: {len(self.pairs):,} pairs of items, largest {self.residual.max():.2f}"
-            f" ({worst[0]}, {worst[1]}), p = {self.p_value:.3f}>"
+            f"<PairResiduals: {len(self.pairs):,} pairs of items, largest "
+            f"{self.residual[worst]:.2f} ({', '.join(self.pairs[worst])}), "
+            f"p = {self.p_values[worst]:.3f} for it and {self.p_value:.3f} for all>"
         )
 
 
