@@ -413,7 +413,7 @@ def test_intervals_hold_the_value_and_widen():
         exact.interval(1.5)
 
 
-@pytest.mark.filterwarnings("ignore:replicates of a quarter")
+@pytest.mark.filterwarnings("ignore:replicates with a quarter")
 def test_intervals_cover_as_promised():
     """4 replicates, 400 seeds: 95 % within 4 standard errors of a binomial share, or more.
 

@@ -409,7 +409,7 @@ def test_bad_input_is_refused_before_any_work():
     refused(InvalidArgumentError, "marks no cell", SEEN)
     refused(
         InvalidArgumentError,
-        "give one of them",
+        "give only one of them",
         np.ma.array(SEEN, mask=~OBSERVED),
         observed=OBSERVED,
     )

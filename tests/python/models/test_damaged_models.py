@@ -74,7 +74,7 @@ def test_files_that_are_no_models_are_told_by_what_they_look_like(name, content,
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(
-        errors.FileFormatError, match=rf"{name} is no model .* looks like {message}"
+        errors.FileFormatError, match=rf"{name} is not a model .* looks like {message}"
     ):
         pb.load(path)
 

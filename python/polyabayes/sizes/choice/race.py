@@ -96,8 +96,9 @@ class Race:
         common = sorted(self.fits[leader].keys() & self.fits[size].keys())
         if size != leader and common:
             ahead, lengths, groups = self._ahead(leader, size, common)
-            by_group = np.divide(*totals_of(groups, ahead, lengths))
-            if len(by_group) < min(_FEW_GROUPS, len(ahead)) and (by_group > margin).all():
+            by_group, of_group = totals_of(groups, ahead, lengths)
+            is_ahead = (by_group > margin * of_group).all()
+            if len(by_group) < min(_FEW_GROUPS, len(ahead)) and is_ahead:
                 return _chance(paired_difference(ahead, lengths), margin)
         return self.behind(size, leader, margin)
 
