@@ -118,6 +118,7 @@ def bootstrapped(frame: Any, seed: int) -> int:
     options: Any = {"method": "em", "tol": 1e-7, "random_state": 0, "n_jobs": 1, "n_restarts": 5}
 
     def ratio(rows: Any, n_classes: int) -> tuple[float, Any]:
+        rows = rows.loc[:, rows.nunique() > 1]
         fits = [pb.LatentClassAnalysis(n_classes + n, **options).fit(rows) for n in (0, 1)]
         return fits[1].log_likelihood_ - fits[0].log_likelihood_, fits[0]
 
