@@ -1,5 +1,9 @@
-"""Pictures of README and guide: ``python docs/pictures.py`` draws them by gallery programs."""
+"""Pictures of README and guide: ``python docs/pictures.py`` draws them.
 
+Most are those of gallery programs; that of the calibration is drawn from its record.
+"""
+
+import json
 import runpy
 from pathlib import Path
 from unittest import mock
@@ -10,11 +14,44 @@ import matplotlib.pyplot as plt
 HERE = Path(__file__).parent
 PROGRAMS = {"choice": "plot_d1_choose", "latent-classes": "plot_e7_latent_classes"}
 
+RECORD = HERE.parent / "benches" / "records" / "latent-classes-calibration.json"
+
+
+def draw_calibration() -> None:
+    """Share of true claims by the probability claimed, with intervals of 95 % (Wilson 1927)."""
+    figure, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
+    ax.plot([0, 1], [0, 1], color="grey", linewidth=0.8, label="calibrated")
+    for n, row in enumerate(json.loads(RECORD.read_text())["rows"]):
+        _, claims, claimed, true = row
+        scale = 1 + 1.96**2 / claims
+        middle = (true + 1.96**2 / (2 * claims)) / scale
+        half = (
+            1.96
+            * (true * (1 - true) / claims + (1.96 / (2 * claims)) ** 2) ** 0.5
+            / scale
+        )
+        label = "share that is true, 95 % interval" if n == 0 else None
+        ax.plot([claimed] * 2, [middle - half, middle + half], color="C0")
+        ax.plot(claimed, true, "o", color="C0", label=label)
+        ax.annotate(f"{claims:,}", (claimed, true), (6, 4), textcoords="offset points")
+    ax.set_title("Are probabilities of numbers of classes calibrated?")
+    ax.set_xlabel("probability claimed (mean; number of claims beside the point)")
+    ax.set_ylabel("share of claims that are true")
+    figure.legend(loc="outside lower center", ncols=2)
+
+
+def save(name: str) -> None:
+    """Save the figure that was drawn last."""
+    options = {"dpi": 110, "facecolor": "white", "metadata": {"Software": None}}
+    plt.gcf().savefig(HERE / "images" / f"{name}.png", **options)
+    plt.close("all")
+
+
 if __name__ == "__main__":
     mpl.use("Agg")
     for name, program in PROGRAMS.items():
         with mock.patch.object(plt, "show"):
             runpy.run_path(str(HERE / "gallery" / f"{program}.py"))
-        options = {"dpi": 110, "facecolor": "white", "metadata": {"Software": None}}
-        plt.gcf().savefig(HERE / "images" / f"{name}.png", **options)
-        plt.close("all")
+        save(name)
+    draw_calibration()
+    save("calibration-of-classes")
