@@ -1,1 +1,1 @@
-"""Who finds the number of topics, or the rank: corpora and tables of known truth, and rivals."""
+"""Who finds the number of topics, or the rank, of corpora and tables of known truth?"""

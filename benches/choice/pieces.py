@@ -17,7 +17,7 @@ from benches.record import RUNS, Table, machine, save, told
 
 
 class Case(NamedTuple):
-    """Data with a known number of topics, or rank, and the sizes that rivals choose from."""
+    """Data with a known number of topics, or rank, and the sizes to choose from."""
 
     truth: int
     data: Any
@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A size that a rival names, and the others that it takes for as good."""
+    """A size that a criterion names, and the others that it takes for as good."""
 
     size: int
     equally_good: tuple[int, ...] = ()
@@ -137,12 +137,12 @@ def chosen(method: Method, case: Case, seconds: float) -> dict[str, Any] | None:
         return None
     spent = time.process_time() - start
     return {
-        rival: {
+        criterion: {
             "size": int(choice.size),
             "equally_good": [int(size) for size in choice.equally_good],
             "seconds": spent if choice.seconds is None else choice.seconds,
         }
-        for rival, choice in found.items()
+        for criterion, choice in found.items()
     }
 
 
@@ -152,25 +152,25 @@ def show(piece: dict[str, Any]) -> None:
     if piece["choices"] is None:
         print(f"{head}  {piece['method']}: out of its budget", flush=True)
         return
-    for rival, choice in piece["choices"].items():
+    for criterion, choice in piece["choices"].items():
         good = f"  equally good {choice['equally_good']}" if choice["equally_good"] else ""
         print(
-            f"{head}  chosen {choice['size']:>3}  {choice['seconds']:6.1f} s  {rival}{good}",
+            f"{head}  chosen {choice['size']:>3}  {choice['seconds']:6.1f} s  {criterion}{good}",
             flush=True,
         )
 
 
-def by_rival(pieces: list[dict[str, Any]]) -> dict[str, list[tuple[dict[str, Any], Any]]]:
-    """Pieces and choices of every rival."""
+def by_criterion(pieces: list[dict[str, Any]]) -> dict[str, list[tuple[dict[str, Any], Any]]]:
+    """Pieces and choices of every criterion."""
     found: dict[str, list[tuple[dict[str, Any], Any]]] = {}
     for piece in pieces:
-        for rival, choice in (piece["choices"] or {}).items():
-            found.setdefault(rival, []).append((piece, choice))
+        for criterion, choice in (piece["choices"] or {}).items():
+            found.setdefault(criterion, []).append((piece, choice))
     return found
 
 
 def share_table(part: Part) -> None:
-    """A line a rival: the shares of all corpora that it chose for, the bias and the time."""
+    """A line a criterion: the shares of all corpora that it chose for, the bias and the time."""
     pieces = [piece for piece in kept(part) if piece["regime"] not in part.vague]
     if not pieces:
         return
@@ -180,7 +180,7 @@ def share_table(part: Part) -> None:
         f"choice-{part.name}", f"python -m benches.choice {part.name}", columns, [part.rests_on]
     )
     rows = []
-    for rival, chosen in by_rival(pieces).items():
+    for criterion, chosen in by_criterion(pieces).items():
         truth = np.array([piece["truth"] for piece, _ in chosen], dtype=float)
         size = np.array([choice["size"] for _, choice in chosen], dtype=float)
         gap = np.abs(size - truth)
@@ -189,7 +189,7 @@ def share_table(part: Part) -> None:
         seconds = float(np.median([choice["seconds"] for _, choice in chosen]))
         bias = float(np.log(size / truth).mean())
         merit = (hits[2].mean(), hits[0].mean())
-        rows.append((merit, [rival, *counts, bias, seconds]))
+        rows.append((merit, [criterion, *counts, bias, seconds]))
     for _, row in sorted(rows, key=lambda row: row[0], reverse=True):
         table.add(*row)
     save(table, note=told(pieces))
@@ -201,19 +201,19 @@ def near(size: Any, truth: Any) -> Any:
 
 
 def size_table(part: Part) -> None:
-    """A line a regime: the truth, and the sizes that rivals named, one a corpus."""
+    """A line a regime: the truth, and the sizes that the criteria named, one a corpus."""
     pieces = kept(part)
     if not pieces:
         return
-    rivals = [*by_rival(pieces)]
-    columns = {part.name: "s", "truth": "d", **dict.fromkeys(rivals, "s")}
+    criteria = [*by_criterion(pieces)]
+    columns = {part.name: "s", "truth": "d", **dict.fromkeys(criteria, "s")}
     table = Table(
         f"choice-{part.name}-sizes",
         f"python -m benches.choice {part.name}",
         columns,
         [part.rests_on],
     )
-    found = by_rival(pieces)
+    found = by_criterion(pieces)
     for regime in part.regimes:
         of_regime = [piece for piece in pieces if piece["regime"] == regime]
         if not of_regime:
@@ -221,10 +221,12 @@ def size_table(part: Part) -> None:
         named = [
             ", ".join(
                 str(choice["size"])
-                for piece, choice in sorted(found.get(rival, []), key=lambda pair: pair[0]["seed"])
+                for piece, choice in sorted(
+                    found.get(criterion, []), key=lambda pair: pair[0]["seed"]
+                )
                 if piece["regime"] == regime
             )
-            for rival in rivals
+            for criterion in criteria
         ]
         table.add(regime, of_regime[0]["truth"], *(sizes or None for sizes in named))
     save(table, note=told(pieces))

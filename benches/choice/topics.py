@@ -126,7 +126,7 @@ def fitted(case: Case, seed: int) -> tuple[dict[int, Any], dict[int, list[float]
 
 
 def by_our_fits(case: Case) -> dict[str, Choice]:
-    """The rivals that read trained topics, each with the seconds of training."""
+    """The criteria that read trained topics, each with the seconds of training."""
     start = time.process_time()
     models, looks = fitted(case, 0)
     training = time.process_time() - start
@@ -139,7 +139,7 @@ def by_our_fits(case: Case) -> dict[str, Choice]:
         shares = models[size].transform(case.data)
         return criteria.arun_2010(models[size].components_, shares, lengths)
 
-    rivals: dict[str, Callable[[int], float]] = {
+    costs: dict[str, Callable[[int], float]] = {
         "Griffiths & Steyvers 2004": lambda k: -criteria.griffiths_2004(np.array(looks[k])),
         "Cao & Juan 2009": lambda k: criteria.cao_juan_2009(models[k].components_),
         "Arun 2010": arun,
@@ -148,7 +148,7 @@ def by_our_fits(case: Case) -> dict[str, Choice]:
         "coherence UMass of our fits": partial(coherence, kind="umass"),
     }
     found = {}
-    for name, cost in rivals.items():
+    for name, cost in costs.items():
         start = time.process_time()
         size = least({size: cost(size) for size in case.sizes})
         found[name] = Choice(size, seconds=training + time.process_time() - start)

@@ -67,7 +67,7 @@ def test_choices_are_kept_and_counted(runs):
     assert len(pieces.kept(PART)) == 6
 
 
-def test_shares_leave_out_what_cannot_be_told_and_more_exact_rivals_come_first(runs):
+def test_shares_leave_out_what_cannot_be_told_and_more_exact_criteria_come_first(runs):
     near = {"near": lambda case: {"near": Choice(case.truth + 1)}}
     part = PART._replace(methods={**near, **PART.methods}, vague=frozenset({"large"}))
     pieces.measure(part, ["near", "right"], [*part.regimes], range(2), 0.05, np.inf)
@@ -117,13 +117,13 @@ def test_factors_are_those_of_the_table():
     assert found.sum() == pytest.approx(counts.sum(), rel=1e-6)
 
 
-def test_rivals_find_the_blocks_of_a_clear_table():
+def test_criteria_find_the_blocks_of_a_clear_table():
     blocks = np.kron(np.eye(3, dtype=np.int64), np.full((4, 4), 40))
     case = Case(3, blocks, [1, 2, 3, 4, 5])
     named = {
-        rival: choice.size
+        name: choice.size
         for method in factors.METHODS.values()
-        for rival, choice in method(case).items()
+        for name, choice in method(case).items()
     }
     assert named["BIC"] == 3
     assert named["largest silhouette over starts (NMFk)"] == 3

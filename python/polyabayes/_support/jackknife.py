@@ -39,7 +39,7 @@ def paired_difference(
     with np.errstate(divide="ignore", invalid="ignore"):
         left_out = (ahead.sum() - ahead) / (total - n_tokens)
         variance = float(((left_out - left_out.mean()) ** 2).sum()) * (n_units - 1) / n_units
-    # With all tokens in one unit, there is no estimate of the spread.
+    # Tokens that are all in one unit give no estimate of the spread.
     std_error = float(np.sqrt(variance)) if np.isfinite(variance) and n_units > 1 else np.nan
     freedom = total**2 / float((n_tokens**2).sum()) - 1
     return Difference(mean, std_error, max(freedom, 1.0))

@@ -14,7 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, 
 if TYPE_CHECKING:
     import pandas as pd
 
-# With fewer groups, the spread between groups is poorly known.
+# Groups below which the spread between groups is poorly known.
 _FEW_GROUPS = 10
 # Number of blocks of times: long blocks contain the dependence between neighbours, and a standard
 # error with 19 degrees of freedom has a relative error of a sixth.

@@ -174,7 +174,7 @@ def dictionary_words(id2word: Any, n_words: int) -> list[str] | None:
 
     Two ids of one word are refused.
     """
-    # Without a dictionary, gensim makes a FakeDict, whose words are the ids.
+    # gensim makes a FakeDict if there is no dictionary; its words are the ids.
     if id2word is None or type(id2word).__name__ == "FakeDict":
         return None
     known = {int(key): str(id2word[key]) for key in id2word.keys()}  # noqa: SIM118

@@ -49,7 +49,7 @@ def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:
     else:
         tokens = theta * sizes
     tokens = np.maximum(tokens, 0.0)
-    # With a prior, this removes only rounding errors.
+    # This removes only rounding errors if there is a prior.
     tokens *= lengths / np.maximum(tokens.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     return np.asarray(tokens)
 

@@ -111,7 +111,7 @@ def write_shards(
                 spool.add(block)
             with writing(path):
                 begun = True
-                # Without a manifest, the folder is not a corpus.
+                # A folder that has no manifest is not a corpus.
                 (path / MANIFEST).unlink(missing_ok=True)
                 return spool.write(path, wanted)
     except BaseException:
@@ -156,7 +156,7 @@ def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -
         first = list(islice(stream, 1))
         parts = chain(first, stream)
         if any(map(sources.is_document, first)):
-            # Without a vocabulary, the words are known only after the last document.
+            # Words are known only after the last document if there is no vocabulary.
             yield as_corpus(parts, "corpus")
         else:
             yield from (as_corpus(block, "a block of corpus") for block in parts)

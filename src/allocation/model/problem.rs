@@ -348,7 +348,7 @@ impl Problem {
         alphas
     }
 
-    /// For every hidden node whose values may be renamed without changing the distribution, the
+    /// The hidden nodes whose values may be renamed without changing the distribution, each with the
     /// rows of each of its values, in corresponding order.
     pub(crate) fn rows_by_value(&self) -> Vec<Vec<Vec<usize>>> {
         self.hidden.iter().filter_map(|&node| self.rows_of(node)).collect()

@@ -17,6 +17,7 @@ pub(super) fn accumulate(
     accumulate_row(sums, balls, target, cell)
 }
 
+/// Draws a topic and puts its ball in; returns the weights as well.
 #[polyabayes_macros::vectorised]
 pub(super) fn draw(
     sums: &mut [Lanes],
@@ -25,7 +26,10 @@ pub(super) fn draw(
     cell: u32,
     uniforms: &mut impl UniformLanes,
 ) -> ([u16; LANES], Lanes) {
-    draw_row(sums, balls, target, cell, uniforms)
+    let totals = accumulate_row(sums, balls, target, cell);
+    let topics = map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16);
+    put(balls, &topics);
+    (topics, totals)
 }
 
 /// Adds ln Π of ratios of balls. Products are within these bounds, between which their logarithms
@@ -87,21 +91,6 @@ fn largest(values: &Counts) -> i32 {
 #[polyabayes_macros::vectorised]
 pub(super) fn pick(sums: &[Lanes], uniforms: &mut impl UniformLanes) -> [u16; LANES] {
     map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16)
-}
-
-/// Draws a topic and puts its ball in.
-#[inline(always)]
-fn draw_row(
-    sums: &mut [Lanes],
-    balls: &mut [Counts],
-    target: UrnTarget<'_>,
-    cell: u32,
-    uniforms: &mut impl UniformLanes,
-) -> ([u16; LANES], Lanes) {
-    let totals = accumulate_row(sums, balls, target, cell);
-    let topics = map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16);
-    put(balls, &topics);
-    (topics, totals)
 }
 
 /// Fills the cumulative weights of the topics; returns the totals.

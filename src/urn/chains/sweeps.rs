@@ -8,15 +8,13 @@
 // The compiler makes vectors of selected numbers, and not of converted truth values.
 #![allow(clippy::inline_always, clippy::bool_to_int_with_if)]
 
-use std::ops::Range;
-
 use super::kernels::{put, take};
 use crate::math::single::ROUNDING;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
 use crate::urn::{Counts, Shortlists, SweepOrder, UrnTarget};
 
-/// Total weights outside which single precision may have lost some of its parts.
-const TOTALS: Range<f32> = 1e-15..1e30;
+/// Total weight below which single precision may have lost some of its parts.
+const LEAST_TOTAL: f32 = 1e-15;
 
 /// A single of every lane.
 type Singles = [f32; LANES];
@@ -80,9 +78,9 @@ fn pick(
     let margin = (2.02 * sums.len() as f32 + 32.0) * ROUNDING;
     let mut is_open = [0; LANES];
     for lane in 0..LANES {
+        // Not so if the total is no finite number, whatever the least distance is.
         let is_near = if least[lane] > margin * totals[lane] { 0 } else { 1 };
-        let is_near = if totals[lane] > TOTALS.start { is_near } else { 1 };
-        is_open[lane] = if totals[lane] < TOTALS.end { is_near } else { 1 };
+        is_open[lane] = if totals[lane] > LEAST_TOTAL { is_near } else { 1 };
     }
     (picked, is_open)
 }
@@ -301,7 +299,9 @@ mod tests {
     #[test]
     fn single_precision_draws_as_double_precision_does() {
         let mut rng = Key::new(1, Purpose::Score).rng();
-        for (n_topics, scale) in [(2, 1.0), (7, 1e-30), (50, 1.0), (50, 1e60), (300, 1e-20)] {
+        for (n_topics, scale) in
+            [(2, 1.0), (7, 1e-30), (300, 1e-42), (50, 1.0), (50, 1e60), (300, 1e-20)]
+        {
             for unit in [0.0, 0.3, 1.0] {
                 let q: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
                 let base: Vec<f64> = (0..n_topics).map(|_| scale * rng.random::<f64>()).collect();

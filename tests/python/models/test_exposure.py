@@ -127,11 +127,12 @@ def test_training_with_exposures_finds_what_training_without_cannot():
     # theta is Gamma(2, scale 5): sizes that are not known make it look far more variable.
     assert with_sizes.shape_ == pytest.approx(np.full(3, 2.0), rel=0.2)
     scale = with_sizes.probability_ / (1 - with_sizes.probability_)
-    # One fit scatters by 0.3 around the posterior mean, and that by 0.5 around the truth.
-    assert scale * with_sizes.shape_ == pytest.approx(np.full(3, 10.0), rel=0.15)
+    planted_order = np.argsort(np.argmax(with_sizes.components_[:, ::10], axis=1))
+    # One fit scatters by 4 % around the means that were drawn.
+    means = (scale * with_sizes.shape_)[planted_order]
+    assert means == pytest.approx(theta.mean(axis=0), rel=0.1)
     assert (without.shape_ < 1.0).all()
-    order = np.argmax(with_sizes.components_[:, ::10], axis=1)
-    found = with_sizes.transform(corpus)[:, np.argsort(order)]
+    found = with_sizes.transform(corpus)[:, planted_order]
     assert np.corrcoef(found.ravel(), theta.ravel())[0, 1] > 0.8
     test, _ = planted(100, seed=1)
     assert with_sizes.score(test) > without.score(test.counts) + 0.02
@@ -152,6 +153,7 @@ def test_long_documents_train_as_others_do():
     short = pb.PoissonFactorAnalysis(3, **settings).fit(corpus)
     odds = [model.probability_ / (1 - model.probability_) for model in (long, short)]
     means = [np.sort(model.shape_ * odd) for model, odd in zip((long, short), odds, strict=True)]
+    # Each fit scatters by 4 %.
     assert means[0] == pytest.approx(means[1], rel=0.15)
 
 

@@ -72,6 +72,6 @@ def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     # Groups that do not agree are as uncertain as ever.
     race = race_of(mixed, lengths, 1, 0.0, rng, groups)
     assert race.hope(2, 1) == race.behind(2, 1)
-    # Without groups each document is one.
+    # Each document is a group of its own if there are none.
     race = race_of(far, lengths, 1, 0.0, rng)
     assert race.hope(2, 1) == race.behind(2, 1)

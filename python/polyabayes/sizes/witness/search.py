@@ -127,7 +127,7 @@ def take_survey(
     lower = np.full(log_mass.shape, -np.inf)
     upper = np.full(log_mass.shape, rules.log_ceiling)
     rank = np.full(log_mass.shape, -1)
-    # Of equal scores, the later one is the better witness, since its size is not smaller.
+    # The later one of equal scores is the better witness, since its size is not smaller.
     by_score = np.argsort(intervals.lower, kind="stable")
     ranks = np.empty(len(records), dtype=np.int64)
     ranks[by_score] = np.arange(len(records))
