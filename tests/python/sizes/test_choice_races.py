@@ -67,11 +67,11 @@ def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     groups, lengths = np.repeat([0, 1], 50), np.full(100, 80)
     far, mixed = -0.5 * lengths + 10 * rng.normal(size=100), np.where(groups, 40.0, -60.0)
     race = race_of(far, lengths, 1, 0.0, rng, groups)
-    assert race.hope(2, 1) < 1e-10 < 1e-3 < race.behind(2, 1)
-    assert race.hope(2, 1, margin=0.6) > 0.5
+    assert race.chance_to_stay(2, 1) < 1e-10 < 1e-3 < race.behind(2, 1)
+    assert race.chance_to_stay(2, 1, margin=0.6) > 0.5
     # Groups that do not agree are as uncertain as ever.
     race = race_of(mixed, lengths, 1, 0.0, rng, groups)
-    assert race.hope(2, 1) == race.behind(2, 1)
+    assert race.chance_to_stay(2, 1) == race.behind(2, 1)
     # Each document is a group of its own if there are none.
     race = race_of(far, lengths, 1, 0.0, rng)
-    assert race.hope(2, 1) == race.behind(2, 1)
+    assert race.chance_to_stay(2, 1) == race.behind(2, 1)

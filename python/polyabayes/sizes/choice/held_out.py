@@ -210,7 +210,7 @@ class Chooser:
             patient = _is_near(size, near, kept) and n_folds < _FOLDS_OF_NEIGHBOURS
             # A smaller size within the tolerance may be the answer.
             margin = curve.tolerance if size < leader else 0.0
-            if not patient and self.race.hope(size, leader, margin) < _HOPELESS:
+            if not patient and self.race.chance_to_stay(size, leader, margin) < _HOPELESS:
                 self.dropped[size] = n_folds
 
     def _fit_all(self, sizes: Collection[int], folds: Collection[int]) -> None:

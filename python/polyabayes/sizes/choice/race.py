@@ -87,11 +87,11 @@ class Race:
         """Probability that `size` is at most `margin` behind `leader`, by Student's t."""
         return _chance(self.difference(leader, size), margin)
 
-    def hope(self, size: int, leader: int, margin: float = 0.0) -> float:
-        """The same where sizes are dropped: a few groups that agree count by their documents.
+    def chance_to_stay(self, size: int, leader: int, margin: float = 0.0) -> float:
+        """Probability of :meth:`behind`; a size for which it is tiny is dropped.
 
-        By Student's t two donors cannot tell however far a size is behind, and all sizes would be
-        trained on further folds.
+        If there are only a few groups, and the size is behind in each, documents count instead:
+        by Student's t, two donors could never drop a size, however far it is behind.
         """
         common = sorted(self.fits[leader].keys() & self.fits[size].keys())
         if size != leader and common:
