@@ -4,9 +4,9 @@
 table and keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given
 below, items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 
-``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended; ``--minutes`` is
-the processor time of all cells together: the next set is of the cell with the least time so far,
-and a cell whose share is spent gets no further one.
+``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended, for ``--minutes``
+of processor time: the next set is of the cell with the least time so far, of 5,000 rows only when
+all other cells are full.
 """
 
 import argparse
@@ -28,6 +28,8 @@ COMMAND = "python benches/latent_classes.py"
 WEIGHTS = {2: [0.6, 0.4], 3: [0.55, 0.3, 0.15], 4: [0.4, 0.3, 0.2, 0.1]}
 WEIGHTS[5] = [0.35, 0.25, 0.2, 0.12, 0.08]
 CELLS = [(n_rows, n_items) for n_items in (6, 20) for n_rows in (100, 300, 1000)]
+# Rows of the cells that wait until the others are full.
+LAST = 5000
 # Seed of the first set of the choice: those below served to choose the prior.
 FIRST_SEED = 10_000
 # Processor seconds of a set by its rows times items times classes, until one of its cell is made.
@@ -59,19 +61,18 @@ def choice(n_sets: int, minutes: float) -> None:
     """How often the planted number is named, of the sets of each cell that there was time for."""
     kept = RUNS / "latent-classes-choice.jsonl"
     pieces = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    sizes = [(*cell, k) for cell in (*CELLS, (5000, 6), (5000, 20)) for k in WEIGHTS]
+    sizes = [(*cell, k) for cell in (*CELLS, (LAST, 6), (LAST, 20)) for k in WEIGHTS]
     made = {size: [p["seconds"] for p in pieces if p["cell"] == list(size)] for size in sizes}
 
     def after_next(size: tuple[int, ...]) -> float:
         """Seconds of a cell when it has one set more."""
         return sum(made[size]) + float(np.mean(made[size] or SECONDS * np.prod(size)))
 
-    while open_cells := [
-        size
-        for size in sizes
-        if len(made[size]) < n_sets and sum(made[size]) <= 60 * minutes / len(sizes)
-    ]:
-        size = min(open_cells, key=after_next)
+    end = time.process_time() + 60 * minutes
+    while time.process_time() < end and (
+        open_cells := [size for size in sizes if len(made[size]) < n_sets]
+    ):
+        size = min(open_cells, key=lambda size: (size[0] == LAST, after_next(size)))
         seed = FIRST_SEED + len(made[size])
         pieces.append({"cell": list(size), "seed": seed, **named(*size, seed), **machine()})
         made[size].append(pieces[-1]["seconds"])
