@@ -45,6 +45,35 @@ class Numbering:
         }
         self.first = first
 
+    @property
+    def is_single(self) -> bool:
+        """Whether every table has one hidden axis, of the only group."""
+        return len(self.groups) == 1 and all(
+            len([*filter(None, axes)]) == 1 for axes in self.axes.values()
+        )
+
+    def of_draws(
+        self, counts: Mapping[str, Floats], reference: Mapping[str, Floats]
+    ) -> list[dict[str, NDArray[np.intp]]]:
+        """What :meth:`of` finds for every draw; draws are the first axis of the counts."""
+        n_draws = len(next(iter(counts.values())))
+        if not self.is_single:
+            return [
+                self.of({node: table[draw] for node, table in counts.items()}, reference)
+                for draw in range(n_draws)
+            ]
+        scores: Any = 0.0
+        for node, axes in self.axes.items():
+            free = axes.index(self.groups[0])
+            one, other = (
+                np.moveaxis(np.sqrt(table), free - len(axes), -1)
+                for table in (reference[node], counts[node])
+            )
+            one, other = one.reshape(-1, one.shape[-1]), other.reshape(n_draws, -1, one.shape[-1])
+            scores = scores + one.T @ other
+        matched = [linear_sum_assignment(of_draw, maximize=True)[1] for of_draw in scores]
+        return [dict.fromkeys(self.first, numbers) for numbers in matched]
+
     def of(
         self, counts: Mapping[str, Floats], reference: Mapping[str, Floats]
     ) -> dict[str, NDArray[np.intp]]:

@@ -396,11 +396,9 @@ def _numbered(
     tied = [table for table in layout.tables if len(table) > 1]
     unseen = tuple(node for node in hidden if node not in layout.tensor.axes)
     numbering = Numbering(families, unseen, tied)
-    numbers = []
-    for draw in range(len(found.ln_laws)):
-        of_draw = {node: counts[draw] for node, counts in raw.items()}
-        numbers.append(numbering.of(of_draw, reference))
-        for node, counts in of_draw.items():
-            raw[node][draw] = numbering.renumbered(families[node], counts, numbers[-1])
+    numbers = numbering.of_draws(raw, reference)
+    for node, table in raw.items():
+        for draw, of_draw in enumerate(numbers):
+            table[draw] = numbering.renumbered(families[node], table[draw], of_draw)
     counts = {node: raw[table[0]] for table in layout.tables for node in table}
     return {node: counts[node] for node in layout.sizes}, numbers
