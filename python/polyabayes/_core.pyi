@@ -293,6 +293,7 @@ class AllocationTempering:
 class AllocationDraws:
     tempering: Final[AllocationTempering | None]
     estimate: Final[AllocationEstimate | None]
+    others: Final[list[AllocationEstimate]]
     hidden: Final[list[int]]
     replicates: Final[NDArray[np.int64]]
     ln_laws: Final[_Floats]
@@ -332,7 +333,14 @@ class Allocation:
     ) -> tuple[_Evidence, BaseException | None]: ...
     def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def draws(
-        self, options: Options, *, n_draws: int, seed: int, n_jobs: int, progress: _Progress = None
+        self,
+        options: Options,
+        others: Sequence[Allocation],
+        *,
+        n_draws: int,
+        seed: int,
+        n_jobs: int,
+        progress: _Progress = None,
     ) -> tuple[AllocationDraws, BaseException | None]: ...
     def best_particle(
         self, options: Options, *, seed: int, n_jobs: int, progress: _Progress = None

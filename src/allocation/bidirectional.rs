@@ -81,7 +81,7 @@ pub fn bidirectional_bounds(
     let found: Result<Vec<(f64, f64)>> =
         (0..n_replicates as u64).into_par_iter().map(replicate).collect();
     let (forward, backward): (Vec<f64>, Vec<f64>) = found?.into_iter().unzip();
-    let constant = problem.ln_visible + problem.ln_arrangements;
+    let constant = problem.ln_constant();
     let upper = Estimate::from_replicates(&backward, LANES * n_replicates);
     Ok(BidirectionalBounds {
         lower: Estimate::from_replicates(&forward, n_chains * n_replicates).scaled(constant),

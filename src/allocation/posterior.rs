@@ -14,7 +14,7 @@ use super::particles::smc;
 use super::tempering;
 use crate::control::Observer;
 use crate::counts::{CountTensor, UNKNOWN};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::rng::{Key, LANES, Purpose};
 use crate::temper::{TemperingOutcome, TemperingRun};
@@ -26,6 +26,8 @@ pub struct Posterior {
     pub tempering: Option<TemperingOutcome>,
     /// The evidence by the particles that are the draws, where it is not tempering that drew them.
     pub particles: Option<Estimate>,
+    /// The evidence under each of the other priors.
+    pub others: Vec<Estimate>,
     /// Nodes that tokens are summed over, hidden ones and those that some tokens do not show, in the order
     /// of their values in a [`Draw`].
     pub hidden: Vec<usize>,
@@ -80,25 +82,32 @@ impl Draw {
 
 /// Draws `n_draws` allocations, or more by less than there are replicates, from the last round of a
 /// tempering with these settings. A stop after the first round keeps what has been drawn, of all
-/// replicates as many. Where the method is smc, `n_draws` of its particles.
+/// replicates as many. Where the method is smc, `n_draws` of its particles; these tell the evidence of
+/// `others`, too, which are the same network and data under other priors.
 ///
 /// # Errors
+/// [`Error::NoSampler`] for other priors beside tempering; [`Error::Length`] for other data or networks;
 /// The errors of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
 /// memory holds, before any work.
 pub fn posterior(
     problem: &Problem,
+    others: &[&Problem],
     settings: &EvidenceSettings,
     n_draws: usize,
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Posterior> {
+    let n_alike = others.iter().filter(|other| problem.has_states_of(other)).count();
+    check_length("problems that differ by their priors", n_alike, others.len())?;
     let joined = tempering::joined(problem);
     let laid = joined.as_ref().unwrap_or(problem);
     let hidden = laid.summed();
-    let constant = problem.ln_visible + problem.ln_arrangements;
     let n_of_draw = n_of_draw(problem);
-    let ln_only = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
-    if let Some(ln_sum) = ln_only {
+    let ln_only = |problem: &Problem| {
+        let ln_sum = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
+        ln_sum.map(|ln_sum| ln_sum + problem.ln_constant())
+    };
+    if let Some(ln_law) = ln_only(problem) {
         problem.check_total()?;
         Load { n_draws, n_of_draw, ..Load::default() }.check(1)?;
         let groups: Vec<_> =
@@ -107,13 +116,17 @@ pub fn posterior(
             values(&hidden, laid.plan(cell), &vec![0; laid.plan(cell).cliques.len()])
         });
         let values = values.collect();
-        let draw = Draw { replicate: 0, ln_law: ln_sum + constant, groups, values };
-        let draws = vec![draw; n_draws];
-        return Ok(Posterior { tempering: None, particles: None, hidden, draws });
+        let draws = vec![Draw { replicate: 0, ln_law, groups, values }; n_draws];
+        let others = others.iter().filter_map(|other| ln_only(other)).map(Estimate::exact);
+        let others = others.collect();
+        return Ok(Posterior { tempering: None, particles: None, others, hidden, draws });
     }
     problem.check_range()?;
     if settings.method == EvidenceMethod::Sample(EvidenceSampler::Smc) {
-        return draw_particles(problem, settings, n_draws, seed, observer);
+        return draw_particles((problem, others), settings, n_draws, seed, observer);
+    }
+    if !others.is_empty() {
+        return Err(Error::NoSampler);
     }
     let n_replicates = settings.n_replicates(EvidenceSampler::Tempered);
     let n_each = n_draws.div_ceil(n_replicates);
@@ -135,7 +148,8 @@ pub fn posterior(
     let states = states.into_iter().enumerate().flat_map(of_replicate);
     let draws =
         states.map(|(replicate, state)| draw(problem, (laid, &hidden), replicate, state)).collect();
-    Ok(Posterior { tempering: Some(outcome.raised(constant)), particles: None, hidden, draws })
+    let tempering = Some(outcome.raised(problem.ln_constant()));
+    Ok(Posterior { tempering, particles: None, others: Vec::new(), hidden, draws })
 }
 
 /// The draw of an allocation whose hidden nodes are laid out in some problem.
@@ -154,9 +168,9 @@ fn draw(
 }
 
 /// Draws among the particles of runs of smc with moves, which tell the same evidence as those of
-/// [`evidence`](super::evidence()) of one size. No two of them are known to be of one run.
+/// [`evidence`](super::evidence()) of one size, and that under other priors. No two of them are known to be of one run.
 fn draw_particles(
-    problem: &Problem,
+    (problem, others): (&Problem, &[&Problem]),
     settings: &EvidenceSettings,
     n_draws: usize,
     seed: u64,
@@ -172,13 +186,18 @@ fn draw_particles(
     check_memory(problem, settings, (sampler, filter.n_particles * n_replicates), 1)?;
     let streams = (0..n_replicates).map(|replicate| filter_key(seed, false, replicate).rng());
     let (results, allocations) =
-        smc::draws(problem, &filter, n_draws, streams.collect(), observer)?;
-    let constant = problem.ln_visible + problem.ln_arrangements;
-    let estimate = Estimate::from_runs(&results, filter.n_groups() * LANES * n_replicates);
+        smc::draws((problem, others), &filter, n_draws, streams.collect(), observer)?;
+    let n_particles = filter.n_groups() * LANES * n_replicates;
+    let mut estimates = std::iter::once(&problem)
+        .chain(others)
+        .zip(&results)
+        .map(|(under, runs)| Estimate::from_runs(runs, n_particles).scaled(under.ln_constant()));
+    let particles = estimates.next();
+    let others = estimates.collect();
     let hidden = problem.summed();
     let draws =
         allocations.into_iter().map(|found| draw(problem, (problem, &hidden), 0, found)).collect();
-    Ok(Posterior { tempering: None, particles: Some(estimate.scaled(constant)), hidden, draws })
+    Ok(Posterior { tempering: None, particles, others, hidden, draws })
 }
 
 /// Numbers of four bytes that a draw holds at most: groups with their hidden values, and V at the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -325,13 +325,8 @@ def draw_posterior(
             f"the counts of {n_draws:,} draws take {n_bytes:,} bytes, more than {_MOST_BYTES:,}; "
             f"lower {argument('n_draws')}"
         )
-    ln_total, intensity = layout.ln_total(), layout.intensity()
     start = time.perf_counter()
-    unit = "round" if options.method == "tempered" else "replicate"
-    with run.shown(None, unit) as running:
-        found, interruption = layout.core.draws(options, n_draws=n_draws, **running)
-    if interruption is not None and not isinstance(interruption, KeyboardInterrupt):
-        raise interruption
+    found, interruption = _found(layout, (), options, n_draws, run)
     estimate, method = Estimate(found.ln_laws[0], 0.0, np.inf, 0), "exact"
     if found.estimate is not None:
         estimate = Estimate.of(found.estimate, tempering=found.tempering)
@@ -340,31 +335,9 @@ def draw_posterior(
             estimate = held_by_bound(layout.core, estimate, run)
             interruption = estimate.interruption
     evidence = as_evidence(
-        layout, method, estimate, given_total=False, ln_total=ln_total, start=start
+        layout, method, estimate, given_total=False, ln_total=layout.ln_total(), start=start
     )
-    nodes = list(layout.sizes)
-    hidden = tuple(nodes[number] for number in found.hidden)
-    families = {node: layout.model.graph.family(node) for node in nodes}
-    counts, numbers = _numbered(layout, found, hidden, families)
-    draws = PosteriorDraws(
-        counts=counts,
-        log_joint=found.ln_laws,
-        chain=found.replicates,
-        evidence=evidence,
-        alphas={node: layout.alpha(node) for node in nodes},
-        families=families,
-        intensity=intensity,
-        tensor=layout.tensor,
-        _groups=_Groups(
-            found.starts,
-            found.cells,
-            found.numbers,
-            found.values.reshape(len(found.cells), len(hidden)),
-        ),
-        _numbers=numbers,
-        _hidden=hidden,
-        _seed=run.seed,
-    )
+    draws = _posterior_draws(layout, found, evidence, run.seed)
     if interruption is not None:
         raise Interrupted(f"stopped with {len(draws):,} draws of {n_draws:,}", draws)
     if len(draws) < n_wanted:
@@ -378,6 +351,78 @@ def draw_posterior(
     if evidence.doubt:
         warn(evidence.doubt, UnreliableErrorWarning)
     return draws
+
+
+def weigh_posteriors(
+    layouts: Sequence[Layout], options: Options, n_draws: int, run: Run
+) -> tuple[list[Evidence], PosteriorDraws | None]:
+    """Evidences given the total under several priors, by particles drawn under the first of them.
+
+    `layouts` have the same network, of which a node is hidden, and the same data. All estimates are
+    unbiased; the error grows with the distance of the priors. Of the first, `n_draws` draws, if
+    any.
+    """
+    start = time.perf_counter()
+    first, *others = layouts
+    found, interruption = _found(first, others, options, n_draws, run)
+    if interruption is not None:
+        raise interruption
+    assert found.estimate is not None
+    evidences = [
+        as_evidence(
+            layout,
+            options.method,
+            Estimate.of(one),
+            given_total=True,
+            ln_total=layout.ln_total(),
+            start=start,
+        )
+        for layout, one in zip(layouts, [found.estimate, *found.others], strict=True)
+    ]
+    draws = _posterior_draws(first, found, evidences[0], run.seed) if n_draws else None
+    return evidences, draws
+
+
+def _found(
+    layout: Layout, others: Sequence[Layout], options: Options, n_draws: int, run: Run
+) -> tuple[_core.AllocationDraws, BaseException | None]:
+    """Draws of the compiled core, and an interrupt from the keyboard; other exceptions rise."""
+    unit = "round" if options.method == "tempered" else "replicate"
+    with run.shown(None, unit) as running:
+        cores = [other.core for other in others]
+        found, interruption = layout.core.draws(options, cores, n_draws=n_draws, **running)
+    if interruption is not None and not isinstance(interruption, KeyboardInterrupt):
+        raise interruption
+    return found, interruption
+
+
+def _posterior_draws(
+    layout: Layout, found: _core.AllocationDraws, evidence: Evidence, seed: int
+) -> PosteriorDraws:
+    """Draws of the compiled core, their hidden values numbered alike."""
+    nodes = list(layout.sizes)
+    hidden = tuple(nodes[number] for number in found.hidden)
+    families = {node: layout.model.graph.family(node) for node in nodes}
+    counts, numbers = _numbered(layout, found, hidden, families)
+    return PosteriorDraws(
+        counts=counts,
+        log_joint=found.ln_laws,
+        chain=found.replicates,
+        evidence=evidence,
+        alphas={node: layout.alpha(node) for node in nodes},
+        families=families,
+        intensity=layout.intensity(),
+        tensor=layout.tensor,
+        _groups=_Groups(
+            found.starts,
+            found.cells,
+            found.numbers,
+            found.values.reshape(len(found.cells), len(hidden)),
+        ),
+        _numbers=numbers,
+        _hidden=hidden,
+        _seed=seed,
+    )
 
 
 def _numbered(

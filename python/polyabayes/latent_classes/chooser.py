@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,12 @@ from scipy import special
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import AllocationModel, Evidence, ModelPosterior, PosteriorDraws
+from polyabayes.allocation.draws import DRAWS, weigh_posteriors
+from polyabayes.allocation.layout import Layout, lay_out
+from polyabayes.allocation.options import Options, Run as AllocationRun
 from polyabayes.data.tensor import CountTensor
 from polyabayes.exceptions import (
+    BudgetExceededError,
     EdgeWarning,
     Interrupted,
     TargetWarning,
@@ -42,9 +46,13 @@ _WANTED, _MOST_ERROR, _CONTRADICTION = 0.05, 1.0, 3.0
 _HOPELESS = 2.5
 # Replicates of a look: those of smc by default.
 _REPLICATES = 16
-# Concentrations that are looked at of each number of classes where they are learned, and candidates
-# that are looked at twice and three times: by these the cost is foretold.
-_USUALLY_TRIED, _USUALLY_AGAIN = 3, (4, 2)
+# Most multiply-adds of an exact sum, which takes the place of looks.
+_EXACT = 1e7
+# Nats by which a concentration without particles of its own is above those that have some, beyond
+# which it gets them.
+_BETTER = 0.5
+# Candidates that are looked at twice and three times: by these the cost is foretold.
+_USUALLY_AGAIN = (4, 2)
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
 _LEAST_SHARE = 0.01
 # Answers that tempering visits in some ten seconds, by class and by sweep; and the least and most
@@ -60,9 +68,9 @@ Candidate = tuple[int, int]
 class Chooser:
     """Evidences and draws of numbers of classes of one table of answers.
 
-    All numbers are looked at roughly, each with the concentrations of answers that may matter;
-    those that may matter then get as little error as they need. No look begins after `max_time`
-    seconds.
+    All numbers are looked at roughly, each with the concentration of answers that seems best; its
+    particles tell the evidences of the other concentrations, too. Those that may matter then get as
+    little error as they need. No look begins after `max_time` seconds.
     """
 
     def __init__(
@@ -70,7 +78,11 @@ class Chooser:
     ) -> None:
         self.tensor, self.prior, self.run = tensor, prior, run
         self.evidences: dict[Candidate, Evidence] = {}
+        # Candidates with particles of their own.
+        self._looked_at: set[Candidate] = set()
         self._draws: dict[Candidate, PosteriorDraws] = {}
+        self._layouts: dict[int, list[Layout]] = {}
+        self._most_exact: float = np.inf
         self._ln_masses: dict[int, float] = {}
         self._ended_at_edge = False
         self._doubts: list[str] = []
@@ -112,9 +124,7 @@ class Chooser:
             for n, particles in zip(_USUALLY_AGAIN, _PARTICLES[1:], strict=True)
         ]
         seconds = float(each.sum() + min(1.0, len(sizes) / 4) * sum(again) * each.mean())
-        n_tried = _USUALLY_TRIED if len(self.prior.items) > 1 else 1
-        seconds += float(each.sum()) * (n_tried - 1)
-        n_looks = n_tried * len(sizes) + min(sum(_USUALLY_AGAIN), 2 * len(sizes))
+        n_looks = len(sizes) + min(sum(_USUALLY_AGAIN), 2 * len(sizes))
         return ChoiceCost(n_looks, (ends[0], ends[1]), (full[0], full[1]), seconds, unit="evidence")
 
     def _seconds(self, n_classes: int) -> float:
@@ -125,7 +135,7 @@ class Chooser:
         for _ in range(2):
             began = time.perf_counter()
             with quiet(UnreliableErrorWarning):
-                model.log_evidence(self.tensor, n_replicates=1, **effort, **run)
+                model.log_evidence(self.tensor, "smc", n_replicates=1, **effort, **run)
             taken.append(time.perf_counter() - began)
         return _REPLICATES * min(taken)
 
@@ -142,18 +152,25 @@ class Chooser:
             (partial(self._look, level=level), self._wants_particles)
             for level in range(1, len(_PARTICLES))
         ]
-        n_looks = len(self.evidences)
+        n_looks = len(self._looked_at)
         for look, is_wanted in (*looks, (self._temper, self._wants_tempering)):
-            for one in self._possible():
-                if not is_wanted(one):
-                    continue
-                if self._is_late():
-                    return
-                look(one)
-                tell(n_looks := n_looks + 1, f"{one[0]} classes")
+            for candidate in self._possible():
+                # A look at the best concentration tells of the others, too.
+                for one in dict.fromkeys([self._source(candidate[0]), candidate]):
+                    if candidate not in self._possible() or not is_wanted(candidate):
+                        break
+                    if not is_wanted(one):
+                        continue
+                    if self._is_late():
+                        return
+                    look(one)
+                    tell(n_looks := n_looks + 1, f"{one[0]} classes")
 
     def _look_outward(self, n_classes: int, tell: Callable[..., None]) -> None:
-        """Look at concentrations to both sides of the best one so far, while they may matter."""
+        """Look at the concentration that is best so far, and at those that turn out better.
+
+        Where evidences are sums, to both sides of the best one while they may matter.
+        """
         start = max(self._joint().items(), key=lambda pair: pair[1], default=None)
         middle = self.prior.middle if start is None else start[0][1]
         for step in (1, -1):
@@ -164,10 +181,16 @@ class Chooser:
                     if (n_classes, middle) in self.evidences and self._is_late():
                         return
                     self._look(one, 0)
-                    tell(len(self.evidences), f"{n_classes} classes")
+                    tell(len(self._looked_at), f"{n_classes} classes")
                 if self.evidences[one].value < last and one not in self._possible():
                     break
                 at, last = at + step, self.evidences[one].value
+        while (one := self._best(n_classes)) not in self._looked_at and not self._is_late():
+            source = self._source(n_classes)
+            if self.evidences[one].value < self.evidences[source].value + _BETTER:
+                break
+            self._look(one, 0)
+            tell(len(self._looked_at), f"{n_classes} classes")
 
     def _numbers(self) -> list[int]:
         """Numbers of classes that were looked at."""
@@ -259,17 +282,56 @@ class Chooser:
         return model, hidden, run.options(one[0], purpose + one[1] * (len(_PARTICLES) + 1))
 
     def _look(self, one: Candidate, level: int) -> None:
-        """Evidence of a candidate, given the number of rows; draws from the second look on."""
-        effort: dict[str, Any] = {"n_particles": _PARTICLES[level], "n_sweeps": _SWEEPS}
-        model, _, run = self._model(one, level)
-        with quiet(UnreliableErrorWarning):
-            if level == 0:
-                found = model.log_evidence(self.tensor, given_total=True, **effort, **run)
-            else:
-                draws = model.sample_posterior(self.tensor, method="smc", **effort, **run)
-                self._draws[one] = draws
-                found = _confirmed(_given_total(draws.evidence), self.evidences[one])
+        """Evidence of a candidate, given the number of rows; draws from the second look on.
+
+        Other concentrations get an evidence by the same particles where it has less error than what
+        they have.
+        """
+        if level == 0 and self._sum(one):
+            return
+        _, _, run = self._model(one, level)
+        n_classes, at = one
+        if n_classes not in self._layouts:
+            self._layouts[n_classes] = [
+                lay_out(self.prior.model(self.tensor.axes, n_classes, other)[0], self.tensor)
+                for other in range(len(self.prior.items))
+            ]
+        places = [at, *(other for other in range(len(self.prior.items)) if other != at)]
+        found, draws = weigh_posteriors(
+            [self._layouts[n_classes][place] for place in places],
+            Options.of(method="smc", n_particles=_PARTICLES[level], n_sweeps=_SWEEPS),
+            DRAWS if level else 0,
+            AllocationRun.of(**run),
+        )
+        before = self.evidences.get(one)
+        self.evidences[one] = found[0]
+        if before is not None and one in self._looked_at:
+            self.evidences[one] = _confirmed(found[0], before)
+        self._looked_at.add(one)
+        if draws is not None:
+            self._draws[one] = draws
+        for place, evidence in zip(places[1:], found[1:], strict=True):
+            other = (n_classes, place)
+            held = self.evidences.get(other)
+            if held is None:
+                self.evidences[other] = evidence
+            elif _honest_error(evidence) < _honest_error(held):
+                is_looked_at = other in self._looked_at
+                self.evidences[other] = _confirmed(evidence, held) if is_looked_at else evidence
+
+    def _sum(self, one: Candidate) -> bool:
+        """Whether the evidence of a candidate is a sum over few allocations; then it is kept."""
+        if one[0] > self._most_exact:
+            return False
+        model, _, run = self._model(one, 0)
+        try:
+            found = model.log_evidence(self.tensor, "exact", given_total=True, budget=_EXACT, **run)
+        except BudgetExceededError:
+            self._most_exact = one[0] - 1
+            return False
         self.evidences[one] = found
+        self._looked_at.add(one)
+        return True
 
     def _temper(self, one: Candidate) -> None:
         """Evidence and draws by tempering, where they have less error than those by particles."""
@@ -280,6 +342,7 @@ class Chooser:
         if _honest_error(found) < _honest_error(before):
             self.evidences[one] = _confirmed(found, before)
             self._draws[one] = draws
+            self._looked_at.add(one)
         elif before.method != "exact":
             self.evidences[one] = _confirmed(before, found)
 
@@ -287,13 +350,24 @@ class Chooser:
         """Draws of the rows of each class and of their answers, by the best concentration."""
         return self._counts(self._best(n_classes))
 
+    def _parameter(self, one: Candidate) -> float:
+        parameter = self.prior.items[one[1]]
+        assert parameter is not None
+        return parameter
+
     def _best(self, n_classes: int) -> Candidate:
-        return max(
-            (one for one in self.evidences if one[0] == n_classes),
-            key=lambda one: self.evidences[one].value,
-        )
+        return self._largest(n_classes, self.evidences)
+
+    def _source(self, n_classes: int) -> Candidate:
+        """The best candidate with particles of its own."""
+        return self._largest(n_classes, self._looked_at)
+
+    def _largest(self, n_classes: int, among: Iterable[Candidate]) -> Candidate:
+        own = sorted(one for one in among if one[0] == n_classes)
+        return max(own, key=lambda one: self.evidences[one].value)
 
     def _counts(self, one: Candidate) -> ClassCounts:
+        """Draws of a candidate."""
         draws, hidden = self._drawn(one)
         axes = self.tensor.axes
         return ClassCounts(
@@ -323,9 +397,20 @@ class Chooser:
         for one, share in zip(joint, special.softmax(list(joint.values())), strict=True):
             if share < _LEAST_SHARE:
                 continue
-            numbers = self._counts(one).n_occupied() if one[0] > 1 else np.ones(1, int)
-            for number in numbers.tolist():
-                found[number] = found.get(number, 0.0) + share / len(numbers)
+            if one[0] == 1:
+                found[1] = found.get(1, 0.0) + share
+                continue
+            # Draws of another concentration count by the ratio of the probabilities of answers.
+            source = one if one in self._draws else self._source(one[0])
+            counts = self._counts(source)
+            weights = np.zeros(len(counts.classes))
+            if source != one:
+                weights = counts.ln_items(self._parameter(one)) - counts.ln_items(
+                    self._parameter(source)
+                )
+            numbers = counts.n_occupied()
+            for number, weight in zip(numbers.tolist(), special.softmax(weights), strict=True):
+                found[number] = found.get(number, 0.0) + share * weight
         total = sum(found.values())
         return {number: float(found[number] / total) for number in sorted(found)}
 

@@ -166,9 +166,26 @@ class ClassCounts(NamedTuple):
         found: NDArray[np.int64] = (self.classes > 0).sum(axis=1)
         return found
 
+    def ln_items(self, alpha: float) -> Floats:
+        """Ln of the probability of all answers given the classes of the rows, by draw.
+
+        The profiles are integrated out under Dirichlet distributions of this parameter.
+        """
+        found: Floats = sum(ln_answers(table, alpha).sum(axis=1) for table in self.items)
+        return found
+
     def _parameters(self) -> list[Floats]:
         counts = (self.classes, *self.items)
         return [table + alpha for table, alpha in zip(counts, self.alphas, strict=True)]
+
+
+def ln_answers(counts: Floats, alpha: float) -> Floats:
+    """Ln of the probability of answers by draw and class, shape (n_draws, n_levels, n_classes)."""
+    n_levels, totals = counts.shape[1], counts.sum(axis=1)
+    above = special.gammaln(counts + alpha).sum(axis=1) - n_levels * special.gammaln(alpha)
+    below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
+    found: Floats = above - below
+    return found
 
 
 def _of_classes(coefficients: Floats | None, order: NDArray[np.intp]) -> Floats | None:

@@ -152,20 +152,24 @@ impl Allocation {
     }
 
     /// Allocations from the posterior, of the last round of tempering: `n_draws` or a few more, and
-    /// the exception that cut it short.
-    #[pyo3(signature = (options, *, n_draws, seed, n_jobs, progress = None))]
+    /// the exception that cut it short. `others` are the same network and data under other priors,
+    /// whose evidence the particles of smc tell, too.
+    #[pyo3(signature = (options, others, *, n_draws, seed, n_jobs, progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn draws(
         &self,
         py: Python<'_>,
         options: EvidenceOptions,
+        others: Vec<PyRef<'_, Allocation>>,
         n_draws: usize,
         seed: u64,
         n_jobs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(AllocationDraws, Option<Py<PyAny>>)> {
         let settings = options.to_core()?;
+        let others: Vec<&Problem> = others.iter().map(|other| &other.problem).collect();
         let outcome = detach::run(py, n_jobs, progress, |watch| {
-            let found = posterior(&self.problem, &settings, n_draws, seed, watch)?;
+            let found = posterior(&self.problem, &others, &settings, n_draws, seed, watch)?;
             Ok(DrawRows::new(found, &self.network, &self.data))
         })?;
         let (rows, interruption) = outcome.into_parts(py);

@@ -65,6 +65,7 @@ impl AllocationTempering {
 pub(super) struct DrawRows {
     tempering: Option<TemperingOutcome>,
     particles: Option<Estimate>,
+    others: Vec<Estimate>,
     hidden: Vec<usize>,
     replicates: Vec<i64>,
     ln_laws: Vec<f64>,
@@ -80,12 +81,13 @@ pub(super) struct DrawRows {
 impl DrawRows {
     /// The draws of a posterior, each of which is dropped as its rows are written.
     pub(super) fn new(posterior: Posterior, network: &Network, data: &CountTensor) -> Self {
-        let Posterior { tempering, particles, hidden, draws } = posterior;
+        let Posterior { tempering, particles, others, hidden, draws } = posterior;
         let n_groups: usize = draws.iter().map(|draw| draw.groups.len()).sum();
         let n_draws = draws.len();
         let mut rows = DrawRows {
             tempering,
             particles,
+            others,
             replicates: draws.iter().map(|draw| draw.replicate as i64).collect(),
             ln_laws: draws.iter().map(|draw| draw.ln_law).collect(),
             starts: vec![0],
@@ -118,6 +120,8 @@ pub(crate) struct AllocationDraws {
     tempering: Option<Py<AllocationTempering>>,
     /// ln Pr(X | T) and how well it is known; None where nothing is hidden.
     estimate: Option<Py<AllocationEstimate>>,
+    /// The same under each of the other priors.
+    others: Vec<Py<AllocationEstimate>>,
     /// Hidden nodes, by number.
     hidden: Vec<usize>,
     /// Replicate that every draw comes from.
@@ -144,9 +148,12 @@ impl AllocationDraws {
         let estimate = rows.tempering.as_ref().map(TemperingOutcome::estimate).or(rows.particles);
         let estimate = estimate.map(|found| Py::new(py, AllocationEstimate::from(found)));
         let tempering = rows.tempering.map(AllocationTempering::new);
+        let others =
+            rows.others.into_iter().map(|found| Py::new(py, AllocationEstimate::from(found)));
         Ok(AllocationDraws {
             tempering: tempering.map(|found| Py::new(py, found)).transpose()?,
             estimate: estimate.transpose()?,
+            others: others.collect::<PyResult<_>>()?,
             hidden: rows.hidden,
             replicates: array(py, rows.replicates),
             ln_laws: array(py, rows.ln_laws),

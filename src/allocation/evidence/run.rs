@@ -56,7 +56,7 @@ impl EvidenceRun {
             Some(ln_sum) => Stage::Done(Evidence::exact(ln_sum)),
             None => first_stage(problem, settings, observer)?,
         };
-        let constant = problem.ln_visible + problem.ln_arrangements;
+        let constant = problem.ln_constant();
         Ok(EvidenceRun { settings: settings.clone(), constant, stage })
     }
 

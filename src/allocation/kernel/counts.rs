@@ -126,6 +126,21 @@ pub(crate) fn add_lane(
     }
 }
 
+/// Adds tokens of these cells, in their states, to the counts.
+#[polyabayes_macros::vectorised]
+pub(crate) fn add_tokens(
+    problem: &Problem,
+    cells: &[u32],
+    states: &[States],
+    target: CountWeights<'_>,
+    counts: &mut [Counts],
+) {
+    for (&cell, states) in cells.iter().zip(states.chunks_exact(problem.n_cliques())) {
+        let mut token = Rows { counts, bases: problem.bases(cell), target };
+        add_token(problem.plan(cell), &mut token, states, 1);
+    }
+}
+
 /// One Gibbs sweep over tokens of these cells.
 #[polyabayes_macros::vectorised]
 #[expect(clippy::too_many_arguments, reason = "the parts of the chains, borrowed apart")]

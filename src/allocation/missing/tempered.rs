@@ -75,7 +75,7 @@ impl Incomplete {
 
         let problem = Problem::new(network, data, self.order.as_deref())?;
         let n_draws = problem.ln_only_allocation().map_or(n_replicates * n_starts, |_| 1);
-        let found = posterior(&problem, settings, n_draws, seed, observer)?;
+        let found = posterior(&problem, &[], settings, n_draws, seed, observer)?;
         let shape = self.concentration + problem.n_tokens() as f64;
         let starts = self.starts(&found, &tables.problem, n_replicates);
         let release = Release::new(&tables, &law, shape, self.rate, starts);

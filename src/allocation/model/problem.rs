@@ -222,9 +222,26 @@ impl Problem {
         self.other_plans.is_empty()
     }
 
+    /// Whether tokens have the same states in another problem: the same cells and cliques, under
+    /// whatever prior.
+    pub(crate) fn has_states_of(&self, other: &Problem) -> bool {
+        let cliques = |problem: &Problem| -> Vec<Vec<(Vec<usize>, usize)>> {
+            let of_plan = |plan: &EliminationPlan| {
+                plan.cliques.iter().map(|clique| (clique.nodes.clone(), clique.n_states)).collect()
+            };
+            problem.plans().map(of_plan).collect()
+        };
+        self.counts == other.counts && cliques(self) == cliques(other)
+    }
+
     /// Whether all tokens show the same axes, and hidden nodes are summed out together.
     pub(crate) fn is_joint(&self) -> bool {
         self.is_uniform() && self.plan.cliques.len() == 1
+    }
+
+    /// ln of the factor of the evidence beside the sum over allocations.
+    pub(crate) fn ln_constant(&self) -> f64 {
+        self.ln_visible + self.ln_arrangements
     }
 
     /// The tokens for a sampler that has no particles and chains yet.

@@ -135,6 +135,37 @@ impl<L: UniformLanes, O: Observer> AllocatedParticles<'_, L, O> {
         Ok(found)
     }
 
+    /// ln Ẑ and relative variance of a run under the prior of another problem that states of tokens
+    /// mean the same to: a last step weighs every particle by the ratio of the two distributions of its
+    /// allocation. Unbiased as the run itself is.
+    pub(super) fn reweighted(
+        &self,
+        other: &Problem,
+        population: &Population<Lanes>,
+    ) -> Result<(f64, f64)> {
+        let alphas = other.alphas();
+        let [own, its] =
+            [&self.alphas, &alphas].map(|base| CountWeights { base: base.as_slice(), unit: 1.0 });
+        let mut rows: Vec<Counts> = array_of("particles", other.n_rows, [0; LANES])?;
+        let mut ln_ratios = Vec::with_capacity(self.groups.len());
+        for group in &self.groups {
+            self.observer.check_stop()?;
+            rows.fill([0; LANES]);
+            counts::add_tokens(other, &self.tokens, &group.states, its, &mut rows);
+            let (mut ln_ratio, ln_own) =
+                (ln_law(other, its, &rows), ln_law(self.problem, own, &group.rows));
+            ln_ratio.iter_mut().zip(ln_own).for_each(|(ratio, ln_own)| *ratio -= ln_own);
+            ln_ratios.push(ln_ratio);
+        }
+        let top = ln_ratios.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut weighted = population.clone();
+        for (weights, ln_ratios) in weighted.weights_mut().iter_mut().zip(&ln_ratios) {
+            weights.iter_mut().zip(ln_ratios).for_each(|(weight, ln)| *weight *= (ln - top).exp());
+        }
+        weighted.scale(top);
+        Ok((weighted.ln_mean(0), weighted.relative_variance(0)))
+    }
+
     /// The allocation in a lane of the first group.
     fn allocation(&self, lane: usize, ln_law: f64) -> GroupedAllocation {
         let n_cliques = self.problem.n_cliques();

@@ -113,8 +113,9 @@ pub(crate) fn ln_sum(
 /// Particles of a run with moves, and their weights.
 type Moved<'a, S, O> = (AllocatedParticles<'a, <S as Stream>::Lanes, O>, Population<Lanes>);
 
-/// Results of [`ln_sum`] of some runs, and allocations among their particles.
-type Drawn = (Vec<(f64, f64)>, Vec<GroupedAllocation>);
+/// Results of [`ln_sum`] of some runs, under the prior that draws them and then under others, and
+/// allocations among their particles.
+type Drawn = (Vec<Vec<(f64, f64)>>, Vec<GroupedAllocation>);
 
 /// One run with moves.
 fn run_moved<'a, S: Stream, O: Observer>(
@@ -133,9 +134,10 @@ fn run_moved<'a, S: Stream, O: Observer>(
 }
 
 /// Runs with moves, one for each stream, and `n_draws` allocations among the particles of all runs,
-/// each as probable as its weight. The observer is told of each run.
+/// each as probable as its weight. `others` are the problem under other priors. The observer is told
+/// of each run.
 pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
-    problem: &Problem,
+    (problem, others): (&Problem, &[&Problem]),
     filter: &Filter,
     n_draws: usize,
     streams: Vec<S>,
@@ -143,12 +145,17 @@ pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
 ) -> Result<Drawn> {
     let run = |mut rng: S| {
         let (target, population) = run_moved(problem, filter, &mut rng, observer)?;
+        let mut results = vec![(population.ln_mean(0), population.relative_variance(0))];
+        for other in others {
+            results.push(target.reweighted(other, &population)?);
+        }
         observer.advance(1);
-        Ok((target, population, rng))
+        Ok(((target, population, rng), results))
     };
-    let mut runs = streams.into_par_iter().map(run).collect::<Result<Vec<_>>>()?;
-    let results =
-        runs.iter().map(|(_, found, _)| (found.ln_mean(0), found.relative_variance(0))).collect();
+    let runs = streams.into_par_iter().map(run).collect::<Result<Vec<_>>>()?;
+    let (mut runs, by_run): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+    let by_prior = |prior: usize| by_run.iter().map(|results| results[prior]).collect();
+    let results = (0..=others.len()).map(by_prior).collect();
     let top = runs.iter().map(|(_, found, _)| found.ln_scale(0)).fold(f64::NEG_INFINITY, f64::max);
     let weights = runs.iter().map(|(_, found, _)| {
         let scale = (found.ln_scale(0) - top).exp();
@@ -161,6 +168,9 @@ pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
         let target: &mut AllocatedParticles<'_, S::Lanes, _> = target;
         target.draws(&chosen, rng)
     };
+    if n_draws == 0 {
+        return Ok((results, Vec::new()));
+    }
     let found = runs.par_iter_mut().zip(chosen).map(of_run).collect::<Result<Vec<_>>>()?;
     Ok((results, found.into_iter().flatten().collect()))
 }

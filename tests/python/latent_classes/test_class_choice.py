@@ -11,7 +11,12 @@ from scipy import special
 
 import polyabayes as pb
 from polyabayes import priors
+from polyabayes.allocation.draws import weigh_posteriors
+from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.options import Options, Run
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, TargetWarning
+from polyabayes.latent_classes.answers import ln_orders
+from polyabayes.latent_classes.choice import PRIORS
 
 ROWS = [(0, 0, 1), (0, 0, None), (0, 1, 1), (1, 1, 0), (1, None, 0), (1, 1, 0), (0, 0, 1)]
 FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"]).astype(pd.CategoricalDtype([0, 1]))
@@ -67,6 +72,33 @@ def test_probabilities_are_those_of_all_allocations(prior: Any, weights: Any, it
         exact = sum(2.0**-n * found.get(number, 0.0) for n, found in by_size.items()) / total
         # 400 draws of each number of classes, which are correlated.
         assert probability == pytest.approx(exact, abs=0.06)
+
+
+@pytest.mark.parametrize("at", [1, 4])
+def test_particles_tell_the_evidence_under_other_concentrations(at: int) -> None:
+    prior, tensor = PRIORS["learned"], pb.CountTensor.from_frame(FRAME)
+    places = sorted(range(len(prior.items)), key=lambda place: place != at)
+    layouts = [lay_out(prior.model(tensor.axes, 3, place)[0], tensor) for place in places]
+    options = Options.of(method="smc", n_particles=16, n_sweeps=4)
+    exact = [
+        math.log(sum(enumerated(3, prior.weights, prior.items[place]).values())) + ln_orders(tensor)
+        for place in places
+    ]
+    found = np.array(
+        [
+            [(e.value, e.std_error) for e in weigh_posteriors(layouts, options, 0, run)[0]]
+            for run in (Run(seed, 1, False) for seed in range(150))
+        ]
+    )
+    misses = found[..., 0] - exact
+    ratios = np.exp(misses)
+    errors = ratios.std(axis=0) / np.sqrt(len(ratios))
+    assert (np.abs(ratios.mean(axis=0) - 1) < 4 * errors).all()
+    # The nearest others: the error that is reported is the one that is made.
+    told = np.sqrt((misses**2).mean(axis=0) / (found[..., 1] ** 2).mean(axis=0))
+    assert (told < 1.3).all()
+    near = [nth for nth, place in enumerate(places) if abs(place - at) == 1]
+    assert (found[:, near, 1].mean(axis=0) < 0.5).all()
 
 
 def test_predictions_average_over_all_allocations() -> None:
@@ -149,7 +181,7 @@ def test_time_ends_the_comparison_and_the_cost_is_told_before(
     assert (cost.n_fits, cost.sizes, cost.unit) == (10, (2, 4), "evidence")
     assert cost.seconds > 4 * min(cost.seconds_per_fit) > 0
     learned = pb.LatentClassAnalysis([1, 2, 3, 4], random_state=0).choice_cost(answers)
-    assert learned.n_fits == 18
+    assert learned.n_fits == 10
     with pytest.raises(InvalidArgumentError, match="compares no evidences"):
         pb.LatentClassAnalysis(2, method="em").choice_cost(answers)
     with pytest.raises(InvalidArgumentError, match="max_time"):
