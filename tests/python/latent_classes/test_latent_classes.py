@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
+from polyabayes.allocation.draws import weigh_posteriors
 from polyabayes.exceptions import FileFormatError, Interrupted, NotFittedError
 
 WEIGHTS = np.array([0.6, 0.4])
@@ -249,15 +250,14 @@ def test_classes_are_an_estimator_of_scikit_learn() -> None:
 
 def test_ctrl_c_leaves_the_numbers_that_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
     frame, _, _ = planted(30, 13)
-    found = pb.AllocationModel.log_evidence
 
-    def third(model: pb.AllocationModel, *data: Any, **options: Any) -> Any:
-        if max(model.sizes.values()) == 3:
+    def third(layouts: Any, *options: Any) -> Any:
+        if layouts[0].sizes["class"] == 3:
             raise KeyboardInterrupt
-        return found(model, *data, **options)
+        return weigh_posteriors(layouts, *options)
 
     whole = pb.LatentClassAnalysis([1, 2], random_state=0).fit(frame).choice_
-    monkeypatch.setattr(pb.AllocationModel, "log_evidence", third)
+    monkeypatch.setattr("polyabayes.latent_classes.chooser.weigh_posteriors", third)
     with pytest.raises(Interrupted, match="2 numbers of classes are done") as caught:
         pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(frame)
     assert [row["log_evidence"] for row in caught.value.partial.rows] == [
