@@ -44,11 +44,14 @@ def test_the_grid_widens_and_refines():
     assert grid.wider([2, 4, 8], {8}, 1, 100) == [16]
     assert grid.wider([2, 4, 8], {2, 4}, 1, 100) == [1]
     assert grid.wider([2, 4, 8], {8}, 1, 8) == []
-    assert grid.finer([2, 4, 8, 16], {8}, 8, 1.2) == [6, 11]
-    assert grid.finer([7, 8, 9], {8}, 8, 1.2) == []
-    assert grid.finer([2, 4, 8, 16], {2, 4, 8}, 8, 1.2) == [3, 6, 11]
-    # The recommended size is the smallest close one: below it a smaller one may be as good.
-    assert grid.finer([2, 4, 8, 16], {8, 16}, 16, 1.2) == [6, 11]
+    # Below the best size first, then above it where that may gain.
+    assert grid.finer([2, 4, 8, 16], 8, 8, 1.2) == [6]
+    assert grid.finer([7, 8, 16], 8, 8, 1.2) == [11]
+    assert grid.finer([7, 8, 16], 8, 8, 1.2, lambda _low, _high: False) == []
+    assert grid.finer([7, 8, 9], 8, 8, 1.2) == []
+    # Below the smallest size that is as good, a smaller one may be as good, too.
+    assert grid.finer([2, 4, 8, 16], 16, 8, 1.2) == [6, 11]
+    assert grid.finer([2, 4, 8, 16], 16, 8, 1.2, lambda _low, _high: False) == [6]
 
 
 def test_the_grid_is_finest_beside_what_may_be_chosen():
@@ -56,7 +59,8 @@ def test_the_grid_is_finest_beside_what_may_be_chosen():
         chances = dict.fromkeys(possible, 0.1) | dict.fromkeys(close, 0.5)
         return held_out._finer(tried, chances, best)
 
-    assert finer([16, 19, 23, 32], [23], [23], 23) == [21, 27]
+    assert finer([16, 19, 23, 32], [23], [23], 23) == [21]
+    assert finer([16, 19, 21, 23, 32], [23], [23], 23) == [27]
     assert finer([16, 19, 21, 23, 27, 32], [21, 23], [21, 23], 21) == [20]
     assert finer([19, 20, 21, 23, 27, 32], [21, 23], [21, 23], 21) == []
     # Below the smallest that is as good, but not between others.
@@ -71,7 +75,7 @@ def test_a_bend_between_sizes_of_the_coarse_grid_is_found():
     finer = {9: 0.174, 10: 0.118, 11: 0.113, 13: 0.104, 23: 0.062}
     assert not Curve.of(Losses(losses), [*losses], None).elbows
     while (bend := Curve.of(Losses(losses), [*losses], None).possible_bend) is not None:
-        wanted = grid.finer([*losses], [], bend, 1.21)
+        wanted = grid.finer([*losses], bend, bend, 1.21)
         if not wanted:
             break
         losses = dict(sorted((losses | {size: finer[size] for size in wanted}).items()))

@@ -54,10 +54,11 @@ def choose_n_components(
     By held-out likelihood: every size is trained on all folds but one, and scores documents of the
     remaining fold, up to 100,000 tokens per fold and the same for all sizes. Sizes are compared by
     paired differences, with errors for new documents and new fits. A size that is clearly behind is
-    dropped early. Without `sizes`, the search starts from a geometric grid, extends it while the
-    last doubling gains enough, and refines it around the recommended size until neighbours differ
-    by a tenth. Fits keep the best of two starts (or of `n_init`, if larger), which are longer than
-    in ``fit``, so that topics are rarely merged.
+    dropped early. Without `sizes`, the search tries a geometric grid on one fold, extends it while
+    the last doubling gains enough, and refines it around the recommended size until neighbours
+    differ by a tenth; the other folds are for sizes on which the answer depends. Fits keep the best
+    of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so that topics are
+    rarely merged.
 
     By evidence: allocation models are compared by posterior probabilities, with parameters
     integrated out. These depend on the prior: if you do not know the concentration, average over

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,8 @@ from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, fil
 _SHORT, _LONGER = 4, 16
 # Documents that are scored to time a score.
 _SCORED = 20
-# Found sizes: all folds are trained for this many of the largest, and for one between these.
-_WHOLE = 3
+# Found sizes: rounds of sizes between the largest two of the coarse grid, one fold each.
+_ROUNDS = 2
 # Doublings beyond the first sizes that are told of where no largest size is given.
 _DOUBLINGS = 3
 # Topics that double the time of a fit, about.
@@ -83,14 +84,17 @@ def work_of_given(sizes: list[int], n_folds: int) -> dict[int, int]:
 def work_of_found(most: int, n_folds: int) -> dict[int, int]:
     """About the number of fits of each size, if scores improve up to the largest size.
 
-    One fold of the coarse grid, all folds of the largest sizes, and all of one size between them.
+    One fold of the coarse grid and of sizes between its largest two, all folds of the largest and
+    of the first size between.
     """
     sizes = [size for size in grid.START if size <= most] or [most]
     while sizes[-1] < most:
         sizes += grid.wider(sizes, sizes[-1:], sizes[0], most)
-    work = {size: n_folds if size in sizes[-_WHOLE:] else 1 for size in sizes}
-    between = grid.finer(sizes[-_WHOLE:], [], sizes[-1], 1.0)
-    return work | dict.fromkeys(between, n_folds)
+    tried = sizes[-2:]
+    for _ in range(_ROUNDS):
+        tried = sorted({*tried, *(grid.middle(*gap) for gap in pairwise(tried))})
+    whole = {most, grid.middle(*sizes[-2:])} if len(sizes) > 1 else {most}
+    return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys(whole, n_folds)
 
 
 def relative_cost(size: int) -> float:

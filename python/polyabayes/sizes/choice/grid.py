@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 START = (2, 4, 8, 16, 32)
@@ -22,17 +22,34 @@ def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -
     return further
 
 
-def finer(tried: Sequence[int], close: Collection[int], best: int, ratio: float) -> list[int]:
+def always(_low: int, _high: int) -> bool:
+    """Every gap may gain."""
+    return True
+
+
+def finer(
+    tried: Sequence[int],
+    best: int,
+    smallest: int,
+    ratio: float,
+    may_gain: Callable[[int, int], bool] = always,
+) -> list[int]:
     """Geometric midpoints of gaps that may contain a better, or a smaller equally good size.
 
-    These are the gaps next to the best size, between close sizes, and below the smallest close
-    size. Neighbours within `ratio`, or a step of 1, are near enough.
+    These are the gaps below the smallest equally good size, and those next to the best size that
+    `may_gain`. Neighbours within `ratio`, or a step of 1, are near enough. The gap above the best
+    size is left until there is none below.
     """
     found = []
-    smallest = min(close, default=best)
     for low, high in pairwise(tried):
-        beside = best in (low, high) or high == smallest or (low in close and high in close)
-        if beside and high > low + 1 and high / low > ratio:
-            middle = round(math.sqrt(low * high))
-            found.append(min(max(middle, low + 1), high - 1))
+        if found and low == best:
+            break
+        wanted = high == smallest or (best in (low, high) and may_gain(low, high))
+        if wanted and high > low + 1 and high / low > ratio:
+            found.append(middle(low, high))
     return found
+
+
+def middle(low: int, high: int) -> int:
+    """The geometric midpoint of two sizes, strictly between them if any size is."""
+    return min(max(round(math.sqrt(low * high)), low + 1), high - 1)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.jackknife import Difference
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted
@@ -42,6 +43,11 @@ _FINE_RATIO = 1.1
 _POSSIBLE = 0.01
 # One fit may end in a poor mode: neighbours of the leader are dropped only after several fits.
 _FOLDS_OF_NEIGHBOURS = 3
+# Share of the tolerance below which a difference, with its error, does not matter.
+_EQUAL = 0.2
+# Where smaller sizes than the best are recommended: sizes with at most this loss in nats per token
+# are trained on further folds until the error of the loss is at most the second number.
+_SHOWN, _ERROR = 0.05, 0.003
 
 
 def most_size(corpus: Corpus, limits: Limits) -> int:
@@ -160,7 +166,7 @@ class Chooser:
         self._update, self._work = update, work
         self._queued: list[tuple[int, int]] = []
         self.race = Race(plan.scored(), plan.corpus._lengths(), plan.groups)
-        self.dropped: dict[int, int] = {}
+        self.dropped: set[int] = set()
         self._n_fits = 0
         self._end = np.inf if limits.max_time is None else time.monotonic() + limits.max_time
 
@@ -175,13 +181,10 @@ class Chooser:
     def _race(self) -> SizeChoice:
         wanted = self._given or first_sizes(self._plan.corpus, self._limits)
         try:
-            while wanted:
-                self._fit_all(wanted, [0])
+            while wanted or self._finish():
+                self._fit_all([(size, 0) for size in wanted])
                 self._drop()
-                wanted = [] if self._given else self._wider()
-                if not wanted:
-                    self._finish()
-                    wanted = [] if self._given else self._further()
+                wanted = self._further()
         except KeyboardInterrupt:
             partial = self._result(ended=False) if self.race.fits else None
             raise Interrupted(f"{self._n_fits} fits are done", partial) from None
@@ -191,14 +194,49 @@ class Chooser:
         warn_at_edge(result)
         return result
 
-    def _finish(self) -> None:
-        """Run the remaining folds, two by two, of sizes that are not clearly behind."""
-        others = range(1, self._plan.n_folds)
-        for first in others[::2]:
-            folds = others[first - 1 : first + 1]
-            running = [size for size in self._kept() if folds[0] not in self.race.fits[size]]
-            self._fit_all(running, folds)
+    def _finish(self) -> bool:
+        """Run further folds, two by two, of sizes on which the answer depends; False if none."""
+        any_run = False
+        while jobs := [job for size in self._open() for job in self._next_folds(size)]:
+            self._fit_all(jobs)
             self._drop()
+            any_run = True
+        return any_run
+
+    def _next_folds(self, size: int) -> list[tuple[int, int]]:
+        """The first two folds on which a size was not scored."""
+        folds = range(self._plan.n_folds)
+        return [(size, fold) for fold in folds if fold not in self.race.fits[size]][:2]
+
+    def _open(self) -> list[int]:
+        """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
+
+        Of sizes whose differences to the best size do not matter, only the smallest counts. The
+        size below the recommended one gets some folds, since its first fit may have been poor.
+        """
+        kept, curve = self._kept(), self._curve()
+        if self._given:
+            return kept
+        # A smaller size within the tolerance may be the answer.
+        margin = 0.0 if curve.rule == "equally good" else curve.tolerance
+        equal = self._equal(curve)
+        wanted = {curve.best, curve.recommended, min(equal), *([curve.near] if margin else [])}
+        for size in set(kept).difference(equal):
+            is_larger = size > curve.best
+            loss, least = (0.0, _CLOSE) if is_larger else (margin, _POSSIBLE)
+            most = 1 - _POSSIBLE if loss else 1.0
+            if least < self.race.chance_to_stay(size, curve.best, loss) < most:
+                wanted.add(size)
+        below = [size for size in kept if size < curve.recommended]
+        if below and self.race.n_folds(below[-1]) < _FOLDS_OF_NEIGHBOURS:
+            wanted.add(below[-1])
+        shown = {s for s, lost in curve.behind.items() if margin and _is_uncertain(lost)}
+        return sorted(wanted.intersection(kept) | shown)
+
+    def _equal(self, curve: Curve) -> list[int]:
+        """The best size, and kept sizes whose differences to it do not matter."""
+        loss = _EQUAL * curve.tolerance
+        return [size for size in self._kept() if self.race.are_equal(size, curve.best, loss)]
 
     def _drop(self) -> None:
         """Drop the sizes that are clearly behind."""
@@ -211,11 +249,10 @@ class Chooser:
             # A smaller size within the tolerance may be the answer.
             margin = curve.tolerance if size < leader else 0.0
             if not patient and self.race.chance_to_stay(size, leader, margin) < _HOPELESS:
-                self.dropped[size] = n_folds
+                self.dropped.add(size)
 
-    def _fit_all(self, sizes: Collection[int], folds: Collection[int]) -> None:
-        """Train these sizes without these folds, unless stored; smaller sizes first."""
-        jobs = [(size, fold) for size in sizes for fold in folds]
+    def _fit_all(self, jobs: list[tuple[int, int]]) -> None:
+        """Train sizes without folds, unless stored."""
         missing, self._queued = [], jobs
         for job in jobs:
             fit = None if self._store is None else self._store.read(*job)
@@ -270,24 +307,46 @@ class Chooser:
 
     def _further(self) -> list[int]:
         """Sizes beyond and between those tried that may be better."""
+        if self._given:
+            return []
+        if found := self._wider():
+            return found
         tried, curve = sorted(self.race.fits), self._curve()
-        found = self._wider()
         if curve.rule == "equally good":
-            found += _finer(tried, self._chances(), curve.best)
-            return sorted(set(found) - set(tried))
+            chances = self._chances() | dict.fromkeys(self._equal(curve), 1.0)
+            return _finer(tried, chances, curve.best, self._may_gain)
         if curve.rule == "elbow":
             found += _finer(tried, {}, curve.recommended)
         if curve.is_coarse and (curve.rule == "tolerance" or curve.near > curve.recommended):
-            found += grid.finer(tried, [curve.near], 0, _FINE_RATIO)
+            found += grid.finer(tried, 0, curve.near, _FINE_RATIO)
         if curve.possible_bend is not None:
-            found += grid.finer(tried, [], curve.possible_bend, _RATIO)
+            found += grid.finer(tried, curve.possible_bend, curve.possible_bend, _RATIO)
         return sorted(set(found) - set(tried))
 
     def _chances(self) -> dict[int, float]:
         """Probability of each kept size of being as good as the best."""
         kept = self._kept()
         best = self.race.best(kept)
-        return {size: self.race.behind(size, best) for size in kept}
+        return {size: self.race.chance_to_stay(size, best) for size in kept}
+
+    def _may_gain(self, low: int, high: int) -> bool:
+        """Whether a size between two neighbours may be better than the best size by what matters.
+
+        Scores are taken to be concave in ln size: lines through neighbours on either side are upper
+        bounds between the two.
+        """
+        curve = self._curve()
+        tried, middle = sorted(self.race.fits), np.sqrt(low * high)
+        bounds = []
+        for near, step in ((low, -1), (high, 1)):
+            place = tried.index(near) + step
+            if 0 <= place < len(tried):
+                far = tried[place]
+                gain = curve.behind[far].mean - curve.behind[near].mean
+                reach = np.log(middle / near) / np.log(near / far)
+                bounds.append(gain * reach - curve.behind[near].mean)
+        error = self.race.difference(low, high).std_error
+        return not min(bounds, default=np.inf) + error <= _EQUAL * curve.tolerance
 
     def _kept(self) -> list[int]:
         """Sizes that are not dropped."""
@@ -298,18 +357,32 @@ class Chooser:
 
     def _result(self, *, ended: bool) -> SizeChoice:
         rng = np.random.default_rng(self._plan.seed)
-        folds = self._plan.n_folds
+        folds, wanted = self._plan.n_folds, self._open()
+        dropped = [s for s in self.race.fits if self.race.n_folds(s) < folds and s not in wanted]
         given = self._given is not None or max(self.race.fits) == self._limits.max_size
-        return choice_by_fits(self.race, self._curve(), self.dropped, folds, given, ended, rng)
+        return choice_by_fits(self.race, self._curve(), dropped, folds, given, ended, rng)
 
 
-def _finer(tried: list[int], chances: dict[int, float], best: int) -> list[int]:
-    """Sizes between those tried: first everywhere, then beside those that may be chosen."""
-    close = [size for size, chance in chances.items() if chance > _CLOSE]
-    found = grid.finer(tried, close, best, _RATIO)
-    possible = [size for size, chance in chances.items() if chance > _POSSIBLE]
-    chosen = {best, min(possible, default=best)}
-    return found or grid.finer(tried, chosen, best, _FINE_RATIO)
+def _finer(
+    tried: list[int],
+    chances: Mapping[int, float],
+    best: int,
+    may_gain: Callable[[int, int], bool] = grid.always,
+) -> list[int]:
+    """Sizes between those tried, first in large gaps.
+
+    `chances` are the probabilities of sizes to be as good as the best size.
+    """
+    for ratio, least in ((_RATIO, _CLOSE), (_FINE_RATIO, _POSSIBLE)):
+        smallest = min((size for size, chance in chances.items() if chance > least), default=best)
+        if found := grid.finer(tried, best, smallest, ratio, may_gain):
+            return found
+    return []
+
+
+def _is_uncertain(lost: Difference) -> bool:
+    """Whether a loss that is shown has too large an error."""
+    return lost.mean <= _SHOWN and not lost.std_error <= _ERROR
 
 
 def _is_near(size: int, centres: Collection[int], sizes: list[int]) -> bool:

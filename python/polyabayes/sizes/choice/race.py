@@ -102,6 +102,19 @@ class Race:
                 return _chance(paired_difference(ahead, lengths), margin)
         return self.behind(size, leader, margin)
 
+    def are_equal(self, first: int, second: int, loss: float) -> bool:
+        """Whether the difference of two sizes is at most `loss`, with its standard error.
+
+        If there are few groups, the error is at least that for new documents.
+        """
+        found = self.difference(first, second)
+        error = found.std_error
+        common = sorted(self.fits[first].keys() & self.fits[second].keys())
+        if first != second and common:
+            ahead, lengths, _ = self._ahead(first, second, common)
+            error = np.fmax(error, paired_difference(ahead, lengths).std_error)
+        return bool(abs(found.mean) + error <= loss or first == second)
+
     def probabilities(self, sizes: list[int], rng: np.random.Generator) -> dict[int, float]:
         """Probability of each size to be the best of `sizes` for new documents and fits.
 

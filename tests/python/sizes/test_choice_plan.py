@@ -1,0 +1,80 @@
+"""The plan of a choice: which fits it makes, by scores that are known beforehand."""
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.sizes.choice import held_out
+from polyabayes.sizes.choice.fits import FoldFit
+
+N_DOCUMENTS, N_TOKENS = 200, 1_000
+
+
+def fits_of(monkeypatch, score, poor=(), **options):
+    """The choice by these scores in nats per token, and its fits; poor fits lose 0.01."""
+    rng, made = np.random.default_rng(0), []
+    noise = {fold: rng.normal(size=(2, N_DOCUMENTS)) for fold in range(5)}
+
+    def fit_and_score(_model, _train, scored, _words, size, fold, _seed):
+        made.append((size, fold))
+        n = scored.n_documents
+        shared, own = noise[fold][:, :n]
+        # Documents differ in the slope of their curve.
+        values = N_TOKENS * (score(size) - 0.01 * ((size, fold) in poor)) + 50 * shared
+        values = values + own * np.log(size)
+        topics = np.ones((size, 1), "f4")
+        return FoldFit(size, fold, values, np.zeros(n), np.zeros(2), topics, 0.0)
+
+    monkeypatch.setattr(held_out, "fit_and_score", fit_and_score)
+    counts = np.full((N_DOCUMENTS, 10), N_TOKENS // 10)
+    lda = pb.LatentDirichletAllocation(n_jobs=1)
+    found = pb.choose_n_components(lda, counts, random_state=0, **options)
+    return found, made
+
+
+def planted(size):
+    """20 topics; further ones do next to no harm."""
+    return -0.1 * max(0.0, np.log(20 / size)) - 1e-5 * size
+
+
+def without_end(size):
+    """Each further topic gains a little."""
+    return -0.6 * size**-0.5
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N_DOCUMENTS) % 10])
+def test_a_plateau_takes_few_fits(monkeypatch, groups):
+    """Sizes above the answer, which the data cannot tell from it, are trained on one fold."""
+    found, made = fits_of(monkeypatch, planted, groups=groups)
+    assert found.recommended == 20
+    assert found.is_decided
+    whole = {size for size, _ in made if sum(size == one for one, _ in made) == 5}
+    assert 20 in whole
+    assert whole <= {20, 21, 23}
+    assert len(made) == len(set(made)) <= 24
+
+
+def test_a_poor_first_fit_does_not_decide(monkeypatch):
+    """The planted size is behind on the first fold only."""
+    found, made = fits_of(monkeypatch, planted, poor=[(20, 0)])
+    assert {fold for size, fold in made if size == 20} == set(range(5))
+    assert 20 in found.equally_good
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_sizes_whose_losses_are_shown_are_trained_until_their_errors_are_small(monkeypatch):
+    found, made = fits_of(monkeypatch, without_end, max_size=200)
+    assert found.rule == "tolerance"
+    for row in found.rows:
+        if row["behind"] <= 0.05:
+            assert row["n_folds"] == 5 or row["behind_std_error"] <= 0.003
+    # Those that lose more are not.
+    assert {row["n_folds"] for row in found.rows if row["behind"] > 0.1} == {1}
+    assert len(made) < 30
+
+
+def test_all_folds_of_given_sizes_are_trained_unless_they_are_behind(monkeypatch):
+    _, made = fits_of(monkeypatch, planted, sizes=[3, 5, 20, 22, 24])
+    # The neighbour of the best size gets three folds, since its first fit may have been poor.
+    n_folds = {size: sum(size == one for one, _ in made) for size, _ in made}
+    assert n_folds == {3: 1, 5: 3, 20: 5, 22: 5, 24: 5}
