@@ -40,7 +40,7 @@ def finer(
     `may_gain`. Neighbours within `ratio`, or a step of 1, are near enough. The gap above the best
     size is left until there is none below.
     """
-    found = []
+    found: list[int] = []
     for low, high in pairwise(tried):
         if found and low == best:
             break
