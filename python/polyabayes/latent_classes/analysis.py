@@ -24,6 +24,7 @@ from polyabayes.latent_classes.choice import (
     checked_sizes,
 )
 from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
+from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.latent_classes.predictions import standardised
@@ -239,6 +240,8 @@ class LatentClassAnalysis(FittedClasses):
             best = self.choice_.best
             counts = chooser.counts(best)
             chooser.warn(None if design else best)
+            if len(prior.items) > 1:
+                ItemEvidence.of(counts).warn(answers.items)
             rows = {row["n_classes"]: row for row in self.choice_.rows}
             self.log_evidence_ = float(rows[best]["log_evidence"])
             if design is not None:

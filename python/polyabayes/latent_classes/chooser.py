@@ -48,9 +48,10 @@ _HOPELESS = 2.5
 _REPLICATES = 16
 # Most multiply-adds of an exact sum, which takes the place of looks.
 _EXACT = 1e7
-# Nats by which a concentration without particles of its own is above those that have some, beyond
-# which it gets them.
-_BETTER = 0.5
+# Concentrations to both sides whose evidence particles tell, too, and the most error with which it
+# makes a look of their own needless: particles may miss what is probable under another one, and
+# agree.
+_NEIGHBOURS, _SURE = 2, 0.1
 # Candidates that are looked at twice and three times: by these the cost is foretold.
 _USUALLY_AGAIN = (4, 2)
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
@@ -68,9 +69,9 @@ Candidate = tuple[int, int]
 class Chooser:
     """Evidences and draws of numbers of classes of one table of answers.
 
-    All numbers are looked at roughly, each with the concentration of answers that seems best; its
-    particles tell the evidences of the other concentrations, too. Those that may matter then get as
-    little error as they need. No look begins after `max_time` seconds.
+    All numbers are looked at roughly, each with the concentrations of answers that may matter;
+    those that may matter then get as little error as they need. Particles of one concentration tell
+    the evidences of its neighbours, too. No look begins after `max_time` seconds.
     """
 
     def __init__(
@@ -167,10 +168,7 @@ class Chooser:
                     tell(n_looks := n_looks + 1, f"{one[0]} classes")
 
     def _look_outward(self, n_classes: int, tell: Callable[..., None]) -> None:
-        """Look at the concentration that is best so far, and at those that turn out better.
-
-        Where evidences are sums, to both sides of the best one while they may matter.
-        """
+        """Look at concentrations to both sides of the best one so far, while they may matter."""
         start = max(self._joint().items(), key=lambda pair: pair[1], default=None)
         middle = self.prior.middle if start is None else start[0][1]
         for step in (1, -1):
@@ -185,12 +183,6 @@ class Chooser:
                 if self.evidences[one].value < last and one not in self._possible():
                     break
                 at, last = at + step, self.evidences[one].value
-        while (one := self._best(n_classes)) not in self._looked_at and not self._is_late():
-            source = self._source(n_classes)
-            if self.evidences[one].value < self.evidences[source].value + _BETTER:
-                break
-            self._look(one, 0)
-            tell(len(self._looked_at), f"{n_classes} classes")
 
     def _numbers(self) -> list[int]:
         """Numbers of classes that were looked at."""
@@ -284,8 +276,8 @@ class Chooser:
     def _look(self, one: Candidate, level: int) -> None:
         """Evidence of a candidate, given the number of rows; draws from the second look on.
 
-        Other concentrations get an evidence by the same particles where it has less error than what
-        they have.
+        Other concentrations get the evidence by the same particles where it has less error than a
+        look of their own, or hardly any.
         """
         if level == 0 and self._sum(one):
             return
@@ -296,7 +288,8 @@ class Chooser:
                 lay_out(self.prior.model(self.tensor.axes, n_classes, other)[0], self.tensor)
                 for other in range(len(self.prior.items))
             ]
-        places = [at, *(other for other in range(len(self.prior.items)) if other != at)]
+        near = range(max(at - _NEIGHBOURS, 0), min(at + _NEIGHBOURS + 1, len(self.prior.items)))
+        places = sorted(near, key=lambda place: place != at)
         found, draws = weigh_posteriors(
             [self._layouts[n_classes][place] for place in places],
             Options.of(method="smc", n_particles=_PARTICLES[level], n_sweeps=_SWEEPS),
@@ -313,11 +306,11 @@ class Chooser:
         for place, evidence in zip(places[1:], found[1:], strict=True):
             other = (n_classes, place)
             held = self.evidences.get(other)
-            if held is None:
+            if held is not None and other in self._looked_at:
+                evidence = _confirmed(evidence, held)
+            most = _SURE if held is None else _honest_error(held)
+            if _honest_error(evidence) < most:
                 self.evidences[other] = evidence
-            elif _honest_error(evidence) < _honest_error(held):
-                is_looked_at = other in self._looked_at
-                self.evidences[other] = _confirmed(evidence, held) if is_looked_at else evidence
 
     def _sum(self, one: Candidate) -> bool:
         """Whether the evidence of a candidate is a sum over few allocations; then it is kept."""

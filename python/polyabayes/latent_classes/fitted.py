@@ -16,6 +16,7 @@ from polyabayes._support.results import ResultTable
 from polyabayes.exceptions import NotFittedError, argument
 from polyabayes.latent_classes.answers import refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
@@ -147,6 +148,54 @@ class FittedClasses(ClassPredictions):
             draws = drawn and drawn.items[number]
             rows += _rows(item, labels, means.items[number], draws, half)
         return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
+
+    def item_discrimination(self) -> ResultTable:
+        """How clearly each item tells the classes apart.
+
+        Items that do not, beside others that do, may make classes of noise: the default prior has
+        one concentration of the answers for all items. Choose the number of classes without them.
+
+        Returns
+        -------
+        ResultTable
+            Columns ``item``; ``log_bayes_factor``, ln of the odds that each class has a profile of
+            its own against one profile of all classes, given the draws: below 3 the classes hardly
+            differ; and ``concentration``, the Dirichlet parameter by these answers alone, geometric
+            mean over its posterior.
+
+        Raises
+        ------
+        NotFittedError
+            If there are no classes yet, or they are by ``"em"``, which has no draws.
+
+        References
+        ----------
+        N. Dean and A. E. Raftery (2010). Latent class analysis variable selection. Annals of the
+        Institute of Statistical Mathematics 62(1).
+
+        Examples
+        --------
+        >>> answers = [[0, 0, 1, 0], [0, 0, 1, 1]] * 10 + [[1, 1, 0, 0], [1, 1, 0, 1]] * 10
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> classes.item_discrimination().to_frame().log_bayes_factor.round() > 3
+        0     True
+        1     True
+        2     True
+        3    False
+        Name: log_bayes_factor, dtype: bool
+        """
+        self._check_fitted()
+        if self._counts is None:
+            raise NotFittedError(
+                f"these classes were fitted by {argument('method', 'em')}, which has no draws"
+            )
+        found = ItemEvidence.of(self._counts)
+        columns = {
+            "item": self.feature_names_in_.tolist(),
+            "log_bayes_factor": found.log_bayes_factors.tolist(),
+            "concentration": found.concentrations.tolist(),
+        }
+        return ResultTable.of_columns(columns)
 
     def residuals(
         self, X: Any, *, weights: Any = None, covariates: Any = None, n_samples: int = 200

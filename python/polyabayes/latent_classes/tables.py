@@ -171,7 +171,7 @@ class ClassCounts(NamedTuple):
 
         The profiles are integrated out under Dirichlet distributions of this parameter.
         """
-        found: Floats = sum(ln_answers(table, alpha).sum(axis=1) for table in self.items)
+        found: Floats = np.sum([ln_answers(table, alpha) for table in self.items], axis=0)
         return found
 
     def _parameters(self) -> list[Floats]:
@@ -180,11 +180,15 @@ class ClassCounts(NamedTuple):
 
 
 def ln_answers(counts: Floats, alpha: float) -> Floats:
-    """Ln of the probability of answers by draw and class, shape (n_draws, n_levels, n_classes)."""
+    """Ln of the probability of an item's answers given the classes, by draw.
+
+    Counts have the shape (n_draws, n_levels, n_classes), and each class a profile from a Dirichlet
+    distribution of this parameter, integrated out.
+    """
     n_levels, totals = counts.shape[1], counts.sum(axis=1)
-    above = special.gammaln(counts + alpha).sum(axis=1) - n_levels * special.gammaln(alpha)
+    above = special.gammaln(counts + alpha) - special.gammaln(alpha)
     below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
-    found: Floats = above - below
+    found: Floats = above.sum(axis=(1, 2)) - below.sum(axis=1)
     return found
 
 

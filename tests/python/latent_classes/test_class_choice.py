@@ -101,6 +101,22 @@ def test_particles_tell_the_evidence_under_other_concentrations(at: int) -> None
     assert (found[:, near, 1].mean(axis=0) < 0.5).all()
 
 
+def test_particles_that_miss_the_classes_are_not_believed() -> None:
+    # Two binary classes, whose single class looks like noise: the largest concentration is best.
+    generator = np.random.default_rng(2)
+    of = generator.choice(2, size=200, p=[0.6, 0.4])
+    answers = (generator.random((200, 5)) < np.where(of, 0.85, 0.2)[:, None]).astype(int)
+    found = pb.LatentClassAnalysis([1, 2, 3], random_state=0).fit(answers).choice_
+    assert found.rows[0]["concentration"] == 4096.0
+    assert found.rows[1]["concentration"] == 1.0
+    fixed = {"weights": 4, "items": 1}
+    one = pb.LatentClassAnalysis([1, 2, 3], prior=fixed, random_state=0).fit(answers).choice_
+    for mean, part in zip(found.rows[1:], one.rows[1:], strict=True):
+        error = math.hypot(mean["std_error"], part["std_error"])
+        # The mean over eight concentrations is an eighth of each at least.
+        assert mean["log_evidence"] > part["log_evidence"] - math.log(8) - 4 * error
+
+
 def test_predictions_average_over_all_allocations() -> None:
     classes = pb.LatentClassAnalysis(2, prior="flat", random_state=0).fit(FRAME)
     row = (0, 1, 0)
