@@ -10,18 +10,22 @@ from polyabayes.sizes.choice.fits import FoldFit
 N_DOCUMENTS, N_TOKENS = 200, 1_000
 
 
-def fits_of(monkeypatch, score, poor=(), **options):
-    """The choice by these scores in nats per token, and its fits; poor fits lose 0.01."""
+def fits_of(monkeypatch, score, poor=(), spread=0.0, **options):
+    """The choice by these scores in nats per token, and its fits; poor fits lose 0.01.
+
+    Scores of fits have a standard deviation of `spread`.
+    """
     rng, made = np.random.default_rng(0), []
     noise = {fold: rng.normal(size=(2, N_DOCUMENTS)) for fold in range(5)}
 
     def fit_and_score(_model, _train, scored, _words, size, fold, _seed):
         made.append((size, fold))
         n = scored.n_documents
-        shared, own = noise[fold][:, :n]
+        shared, own = noise[fold % 5][:, :n]
         # Documents differ in the slope of their curve.
         values = N_TOKENS * (score(size) - 0.01 * ((size, fold) in poor)) + 50 * shared
         values = values + own * np.log(size)
+        values = values + N_TOKENS * spread * np.random.default_rng([size, fold]).normal()
         topics = np.ones((size, 1), "f4")
         return FoldFit(size, fold, values, np.zeros(n), np.zeros(2), topics, 0.0)
 
@@ -71,6 +75,23 @@ def test_sizes_whose_losses_are_shown_are_trained_until_their_errors_are_small(m
     # Those that lose more are not.
     assert {row["n_folds"] for row in found.rows if row["behind"] > 0.1} == {1}
     assert len(made) < 30
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_fits_that_differ_between_folds_are_made_twice(monkeypatch):
+    """Second fits of the best size, and of sizes whose losses are uncertain because of their fits."""
+    found, made = fits_of(monkeypatch, without_end, spread=0.005, max_size=200)
+    n_fits = {row["size"]: row["n_fits"] for row in found.rows}
+    assert n_fits[found.best] == 10
+    assert set(n_fits.values()) <= {1, 3, 5, 10}
+    assert sum(n_fits.values()) == len(made) == len(set(made))
+    twice = [row for row in found.rows if row["n_fits"] == 10]
+    assert all(row["behind"] < 0.06 for row in twice)
+    once, _ = fits_of(monkeypatch, without_end, max_size=200)
+    assert all(row["n_fits"] <= 5 for row in once.rows)
+    # Sizes that are given are trained once.
+    given, _ = fits_of(monkeypatch, without_end, spread=0.005, sizes=[64, 128, 200])
+    assert {row["n_fits"] for row in given.rows} <= {1, 3, 5}
 
 
 def test_all_folds_of_given_sizes_are_trained_unless_they_are_behind(monkeypatch):

@@ -75,3 +75,27 @@ def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     # Each document is a group of its own if there are none.
     race = race_of(far, lengths, 1, 0.0, rng)
     assert race.chance_to_stay(2, 1) == race.behind(2, 1)
+
+
+def test_second_fits_halve_the_variance_of_their_noise():
+    """Standard errors of 300 true differences of 0, by one fit and by two on each fold."""
+    rng, errors = np.random.default_rng(1), {1: [], 2: []}
+    lengths = np.full(100, 50)
+    folds = folds_of(lengths, 5, rng)
+    for _ in range(300):
+        race = Race(folds, lengths)
+        for fold in range(10):
+            for size in (1, 2):
+                values, none = np.full(20, 50 * 0.01 * rng.normal()), np.zeros(0)
+                topics = np.zeros((size, 1), "f4")
+                race.add(FoldFit(size, fold, values, 0 * values, none, topics, 1.0))
+            if fold in (4, 9):
+                errors[1 + fold // 5].append(race.difference(2, 1)[:2])
+        assert race.n_fits[1] == 10
+        assert race.has_second_fits(1)
+        assert race.n_folds(1) == 5
+    for n, found in errors.items():
+        mean, std_error = np.array(found).T
+        true = 0.01 * np.sqrt(2 / (5 * n))
+        assert np.sqrt((std_error**2).mean()) == pytest.approx(true, rel=0.1)
+        assert mean.std() == pytest.approx(true, rel=0.15)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.jackknife import Difference
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted
@@ -46,7 +45,8 @@ _FOLDS_OF_NEIGHBOURS = 3
 # Share of the tolerance below which a difference, with its error, does not matter.
 _EQUAL = 0.2
 # Where smaller sizes than the best are recommended: sizes with at most this loss in nats per token
-# are trained on further folds until the error of the loss is at most the second number.
+# are trained on further folds, then from second seeds, until the error of the loss is at most the
+# second number.
 _SHOWN, _ERROR = 0.05, 0.003
 
 
@@ -90,10 +90,11 @@ class Plan(NamedTuple):
         return scored
 
     def fit(self, size: int, fold: int) -> FoldFit:
-        """The fit of a size without a fold."""
+        """The fit of a size without a fold; from `n_folds` on, second fits from other seeds."""
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
-        train, scored = self.corpus[self.folds != fold], self.corpus[self.scored() == fold]
+        held_out = fold % self.n_folds
+        train, scored = self.corpus[self.folds != held_out], self.corpus[self.scored() == held_out]
         words = frequent_words(self.corpus)
         return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
@@ -131,7 +132,8 @@ class Store:
             return None
         header, arrays = found
         whole = (header.get("size"), header.get("fold")) == (size, fold)
-        if not whole or not is_fit(arrays, size, self._n_scored[fold]):
+        n_scored = self._n_scored[fold % len(self._n_scored)]
+        if not whole or not is_fit(arrays, size, n_scored):
             self._folder.damaged(f"{self._folder.path / _file(size, fold)} is of another fit")
             return None
         return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
@@ -195,18 +197,44 @@ class Chooser:
         return result
 
     def _finish(self) -> bool:
-        """Run further folds, two by two, of sizes on which the answer depends; False if none."""
+        """Run further fits of sizes on which the answer depends; False if there are none."""
         any_run = False
-        while jobs := [job for size in self._open() for job in self._next_folds(size)]:
+        while jobs := self._next_folds() or self._second_fits():
             self._fit_all(jobs)
             self._drop()
             any_run = True
         return any_run
 
-    def _next_folds(self, size: int) -> list[tuple[int, int]]:
-        """The first two folds on which a size was not scored."""
-        folds = range(self._plan.n_folds)
-        return [(size, fold) for fold in folds if fold not in self.race.fits[size]][:2]
+    def _next_folds(self) -> list[tuple[int, int]]:
+        """The first two folds on which sizes were not scored."""
+        folds, jobs = range(self._plan.n_folds), []
+        for size in self._open():
+            left = [(size, fold) for fold in folds if fold not in self.race.fits[size]]
+            jobs += left[:2]
+        return jobs
+
+    def _second_fits(self) -> list[tuple[int, int]]:
+        """Fits from other seeds, if those of one seed make errors of losses too large."""
+        n_folds, curve = self._plan.n_folds, self._curve()
+        sizes = [
+            size
+            for size in self._uncertain(curve)
+            if self.race.jackknife_error(curve.best, size) <= _ERROR
+        ]
+        if sizes:
+            sizes = sorted({*sizes, curve.best})
+        missing = [size for size in sizes if not self.race.has_second_fits(size)]
+        return [(size, fold) for size in missing for fold in range(n_folds, 2 * n_folds)]
+
+    def _uncertain(self, curve: Curve) -> list[int]:
+        """Sizes whose losses are shown, but have too large an error."""
+        if self._given or curve.rule == "equally good":
+            return []
+        return [
+            size
+            for size, lost in curve.behind.items()
+            if lost.mean <= _SHOWN and not lost.std_error <= _ERROR
+        ]
 
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
@@ -230,8 +258,7 @@ class Chooser:
         below = [size for size in kept if size < curve.recommended]
         if below and self.race.n_folds(below[-1]) < _FOLDS_OF_NEIGHBOURS:
             wanted.add(below[-1])
-        shown = {s for s, lost in curve.behind.items() if margin and _is_uncertain(lost)}
-        return sorted(wanted.intersection(kept) | shown)
+        return sorted(wanted.intersection(kept).union(self._uncertain(curve)))
 
     def _equal(self, curve: Curve) -> list[int]:
         """The best size, and kept sizes whose differences to it do not matter."""
@@ -276,7 +303,8 @@ class Chooser:
             return
 
         def describe(number: int) -> str:
-            return "the fit of {} topics without fold {}".format(*jobs[number])
+            size, fold = jobs[number]
+            return f"the fit of {size} topics without fold {fold % self._plan.n_folds}"
 
         yield from (fit for _, fit in self._workers.run(_fit, jobs, describe))
 
@@ -286,14 +314,13 @@ class Chooser:
         _LOG.info("size %s without fold %s: fitted in %.1f s", fit.size, fit.fold, fit.seconds)
         self._queued = [job for job in self._queued if job != (fit.size, fit.fold)]
         if self._update is not None:
-            n_of = {size: self.race.n_folds(size) for size in self.race.fits}
-            done = sum(n * relative_cost(size) for size, n in n_of.items())
+            done = sum(n * relative_cost(size) for size, n in self.race.n_fits.items())
             text = f"{self._n_fits} fits, best so far: {self.race.best(self._kept())}"
-            self._update(done, text, done + self._left(n_of))
+            self._update(done, text, done + self._left())
 
-    def _left(self, n_of: Mapping[int, int]) -> float:
-        """Relative cost of the fits that are expected beside `n_of` each size, or are queued."""
-        left = {size: n - n_of.get(size, 0) for size, n in self._work.items()}
+    def _left(self) -> float:
+        """Relative cost of the fits that are still expected, or are queued."""
+        left = {size: n - self.race.n_fits[size] for size, n in self._work.items()}
         open_sizes = [size for size in left if left[size] > 0 and size not in self.dropped]
         expected = sum(left[size] * relative_cost(size) for size in open_sizes)
         return max(expected, sum(relative_cost(size) for size, _ in self._queued))
@@ -378,11 +405,6 @@ def _finer(
         if found := grid.finer(tried, best, smallest, ratio, may_gain):
             return found
     return []
-
-
-def _is_uncertain(lost: Difference) -> bool:
-    """Whether a loss that is shown has too large an error."""
-    return lost.mean <= _SHOWN and not lost.std_error <= _ERROR
 
 
 def _is_near(size: int, centres: Collection[int], sizes: list[int]) -> bool:

@@ -240,7 +240,8 @@ class SizeChoice(Result):
         * ``behind``, ``behind_std_error``: paired difference to the best size on common folds.
         * ``gain``, ``gain_std_error``: paired difference to the next smaller size tried.
         * ``probability``: of being the best; NaN if not scored on all folds.
-        * ``n_folds``, ``dropped``: folds scored, and whether the size was dropped before the last.
+        * ``n_folds``, ``n_fits``, ``dropped``: folds scored, fits (two per fold if the first fits
+          differed much between folds), and whether the size was dropped before the last fold.
         * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
           ``exclusivity``; ``seconds`` of the fits.
 
@@ -344,6 +345,7 @@ def choice_by_fits(
                 "gain_std_error": gain.std_error,
                 "probability": chances.get(size, np.nan),
                 "n_folds": len(fits),
+                "n_fits": race.n_fits[size],
                 "dropped": size in dropped,
                 "stability": _stability([fit.topics for fit in fits]),
                 **dict(zip(FIGURES, _means([fit.figures for fit in fits]), strict=True)),
