@@ -79,7 +79,7 @@ def test_sizes_whose_losses_are_shown_are_trained_until_their_errors_are_small(m
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
 def test_fits_that_differ_between_folds_are_made_twice(monkeypatch):
-    """Second fits of the best size, and of sizes whose losses are uncertain because of their fits."""
+    """The best size, and sizes whose losses are uncertain because of their fits."""
     found, made = fits_of(monkeypatch, without_end, spread=0.005, max_size=200)
     n_fits = {row["size"]: row["n_fits"] for row in found.rows}
     assert n_fits[found.best] == 10

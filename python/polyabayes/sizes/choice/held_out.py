@@ -169,7 +169,6 @@ class Chooser:
         self._queued: list[tuple[int, int]] = []
         self.race = Race(plan.scored(), plan.corpus._lengths(), plan.groups)
         self.dropped: set[int] = set()
-        self._n_fits = 0
         self._end = np.inf if limits.max_time is None else time.monotonic() + limits.max_time
 
     def run(self) -> SizeChoice:
@@ -189,7 +188,7 @@ class Chooser:
                 wanted = self._further()
         except KeyboardInterrupt:
             partial = self._result(ended=False) if self.race.fits else None
-            raise Interrupted(f"{self._n_fits} fits are done", partial) from None
+            raise Interrupted(f"{self.race.n_fits.total()} fits are done", partial) from None
         except _Spent:
             return self._result(ended=False)
         result = self._result(ended=True)
@@ -216,14 +215,13 @@ class Chooser:
     def _second_fits(self) -> list[tuple[int, int]]:
         """Fits from other seeds, if those of one seed make errors of losses too large."""
         n_folds, curve = self._plan.n_folds, self._curve()
-        sizes = [
+        sizes = {
             size
             for size in self._uncertain(curve)
             if self.race.jackknife_error(curve.best, size) <= _ERROR
-        ]
-        if sizes:
-            sizes = sorted({*sizes, curve.best})
-        missing = [size for size in sizes if not self.race.has_second_fits(size)]
+        }
+        wanted = sizes | {curve.best} if sizes else sizes
+        missing = sorted(size for size in wanted if not self.race.has_second_fits(size))
         return [(size, fold) for size in missing for fold in range(n_folds, 2 * n_folds)]
 
     def _uncertain(self, curve: Curve) -> list[int]:
@@ -287,7 +285,7 @@ class Chooser:
                 missing.append(job)
             else:
                 self._take(fit)
-        if self._n_fits + len(missing) > self._limits.max_fits:
+        if self.race.n_fits.total() + len(missing) > self._limits.max_fits:
             raise _Spent
         for fit in self._made(missing):
             if self._store is not None:
@@ -310,12 +308,11 @@ class Chooser:
 
     def _take(self, fit: FoldFit) -> None:
         self.race.add(fit)
-        self._n_fits += 1
         _LOG.info("size %s without fold %s: fitted in %.1f s", fit.size, fit.fold, fit.seconds)
         self._queued = [job for job in self._queued if job != (fit.size, fit.fold)]
         if self._update is not None:
             done = sum(n * relative_cost(size) for size, n in self.race.n_fits.items())
-            text = f"{self._n_fits} fits, best so far: {self.race.best(self._kept())}"
+            text = f"{self.race.n_fits.total()} fits, best so far: {self.race.best(self._kept())}"
             self._update(done, text, done + self._left())
 
     def _left(self) -> float:
