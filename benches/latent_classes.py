@@ -1,6 +1,6 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py choice|bootstrap|coverage|calibration|peers|speed`` prints a
+``python benches/latent_classes.py choice|bootstrap|coverage|calibration|mixed|peers|speed`` prints a
 table and keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given
 below, items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
 
@@ -22,6 +22,7 @@ import pandas as pd
 from record import RUNS, Table, machine, save, told
 
 import polyabayes as pb
+from polyabayes.exceptions import DataWarning
 from polyabayes.latent_classes.choice import PRIORS
 
 COMMAND = "python benches/latent_classes.py"
@@ -245,26 +246,63 @@ def noise(n_rows: int, n_items: int) -> Any:
     return pd.DataFrame(np.random.default_rng(0).integers(5, size=(n_rows, n_items)))
 
 
-def speed(_: int) -> None:
-    """Processor seconds for the choice among six numbers of classes, beside StepMix and BIC."""
+def speed(n_sets: int) -> None:
+    """Processor seconds for the choice among six numbers of classes, beside StepMix and BIC.
+
+    StepMix fits the first `n_sets`; the last takes it minutes.
+    """
     from stepmix import StepMix
 
     columns = {"answers": "s", "rows": ",", "items": "d", "ours named": "d", "P": ".2f"}
     columns |= {"ours, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
-    table = Table("latent-classes-speed", f"{COMMAND} speed", columns, RESTS_ON)
     sets = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
-    sets += [("3 classes, binary", binary(5000, 20)), ("noise, 5 levels", noise(200, 20))]
-    for name, frame in sets:
+    sets += [("noise, 5 levels", noise(200, 20)), ("3 classes, binary", binary(5000, 20))]
+    command = f"{COMMAND} speed" + (f" --sets {n_sets}" if n_sets < len(sets) else "")
+    table = Table("latent-classes-speed", command, columns, RESTS_ON)
+    for nth, (name, frame) in enumerate(sets):
         start = time.process_time()
         ours = pb.LatentClassAnalysis(range(1, 7), random_state=0).fit(frame)
         mine, start = time.process_time() - start, time.process_time()
-        codes = frame.apply(lambda column: column.astype("category").cat.codes)
-        options = {"n_init": 5, "random_state": 0, "progress_bar": 0, "verbose": 0}
-        fits = [StepMix(k, measurement="categorical", **options).fit(codes) for k in range(1, 7)]
-        named = 1 + int(np.argmin([fit.bic(codes) for fit in fits]))
-        theirs = time.process_time() - start
+        named = theirs = None
+        if nth < n_sets:
+            codes = frame.apply(lambda column: column.astype("category").cat.codes)
+            options = {"n_init": 5, "random_state": 0, "progress_bar": 0, "verbose": 0}
+            fits = [
+                StepMix(k, measurement="categorical", **options).fit(codes) for k in range(1, 7)
+            ]
+            named = 1 + int(np.argmin([fit.bic(codes) for fit in fits]))
+            theirs = time.process_time() - start
         probability = ours.choice_.probabilities[ours.n_classes_]
         table.add(name, *frame.shape, ours.n_classes_, probability, mine, named, theirs)
+    save(table)
+
+
+def mixed(n_sets: int) -> None:
+    """Two classes by five items that tell them apart, beside fifteen of noise, and without them.
+
+    The number named with all items, whether a warning names the noise, and the number named by the
+    items that it leaves.
+    """
+    columns = {"items": "s", "sets": ",", "warned": ",", "2 named": ",", "mean P(2)": ".2f"}
+    table = Table("latent-classes-mixed", f"{COMMAND} mixed --sets {n_sets}", columns, RESTS_ON)
+    found: dict[str, list[tuple[bool, bool, float]]] = {"all": [], "without those named": []}
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        of = rng.choice(2, size=200, p=[0.6, 0.4])
+        telling = rng.random((200, 5)) < np.where(of, 0.85, 0.2)[:, None]
+        frame = pd.DataFrame(np.hstack([telling, rng.integers(5, size=(200, 15))]))
+        for name, rows in found.items():
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always", DataWarning)
+                fit = pb.LatentClassAnalysis(range(1, 6), random_state=0, n_jobs=1).fit(frame)
+            warned = any(one.category is DataWarning for one in told)
+            rows.append((warned, fit.n_classes_ == 2, fit.choice_.probabilities[2]))
+            items = fit.item_discrimination().to_frame()
+            frame = frame.iloc[:, np.flatnonzero(items.log_bayes_factor >= np.log(20))]
+    for name, rows in found.items():
+        warned, named_2, probabilities = np.transpose(rows)
+        sums = int(warned.sum()), int(named_2.sum())
+        table.add(name, len(rows), *sums, probabilities.mean())
     save(table)
 
 
@@ -308,6 +346,7 @@ def calibration(n_sets: int) -> None:
 MEASURES = {
     "bootstrap": bootstrap,
     "coverage": coverage,
+    "mixed": mixed,
     "calibration": calibration,
     "peers": peers,
     "speed": speed,

@@ -84,6 +84,8 @@ class Chooser:
         self._draws: dict[Candidate, PosteriorDraws] = {}
         self._layouts: dict[int, list[Layout]] = {}
         self._most_exact: float = np.inf
+        # Least error in nats that a tempering has had.
+        self._tempered_error = 0.0
         self._ln_masses: dict[int, float] = {}
         self._ended_at_edge = False
         self._doubts: list[str] = []
@@ -155,7 +157,10 @@ class Chooser:
         ]
         n_looks = len(self._looked_at)
         for look, is_wanted in (*looks, (self._temper, self._wants_tempering)):
-            for candidate in self._possible():
+            candidates = self._possible()
+            if look == self._temper:
+                candidates.sort(key=lambda one: -_honest_error(self.evidences[one]))
+            for candidate in candidates:
                 # A look at the best concentration tells of the others, too.
                 for one in dict.fromkeys([self._source(candidate[0]), candidate]):
                     if candidate not in self._possible() or not is_wanted(candidate):
@@ -230,8 +235,9 @@ class Chooser:
         return is_first or not is_hopeless or not self._n_samples(one[0])
 
     def _wants_tempering(self, one: Candidate) -> bool:
-        """Whether tempering is wanted, and cheap."""
-        return self._lacks(one) and bool(self._n_samples(one[0]))
+        """Whether tempering is wanted, cheap, and may have less error, as that of others had."""
+        is_useful = _honest_error(self.evidences[one]) > self._tempered_error
+        return is_useful and self._lacks(one) and bool(self._n_samples(one[0]))
 
     def _n_samples(self, n_classes: int) -> int:
         """Sweeps of a tempering; 0 where too few would be affordable."""
@@ -332,6 +338,7 @@ class Chooser:
         with quiet():
             draws = model.sample_posterior(self.tensor, n_samples=self._n_samples(one[0]), **run)
         found, before = _given_total(draws.evidence), self.evidences[one]
+        self._tempered_error = min(_honest_error(found), self._tempered_error or np.inf)
         if _honest_error(found) < _honest_error(before):
             self.evidences[one] = _confirmed(found, before)
             self._draws[one] = draws
