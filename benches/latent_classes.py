@@ -1,8 +1,9 @@
 """Latent classes: numbers of classes named, coverage of intervals, and StepMix on the same sets.
 
-``python benches/latent_classes.py choice|bootstrap|coverage|calibration|mixed|peers|speed`` prints a
-table and keeps it as a record; ``--sets N`` makes N sets a cell. Sets are planted: weights as given
-below, items of two to four levels, their probabilities from Dirichlet(1). Run one at a time.
+``python benches/latent_classes.py WHAT`` prints a table and keeps it as a record, where WHAT is
+``choice``, ``bootstrap``, ``coverage``, ``calibration``, ``mixed``, ``peers`` or ``speed``;
+``--sets N`` makes N sets a cell. Sets are planted: weights as given below, items of two to four
+levels, their probabilities from Dirichlet(1). Run one at a time.
 
 ``choice`` keeps every set in ``benches/records/runs`` and goes on where it ended, for ``--minutes``
 of processor time: the next set is of the cell with the least time so far, of 5,000 rows only when
@@ -291,7 +292,7 @@ def mixed(n_sets: int) -> None:
         of = rng.choice(2, size=200, p=[0.6, 0.4])
         telling = rng.random((200, 5)) < np.where(of, 0.85, 0.2)[:, None]
         frame = pd.DataFrame(np.hstack([telling, rng.integers(5, size=(200, 15))]))
-        for name, rows in found.items():
+        for rows in found.values():
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always", DataWarning)
                 fit = pb.LatentClassAnalysis(range(1, 6), random_state=0, n_jobs=1).fit(frame)
