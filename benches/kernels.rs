@@ -125,12 +125,19 @@ fn document(name: &str) -> Result<()> {
             annealed::ln_urn_sums_reversed(&urn, Start::MeanField, &topics, 16, 100, rng, &())
         }
         "chib" => chib::ln_urn_sums(&urn, 16, 10, rng, &()),
-        "harmonic" => harmonic::ln_urn_sums(&urn, runs, rng, &()),
-        "left-to-right" => left_to_right::ln_urn_sums(&urn, Form::MeanOfProducts, runs, rng, &()),
-        "left-to-right-sequential" => {
-            left_to_right::ln_urn_sums(&urn, Form::Sequential, runs, rng, &())
+        _ => {
+            let found = match name {
+                "harmonic" => harmonic::replicates(&urn, runs, rng, &()),
+                "left-to-right" => {
+                    left_to_right::replicates(&urn, Form::MeanOfProducts, runs, rng, &())
+                }
+                "left-to-right-sequential" => {
+                    left_to_right::replicates(&urn, Form::Sequential, runs, rng, &())
+                }
+                _ => l2r::replicates(&urn, Conditionals::Exact, runs, rng, &()),
+            };
+            Ok(found?.ln_values)
         }
-        _ => l2r::ln_urn_sums(&urn, Conditionals::Exact, runs, rng, &()),
     })
 }
 

@@ -29,9 +29,9 @@ pub(super) fn estimate(
     let size = sizing.made(&prepared, size);
     let n = settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
-    let ln_sums = prepared.ln_urn_sums(Runs { n, sizes: &sizes }, rng, observer)?;
+    let replicates = prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
     let at = |index: usize| -> Vec<f64> {
-        ln_sums.iter().skip(index).step_by(sizes.len()).copied().collect()
+        replicates.ln_values.iter().skip(index).step_by(sizes.len()).copied().collect()
     };
     let ln_least = single_topic::ln_least(urn);
     // Its error holds what it misses for certain.
@@ -56,6 +56,8 @@ pub(super) fn estimate(
     if may_need(urn, prepared.closed()) {
         // Replicates may agree on what they all miss.
         estimate.n_eff = f64::NAN;
+    } else if replicates.is_heavy {
+        estimate.n_eff = 0.0;
     }
     Ok(Score { size, reached, trace, ..Score::of(estimate, prepared.estimator()) })
 }

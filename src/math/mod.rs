@@ -11,6 +11,7 @@ pub mod lanes;
 pub mod log_concave;
 pub mod log_sum;
 pub mod mean;
+pub mod pareto;
 pub mod resampling;
 pub mod single;
 pub mod special;
@@ -24,6 +25,7 @@ pub use gammas::{GammaScratch, fill_gammas};
 pub use log_concave::log_concave;
 pub use log_sum::{LogSum, ln_add};
 pub use mean::{mean_and_error, variance};
+pub use pareto::has_heavy_tail;
 pub use resampling::{Move, Replication, Resampling, systematic_offspring};
 pub use special::{
     digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising, trigamma,

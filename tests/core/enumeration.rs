@@ -390,7 +390,8 @@ fn mean_of_products_is_unbiased() {
     let with_size = |size| cases().into_iter().map(move |case| (case, size));
     for (case, size) in with_size(1).chain(with_size(2).take(1)) {
         case.assert_unbiased(lanes(size), |urn, rng| {
-            left_to_right::ln_urn_sums(urn, Form::MeanOfProducts, one_run(&size), rng, &())
+            left_to_right::replicates(urn, Form::MeanOfProducts, one_run(&size), rng, &())
+                .map(|found| found.ln_values)
         });
     }
 }
@@ -400,7 +401,7 @@ fn mean_of_products_is_unbiased() {
 fn other_forms_of_left_to_right_are_biased() {
     for (form, n_lanes) in [(Form::ProductOfMeans, 2), (Form::Sequential, 1)] {
         let (ratio, _) = two_topics(&[2, 1]).ratio(lanes(n_lanes), |urn, rng| {
-            left_to_right::ln_urn_sums(urn, form, one_run(&2), rng, &())
+            left_to_right::replicates(urn, form, one_run(&2), rng, &()).map(|found| found.ln_values)
         });
         assert!((ratio - 1.0).abs() > 1e-3, "{form:?}: {ratio}");
     }
@@ -412,7 +413,8 @@ fn l2r_with_exact_conditionals_is_unbiased() {
         // Enough for the first repeated word; what the last one draws does not matter.
         let layout = Layout { n_scalars: 9, ..lanes(1) };
         case.assert_unbiased(layout, |urn, rng| {
-            l2r::ln_urn_sums(urn, Conditionals::Exact, one_run(&1), rng, &())
+            l2r::replicates(urn, Conditionals::Exact, one_run(&1), rng, &())
+                .map(|found| found.ln_values)
         });
     }
 }
@@ -422,7 +424,8 @@ fn l2r_with_sampled_conditionals_is_unbiased() {
     let [small, _, three_topics] = cases();
     for case in [small, three_topics, two_topics(&[3, 1])] {
         case.assert_unbiased(lanes(1), |urn, rng| {
-            l2r::ln_urn_sums(urn, Conditionals::Sampled(2), one_run(&1), rng, &())
+            l2r::replicates(urn, Conditionals::Sampled(2), one_run(&1), rng, &())
+                .map(|found| found.ln_values)
         });
     }
 }
@@ -435,7 +438,8 @@ fn mean_field_is_unbiased() {
         {
             let mean_field = MeanField { order, n_iterations: 3 };
             case.assert_unbiased(SCALARS, |urn, rng| {
-                mean_field::ln_urn_sums(urn, mean_field, one_run(&size), rng, &())
+                mean_field::replicates(urn, mean_field, one_run(&size), rng, &())
+                    .map(|found| found.ln_values)
             });
         }
     }

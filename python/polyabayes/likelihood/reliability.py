@@ -109,7 +109,7 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
             (f"{auto}, without n_particles", "method"),
         ),
         (
-            "documents whose replicates differ too much for a reliable standard error",
+            "documents whose draws vary too much for a reliable standard error",
             shaky,
             _remedy(result, shaky, call, auto) if len(shaky) else (),
         ),
@@ -130,10 +130,13 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
 def _remedy(
     result: LogLikelihood, shaky: NDArray[np.intp], call: str, auto: str
 ) -> tuple[str, str, int]:
-    """Remedy for the worst document: text, argument, and its value if that is a size."""
+    """Remedy for the worst document: text, argument, and its value if that is a size.
+
+    Heavy-tailed weights, whose effective number is 0, would take too many samples.
+    """
     worst = shaky[np.argmin(result.n_effs[shaky])]
     method, size = ESTIMATORS[str(result.methods[worst])], int(result.sizes[worst])
-    if not method.is_consistent or not method.size or not size:
+    if not method.is_consistent or not method.size or not size or not result.n_effs[worst]:
         return auto, "method", 0
     wanted = size_wanted(size, result.n_effs[worst], result.n_replicates)
     power = 10 ** int(np.log10(wanted))

@@ -68,8 +68,9 @@ class LogLikelihood(Result):
     std_errors : ndarray of shape (n_documents,)
         Standard error of each value (delta method over replicates); 0 if exact.
     n_effs : ndarray of shape (n_documents,)
-        Effective number of replicates behind each error; ``inf`` if exact. NaN if unknown: for
-        ``"recursive"``, and if all replicates may miss topics with tiny priors.
+        Effective number of replicates behind each error; ``inf`` if exact, 0 if the weights that
+        the replicates average have a heavy tail. NaN if unknown: for ``"recursive"``, and if all
+        replicates may miss topics with tiny priors.
     methods : ndarray of str, shape (n_documents,)
         The estimator that ran for each document.
     n_tokens : ndarray of int, shape (n_documents,)

@@ -1,6 +1,8 @@
 //! Direct sampling: topic weights from their prior (L2R eq. 9).
 
-use super::runs::Runs;
+use std::iter::repeat_with;
+
+use super::runs::{Replicates, Runs};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::{dirichlet, ln_rising};
@@ -15,28 +17,21 @@ use crate::urn::LocalUrn;
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn ln_urn_sums(
+pub fn replicates(
     urn: &LocalUrn,
     runs: Runs<'_>,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<Vec<f64>> {
+) -> Result<Replicates> {
     let a = urn.pseudo_counts();
     let ln_factor = ln_rising(a.iter().sum(), urn.n_tokens()) + urn.ln_scale();
     let mut theta = vec![0.0; a.len()];
-    let mut ln_values = Vec::with_capacity(runs.n * runs.sizes.len());
-    for _ in 0..runs.n {
-        let mut mean = runs.growing();
-        for _ in 0..runs.size() {
-            observer.check_stop()?;
-            dirichlet(a, &mut theta, rng);
-            let ln_product: f64 =
-                urn.cells().map(|(q, y)| f64::from(y) * ln_mixture(&theta, q)).sum();
-            mean.push(ln_factor + ln_product);
-        }
-        ln_values.append(&mut mean.ln_means);
-    }
-    Ok(ln_values)
+    runs.averages(repeat_with(|| {
+        observer.check_stop()?;
+        dirichlet(a, &mut theta, rng);
+        let ln_product: f64 = urn.cells().map(|(q, y)| f64::from(y) * ln_mixture(&theta, q)).sum();
+        Ok(ln_factor + ln_product)
+    }))
 }
 
 fn ln_mixture(theta: &[f64], q: &[f64]) -> f64 {

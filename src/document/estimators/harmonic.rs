@@ -1,6 +1,6 @@
 //! The harmonic mean over posterior samples of the topics (ELTM 3.2), for comparison only.
 
-use super::runs::{Runs, in_lanes};
+use super::runs::{Replicates, Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::ln_rising;
@@ -15,16 +15,16 @@ use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn ln_urn_sums(
+pub fn replicates(
     urn: &LocalUrn,
     runs: Runs<'_>,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<Vec<f64>> {
+) -> Result<Replicates> {
     let ln_factor = urn.ln_scale() + ln_rising(urn.pseudo_counts().iter().sum(), urn.n_tokens());
     let ln_q: Vec<f64> = urn.all_weights().iter().map(|q| q.ln()).collect();
     let target = UrnTarget::of(urn);
-    in_lanes(runs.n, || {
+    let ln_values = in_lanes(runs.n, || {
         let mut chains = TopicChains::sequence(urn, rng, observer)?;
         let mut inverse: [_; LANES] = std::array::from_fn(|_| runs.growing());
         for sweep in 0..runs.size() + runs.size().div_ceil(5) {
@@ -36,5 +36,6 @@ pub fn ln_urn_sums(
         }
         let at = |size: usize| inverse.each_ref().map(|mean| ln_factor - mean.ln_means[size]);
         Ok((0..runs.sizes.len()).map(at).collect())
-    })
+    })?;
+    Ok(Replicates { ln_values, is_heavy: true })
 }

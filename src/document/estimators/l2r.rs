@@ -9,7 +9,7 @@
 
 use rand::{Rng, RngExt};
 
-use super::runs::{Runs, in_lanes};
+use super::runs::{Replicates, Runs, in_lanes};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of};
 use crate::math::{ln_factorial, pick};
@@ -42,13 +42,13 @@ pub enum Conditionals {
 ///
 /// # Errors
 /// [`Error::Stopped`] when the observer asks to stop.
-pub fn ln_urn_sums(
+pub fn replicates(
     urn: &LocalUrn,
     conditionals: Conditionals,
     runs: Runs<'_>,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<Vec<f64>> {
+) -> Result<Replicates> {
     let target = UrnTarget::of(urn);
     let mut series = Series::default();
     let ln_products = in_lanes(runs.n * runs.size(), || {
@@ -71,7 +71,7 @@ pub fn ln_urn_sums(
         }
         Ok(vec![ln_product])
     })?;
-    Ok(runs.ln_means(&ln_products))
+    runs.averages(ln_products.into_iter().map(Ok))
 }
 
 /// Draws the partition of a word's tokens; returns ln of their weight.

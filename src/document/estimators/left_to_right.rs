@@ -4,7 +4,7 @@
 //! token's weight Σ_k (a_k + n_k) q_k is taken, and then its topic is drawn. Cost: tokens² x
 //! topics a particle.
 
-use super::runs::{Runs, add, in_lanes};
+use super::runs::{Replicates, Runs, add, in_lanes};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
@@ -27,13 +27,13 @@ pub enum Form {
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn ln_urn_sums(
+pub fn replicates(
     urn: &LocalUrn,
     form: Form,
     runs: Runs<'_>,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<Vec<f64>> {
+) -> Result<Replicates> {
     let target = UrnTarget::of(urn);
     match form {
         Form::MeanOfProducts => {
@@ -46,7 +46,7 @@ pub fn ln_urn_sums(
                 }
                 Ok(vec![ln_product])
             })?;
-            Ok(runs.ln_means(&ln_products))
+            runs.averages(ln_products.into_iter().map(Ok))
         }
         Form::ProductOfMeans => {
             // All particles of a run go through the tokens together.
@@ -72,9 +72,9 @@ pub fn ln_urn_sums(
                 }
                 Ok(ln_values)
             };
-            Ok((0..runs.n).map(run).collect::<Result<Vec<_>>>()?.concat())
+            Ok((0..runs.n).map(run).collect::<Result<Vec<_>>>()?.concat().into())
         }
-        Form::Sequential => in_lanes(runs.n, || {
+        Form::Sequential => Ok(in_lanes(runs.n, || {
             let mut chains = TopicChains::new(urn, rng)?;
             let mut ln_values = vec![[urn.ln_scale(); LANES]; runs.sizes.len()];
             for _ in 0..urn.n_tokens() {
@@ -90,6 +90,7 @@ pub fn ln_urn_sums(
                 chains.extend(target);
             }
             Ok(ln_values)
-        }),
+        })?
+        .into()),
     }
 }

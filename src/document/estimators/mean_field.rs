@@ -1,9 +1,11 @@
 //! Mean-field responsibilities of a document's tokens, and importance sampling by them (ELTM 3.3).
 
+use std::iter::repeat_with;
+
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
 
-use super::runs::Runs;
+use super::runs::{Replicates, Runs};
 use crate::control::Observer;
 use crate::error::{Result, array_of};
 use crate::math::{Cumulative, ln_rising};
@@ -58,13 +60,13 @@ impl MeanField {
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn ln_urn_sums(
+pub fn replicates(
     urn: &LocalUrn,
     mean_field: MeanField,
     runs: Runs<'_>,
     rng: &mut impl Stream,
     observer: &impl Observer,
-) -> Result<Vec<f64>> {
+) -> Result<Replicates> {
     let n_topics = urn.n_topics();
     let g = responsibilities(urn, mean_field, observer)?;
     let proposals: Vec<TopicProposal> = g
@@ -73,36 +75,30 @@ pub fn ln_urn_sums(
         .map(|(g, (q, _))| TopicProposal::new(g, q))
         .collect();
     let mut balls = vec![0.0; n_topics];
-    let mut ln_values = Vec::with_capacity(runs.n * runs.sizes.len());
-    for _ in 0..runs.n {
-        let mut mean = runs.growing();
-        for _ in 0..runs.size() {
-            observer.check_stop()?;
-            balls.copy_from_slice(urn.pseudo_counts());
-            let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
-            for (cell, (proposal, &count)) in proposals.iter().zip(urn.counts()).enumerate() {
-                if cell % POLL_EVERY == POLL_EVERY - 1 {
-                    observer.check_stop()?;
-                }
-                if count / AT_ONCE >= n_topics as u32 {
-                    ln_weight += proposal.draw_all(count, &mut balls, rng);
-                    continue;
-                }
-                for _ in 0..count {
-                    let topic = proposal.draw(rng);
-                    product *= balls[topic] * proposal.ratios[topic];
-                    balls[topic] += 1.0;
-                    if !RANGE.contains(&product) {
-                        ln_weight += f64::ln(product);
-                        product = 1.0;
-                    }
+    runs.averages(repeat_with(|| {
+        observer.check_stop()?;
+        balls.copy_from_slice(urn.pseudo_counts());
+        let (mut ln_weight, mut product) = (urn.ln_scale(), 1.0);
+        for (cell, (proposal, &count)) in proposals.iter().zip(urn.counts()).enumerate() {
+            if cell % POLL_EVERY == POLL_EVERY - 1 {
+                observer.check_stop()?;
+            }
+            if count / AT_ONCE >= n_topics as u32 {
+                ln_weight += proposal.draw_all(count, &mut balls, rng);
+                continue;
+            }
+            for _ in 0..count {
+                let topic = proposal.draw(rng);
+                product *= balls[topic] * proposal.ratios[topic];
+                balls[topic] += 1.0;
+                if !RANGE.contains(&product) {
+                    ln_weight += f64::ln(product);
+                    product = 1.0;
                 }
             }
-            mean.push(ln_weight + product.ln());
         }
-        ln_values.append(&mut mean.ln_means);
-    }
-    Ok(ln_values)
+        Ok(ln_weight + product.ln())
+    }))
 }
 
 /// The topics of a word's tokens, drawn by their responsibilities.
@@ -257,7 +253,7 @@ mod tests {
         let mut rng = crate::rng::Key::new(1, crate::rng::Purpose::Score).rng();
         let runs = Runs { n: 40, sizes: &[2_000] };
         let mean_field = MeanField { order: UpdateRule::Second, n_iterations: 20 };
-        let ln_values = ln_urn_sums(&urn, mean_field, runs, &mut rng, &()).unwrap();
+        let ln_values = replicates(&urn, mean_field, runs, &mut rng, &()).unwrap().ln_values;
         let weights: Vec<f64> = ln_values.iter().map(|x| (x - exact).exp()).collect();
         let (mean, error) = mean_and_error(&weights);
         assert!((mean - 1.0).abs() < 4.0 * error && error < 0.05, "{mean} +- {error}");

@@ -2,7 +2,7 @@
 
 use super::annealed::{self, Start, UrnPath};
 use super::fitted::{self, DirichletMixture};
-use super::runs::Runs;
+use super::runs::{Replicates, Runs};
 use super::sampler::Sampler;
 use super::table::{self, Estimator};
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
@@ -62,18 +62,28 @@ impl<'a> Prepared<'a> {
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Vec<f64>> {
+        Ok(self.replicates(runs, rng, observer)?.ln_values)
+    }
+
+    /// The same, with what their draws tell of their error.
+    pub(crate) fn replicates(
+        &self,
+        runs: Runs<'_>,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Replicates> {
         let (urn, n, size) = (self.urn, runs.n, runs.size());
-        match (self.sampler, &self.basis) {
-            (Sampler::Direct, _) => direct::ln_urn_sums(urn, runs, rng, observer),
-            (Sampler::Harmonic, _) => harmonic::ln_urn_sums(urn, runs, rng, observer),
+        let ln_values = match (self.sampler, &self.basis) {
+            (Sampler::Direct, _) => return direct::replicates(urn, runs, rng, observer),
+            (Sampler::Harmonic, _) => return harmonic::replicates(urn, runs, rng, observer),
             (Sampler::MeanField(mean_field), _) => {
-                mean_field::ln_urn_sums(urn, mean_field, runs, rng, observer)
+                return mean_field::replicates(urn, mean_field, runs, rng, observer);
             }
             (Sampler::LeftToRight(form), _) => {
-                left_to_right::ln_urn_sums(urn, form, runs, rng, observer)
+                return left_to_right::replicates(urn, form, runs, rng, observer);
             }
             (Sampler::L2r(conditionals), _) => {
-                l2r::ln_urn_sums(urn, conditionals, runs, rng, observer)
+                return l2r::replicates(urn, conditionals, runs, rng, observer);
             }
             (Sampler::Smc, _) => smc::ln_urn_sums(urn, false, n, size, rng, observer),
             (Sampler::SmcLookahead, _) => smc::ln_urn_sums(urn, true, n, size, rng, observer),
@@ -84,7 +94,8 @@ impl<'a> Prepared<'a> {
             }
             (_, Basis::Path(path)) => path.ln_urn_sums(n, size, rng, observer),
             (Sampler::Annealed(_), Basis::Plain) => unreachable!("annealing has a basis"),
-        }
+        };
+        Ok(ln_values?.into())
     }
 
     /// The estimator that runs.

@@ -1,8 +1,11 @@
 //! Replicates of an estimator, and the sample sizes at which they are looked at.
 
 use crate::error::Result;
-use crate::math::LogSum;
+use crate::math::{LogSum, has_heavy_tail};
 use crate::rng::Lanes;
+
+/// Weights whose tail is looked at, at most.
+const MOST_WEIGHTS: usize = 1 << 16;
 
 /// Independent replicates of one estimator.
 #[derive(Debug, Clone, Copy)]
@@ -25,17 +28,40 @@ impl Runs<'_> {
         Growing { sizes: self.sizes, sum: LogSum::default(), ln_means: Vec::new() }
     }
 
-    /// ln of the mean of the first terms of every replicate, for each of the sizes; `ln_terms` has
-    /// the terms of one replicate after the other.
-    pub(super) fn ln_means(&self, ln_terms: &[f64]) -> Vec<f64> {
-        let replicates = ln_terms.chunks_exact(self.size());
-        replicates
-            .flat_map(|terms| {
-                let mut mean = self.growing();
-                terms.iter().for_each(|&ln_x| mean.push(ln_x));
-                mean.ln_means
-            })
-            .collect()
+    /// Replicates that average independent weights, whose logarithms come one after the other.
+    pub(super) fn averages(
+        &self,
+        mut ln_weights: impl Iterator<Item = Result<f64>>,
+    ) -> Result<Replicates> {
+        let (mut ln_values, mut pool) = (Vec::with_capacity(self.n * self.sizes.len()), Vec::new());
+        for _ in 0..self.n {
+            let mut mean = self.growing();
+            for (draw, ln_x) in ln_weights.by_ref().take(self.size()).enumerate() {
+                let ln_x = ln_x?;
+                mean.push(ln_x);
+                if draw < MOST_WEIGHTS / self.n {
+                    pool.push(ln_x);
+                }
+            }
+            ln_values.append(&mut mean.ln_means);
+        }
+        Ok(Replicates { ln_values, is_heavy: has_heavy_tail(&mut pool) })
+    }
+}
+
+/// What replicates give.
+#[derive(Debug)]
+pub struct Replicates {
+    /// ln of each value, at each of the sizes.
+    pub ln_values: Vec<f64>,
+    /// Whether the independent weights that they average have a [heavy tail](has_heavy_tail): the
+    /// replicates then agree on values that are too low. False where they average others.
+    pub is_heavy: bool,
+}
+
+impl From<Vec<f64>> for Replicates {
+    fn from(ln_values: Vec<f64>) -> Self {
+        Replicates { ln_values, is_heavy: false }
     }
 }
 

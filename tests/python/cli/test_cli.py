@@ -203,7 +203,7 @@ def test_warnings_are_one_line(folder, capsys):
     base = ["score", folder / "lda.safetensors", folder / "test.npz", "-o", "-"]
     assert run(*base, "--method", "direct", "--samples", 1, "--seed", 0) == 0
     first, *summary = capsys.readouterr().err.splitlines()
-    assert first.startswith("polyabayes: warning: documents whose replicates differ too much ")
+    assert first.startswith("polyabayes: warning: documents whose draws vary too much ")
     assert not any("arning" in line for line in summary)
 
 

@@ -273,7 +273,7 @@ def test_models_share_a_warning_that_is_of_all_of_them():
     with pytest.warns(errors.UnreliableErrorWarning) as caught:
         pb.compare(models, documents, method="direct", n_samples=5, random_state=0)
     (warning,) = caught
-    assert "standard error: one 1, two 1; use n_samples=" in str(warning.message)
+    assert "standard error: one 1, two 1; score them by method=" in str(warning.message)
     with pytest.warns(errors.UnreliableErrorWarning, match=r"^one: documents .*: 1, document 1 f"):
         pb.compare({"one": models["one"]}, documents, method="direct", n_samples=5, random_state=0)
 

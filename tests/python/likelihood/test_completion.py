@@ -134,6 +134,7 @@ def test_probabilities_of_all_completions_sum_to_one(name, observed, n, event):
     assert np.exp(result.values).sum() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"exact", "harmonic", "recursive"}))
 def test_estimates_are_within_their_errors_of_the_exact_values(data, name, method):

@@ -136,6 +136,7 @@ def test_bad_divergences_are_refused(bad):
             pb.estimator_divergence(*pair)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", SAMPLERS)
 def test_traces_end_in_the_result(name, method):
@@ -223,6 +224,7 @@ def test_wrong_options_are_refused(method, options, match):
         pb.log_likelihood(LDA, COUNTS, method, options=options)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_flags_of_the_methods(method):
     result = pb.log_likelihood(LDA, COUNTS[:1], method, n_replicates=2)

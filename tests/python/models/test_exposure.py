@@ -62,6 +62,7 @@ def test_an_exposure_multiplies_the_odds(event, given_length):
         assert found[row] == pytest.approx(scaled.total, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", ["auto", "smc", "annealed", "l2r"])
 def test_exposure_one_is_the_same_bits(method):
     documents = [[9, 4, 7, 3], [5, 0, 8, 3]]
