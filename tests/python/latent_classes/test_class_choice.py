@@ -197,7 +197,7 @@ def test_time_ends_the_comparison_and_the_cost_is_told_before(
     assert (cost.n_fits, cost.sizes, cost.unit) == (10, (2, 4), "evidence")
     assert cost.seconds > 4 * min(cost.seconds_per_fit) > 0
     learned = pb.LatentClassAnalysis([1, 2, 3, 4], random_state=0).choice_cost(answers)
-    assert learned.n_fits == 10
+    assert learned.n_fits == 18
     with pytest.raises(InvalidArgumentError, match="compares no evidences"):
         pb.LatentClassAnalysis(2, method="em").choice_cost(answers)
     with pytest.raises(InvalidArgumentError, match="max_time"):
