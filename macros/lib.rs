@@ -6,7 +6,8 @@ use quote::{format_ident, quote};
 use syn::{FnArg, ItemFn, Pat, parse_macro_input, parse_quote};
 
 /// Features of processors on which AVX-512 does not slow the clock down: from Ice Lake and Zen 4.
-const AVX512: [&str; 13] = [
+const AVX512: [&str; 14] = [
+    "popcnt",
     "avx512f",
     "avx512bw",
     "avx512cd",
@@ -23,7 +24,8 @@ const AVX512: [&str; 13] = [
 ];
 
 /// Compiles a function for AVX-512, for AVX2 and for any processor; each call takes the version that
-/// `crate::simd::instructions` names. With `(avx2)`, AVX2 serves processors with AVX-512, too.
+/// `crate::simd::instructions` names. With `(avx2)`, AVX2 serves processors with AVX-512, too; with
+/// `(f = g)`, the version for AVX-512 calls g, which is [`macro@avx512`], wherever the function calls f.
 ///
 /// Functions that it calls have to be inlined into it to use the same instructions.
 ///
@@ -31,11 +33,14 @@ const AVX512: [&str; 13] = [
 /// At compile time: where the function is a method, or other instructions are named.
 #[proc_macro_attribute]
 pub fn vectorised(widest: TokenStream, function: TokenStream) -> TokenStream {
-    let has_avx512 = match widest.to_string().as_str() {
-        "" => true,
-        "avx2" => false,
-        other => panic!("the widest instructions are avx2 or left out, not {other}"),
+    let widest = widest.to_string();
+    let (has_avx512, replaced) = match (widest.as_str(), widest.split_once(" = ")) {
+        ("", _) => (true, None),
+        ("avx2", _) => (false, None),
+        (_, Some((name, own))) => (true, Some((format_ident!("{name}"), format_ident!("{own}")))),
+        (other, _) => panic!("the widest instructions are avx2 or left out, not {other}"),
     };
+    let replaced = replaced.map(|(name, own)| quote! { use self::#own as #name; });
     let ItemFn { attrs, vis, sig, block, .. } = parse_macro_input!(function as ItemFn);
     let version = |name: &str| {
         let mut sig = sig.clone();
@@ -60,7 +65,10 @@ pub fn vectorised(widest: TokenStream, function: TokenStream) -> TokenStream {
         quote! {
             #[cfg(target_arch = "x86_64")]
             #(#[target_feature(enable = #features)])*
-            #avx512 #block
+            #avx512 {
+                #replaced
+                #block
+            }
         }
     });
     quote! {
@@ -82,6 +90,20 @@ pub fn vectorised(widest: TokenStream, function: TokenStream) -> TokenStream {
                 _ => portable(#(#arguments),*),
             }
         }
+    }
+    .into()
+}
+
+/// Compiles a function for AVX-512 alone, of which it may use the instructions: the one that a
+/// [`macro@vectorised`] function names.
+#[proc_macro_attribute]
+pub fn avx512(_: TokenStream, function: TokenStream) -> TokenStream {
+    let (function, features) = (parse_macro_input!(function as ItemFn), AVX512);
+    quote! {
+        #[cfg(target_arch = "x86_64")]
+        #[inline]
+        #(#[target_feature(enable = #features)])*
+        #function
     }
     .into()
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::inline_always)]
 
+use std::ops::RangeInclusive;
+
 use rand_distr::Distribution as _;
 
 use super::elementary::{exp, exp_minus, ln};
@@ -44,11 +46,39 @@ pub fn fill_gammas(
         fill(GammaProposal::new(shape), out, scratch, &mut uniforms);
         add_exponentials(counts, out, &mut scratch.listed, &mut uniforms);
     }
-    for (x, &n) in out.iter_mut().zip(counts) {
-        if shape > 1.0 || n > FEW {
-            *x = gamma_law(shape + f64::from(n)).sample(rng);
+    let least = if shape > 1.0 { 0 } else { FEW + 1 };
+    for &place in list(counts, least..=u32::MAX, &mut scratch.listed) {
+        let place = place as usize;
+        out[place] = gamma_law(shape + f64::from(counts[place])).sample(rng);
+    }
+}
+
+/// Lengthens a list whose old entries are of no use, if need be.
+fn make_room(places: &mut Vec<u32>, least: usize) {
+    places.resize(places.len().max(least), 0);
+}
+
+/// Lists the places of counts in a range; most lines of counts have none of a range above zero.
+fn list<'a>(counts: &[u32], range: RangeInclusive<u32>, places: &'a mut Vec<u32>) -> &'a [u32] {
+    make_room(places, counts.len() + 1);
+    let n_places = list_into(counts, (*range.start(), *range.end()), places);
+    &places[..n_places]
+}
+
+#[polyabayes_macros::vectorised]
+fn list_into(counts: &[u32], (least, most): (u32, u32), places: &mut [u32]) -> usize {
+    let mut n_places = 0;
+    for (start, counts) in (0..).step_by(LANES).zip(counts.chunks(LANES)) {
+        // All of them before the first branch: a loop over vectors.
+        if counts.iter().fold(0, |largest, &n| largest.max(n)) < least {
+            continue;
+        }
+        for (place, &n) in (start..).zip(counts) {
+            places[n_places] = place;
+            n_places += usize::from(least <= n && n <= most);
         }
     }
+    n_places
 }
 
 /// Ahrens and Dieter's rejection (GS, 1974) with a whole number m >= 1/shape as the power.
@@ -164,10 +194,10 @@ fn fill(
     uniforms: &mut Uniforms,
 ) {
     let GammaScratch { listed: open, tails } = scratch;
-    open.resize(out.len() + LANES, 0);
+    make_room(open, out.len() + LANES);
     let n_open = propose(proposal, out, open, uniforms);
     let (mut n_bodies, mut n_tails) = (0, 0);
-    tails.resize(n_open, 0);
+    make_room(tails, n_open);
     for i in 0..n_open {
         let is_tail = out[open[i] as usize] > 1.0;
         (open[n_bodies], tails[n_tails]) = (open[i], open[i]);
@@ -175,13 +205,11 @@ fn fill(
         n_tails += usize::from(is_tail);
     }
     let n_refused = settle_bodies(proposal, out, &mut open[..n_bodies], uniforms);
-    open.truncate(n_refused);
-    let n_refused = settle_tails(proposal, out, &mut tails[..n_tails], uniforms);
-    open.extend_from_slice(&tails[..n_refused]);
-    if !open.is_empty() {
-        let mut again = vec![0.0; open.len()];
+    let n_tails = settle_tails(proposal, out, &mut tails[..n_tails], uniforms);
+    if n_refused + n_tails > 0 {
+        let mut again = vec![0.0; n_refused + n_tails];
         fill(proposal, &mut again, &mut GammaScratch::default(), uniforms);
-        for (&place, x) in open.iter().zip(again) {
+        for (&place, x) in open[..n_refused].iter().chain(&tails[..n_tails]).zip(again) {
             out[place as usize] = x;
         }
     }
@@ -276,13 +304,7 @@ fn add_exponentials(
     places: &mut Vec<u32>,
     uniforms: &mut Uniforms,
 ) {
-    places.resize(out.len() + 1, 0);
-    let mut n_places = 0;
-    for (place, n) in (0..).zip(counts) {
-        places[n_places] = place;
-        n_places += usize::from((1..=FEW).contains(n));
-    }
-    add_listed(counts, out, &places[..n_places], uniforms);
+    add_listed(counts, out, list(counts, 1..=FEW, places), uniforms);
 }
 
 #[polyabayes_macros::vectorised]

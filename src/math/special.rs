@@ -63,6 +63,25 @@ pub fn ln_rising(x: f64, n: u64) -> f64 {
     ln_product(x, head) + ln_ratio(x + head as f64, (n - head) as f64)
 }
 
+/// ln x (x+1) ... (x+n-1) of one x, those of small n from a table.
+pub struct RisingTable {
+    x: f64,
+    values: Vec<f64>,
+}
+
+impl RisingTable {
+    /// The n below `n_values` are in the table.
+    pub fn new(x: f64, n_values: u64) -> Self {
+        RisingTable { x, values: (0..n_values).map(|n| ln_rising(x, n)).collect() }
+    }
+
+    /// The logarithm for n.
+    #[inline]
+    pub fn at(&self, n: u64) -> f64 {
+        self.values.get(n as usize).copied().unwrap_or_else(|| ln_rising(self.x, n))
+    }
+}
+
 /// ln Γ(x+d)/Γ(x) for x > 0 and d >= 0, without the cancellation of two large log-gammas.
 pub fn ln_gamma_ratio(x: f64, d: f64) -> f64 {
     if x >= STIRLING_FROM { ln_ratio(x, d) } else { ln_gamma(x + d) - ln_gamma(x) }

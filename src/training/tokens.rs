@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use super::limits::{check_tokens, check_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, DocumentBlock, ExposedTokens, SpareTallies, Step, add_words, ln_urns, split_documents,
+    self, DocumentBlock, ExposedTokens, SpareTallies, Step, add_words, count_words, ln_urns,
+    split_documents,
 };
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -250,6 +251,7 @@ impl<C: Deref<Target = CountMatrix>> MemoryTokens<C> {
             })
             .collect();
         parts.into_par_iter().for_each(|(block, own)| block.set_topics_by_document(own));
+        self.spare = SpareTallies::default();
         Ok(())
     }
 }
@@ -290,8 +292,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);
         let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
         let swept = sweeps::sweep(blocks, documents, longest, step, tables, &self.spare, observer);
-        counts.fill(0);
-        add_words(&self.blocks, n_topics, counts);
+        count_words(&self.blocks, n_topics, counts);
         swept
     }
 
@@ -302,7 +303,6 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
             self.set_topics(&topics, numbers.len())?;
         }
         self.blocks.par_iter_mut().for_each(|block| block.renumber(numbers));
-        // Tallies are for a number of topics.
         self.spare = SpareTallies::default();
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::tallies::Tallies;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result};
-use crate::math::{ExactSum, ln_rising};
+use crate::math::{ExactSum, RisingTable, ln_rising};
 use crate::training::pseudo_counts::PseudoCounts;
 use crate::urn::Balls;
 
@@ -23,11 +23,15 @@ const SPARSE_TOPICS: usize = 256;
 /// Words per unit of parallel counting.
 const WORDS: usize = 256;
 
-/// Tallies that no block is using, kept from sweep to sweep.
+/// Tokens of a document in one topic whose rising factorials come from a table.
+const SMALL_COUNTS: u64 = 16;
+
+/// Tallies that no block is using, kept from sweep to sweep, with the first document of the block that
+/// they have counted. They are of no use where topics have changed between two sweeps.
 #[derive(Default)]
 pub(in crate::training) struct SpareTallies {
-    dense: Mutex<Vec<Dense>>,
-    sparse: Mutex<Vec<Sparse>>,
+    dense: Mutex<Vec<(usize, Dense)>>,
+    sparse: Mutex<Vec<(usize, Sparse)>>,
 }
 
 /// Draws the topics of all tokens of some blocks, the longest document of the corpus having `longest`
@@ -52,13 +56,16 @@ pub(in crate::training) fn sweep(
         return long_documents::sweep(blocks, documents()?, step, tables, observer);
     }
     if !is_own && (n_topics >= SPARSE_TOPICS || is_long) {
-        let tallied = |block: &DocumentBlock, tallies: &mut Sparse| block.tally(tallies);
+        // Always anew: the order of a document's topics, by which they are drawn, is that of its tokens.
+        let tally = |block: &DocumentBlock, tallies: &mut Sparse, _| block.tally(tallies);
         let new = || Sparse::new(n_topics);
-        return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tallied), observer);
+        return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tally), observer);
     }
     let exposed = step.rates.map(|rates| Ok((rates, documents()?))).transpose()?;
-    let tallied = |block: &DocumentBlock, tallies: &mut Dense| {
-        block.tally(tallies);
+    let tally = |block: &DocumentBlock, tallies: &mut Dense, is_counted: bool| {
+        if !is_counted {
+            block.tally(tallies);
+        }
         if step.a.is_grouped() {
             tallies.take_rows(block.in_corpus().map(|doc_ix| step.a.row(doc_ix)));
         }
@@ -69,7 +76,7 @@ pub(in crate::training) fn sweep(
         }
     };
     let new = || Dense::new(n_topics);
-    sweep_blocks(blocks, step, tables, (&spare.dense, new, tallied), observer)
+    sweep_blocks(blocks, step, tables, (&spare.dense, new, tally), observer)
 }
 
 fn sweep_blocks<T: Tallies + Send>(
@@ -77,35 +84,54 @@ fn sweep_blocks<T: Tallies + Send>(
     step: Step<'_>,
     tables: bool,
     (spare, new_tallies, tally): (
-        &Mutex<Vec<T>>,
+        &Mutex<Vec<(usize, T)>>,
         impl Fn() -> T + Sync,
-        impl Fn(&DocumentBlock, &mut T) + Sync,
+        impl Fn(&DocumentBlock, &mut T, bool) + Sync,
     ),
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
     let n_tables = step.a.n_groups() * step.a.n_topics();
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-    let new_worker = || (spare().pop().unwrap_or_else(&new_tallies), vec![0; n_tables]);
-    (blocks.par_iter_mut().with_max_len(1))
-        .try_fold(new_worker, |(mut tallies, mut n_tables), block| {
-            tally(block, &mut tallies);
-            block.sweep(step, &mut tallies, observer)?;
-            if tables {
-                let key = step.key.unit(u64::MAX);
-                for (document, doc_ix) in block.in_corpus().enumerate() {
-                    let mut rng = key.unit(doc_ix as u64).rng();
-                    let counts = tallies.counts(document);
-                    tables::seat(counts, step.a, doc_ix, &mut rng, &mut n_tables);
-                }
+    // Blocks have tallies of their own where all are swept side by side.
+    let are_shared = blocks.len() > rayon::current_num_threads();
+    let tallies_for = |first| {
+        let mut spare = spare();
+        let own = spare.iter().position(|(other, _)| *other == first);
+        let any = if are_shared { spare.len().checked_sub(1) } else { None };
+        let found = own.or(any).map(|place| spare.swap_remove(place));
+        found.map_or_else(|| (false, new_tallies()), |(other, found)| (other == first, found))
+    };
+    let draw_block = |block: &mut DocumentBlock| {
+        let (first, mut n_tables) = (block.in_corpus().start, vec![0; n_tables]);
+        let (is_counted, mut tallies) = tallies_for(first);
+        tally(block, &mut tallies, is_counted);
+        block.sweep(step, &mut tallies, observer)?;
+        if tables {
+            let key = step.key.unit(u64::MAX);
+            for (document, doc_ix) in block.in_corpus().enumerate() {
+                let mut rng = key.unit(doc_ix as u64).rng();
+                let counts = tallies.counts(document);
+                tables::seat(counts, step.a, doc_ix, &mut rng, &mut n_tables);
             }
-            Ok((tallies, n_tables))
-        })
-        .map(|worker| {
-            let (tallies, n_tables) = worker?;
-            spare().push(tallies);
-            Ok(n_tables)
-        })
-        .try_reduce(|| vec![0; n_tables], |sum, other| Ok(tables::sum(sum, other)))
+        }
+        spare().push((first, tallies));
+        Ok(n_tables)
+    };
+    let n_tables_of = blocks.par_iter_mut().with_max_len(1).map(draw_block);
+    n_tables_of.try_reduce(|| vec![0; n_tables], |sum, other| Ok(tables::sum(sum, other)))
+}
+
+/// Sets `counts`, words x topics, to the tokens of every word in each topic.
+pub(in crate::training) fn count_words(
+    blocks: &[DocumentBlock],
+    n_topics: usize,
+    counts: &mut [u32],
+) {
+    // Chunk by chunk, while it is in the cache.
+    counts.par_chunks_mut(WORDS * n_topics).enumerate().for_each(|(chunk, counts)| {
+        counts.fill(0);
+        add_chunk(blocks, chunk, n_topics, counts);
+    });
 }
 
 /// Adds the tokens of every word in each topic to `counts`, words x topics.
@@ -115,15 +141,25 @@ pub(in crate::training) fn add_words(
     counts: &mut [u32],
 ) {
     counts.par_chunks_mut(WORDS * n_topics).enumerate().for_each(|(chunk, counts)| {
-        let first = chunk * WORDS;
-        for block in blocks {
-            block.count_words(first..first + counts.len() / n_topics, counts, n_topics);
-        }
+        add_chunk(blocks, chunk, n_topics, counts);
     });
+}
+
+fn add_chunk(blocks: &[DocumentBlock], chunk: usize, n_topics: usize, counts: &mut [u32]) {
+    let first = chunk * WORDS;
+    for block in blocks {
+        block.count_words(first..first + counts.len() / n_topics, counts, n_topics);
+    }
 }
 
 /// Σ_d Σ_k ln (a_k)_{n_dk}: the urns of all documents, without the words.
 pub(in crate::training) fn ln_urns(blocks: &[DocumentBlock], a: PseudoCounts<'_>) -> ExactSum {
+    // Most counts are small.
+    let shared = if a.is_grouped() { &[][..] } else { a.first() };
+    let of_topics: Vec<_> = shared.iter().map(|&a| RisingTable::new(a, SMALL_COUNTS)).collect();
+    let ln_rising = |topic: usize, a: f64, n: u64| {
+        of_topics.get(topic).map_or_else(|| ln_rising(a, n), |table| table.at(n))
+    };
     let ln_block = |block: &DocumentBlock| {
         let topics = block.topics_by_document();
         let (mut balls, mut rest) = (Balls::new(a.first()), &topics[..]);
@@ -131,8 +167,9 @@ pub(in crate::training) fn ln_urns(blocks: &[DocumentBlock], a: PseudoCounts<'_>
             let (own, after) = rest.split_at(length);
             rest = after;
             balls.refill(own);
-            let drawn = balls.drawn().iter().zip(a.row(doc_ix)).filter(|(n, _)| **n > 0);
-            drawn.map(|(&n, &a)| ln_rising(a, u64::from(n))).sum::<f64>()
+            let drawn = balls.drawn().iter().zip(a.row(doc_ix)).enumerate();
+            let drawn = drawn.filter(|(_, (n, _))| **n > 0);
+            drawn.map(|(topic, (&n, &a))| ln_rising(topic, a, u64::from(n))).sum::<f64>()
         };
         block.in_corpus().zip(block.lengths()).map(ln_document).sum::<ExactSum>()
     };

@@ -4,8 +4,10 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
+#[cfg(target_arch = "x86_64")]
+use super::inverse_cdf::throw_avx512;
 use super::inverse_cdf::{
-    LANES, LEAST, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, weigh,
+    LANES, LEAST, LaneBlock, LaneDraw, in_order, invert_exactly, throw, weigh,
 };
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::math::single::ROUNDING;
@@ -216,7 +218,7 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
 /// of its own. Pseudo-counts of a document's own change none of these numbers; factors of its own add 2
 /// to a weight, and 4 to the distance of two limits.
-#[polyabayes_macros::vectorised]
+#[polyabayes_macros::vectorised(throw = throw_avx512)]
 fn propose(
     (row, own, counts): (&Row, &Own, &[TopicCounts]),
     sums: &mut [LaneBlock],
@@ -241,20 +243,15 @@ fn propose(
     }
     // Step by step for all tokens: the parts of a step wait for each other.
     let mut draws = [LaneDraw::ZERO; BATCH];
-    let mut lines = [0; BATCH];
-    let tokens = || sums.chunks_exact(n_lines + 1).take(documents.len());
-    for (draw, (sums, &u)) in draws.iter_mut().zip(tokens().zip(uniforms)) {
-        let lanes = LaneSums::new(&sums[n_lines]);
-        let (lane, rest) = lanes.choose(u as f32 * lanes.total);
-        *draw = LaneDraw { lane, rest, total: lanes.total };
-    }
-    for (line, (sums, draw)) in lines.iter_mut().zip(tokens().zip(&draws)) {
-        *line = draw.line(sums);
+    let n = documents.len().min(BATCH);
+    for slot in 0..n {
+        let lanes = &sums[slot * (n_lines + 1) + n_lines];
+        draws[slot] = throw(lanes, uniforms[slot] as f32, 0.0);
     }
     let margin = (2 * n_lines + 36) as f32 * ROUNDING;
-    let choices = draws.iter().zip(lines);
-    for (drawn, (sums, (draw, line))) in drawn.iter_mut().zip(tokens().zip(choices)) {
-        let topic = draw.decide(sums, line, margin * draw.total);
+    let tokens = sums.chunks_exact(n_lines + 1).zip(&draws[..n]);
+    for (drawn, (sums, draw)) in drawn.iter_mut().zip(tokens) {
+        let topic = draw.decide(sums, draw.line(sums), margin * draw.total);
         *drawn = topic.map_or(OPEN, |topic| topic as u32);
     }
 }

@@ -71,9 +71,12 @@ impl LaneDraw {
     /// The line of its lane, given the sums by lane before each line and in all.
     #[inline(always)]
     pub(super) fn line(&self, sums: &[LaneBlock]) -> usize {
-        let mut line = 0;
-        for sum in &sums[1..(sums.len() - 1).max(1)] {
-            line += usize::from(sum.0[self.lane % LANES] <= self.rest);
+        let (mut line, mut n_left) = (0, sums.len() - 1);
+        while n_left > 1 {
+            let half = n_left / 2;
+            let is_beyond = sums[line + half].0[self.lane % LANES] <= self.rest;
+            line += std::hint::select_unpredictable(is_beyond, half, 0);
+            n_left -= half;
         }
         line
     }
@@ -89,9 +92,54 @@ impl LaneDraw {
     }
 }
 
+/// Lane of u times the sum of all weights, which are those of some lanes and others `beside`, where it
+/// is in these lanes; its `total` is that of the lanes.
+#[inline(always)]
+pub(super) fn throw(lanes: &LaneBlock, u: f32, beside: f32) -> LaneDraw {
+    let sums = LaneSums::new(lanes);
+    let (lane, rest) = sums.choose(u * (sums.total + beside));
+    LaneDraw { lane, rest, total: sums.total }
+}
+
+/// [`throw`] without steps that wait for each other: the sums before all lanes, and how many of them
+/// are beyond the number.
+#[polyabayes_macros::avx512]
+pub(super) fn throw_avx512(lanes: &LaneBlock, u: f32, beside: f32) -> LaneDraw {
+    use std::arch::x86_64::{
+        _mm256_add_ps, _mm256_castps_si256, _mm256_cvtss_f32, _mm256_mask_add_ps,
+        _mm256_maskz_mov_ps, _mm256_movepi32_mask, _mm256_permute_ps, _mm256_permute2f128_ps,
+        _mm256_permutex2var_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setr_ps, _mm256_sub_ps,
+    };
+    /// The lane that so many lanes are beyond.
+    const LANE: [u8; LANES] = [15, 7, 11, 3, 13, 5, 9, 1, 14, 6, 10, 2, 12, 4, 8, 0];
+    let [a, b, c, d, e, f, g, h, ..] = lanes.0;
+    let low = _mm256_setr_ps(a, b, c, d, e, f, g, h);
+    let [.., a, b, c, d, e, f, g, h] = lanes.0;
+    let high = _mm256_setr_ps(a, b, c, d, e, f, g, h);
+    // Every lane has the sum of those that are the same modulo 8, 4, 2 and 1, beside another such sum.
+    let eight = _mm256_add_ps(low, high);
+    let other_eight = _mm256_permute2f128_ps::<0x01>(eight, eight);
+    let four = _mm256_add_ps(eight, other_eight);
+    let other_four = _mm256_permute_ps::<0b01_00_11_10>(four);
+    let two = _mm256_add_ps(four, other_four);
+    let other_two = _mm256_permute_ps::<0b10_11_00_01>(two);
+    let total = _mm256_cvtss_f32(_mm256_add_ps(two, other_two));
+    let before = _mm256_maskz_mov_ps(0b1010_1010, other_two);
+    let before = _mm256_mask_add_ps(before, 0b1100_1100, before, other_four);
+    let before = _mm256_mask_add_ps(before, 0b1111_0000, before, other_eight);
+    let rest = _mm256_sub_ps(_mm256_set1_ps(u * (total + beside)), before);
+    let high_rest = _mm256_sub_ps(rest, low);
+    let are_negative = |x| u32::from(_mm256_movepi32_mask(_mm256_castps_si256(x)));
+    let n_beyond = (are_negative(rest) << 8 | are_negative(high_rest)).count_ones();
+    let lane = LANE[n_beyond as usize % LANES];
+    let place = _mm256_set1_epi32(i32::from(lane));
+    let rest = _mm256_cvtss_f32(_mm256_permutex2var_ps(rest, place, high_rest));
+    LaneDraw { lane: usize::from(lane), rest, total }
+}
+
 /// Sums over the lanes that are the same modulo 8, 4, 2 and 1.
 ///
-/// A sum over lanes has 4 roundings beside those of the lanes, and so has the rest of a draw.
+/// A sum over lanes has at most 4 roundings beside those of the lanes, and so has the rest of a draw.
 pub(super) struct LaneSums<'a> {
     lanes: &'a [f32; LANES],
     eight: [f32; 8],

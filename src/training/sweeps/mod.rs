@@ -15,7 +15,7 @@ mod tests;
 mod topics;
 
 pub(super) use blocks::{DocumentBlock, Step, split_documents};
-pub(super) use collapsed::{SpareTallies, add_words, ln_urns, sweep};
+pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_urns, sweep};
 pub use exposed::ExposedTokens;
 pub(super) use exposed::by_exposure;
 pub use topics::Topics;

@@ -6,7 +6,11 @@
 
 use std::ops::Range;
 
-use super::inverse_cdf::{LANES, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, weigh};
+#[cfg(target_arch = "x86_64")]
+use super::inverse_cdf::throw_avx512;
+use super::inverse_cdf::{
+    LANES, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, throw, weigh,
+};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::math::single::ROUNDING;
 
@@ -296,7 +300,7 @@ fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
 /// document. The draw has 16 more: those of the total, of u and its product, and of up to 5
 /// differences. Roundings of the document's sums are in units of the total, those of the lines of a
 /// q in units of their sum.
-#[polyabayes_macros::vectorised]
+#[polyabayes_macros::vectorised(throw = throw_avx512)]
 fn propose(
     prior: &PriorWeights,
     lists: &Lists,
@@ -320,13 +324,13 @@ fn propose(
     // Step by step for all tokens: the parts of a step wait for each other.
     let mut draws = [(LaneDraw::ZERO, false); BATCH];
     for (draw, ((sums, own_lines), &u)) in draws.iter_mut().zip(tokens().zip(uniforms)) {
-        let own = LaneSums::new(&sums[own_lines]);
+        let u = u as f32;
+        let own = throw(&sums[own_lines], u, prior_sums.total);
         let total = own.total + prior_sums.total;
-        let thrown = u as f32 * total;
+        let thrown = u * total;
         let from_prior = thrown >= own.total;
-        let (lane, rest) = own.choose(thrown);
-        let rest = if from_prior { thrown - own.total } else { rest };
-        *draw = (LaneDraw { lane, rest, total }, from_prior);
+        let rest = if from_prior { thrown - own.total } else { own.rest };
+        *draw = (LaneDraw { lane: own.lane, rest, total }, from_prior);
     }
     let choices = tokens().zip(draws);
     for (drawn, ((own_sums, own_lines), (mut draw, from_prior))) in drawn.iter_mut().zip(choices) {

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 
 use crate::error::{Result, array_of, check_length, check_positive};
 use crate::math::{
-    ExactSum, GammaScratch, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate, ln_rising,
+    ExactSum, GammaScratch, RisingTable, crt, dirichlet, fill_gammas, gamma_law, ln_beta_variate,
+    ln_rising,
 };
 use crate::rng::{Key, Rng};
 use crate::training::schedule::TopicStep;
@@ -16,6 +17,9 @@ const CHUNK_WEIGHTS: usize = 1 << 14;
 
 /// Chunks of weights, for every thread, between two additions of their sums.
 const CHUNKS_PER_THREAD: usize = 4;
+
+/// Tokens of a word in one topic whose rising factorials come from a table.
+const SMALL_COUNTS: u64 = 64;
 
 /// Sum of gamma variates below which their ratios have lost their precision.
 const VANISHED: f64 = 1e-280;
@@ -196,10 +200,13 @@ impl Topics {
 
     /// Σ_k [Σ_w ln (β_kw)_{n_kw} - ln (Σ_w β_kw)_{n_k}]: the words given the topics of all tokens.
     pub(in crate::training) fn ln_words(&self, counts: &[u32]) -> f64 {
-        let size = CHUNK_WEIGHTS;
+        let (size, of_prior) = (CHUNK_WEIGHTS, RisingTable::new(self.prior, SMALL_COUNTS));
+        let own = self.own_priors.as_deref();
         let chunks = counts.par_chunks(size).enumerate().map(|(chunk, counts)| {
             let counted = (chunk * size..).zip(counts).filter(|(_, n)| **n > 0);
-            let ln_rising = |(place, &n): (usize, &u32)| ln_rising(self.prior_at(place), n.into());
+            let ln_rising = |(place, &n): (usize, &u32)| {
+                own.map_or_else(|| of_prior.at(n.into()), |own| ln_rising(own[place], n.into()))
+            };
             counted.map(ln_rising).sum::<ExactSum>()
         });
         let ln_words: ExactSum = chunks.sum();
