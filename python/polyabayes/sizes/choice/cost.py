@@ -84,8 +84,8 @@ def work_of_given(sizes: list[int], n_folds: int) -> dict[int, int]:
 def work_of_found(most: int, n_folds: int) -> dict[int, int]:
     """About the number of fits of each size, if scores improve up to the largest size.
 
-    One fold of the coarse grid and of sizes between its largest two, all folds of the largest and
-    of the first size between.
+    One fold of the coarse grid and of sizes between its largest two; all folds of the largest size
+    and of two between.
     """
     sizes = [size for size in grid.START if size <= most] or [most]
     while sizes[-1] < most:
@@ -93,7 +93,7 @@ def work_of_found(most: int, n_folds: int) -> dict[int, int]:
     tried = sizes[-2:]
     for _ in range(_ROUNDS):
         tried = sorted({*tried, *(grid.middle(*gap) for gap in pairwise(tried))})
-    whole = {most, grid.middle(*sizes[-2:])} if len(sizes) > 1 else {most}
+    whole = {most, *tried[1:3]}
     return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys(whole, n_folds)
 
 
