@@ -88,8 +88,9 @@ class Chooser(CandidateEvidences):
             partial = self._choice() if self.evidences else None
             done = f"{len(self._numbers())} numbers of classes are done"
             raise Interrupted(done, partial) from None
+        # Without the remedy, an argument of evidences.
         self._doubts = [
-            f"{one[0]} classes: {self.evidences[one].doubt}"
+            f"{one[0]} classes: {self.evidences[one].doubt.rpartition('; ')[0]}"
             for one in self._possible()
             if self.evidences[one].doubt and self._lacks(one)
         ]
@@ -233,7 +234,11 @@ class Chooser(CandidateEvidences):
                 TargetWarning,
             )
         if self._doubts:
-            warn("; ".join(self._doubts[:2]), UnreliableErrorWarning)
+            told = "; ".join(self._doubts[:2])
+            warn(
+                f"{told}; the intervals of the probabilities may be too narrow",
+                UnreliableErrorWarning,
+            )
         if self._ended_at_edge:
             warn(
                 "the most probable number of classes is the largest tried; raise "
