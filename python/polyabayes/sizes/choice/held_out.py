@@ -213,11 +213,19 @@ class Chooser:
         return jobs
 
     def _second_fits(self) -> list[tuple[int, int]]:
-        """Fits from other seeds, if those of one seed make errors of losses too large."""
+        """Fits from other seeds, if those of one seed make errors of losses too large.
+
+        They are for the best size, and for the smallest within the loss that is shown and within
+        the tolerance.
+        """
         n_folds, curve = self._plan.n_folds, self._curve()
+        named = {
+            min(size for size, lost in curve.behind.items() if lost.mean <= loss)
+            for loss in (_SHOWN, curve.tolerance)
+        }
         sizes = {
             size
-            for size in self._uncertain(curve)
+            for size in named.intersection(self._uncertain(curve))
             if self.race.jackknife_error(curve.best, size) <= _ERROR
         }
         wanted = sizes | {curve.best} if sizes else sizes
