@@ -165,10 +165,11 @@ class AllocationModel(Network):
                                  counts that a short Gibbs run expects for the
                                  remaining tokens; unbiased; needs all hidden nodes
                                  in one clique
-            ``"tempered"``       non-reversible parallel tempering of P collapsed      P N T S
-                                 Gibbs chains [1]_, in rounds of doubling length up
-                                 to N sweeps, until both directions, the rounds and
-                                 the replicates agree; any number of tokens
+            ``"tempered"``       non-reversible parallel tempering                     P N T S
+                                 of P collapsed Gibbs chains [1]_,
+                                 in rounds of doubling length up to N sweeps, until
+                                 both directions, the rounds and the replicates
+                                 agree; any number of tokens
             ``"vb"``             variational Bayes: a lower bound without an error,    C S per
                                  the best of several restarts                          iteration
             ===================  ====================================================  =========
