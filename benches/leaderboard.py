@@ -367,6 +367,7 @@ def draw(found: list[dict[str, Any]]) -> None:
         ax.set_yticks(list(places.values()), list(places))
         ax.set_title(corpus)
         ax.grid(alpha=0.3)
+        ax.locator_params(axis="x", nbins=5)
     figure.suptitle("Held-out nats per token: right is better")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(sizes))
