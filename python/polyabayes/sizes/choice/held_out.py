@@ -44,9 +44,9 @@ _POSSIBLE = 0.01
 _FOLDS_OF_NEIGHBOURS = 3
 # Share of the tolerance below which a difference, with its error, does not matter.
 _EQUAL = 0.2
-# Where smaller sizes than the best are recommended: sizes with at most this loss in nats per token
-# are trained on further folds, then from second seeds, until the error of the loss is at most the
-# second number.
+# Where smaller sizes than the best are recommended: the smallest one with at most this loss in nats
+# per token, and the one within the tolerance, are trained on further folds, then from second seeds,
+# until the errors of their losses are at most the second number.
 _SHOWN, _ERROR = 0.05, 0.003
 
 
@@ -213,19 +213,11 @@ class Chooser:
         return jobs
 
     def _second_fits(self) -> list[tuple[int, int]]:
-        """Fits from other seeds, if those of one seed make errors of losses too large.
-
-        They are for the best size, and for the smallest within the loss that is shown and within
-        the tolerance.
-        """
+        """Fits from other seeds, if those of one seed make errors of losses too large."""
         n_folds, curve = self._plan.n_folds, self._curve()
-        named = {
-            min(size for size, lost in curve.behind.items() if lost.mean <= loss)
-            for loss in (_SHOWN, curve.tolerance)
-        }
         sizes = {
             size
-            for size in named.intersection(self._uncertain(curve))
+            for size in self._uncertain(curve)
             if self.race.jackknife_error(curve.best, size) <= _ERROR
         }
         wanted = sizes | {curve.best} if sizes else sizes
@@ -233,14 +225,14 @@ class Chooser:
         return [(size, fold) for size in missing for fold in range(n_folds, 2 * n_folds)]
 
     def _uncertain(self, curve: Curve) -> list[int]:
-        """Sizes whose losses are shown, but have too large an error."""
+        """The smallest sizes within the loss that is shown and the tolerance, if uncertain."""
         if self._given or curve.rule == "equally good":
             return []
-        return [
-            size
-            for size, lost in curve.behind.items()
-            if lost.mean <= _SHOWN and not lost.std_error <= _ERROR
-        ]
+        named = {
+            min(size for size, lost in curve.behind.items() if lost.mean <= loss)
+            for loss in (_SHOWN, curve.tolerance)
+        }
+        return [size for size in named if not curve.behind[size].std_error <= _ERROR]
 
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
