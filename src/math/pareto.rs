@@ -3,17 +3,17 @@
 use super::LogSum;
 
 /// Share of the weights, and factor of the root of their number, that make the tail: the fewer
-/// count (Vehtari, Simpson, Gelman, Yao & Gabry 2024, section 2.2).
+/// count (Vehtari, Simpson, Gelman, Yao & Gabry 2024).
 const SHARE: f64 = 0.2;
 const ROOTS: f64 = 3.0;
-/// Grid of the profile likelihood, and scale of its prior (Zhang & Stephens 2009, section 4).
+/// Grid of the profile likelihood, and scale of its prior (Zhang & Stephens 2009).
 const GRID: usize = 30;
 const PRIOR_SCALE: f64 = 3.0;
-/// Prior of the shape: so many further terms of shape 1/2 (Vehtari et al. 2024, appendix C).
+/// Prior of the shape: so many further terms of shape 1/2 (Vehtari et al. 2024).
 const PRIOR_TERMS: f64 = 10.0;
 const PRIOR_SHAPE: f64 = 0.5;
 
-/// Least shape of a heavy tail (Vehtari et al. 2024, section 3.2).
+/// Least shape of a heavy tail (Vehtari et al. 2024).
 const HEAVY: f64 = 0.7;
 
 /// Whether the mean of some weights, given by their logarithms, rests on so few of them that larger
@@ -63,14 +63,10 @@ fn shape_of(excesses: &[f64]) -> f64 {
             (b, n * ((-b / k).ln() - k - 1.0))
         })
         .collect();
-    let ln_most = points.iter().fold(f64::NEG_INFINITY, |most, &(_, ln_l)| most.max(ln_l));
-    let (mut sum, mut norm) = (0.0, 0.0);
-    for (b, ln_likelihood) in points {
-        let weight = (ln_likelihood - ln_most).exp();
-        sum += weight * b;
-        norm += weight;
-    }
-    (n * shape_at(sum / norm) + PRIOR_TERMS * PRIOR_SHAPE) / (n + PRIOR_TERMS)
+    let ln_norm =
+        points.iter().map(|&(_, ln_likelihood)| ln_likelihood).collect::<LogSum>().ln_sum();
+    let b = points.iter().map(|(b, ln_likelihood)| b * (ln_likelihood - ln_norm).exp()).sum();
+    (n * shape_at(b) + PRIOR_TERMS * PRIOR_SHAPE) / (n + PRIOR_TERMS)
 }
 
 #[cfg(test)]
@@ -96,6 +92,19 @@ mod tests {
             let expected = shape + (PRIOR_SHAPE - shape) * 10.0 / 199.0;
             assert!((mean - expected).abs() < 4.0 * error + 0.03, "{shape}: {mean} +- {error}");
         }
+    }
+
+    #[test]
+    fn a_heavy_tail_shows_in_the_sum_as_well() {
+        let mut rng = Key::new(2, Purpose::Score).rng();
+        let mut drawn = |shape: f64| -> Vec<f64> {
+            (0..4_000).map(|_| -shape * rng.random::<f64>().ln()).collect()
+        };
+        assert!(!has_heavy_tail(&mut drawn(0.3)));
+        assert!(has_heavy_tail(&mut drawn(1.2)));
+        // Twenty values, the largest of them often: all that matter have been seen.
+        let mut few: Vec<f64> = (0..4_000).map(|i| f64::from(i % 20) * 0.5).collect();
+        assert!(!has_heavy_tail(&mut few));
     }
 
     #[test]

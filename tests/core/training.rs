@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
 use polyabayes::training::{
-    Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, TopicStart,
+    Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Position,
+    PseudoCounts, Schedule, Tokens, TopicStart, TopicWeights,
 };
 use polyabayes::{CountMatrix, Stop};
 
@@ -343,4 +344,30 @@ fn a_tiny_topic_prior_leaves_topics_that_sum_to_one() {
             assert!((sum - 1.0).abs() < 1e-9, "{sum}");
         }
     }
+}
+
+/// Sweeps over all topics keep counts of documents; sweeps over lists of topics in between change them.
+#[test]
+fn sweeps_of_both_kinds_may_take_turns() {
+    const N_TOPICS: usize = 300;
+    let rows: Vec<Vec<i64>> = (0..20).map(|d| (0..40).map(|w| (d * w) % 7).collect()).collect();
+    let exposures = (0..20).map(|d| 1.0 + f64::from(d % 3)).collect();
+    let counts = CountMatrix::from_dense(&rows).unwrap().with_exposures(exposures).unwrap();
+    let (a, scale, rates) = ([0.1; N_TOPICS], [1.0; N_TOPICS], [0.5; N_TOPICS]);
+    let weights: Vec<f64> = (0..40 * N_TOPICS).map(|i| 0.01 + (i * i % 97) as f64).collect();
+    let sweep = |tokens: &mut MemoryTokens<&CountMatrix>, sweep, rates| {
+        let a = PseudoCounts::shared(&a);
+        let weights = TopicWeights { a, weights: &weights, scale: &scale, rates };
+        let mut by_word = vec![0; 40 * N_TOPICS];
+        tokens.sweep(Position::Chain { sweep }, weights, 1, false, &mut by_word, &()).unwrap();
+    };
+    let mut tokens = MemoryTokens::new(&counts).unwrap();
+    sweep(&mut tokens, 1, Some(&rates[..]));
+    sweep(&mut tokens, 2, None);
+    let mut fresh = MemoryTokens::new(&counts).unwrap();
+    fresh.set_topics(&tokens.topics(), N_TOPICS).unwrap();
+    for tokens in [&mut tokens, &mut fresh] {
+        sweep(tokens, 3, Some(&rates[..]));
+    }
+    assert_eq!(tokens.topics(), fresh.topics());
 }

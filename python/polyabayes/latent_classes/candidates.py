@@ -77,7 +77,7 @@ class CandidateEvidences:
         Other concentrations get the evidence by the same particles where it has less error than a
         look of their own, or hardly any.
         """
-        if level == 0 and self._sum(one):
+        if level == 0 and self._look_exactly(one):
             return
         _, _, run = self.model(one, level)
         n_classes, at = one
@@ -111,8 +111,8 @@ class CandidateEvidences:
             if honest_error(evidence) < most:
                 self.evidences[other], self.origins[other] = evidence, one
 
-    def _sum(self, one: Candidate) -> bool:
-        """Whether the evidence of a candidate is a sum over few allocations; then it is kept."""
+    def _look_exactly(self, one: Candidate) -> bool:
+        """Evidence of a candidate by the sum over its allocations; False if they are too many."""
         if one[0] > self._most_exact:
             return False
         model, _, run = self.model(one, 0)

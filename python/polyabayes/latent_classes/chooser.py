@@ -88,7 +88,7 @@ class Chooser(CandidateEvidences):
             partial = self._choice() if self.evidences else None
             done = f"{len(self._numbers())} numbers of classes are done"
             raise Interrupted(done, partial) from None
-        # Without the remedy, an argument of evidences.
+        # The remedy of an evidence names arguments that classes do not take.
         self._doubts = [
             f"{one[0]} classes: {self.evidences[one].doubt.rpartition('; ')[0]}"
             for one in self._possible()

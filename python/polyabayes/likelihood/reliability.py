@@ -80,7 +80,7 @@ def _remedies(of_models: Mapping[str, Caveat]) -> str:
 
 
 def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
-    """Impossible documents, and errors that rest on one replicate or on replicates that disagree.
+    """Impossible documents, and errors that rest on few draws or on replicates that disagree.
 
     `call` is how to say the argument that would help, put in place of ``{}``: a call of
     :func:`log_likelihood` where the function at work does not take it.

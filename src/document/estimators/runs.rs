@@ -49,7 +49,7 @@ impl Runs<'_> {
     }
 }
 
-/// What replicates give.
+/// Values of replicates.
 #[derive(Debug)]
 pub struct Replicates {
     /// ln of each value, at each of the sizes.

@@ -52,10 +52,15 @@ pub(in crate::training) fn sweep(
     let is_long = longest > dense::MAX_COUNT;
     let is_own = step.a.is_grouped() || step.rates.is_some();
     let documents = || counts.ok_or(Error::Empty { name: "documents of the part" });
+    let is_listed = !is_own && (n_topics >= SPARSE_TOPICS || is_long);
+    if is_listed || is_long {
+        // Counts of an earlier dense sweep do not follow this one.
+        spare.dense.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
     if is_own && is_long {
         return long_documents::sweep(blocks, documents()?, step, tables, observer);
     }
-    if !is_own && (n_topics >= SPARSE_TOPICS || is_long) {
+    if is_listed {
         // Always anew: the order of a document's topics, by which they are drawn, is that of its tokens.
         let tally = |block: &DocumentBlock, tallies: &mut Sparse, _| block.tally(tallies);
         let new = || Sparse::new(n_topics);

@@ -45,7 +45,7 @@ def test_bayes_factors_are_those_of_all_allocations() -> None:
     told = [*np.exp(-found.log_bayes_factors), np.exp(found.log_own)]
     ratios = np.exp(np.column_stack([ln_alike, ln_own]))
     exact = posterior @ ratios
-    # Of 100 draws, which are hardly correlated.
+    # Draws are hardly correlated; 100 of them are looked at.
     errors = np.sqrt(posterior @ (ratios - exact) ** 2 / 100)
     assert (np.abs(told - exact) < 4 * errors).all()
     assert (errors < 0.2 * exact).all()

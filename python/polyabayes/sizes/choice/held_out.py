@@ -44,9 +44,9 @@ _POSSIBLE = 0.01
 _FOLDS_OF_NEIGHBOURS = 3
 # Share of the tolerance below which a difference, with its error, does not matter.
 _EQUAL = 0.2
-# Where smaller sizes than the best are recommended: the smallest one with at most this loss in nats
-# per token, and the one within the tolerance, are trained on further folds, then from second seeds,
-# until the errors of their losses are at most the second number.
+# The smallest size within this loss in nats per token, and the smallest within the tolerance, are
+# trained on further folds, then from second seeds, until the errors of their losses are at most the
+# second number. No further fits are for them where the answer is the smallest equally good size.
 _SHOWN, _ERROR = 0.05, 0.003
 
 
