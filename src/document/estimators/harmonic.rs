@@ -37,5 +37,5 @@ pub fn replicates(
         let at = |size: usize| inverse.each_ref().map(|mean| ln_factor - mean.ln_means[size]);
         Ok((0..runs.sizes.len()).map(at).collect())
     })?;
-    Ok(Replicates { ln_values, is_heavy: true })
+    Ok(Replicates { ln_values, is_heavy: urn.n_topics() > 1 })
 }
