@@ -26,6 +26,7 @@ from .io import (
     read_corpus as read_corpus,
     read_tensor as read_tensor,
     write_corpus as write_corpus,
+    write_shards as write_shards,
     write_tensor as write_tensor,
 )
 from .latent_classes import (
@@ -57,7 +58,7 @@ from .models import (
     load as load,
     sample_chains as sample_chains,
 )
-from .scale import Shards as Shards, read_shards as read_shards, write_shards as write_shards
+from .scale import Shards as Shards, read_shards as read_shards
 from .sizes import (
     SizeChoice as SizeChoice,
     WitnessSearch as WitnessSearch,

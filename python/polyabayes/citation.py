@@ -8,12 +8,10 @@ from typing import Any
 
 from polyabayes import __version__
 from polyabayes.exceptions import InvalidTypeError
-from polyabayes.interop.shared import fitted_model
-from polyabayes.latent_classes import LatentClassAnalysis
-from polyabayes.latent_classes.choice import ClassPrior
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
+from polyabayes.models.fitted_topics import fitted_model
 
 __all__ = ["Citation", "cite"]
 
@@ -79,8 +77,8 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
     elsewhere. The 2 documents (6 tokens) have a log-likelihood of -0.6453 nats per token (exact), a
     total of -3.87 nats. Computed with polyabayes 0.1.0.
     """
-    if isinstance(model, LatentClassAnalysis):
-        parts = [_about_classes(model)]
+    if hasattr(model, "_methods_text"):
+        parts = [model._methods_text()]
     else:
         parts = [] if model is None else [_about_model(as_scorable("model", model))]
     if result is not None:
@@ -114,37 +112,6 @@ def _about_model(model: Any) -> str:
     return (
         f"{text}trained by {how if how != 'em' else 'expectation maximisation'} "
         f"({model.n_iter_:,} {unit}, seed {model.seed_})."
-    )
-
-
-def _about_classes(model: LatentClassAnalysis) -> str:
-    table = [row for row in zip(*model.profiles().values(), strict=True) if not row[1]]
-    rows = {row["n_classes"]: row for row in model.choice_.rows}
-    best, numbers = rows[model.n_classes_], sorted(rows)
-    text = f"We used latent class analysis of {model.n_features_in_:,} items "
-    if model.choice_.criterion == "bic":
-        weights = ", ".join(f"{row[3]:.2f}" for row in table)
-        return (
-            f"{text}by maximum likelihood. Of {numbers[0]} to {numbers[-1]} classes, "
-            f"{model.n_classes_} have the smallest BIC ({best['bic']:.2f}). Class weights are "
-            f"{weights}."
-        )
-    weights = ", ".join(f"{row[3]:.2f} ({row[4]:.2f} to {row[5]:.2f})" for row in table)
-    prior = f"with {model.prior} Dirichlet priors"
-    if "concentration" in best:
-        prior = (
-            "with Dirichlet priors, the concentration of answers learned "
-            f"({best['concentration']:g} is the most probable)"
-        )
-    elif not isinstance(model.prior, str):
-        parameters = ClassPrior.of(model.prior)
-        prior = f"with Dirichlet parameters {parameters.weights:g} of weights and "
-        prior += f"{parameters.items[0]:g} of answers"
-    return (
-        f"{text}{prior}, missing answers summed out. Of "
-        f"{numbers[0]} to {numbers[-1]} classes, {model.n_classes_} have a posterior probability "
-        f"of {best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of "
-        f"the evidences). Class weights are {weights}, with 95 % intervals."
     )
 
 

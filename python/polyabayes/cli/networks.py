@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes import priors
 from polyabayes._support.tables import counted
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
@@ -28,6 +27,7 @@ from polyabayes.cli.output import (
 from polyabayes.cli.parser import Given
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, ScoreError
 from polyabayes.io.tensors.tns import default_axes
+from polyabayes.sizes import priors
 
 
 def evidence(

@@ -11,7 +11,7 @@ from polyabayes.cli.signatures import Parameter
 from polyabayes.exceptions import PolyabayesError
 
 if TYPE_CHECKING:
-    from polyabayes import priors
+    from polyabayes.sizes import priors
 
 # Class in `polyabayes.priors` of each distribution, and the types of its numbers.
 _DISTRIBUTIONS: dict[str, tuple[str, tuple[type, ...]]] = {
@@ -121,14 +121,14 @@ def named_sizes(text: str) -> tuple[str, range]:
 
 def prior(text: str) -> priors.SizePrior:
     """Prior of a size, as ``poisson:5``, or of several, as ``poisson:5*geometric:0.5``."""
-    from polyabayes import priors
+    from polyabayes.sizes import priors
 
     parts = [_distribution(part.strip()) for part in text.split("*")]
     return parts[0] if len(parts) == 1 else priors.Product(*parts)
 
 
 def _distribution(text: str) -> priors.UnivariatePrior:
-    from polyabayes import priors
+    from polyabayes.sizes import priors
 
     name, _, values = text.partition(":")
     kind, types = _DISTRIBUTIONS.get(name, ("", ()))

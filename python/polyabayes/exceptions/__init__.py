@@ -119,12 +119,10 @@ class InternalError(PolyabayesError, RuntimeError):
     """
 
     def __str__(self) -> str:
-        from polyabayes import __version__
-
         return (
-            f"internal error of polyabayes {__version__}: {super().__str__()}. This is a bug; "
-            "please report this line and the call that led to it, with data if you can, to the "
-            "maintainers of polyabayes: no argument should come to this"
+            f"internal error of polyabayes: {super().__str__()}. This is a bug; please report this "
+            "line and the call that led to it, with data if you can, and what "
+            "polyabayes.show_versions() prints, to the maintainers: no argument should come to this"
         )
 
 

@@ -14,8 +14,8 @@ from polyabayes._support.files import checked_path, reading
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
-from polyabayes.interop.shared import normalised
 from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models.fitted_topics import normalised
 
 _MOST_STEPS = 1000
 

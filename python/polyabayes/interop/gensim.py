@@ -12,9 +12,10 @@ from scipy import sparse
 from polyabayes._support.optional import import_optional
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
-from polyabayes.interop.shared import attribute, normalised
+from polyabayes.interop.shared import attribute
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models.fitted_topics import normalised
 
 _OTHERS = {
     "EnsembleLda": "convert it by its generate_gensim_representation()",

@@ -18,8 +18,8 @@ from polyabayes._support import checks
 from polyabayes._support.files import checked_path, open_binary, reading
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.interop.shared import normalised
 from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models.fitted_topics import normalised
 
 JAVA = b"\xac\xed"
 _MOST_TOPICS = 2**16 - 1

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.interop.shared import attribute, normalised
+from polyabayes.interop.shared import attribute
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
+from polyabayes.models.fitted_topics import normalised
 
 
 @adapter("pycisTopic")

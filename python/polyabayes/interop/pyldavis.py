@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.interop.shared import expected_tokens, fitted_model, principal_coordinates
+from polyabayes.models.fitted_topics import expected_tokens, fitted_model, principal_coordinates
 
 
 def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:

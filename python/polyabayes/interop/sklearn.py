@@ -21,9 +21,10 @@ from polyabayes.exceptions import (
     NotFittedError,
     PriorWarning,
 )
-from polyabayes.interop.shared import attribute, normalised
+from polyabayes.interop.shared import attribute
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+from polyabayes.models.fitted_topics import normalised
 
 _WEIGHTED = ("TfidfTransformer", "TfidfVectorizer", "HashingVectorizer")
 Fitted = TypeVar("Fitted", LatentDirichletAllocation, PoissonFactorAnalysis)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from polyabayes._support.files import checked_path, content_of, reading
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.interop.shared import normalised
 from polyabayes.models import DocumentModel
+from polyabayes.models.fitted_topics import normalised
 
 # Names of the parts that identify a fit among lists of R.
 _PARTS = ("mu", "sigma", "beta", "vocab", "settings")

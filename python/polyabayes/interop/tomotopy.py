@@ -17,9 +17,10 @@ from polyabayes.exceptions import (
     PolyabayesWarning,
     PriorWarning,
 )
-from polyabayes.interop.shared import attribute, lda_of_priors, normalised, places_of
+from polyabayes.interop.shared import attribute, lda_of_priors, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
+from polyabayes.models.fitted_topics import normalised
 
 _OTHERS = {
     "HLDAModel": "its topics form a tree",

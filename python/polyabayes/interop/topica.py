@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
-from polyabayes.interop.shared import attribute, lda_of_priors, normalised, places_of
+from polyabayes.interop.shared import attribute, lda_of_priors, places_of
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
+from polyabayes.models.fitted_topics import normalised
 
 _DIRICHLET = ("LDA", "OnlineLDA", "SeededLDA", "SupervisedLDA", "KeyATM", "DMR", "LabeledLDA")
 _LOGISTIC_NORMAL = ("CTM", "STM")

@@ -20,6 +20,7 @@ from polyabayes.io.ldac import read_ldac, write_ldac
 from polyabayes.io.mallet import read_mallet
 from polyabayes.io.matrix_market import read_matrix_market, write_matrix_market
 from polyabayes.io.npz import read_npz, write_npz
+from polyabayes.io.shards import write_shards
 from polyabayes.io.svmlight import read_svmlight
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
 from polyabayes.io.tabular.factor_tables import (
@@ -32,7 +33,7 @@ from polyabayes.io.tensors.tns import read_tns, read_tns_corpus, write_tns
 from polyabayes.io.text import read_text, refuse_tables
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 
-__all__ = ["read_corpus", "read_tensor", "write_corpus", "write_tensor"]
+__all__ = ["read_corpus", "read_tensor", "write_corpus", "write_shards", "write_tensor"]
 
 T = TypeVar("T")
 

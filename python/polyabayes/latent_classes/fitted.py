@@ -15,7 +15,7 @@ from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.exceptions import NotFittedError, argument
 from polyabayes.latent_classes.answers import refuse_fractions
-from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.choice import ClassChoice, ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
@@ -372,6 +372,37 @@ class FittedClasses(ClassPredictions):
         self.feature_names_in_ = np.array(items, dtype=object)
         self.n_features_in_ = len(items)
         self.n_classes_, self.n_parameters_ = tables.n_classes, tables.n_parameters
+
+    def _methods_text(self) -> str:
+        """Sentences about the model for a methods section."""
+        table = [row for row in zip(*self.profiles().values(), strict=True) if not row[1]]
+        rows = {row["n_classes"]: row for row in self.choice_.rows}
+        best, numbers = rows[self.n_classes_], sorted(rows)
+        text = f"We used latent class analysis of {self.n_features_in_:,} items "
+        if self.choice_.criterion == "bic":
+            weights = ", ".join(f"{row[3]:.2f}" for row in table)
+            return (
+                f"{text}by maximum likelihood. Of {numbers[0]} to {numbers[-1]} classes, "
+                f"{self.n_classes_} have the smallest BIC ({best['bic']:.2f}). Class weights are "
+                f"{weights}."
+            )
+        weights = ", ".join(f"{row[3]:.2f} ({row[4]:.2f} to {row[5]:.2f})" for row in table)
+        prior = f"with {self.prior} Dirichlet priors"
+        if "concentration" in best:
+            prior = (
+                "with Dirichlet priors, the concentration of answers learned "
+                f"({best['concentration']:g} is the most probable)"
+            )
+        elif not isinstance(self.prior, str):
+            parameters = ClassPrior.of(self.prior)
+            prior = f"with Dirichlet parameters {parameters.weights:g} of weights and "
+            prior += f"{parameters.items[0]:g} of answers"
+        return (
+            f"{text}{prior}, missing answers summed out. Of {numbers[0]} to {numbers[-1]} classes, "
+            f"{self.n_classes_} have a posterior probability of {best['probability']:.2f} "
+            f"({best['low']:.2f} to {best['high']:.2f} for the errors of the evidences). "
+            f"Class weights are {weights}, with 95 % intervals."
+        )
 
 
 def _rows(

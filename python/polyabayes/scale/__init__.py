@@ -1,7 +1,6 @@
 """Corpora larger than memory, and computation on many processes and machines."""
 
 from polyabayes.scale.shard import Shard
-from polyabayes.scale.shard_writing import write_shards
 from polyabayes.scale.shards import Shards, read_shards
 
-__all__ = ["Shard", "Shards", "read_shards", "write_shards"]
+__all__ = ["Shard", "Shards", "read_shards"]

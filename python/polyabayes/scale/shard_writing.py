@@ -1,32 +1,25 @@
-"""Writing corpora and streams of documents as shards."""
+"""Writing blocks of documents as shards."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from itertools import chain, islice, pairwise, repeat
+from itertools import islice, pairwise, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support import checks
-from polyabayes._support.files import STANDARD_INPUT, checked_path, reading, replacing, writing
-from polyabayes.data import sources
-from polyabayes.data.corpus import Corpus, as_corpus, of_layer
+from polyabayes._support.files import reading, replacing, writing
+from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import joined_metadata, metadata_bytes
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.io.ldac import ldac_blocks
-from polyabayes.io.tabular.parquet import parquet_blocks
-from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 from polyabayes.scale.scratch import remove_unfinished, scratch_folder
 from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, digest_of
 from polyabayes.scale.shards import (
-    BLOCK_DOCUMENTS,
     FORMAT,
     MANIFEST,
     Shards,
@@ -35,8 +28,6 @@ from polyabayes.scale.shards import (
     sealed_manifest,
 )
 
-_LDAC_SUFFIXES = (".ldac", ".dat", ".lda-c")
-
 # Cells per copy.
 _BLOCK_CELLS = 2**22
 
@@ -44,61 +35,12 @@ _BLOCK_CELLS = 2**22
 _TOKENS = 2**25
 
 
-def write_shards(
-    corpus: Any,
-    folder: str | os.PathLike[str],
-    n_shards: int | None = None,
-    *,
-    layer: str | None = None,
-    vocabulary: VocabularyLike | None = None,
-) -> Shards:
-    """Write a corpus, or a stream of its parts, as shards with about equally many tokens.
+def write_blocks(blocks: Iterable[Corpus], path: Path, n_shards: int | None) -> Shards:
+    """Write documents, block by block, as shards with about equally many tokens.
 
-    A stream is read once and copied once on the disk; at most one block of it is in memory.
-
-    Parameters
-    ----------
-    corpus : Corpus, matrix, AnnData, path or iterable of Corpus or matrix
-        One of:
-
-        * documents in memory; exposures, ids and metadata of a Corpus are kept;
-        * a stream of texts, lists of tokens or bags, which is gathered in memory;
-        * a stream of blocks of documents over the same words;
-        * a file, which may be larger than memory: LDA-C (``.ldac``, ``.dat`` or ``.lda-c``, plain
-          or gzipped), or ``.parquet`` with the columns ``document``, ``word`` and ``count``, with
-          the rows of a document next to each other.
-    folder : path-like
-        Folder to write to; created if missing. Shards in it are replaced.
-    n_shards : int, optional
-        Number of shards; default: 32 million tokens per shard.
-    layer : str, optional
-        Layer of an AnnData that holds the counts; default ``X``.
-    vocabulary : path or sequence of str, optional
-        For an LDA-C file: the words, as a sequence or a file with one word per line. Without it,
-        the file is read twice, first for the number of words.
-
-    Returns
-    -------
-    Shards
-
-    Raises
-    ------
-    FileAccessError
-        If the folder cannot be written, or the file cannot be read. Earlier shards in the folder
-        stay until all documents are read; no part of the new shards is left.
-    FileFormatError
-        If the content of the file does not match its format; the message names the line.
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If there are no documents, blocks differ in their words, or counts are invalid.
-
-    Examples
-    --------
-    >>> blocks = ([[2, 0, 1], [0, 3, 0]] for _ in range(3))
-    >>> pb.write_shards(blocks, folder, n_shards=2)
-    <Shards: 2 of 6 documents, 3 words, 18 tokens>
+    Earlier shards in the folder stay until all blocks are read; no part of new ones is left if one
+    cannot be read or written.
     """
-    path = checked_path(folder, "folder")
-    wanted = None if n_shards is None else checks.whole_number("n_shards", n_shards)
     is_new, begun = not path.exists(), False
     try:
         with ExitStack() as stack:
@@ -107,13 +49,13 @@ def write_shards(
                 remove_unfinished(path, MANIFEST)
                 scratch = stack.enter_context(scratch_folder(path, "writing-"))
             spool = _Spool(scratch)
-            for block in _blocks(corpus, layer, vocabulary):
+            for block in blocks:
                 spool.add(block)
             with writing(path):
                 begun = True
                 # A folder that has no manifest is not a corpus.
                 (path / MANIFEST).unlink(missing_ok=True)
-                return spool.write(path, wanted)
+                return spool.write(path, n_shards)
     except BaseException:
         if begun and not (path / MANIFEST).exists():
             _remove_parts(path)
@@ -133,48 +75,6 @@ def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
             for name in TYPES:
                 (folder / f"{name}.npy").unlink(missing_ok=True)
             folder.rmdir()
-
-
-def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -> Iterator[Corpus]:
-    """The documents, block by block."""
-    is_path = isinstance(corpus, (str, os.PathLike))
-    if not sources.is_anndata(corpus):
-        of_layer(corpus, layer)
-    if vocabulary is not None and not (is_path and _format(Path(corpus)) == "ldac"):
-        raise InvalidArgumentError(f"{argument('vocabulary')} is for an LDA-C file")
-    if sources.is_anndata(corpus):
-        for start in range(0, len(corpus), BLOCK_DOCUMENTS):
-            yield Corpus.from_anndata(corpus[start : start + BLOCK_DOCUMENTS], layer)
-    elif is_path:
-        path = checked_path(corpus, "corpus")
-        if _format(path) == "ldac":
-            yield from ldac_blocks(path, resolve_vocabulary(vocabulary))
-        else:
-            yield from parquet_blocks(path)
-    elif isinstance(corpus, Iterator) or sources.is_stream(corpus):
-        stream = iter(corpus)
-        first = list(islice(stream, 1))
-        parts = chain(first, stream)
-        if any(map(sources.is_document, first)):
-            # Words are known only after the last document if there is no vocabulary.
-            yield as_corpus(parts, "corpus")
-        else:
-            yield from (as_corpus(block, "a block of corpus") for block in parts)
-    else:
-        yield as_corpus(corpus, "corpus")
-
-
-def _format(path: Path) -> str:
-    """Format of a file that is read in blocks, by its name."""
-    suffix = Path(path.name.removesuffix(".gz")).suffix
-    if suffix in _LDAC_SUFFIXES or path == STANDARD_INPUT:
-        return "ldac"
-    if path.suffix == ".parquet":
-        return "parquet"
-    raise InvalidArgumentError(
-        f"{path} cannot be read in blocks, only {', '.join(_LDAC_SUFFIXES)} and .parquet; give a "
-        "stream of blocks, or read_corpus(path) if the corpus fits into memory"
-    )
 
 
 class _Spool:

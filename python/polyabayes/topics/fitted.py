@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.interop.shared import TopicModel, expected_tokens, fitted_model, topic_tokens
+from polyabayes.models.fitted_topics import TopicModel, expected_tokens, fitted_model, topic_tokens
 
 __all__ = [
     "TopWords",

@@ -14,7 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.results import Result
 from polyabayes.data.counts import checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.interop.shared import normalised
+from polyabayes.models.fitted_topics import normalised
 from polyabayes.topics.fitted import fitted_model, probabilities
 
 _METRICS = ("cosine", "hellinger")

@@ -20,10 +20,10 @@ from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.interop.shared import principal_coordinates
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.fitted_topics import principal_coordinates
 from polyabayes.topics.diagnostics import diagnostics, top_documents
 from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
 from polyabayes.topics.prevalence import TopicPrevalence, profiles
