@@ -289,9 +289,10 @@ class LatentClassAnalysis(FittedClasses):
     def choice_cost(self, X: Any, *, weights: Any = None) -> ChoiceCost:
         """What :meth:`fit` by ``"bayes"`` is expected to take, before it starts.
 
-        Short looks at the smallest and the largest number of classes are timed. How many further
-        looks there are depends on the data: where one number stands out they are fewer, where
-        particles disagree there are more.
+        A look at the smallest and one at the largest number of classes are timed; where no number
+        is given, six are taken as the largest that matters. How many further looks there are
+        depends on the data: where one number stands out, a choice takes a fraction of the time
+        told; where particles disagree, it takes several times as long.
 
         Parameters
         ----------
@@ -320,9 +321,9 @@ class LatentClassAnalysis(FittedClasses):
                 f"{argument('method', 'em')} compares no evidences; their cost is of "
                 f"{argument('method', 'bayes')}"
             )
-        answers, sizes, _ = self._checked(X, weights)
+        answers, sizes, ends = self._checked(X, weights)
         run = Run(draw_seed(self.random_state), self.n_jobs, False)
-        return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes)
+        return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes, ends)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
         """How probable each number of classes is under each prior of tables that has a name.

@@ -49,6 +49,10 @@ _REPLICATES = 16
 # Concentrations that are looked at of each number of classes where they are learned, and candidates
 # that are looked at twice and three times: by these the cost is foretold.
 _USUALLY_TRIED, _USUALLY_AGAIN = 3, (4, 2)
+# Numbers of classes that are usually looked at where none is given: larger ones are improbable.
+_USUAL_SIZES = 6
+# Seconds of a replicate beyond which its first look is not made to foretell the cost.
+_LONG = 0.5
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
 _LEAST_SHARE = 0.01
 # Gelman and Rubin's ratio above which chains disagree (Gelman et al. 2014, BDA3, section 11.4).
@@ -99,11 +103,12 @@ class Chooser(CandidateEvidences):
         self._ended_at_edge = ends and is_last and sizes[-1] < self.tensor.n_cells
         return choice
 
-    def cost(self, sizes: list[int]) -> ChoiceCost:
-        """What the comparison of these numbers will take, from short looks at its ends."""
-        ends = [max(size, 2) for size in (sizes[0], sizes[-1])]
-        full = [self._seconds(size) for size in ends]
-        each = np.interp(sizes, ends, full) * (np.array(sizes) > 1)
+    def cost(self, sizes: list[int], ends: bool) -> ChoiceCost:
+        """What the comparison of these numbers will take, from short looks at the outer ones."""
+        sizes = sizes[:_USUAL_SIZES] if ends else sizes
+        outer = max(sizes[0], 2), max(sizes[-1], 2)
+        full = self._seconds(outer[0]), self._seconds(outer[1])
+        each = np.interp(sizes, outer, full) * (np.array(sizes) > 1)
         again = [
             n * particles / PARTICLES[0]
             for n, particles in zip(_USUALLY_AGAIN, PARTICLES[1:], strict=True)
@@ -112,19 +117,20 @@ class Chooser(CandidateEvidences):
         n_tried = _USUALLY_TRIED if len(self.prior.items) > 1 else 1
         seconds += float(each.sum()) * (n_tried - 1)
         n_looks = n_tried * len(sizes) + min(sum(_USUALLY_AGAIN), 2 * len(sizes))
-        return ChoiceCost(n_looks, (ends[0], ends[1]), (full[0], full[1]), seconds, unit="evidence")
+        return ChoiceCost(n_looks, outer, full, seconds, unit="evidence")
 
     def _seconds(self, n_classes: int) -> float:
-        """Seconds of the first look, from one of its replicates; the first of two warms up."""
+        """Seconds of the first look: of all its replicates, or told by one where one takes long."""
         model, _, run = self.model((n_classes, 0), 0)
         effort: dict[str, Any] = {"n_particles": PARTICLES[0], "n_sweeps": SWEEPS}
-        taken = []
-        for _ in range(2):
+        for n_replicates in (1, _REPLICATES):
             began = time.perf_counter()
             with quiet(UnreliableErrorWarning):
-                model.log_evidence(self.tensor, "smc", n_replicates=1, **effort, **run)
-            taken.append(time.perf_counter() - began)
-        return _REPLICATES * min(taken)
+                model.log_evidence(self.tensor, "smc", n_replicates=n_replicates, **effort, **run)
+            taken = time.perf_counter() - began
+            if taken > _LONG:
+                break
+        return taken * _REPLICATES / n_replicates
 
     def _look_at(self, ends: bool, tell: Callable[..., None]) -> None:
         """All numbers once, then the uncertain ones again and again."""
