@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
+from polyabayes._support import checks
 from polyabayes._support.tables import columns_of, counted, html_table
 from polyabayes.data import frames, sources
 from polyabayes.data.counts import checked_exposure, checked_labels, checked_words
@@ -117,6 +118,8 @@ class Corpus(DocumentCounts):
                     f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
                     f"give one entry for each{_if_transposed(name, len(labels), self.shape)}"
                 )
+        checks.row_names("exposure", exposure, self.ids)
+        checks.row_names("metadata", metadata, self.ids)
         self.exposure = None if sizes is None else checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 
@@ -179,7 +182,7 @@ class Corpus(DocumentCounts):
             The documents, read once, so that a stream is enough. Weights that are not counts
             (tf-idf) are refused.
         dictionary : gensim Dictionary or mapping of int to str, optional
-            Words by id; ids without a word are called ``#id``.
+            Words by id. Ids that it skips are called ``#id``; larger ones are refused.
 
         Returns
         -------

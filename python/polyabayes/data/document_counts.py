@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes._support.tables import counted
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
@@ -118,6 +119,7 @@ class DocumentCounts(Selectable):
         [2.5]
         """
         sizes = self._sizes(exposure) if isinstance(exposure, str) else exposure
+        checks.row_names("exposure", exposure, self.ids)
         checked = None if sizes is None else checked_exposure(sizes, self.n_documents)
         return self._replaced(exposure=checked)
 
@@ -162,6 +164,7 @@ class DocumentCounts(Selectable):
         >>> corpus[1:].metadata["year"].tolist()
         [2024]
         """
+        checks.row_names("metadata", metadata, self.ids)
         checked = checked_metadata(metadata, self.n_documents, self.ids)
         return self._replaced(metadata=checked)
 

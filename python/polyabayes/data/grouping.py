@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support import checks
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
@@ -26,6 +27,7 @@ _MISSING = ("None", "nan", "NaT", "<NA>")
 class Grouped:
     """Labels, groups and times of documents, given or in a column of their metadata."""
 
+    ids: NDArray[np.object_] | None
     metadata: pd.DataFrame | None
 
     def __len__(self) -> int:
@@ -44,6 +46,7 @@ class Grouped:
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
         values = self._column(name, given) if isinstance(given, str) else given
+        checks.row_names(name, values, self.ids)
         if np.shape(values) != (len(self),):
             raise InvalidArgumentError(
                 f"{argument(name)} must have one label for each of the {len(self):,} documents, "

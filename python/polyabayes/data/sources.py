@@ -107,7 +107,7 @@ def checked_tokens(number: int, document: Any) -> list[str]:
 def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     """Count documents in gensim's form, each a list of (id, count).
 
-    The documents are read once; ids without a word are called ``#id``.
+    The documents are read once. Ids between those of the dictionary are called ``#id``.
     """
     rows = _Rows()
     for number, document in enumerate(_iterated(documents, "corpus", "lists of (id, count)")):
@@ -129,7 +129,13 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
         return Source(rows.matrix(max(n_words, 1)), has_open_width=True)
     # A gensim Dictionary makes its words by id on first access, and lists them by keys().
     known = {int(key): str(dictionary[key]) for key in dictionary.keys()}  # noqa: SIM118
-    n_words = max(n_words, 1 + max(known, default=-1))
+    largest = max(known, default=-1)
+    if n_words > 1 + largest:
+        raise InvalidArgumentError(
+            f"the documents hold the id {n_words - 1}, but the largest id of the dictionary is "
+            f"{largest}: give the dictionary that the documents were made with"
+        )
+    n_words = 1 + largest
     words = [known.get(column, f"#{column}") for column in range(n_words)]
     return Source(rows.matrix(n_words), words)
 

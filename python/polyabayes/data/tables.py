@@ -223,7 +223,7 @@ def _long_columns(
         return None
     if all(table.kind(name) in ("name", "text") for name in names[:2]):
         return names
-    return names if all(map(_is_header_of_ids, names[:2])) else None
+    return names if all(map(is_header_of_ids, names[:2])) else None
 
 
 def _plain(name: str) -> str:
@@ -271,18 +271,27 @@ def _ids_of_counts(table: Table, names: list[str]) -> str | None:
     if not names:
         return None
     first = names[0]
-    if table.kind(first) in ("name", "text"):
+    if _is_of_names(table, first):
         return first
-    return first if _is_of_names(table, first) else None
+    if table.kind(first) not in ("name", "text"):
+        return None
+    if not any(isinstance(value, str) for value in table.values(first)):
+        raise InvalidArgumentError(
+            f"column {first!r} of {table.title} is categorical, and its levels are numbers: if "
+            f"they name the documents, use {table.option('ids', first)}; if they are counts, make "
+            "them integers"
+        )
+    return first
 
 
-def _is_header_of_ids(name: str) -> bool:
+def is_header_of_ids(name: str) -> bool:
+    """Whether a column with this header holds names of rows."""
     return bool(_NAMES.fullmatch(name) or _CAMEL_ID.fullmatch(name))
 
 
 def _is_of_names(table: Table, name: str) -> bool:
     """Whether a column has a header of names; with a doubtful header, numbers must be distinct."""
-    if _is_header_of_ids(name):
+    if is_header_of_ids(name):
         return True
     if name.lower() not in _NAMES_OR_WORDS:
         return False

@@ -377,6 +377,7 @@ class LatentClassAnalysis(FittedClasses):
                 f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
             )
         given = X if covariates is None else covariates
+        checks.row_names("covariates", covariates, checks.index_of(X))
         design, rows = Design.learn(given, self.formula, len(answers.levels))
         return design, answers._replace(covariates=standardised(design, rows))
 

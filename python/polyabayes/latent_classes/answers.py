@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support import checks
 from polyabayes._support.frames import data_frame, import_pandas
 from polyabayes.data.cells import Integers
 from polyabayes.data.factors import axis_names, complete_column, factor, known_levels, one_column
@@ -185,6 +186,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64
             known = values.dropna()
             if len(known) and np.isfinite(known).all() and (known == np.rint(known)).all():
                 frame[column] = values.astype("Int64")
+    checks.row_names("weights", weights, checks.index_of(data))
     if isinstance(weights, str):
         weights = complete_column(frame, weights).to_numpy()
     return frame, _checked_weights(weights, len(frame))

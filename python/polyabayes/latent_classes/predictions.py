@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 from sklearn.base import BaseEstimator, DensityMixin
 
+from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.choice import ClassChoice, criteria
@@ -282,6 +283,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidArgumentError(
                 f"these classes depend on {argument('covariates')}: give those of these rows"
             )
+        checks.row_names("covariates", covariates, checks.index_of(X))
         return standardised(self._design, self._design.rows(given, n_rows))
 
     def _probabilities(self, answers: Answers) -> Floats:

@@ -42,6 +42,7 @@ class GivenPriors(NamedTuple):
             raise InvalidArgumentError(
                 f"{argument(name)}: this model takes no such prior of documents; it takes: {takes}"
             )
+        checks.row_names(name, values, getattr(documents, "ids", None))
         wanted = (documents.n_documents, model._n_prior_parameters())
         return checked_rows(name, values, wanted)
 

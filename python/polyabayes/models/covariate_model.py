@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.models.covariates import Design
@@ -49,6 +50,7 @@ class CovariateModel(FittedModel):
                 f"{argument(name)}: documents with covariates must be in memory; give a Corpus"
             )
         self._check_covariates(name)
+        checks.row_names("covariates", covariates, getattr(documents, "ids", None))
         design, rows = Design.learn(covariates, self.formula, documents.n_documents)
         return design, design.standardised(rows)
 
@@ -82,6 +84,7 @@ class CovariateModel(FittedModel):
                     else "; a model trained with a DataFrame takes them from the metadata"
                 )
             )
+        checks.row_names("covariates", covariates, getattr(documents, "ids", None))
         rows = self._design.rows(covariates, documents.n_documents)
         return pseudo_counts(rows @ self.coefficients_.T)
 

@@ -347,6 +347,7 @@ class DocumentModel(SeveralVocabularies):
                 f"{argument('covariates')}: the prior of this model depends on covariates; give "
                 f"an array of shape {wanted}{columns or ''}"
             )
+        checks.row_names("covariates", covariates, getattr(documents, "ids", None))
         if names is not None and hasattr(covariates, "columns"):
             missing = [name for name in names if name not in covariates.columns]
             if missing:

@@ -249,3 +249,79 @@ def test_bags_small_vocabularies_and_empty_folds_are_no_walls(documents):
         # Three documents have tokens: so many folds, each of which has one.
         choice = pb.choose_n_components(model, many, [1, 2], random_state=0)
         assert np.isfinite(choice.to_frame()["score"]).all()
+
+
+NAMES = ["x", "y", "z"]
+NAMED = pb.Corpus([[2, 0], [1, 1], [0, 3]], ids=NAMES)
+TOPICS = [[0.7, 0.3], [0.2, 0.8]]
+OWN = pd.DataFrame([[1.0, 0.1], [1.0, 0.5], [1.0, 0.9]], index=NAMES)
+LDA = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=TOPICS)
+PFA = pb.PoissonFactorAnalysis.from_parameters(topic_word=TOPICS, shape=1.0, probability=0.5)
+DMR = pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]])
+
+
+def fitted_by_covariates(rows):
+    model = pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
+    corpus = pb.Corpus(np.eye(9, 5, dtype=int) + 1, ids=[f"d{n}" for n in range(9)])
+    column = pd.DataFrame({"age": np.arange(9.0) ** 2})
+    index = corpus.ids if rows.index[0] == "x" else corpus.ids[::-1]
+    return model.fit(corpus, covariates=column.set_axis(index)).coefficients_
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows: pb.log_likelihood(DMR, NAMED, covariates=rows).values,
+        lambda rows: pb.log_likelihood(LDA, NAMED, doc_topic_prior=rows).values,
+        lambda rows: pb.log_likelihood(PFA, NAMED, shape=rows).values,
+        lambda rows: pb.log_likelihood(PFA, NAMED, exposure=rows[1]).values,
+        lambda rows: pb.Corpus(NAMED.counts, ids=NAMES, exposure=rows[1]).exposure,
+        lambda rows: pb.Corpus(NAMED.counts, ids=NAMES, metadata=rows).metadata["1"],
+        lambda rows: NAMED.with_metadata(rows).metadata["1"],
+        lambda rows: NAMED.split(1, 0, groups=rows[1])[1].ids == "x",
+        fitted_by_covariates,
+    ],
+)
+def test_rows_of_pandas_that_name_the_documents_in_another_order_are_refused(call):
+    expected = call(OWN)
+    with pytest.raises(InvalidArgumentError, match="matched by place"):
+        call(OWN[::-1])
+    if call is not fitted_by_covariates:
+        # Other names, and mere numbers, have nothing to say about the order.
+        np.testing.assert_array_equal(call(OWN.set_axis(["a", "b", "c"])), expected)
+        np.testing.assert_array_equal(call(OWN.reset_index(drop=True)), expected)
+
+
+def test_weights_and_covariates_of_rows_in_another_order_are_refused():
+    answers = pd.DataFrame({"q1": list("yynn") * 3, "q2": list("ynyn") * 3, "q3": list("yynn") * 3})
+    ages = pd.DataFrame({"age": np.arange(12.0)})
+    by_age = pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages)
+    for call in (
+        lambda: pb.LatentClassAnalysis(2, method="em").fit(answers, weights=ages["age"][::-1]),
+        lambda: pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages[::-1]),
+        lambda: by_age.predict_proba(answers, covariates=ages[::-1]),
+    ):
+        with pytest.raises(InvalidArgumentError, match="matched by place"):
+            call()
+
+
+def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
+    frame = pd.DataFrame({"urn": [3, 1], "ball": [0, 2]})
+    with pytest.raises(InvalidArgumentError, match="ids='urn'"):
+        pb.Corpus(frame.astype("category"))
+    named = frame.astype({"urn": "category"})
+    assert pb.Corpus.from_table(named, ids="urn").ids.tolist() == ["3", "1"]
+
+
+def test_ids_beyond_the_dictionary_are_refused():
+    with pytest.raises(InvalidArgumentError, match="id 9, but the largest id of the dict"):
+        pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
+
+
+def test_a_header_that_names_the_ids_is_not_shifted_by_a_further_field():
+    write("x.csv", "id,urn,ball\nd1,3,0,5\n")
+    with pytest.raises(FileFormatError, match="4 fields, more than the 3"):
+        pb.read_corpus("x.csv")
+    write("x.csv", "id,review\n1,good, nice urn\n2,bad, old ball\n")
+    with pytest.raises(FileFormatError, match="3 fields, more than the 2"):
+        pb.read_corpus("x.csv")

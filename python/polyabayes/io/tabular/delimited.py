@@ -21,7 +21,7 @@ from polyabayes._support.files import BOMS_UTF16, line_blocks
 from polyabayes._support.frames import import_pandas
 from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
 from polyabayes.data.labels import kind_of_strings, number_of
-from polyabayes.data.tables import Kind, Table
+from polyabayes.data.tables import Kind, Table, is_header_of_ids
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import count_mistake, is_number, whole_count
 
@@ -228,7 +228,8 @@ class DelimitedTable(Table):
         first = next(records, None)
         if first is None:
             return
-        if len(first[1]) == len(self.names) + 1 and dialect.columns is None:
+        is_longer = len(first[1]) == len(self.names) + 1
+        if is_longer and dialect.columns is None and not is_header_of_ids(self.names[0]):
             # R does not name the column of the row names.
             self.names.insert(0, "")
         if len(self.names) == len(first[1]) == 1:
