@@ -99,7 +99,7 @@ def test_coefficients_are_those_of_stepmix_and_hold_what_was_planted() -> None:
 
 def test_without_an_effect_memberships_are_those_of_no_covariates() -> None:
     frame, _ = planted(400, 2)
-    shuffled = frame[["age"]].sample(frac=1, random_state=0)
+    shuffled = frame[["age"]].sample(frac=1, random_state=0, ignore_index=True)
     plain = pb.LatentClassAnalysis(2, random_state=0).fit(frame[ITEMS])
     found = pb.LatentClassAnalysis(2, random_state=0).fit(frame[ITEMS], covariates=shuffled)
     apart = found.predict_proba(frame[ITEMS], covariates=shuffled) - plain.predict_proba(frame)
