@@ -80,16 +80,19 @@ def _remedies(of_models: Mapping[str, Caveat]) -> str:
 
 
 def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
-    """Impossible documents, and errors that rest on few draws or on replicates that disagree.
+    """Impossible documents, and errors that rest on few draws or leave something out.
 
     `call` is how to say the argument that would help, put in place of ``{}``: a call of
     :func:`log_likelihood` where the function at work does not take it.
     """
     is_unsure = np.isnan(result.n_effs) & has_error(result)
     is_annealed = result.methods == "annealed"
+    consistent = [name for name, method in ESTIMATORS.items() if method.is_consistent]
+    is_biased = has_error(result) & ~np.isin(np.array(result.methods), consistent)
     auto = f"score them by {call.format(argument('method', 'auto'))}"
     impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
     shaky = unreliable(result, result.n_replicates)
+    shaky = shaky[~is_biased[shaky]]
     kinds: list[tuple[str, NDArray[np.intp], tuple[Any, ...]]] = [
         (
             "documents of probability zero",
@@ -112,6 +115,11 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
             "documents whose draws vary too much for a reliable standard error",
             shaky,
             _remedy(result, shaky, call, auto) if len(shaky) else (),
+        ),
+        (
+            "documents scored by a biased method, whose bias the standard error leaves out",
+            np.flatnonzero(is_biased),
+            (auto, "method"),
         ),
     ]
     return [

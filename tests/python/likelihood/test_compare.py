@@ -283,7 +283,8 @@ def test_models_that_need_different_remedies_are_told_apart():
     shaky = replace(template, n_effs=np.array([2.0, np.inf, np.inf]))
     results = {"one": shaky, "two": replace(shaky, n_effs=np.array([1.5, np.inf, np.inf]))}
     alone = [str(caveats(result)[0]) for result in results.values()]
-    results["three"] = replace(shaky, methods=np.array(["left-to-right-particle"] * 3))
+    # Heavy tails, whose effective number is 0.
+    results["three"] = replace(shaky, n_effs=np.array([0.0, np.inf, np.inf]))
     ((_, message),) = shared_caveats(results)
     message = str(errors.PolyabayesWarning(message))
     assert "standard error: one 1, two 1, three 1; for one, two use n_samples=" in message

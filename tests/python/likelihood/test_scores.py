@@ -319,7 +319,8 @@ def test_warnings_name_arguments_that_the_call_takes_and_their_values():
     )
     # ln(16 / 2) / 0.16 = 13 times as many, rounded up.
     assert told_by(shaky).endswith("use n_samples=700, they had up to 50")
-    biased = replace(shaky, methods=np.array(["left-to-right-particle"]))
+    biased = replace(shaky, methods=np.array(["left-to-right-particle"]), n_effs=np.array([16.0]))
+    assert told_by(biased).startswith("documents scored by a biased method")
     assert told_by(biased).endswith("score them by method='auto'")
 
 
