@@ -8,9 +8,9 @@ from polyabayes.allocation.layout import Cost
 from polyabayes.allocation.simulation import Simulation
 from polyabayes.citation import Citation
 from polyabayes.data.summary import CorpusSummary
+from polyabayes.models.fitted.topic_table import TopicTable
 from polyabayes.models.lda import LdaSample
 from polyabayes.models.pfa import PfaSample
-from polyabayes.models.topic_table import TopicTable
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.choice.result import Gain

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.frames import data_frame
-from polyabayes._support.tables import columns_of, html_table, text_table
+from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.tables import columns_of, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas as pd

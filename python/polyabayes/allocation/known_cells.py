@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from polyabayes.data.cells import Integers
-from polyabayes.data.factors import axis_names, checked_frame, known_levels
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import Integers
+from polyabayes.data.tensors.factors import axis_names, checked_frame, known_levels
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 
 

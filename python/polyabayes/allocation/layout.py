@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyabayes import _core
-from polyabayes._support.frames import import_pandas
+from polyabayes._support.output.frames import import_pandas
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE
-from polyabayes.allocation.network import Network
-from polyabayes.allocation.rates import Rate, RatePoints, rate_points
-from polyabayes.allocation.tied_levels import match_levels
-from polyabayes.data.cells import non_zeros
+from polyabayes.allocation.graphs.network import Network
+from polyabayes.allocation.graphs.rates import Rate, RatePoints, rate_points
+from polyabayes.allocation.graphs.tied_levels import match_levels
+from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.sources import is_anndata
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import non_zeros
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,

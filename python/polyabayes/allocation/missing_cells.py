@@ -14,7 +14,7 @@ from scipy import special
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.frames import data_frame
+from polyabayes._support.output.frames import data_frame
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
@@ -22,7 +22,7 @@ from polyabayes.allocation.evidence.result import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import incomplete, rates_of
 from polyabayes.allocation.options import METHODS, Options, Run
-from polyabayes.data.cells import AxisLabels, Integers, named_cells
+from polyabayes.data.tensors.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 
 if TYPE_CHECKING:

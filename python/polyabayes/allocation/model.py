@@ -10,19 +10,19 @@ from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
-from polyabayes.allocation.decomposition import Decomposition
-from polyabayes.allocation.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
 from polyabayes.allocation.evidence.bidirectional import find_bounds
 from polyabayes.allocation.evidence.estimation import find_evidence
 from polyabayes.allocation.evidence.result import Evidence
-from polyabayes.allocation.fitting import find_decomposition
-from polyabayes.allocation.histogram import Allocations, enumerate_allocations
+from polyabayes.allocation.graphs.network import Network
+from polyabayes.allocation.graphs.rates import Rate
+from polyabayes.allocation.inference.decomposition import Decomposition
+from polyabayes.allocation.inference.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
+from polyabayes.allocation.inference.fitting import find_decomposition
+from polyabayes.allocation.inference.histogram import Allocations, enumerate_allocations
 from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
-from polyabayes.allocation.network import Network
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import Options, Run
-from polyabayes.allocation.rates import Rate
 from polyabayes.allocation.simulation import Simulation, simulate
 from polyabayes.exceptions import InvalidArgumentError, argument
 

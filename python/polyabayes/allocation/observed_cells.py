@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
+from polyabayes.allocation.graphs.network import Network
+from polyabayes.allocation.graphs.rates import RatePoints, rate_points
+from polyabayes.allocation.graphs.tied_levels import match_levels
 from polyabayes.allocation.known_cells import known_cells
 from polyabayes.allocation.layout import Layout, as_tensor, lay_out
-from polyabayes.allocation.network import Network
-from polyabayes.allocation.rates import RatePoints, rate_points
-from polyabayes.allocation.tied_levels import match_levels
-from polyabayes.data.cells import Integers
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import Integers
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, dirichlet, random_generator
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE, known_nodes
+from polyabayes.allocation.graphs.network import Network
+from polyabayes.allocation.graphs.rates import Rate, checked_rate
 from polyabayes.allocation.layout import alphas_of, tables_of
-from polyabayes.allocation.network import Network
-from polyabayes.allocation.rates import Rate, checked_rate
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 # Most tokens, which are drawn one by one.

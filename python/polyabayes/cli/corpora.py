@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
 from polyabayes._support.files import content_of, open_binary
-from polyabayes._support.frames import import_pandas
-from polyabayes._support.tables import counted
+from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.tables import counted
 from polyabayes.cli.output import checked_file, say
 from polyabayes.cli.parser import Given
 from polyabayes.io.tabular.parquet import read_parquet_frame

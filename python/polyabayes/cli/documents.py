@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import polyabayes as pb
-from polyabayes._support.frames import import_pandas
-from polyabayes._support.tables import counted
+from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.tables import counted
 from polyabayes.cli.corpora import given_exposure, read, read_for, size
 from polyabayes.cli.output import (
     INTERRUPTED,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
 from polyabayes.cli.corpora import read, read_as_wide, size

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
 from polyabayes.cli.corpora import given_exposure, read_for
 from polyabayes.cli.output import escaped, save_picture, say, write_table
 from polyabayes.cli.parser import Given

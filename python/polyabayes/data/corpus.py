@@ -12,15 +12,15 @@ from scipy import sparse
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.tables import columns_of, counted, html_table
-from polyabayes.data import frames, sources
+from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes.data.conversion import frames, sources
+from polyabayes.data.conversion.documents import source_of, source_of_lists, source_of_table
+from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion.tables import NamedColumns
+from polyabayes.data.conversion.texts import checked_on_empty
 from polyabayes.data.counts import checked_exposure, checked_labels, checked_words
 from polyabayes.data.document_counts import DocumentCounts
-from polyabayes.data.documents import source_of, source_of_lists, source_of_table
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.data.sources import Source
-from polyabayes.data.tables import NamedColumns
-from polyabayes.data.texts import checked_on_empty
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:

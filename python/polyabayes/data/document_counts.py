@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
 from polyabayes.data.selection import Selectable

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyabayes._support.frames import import_pandas
+from polyabayes._support.output.frames import import_pandas
+from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.counts import Words
-from polyabayes.data.frames import frame_of
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,

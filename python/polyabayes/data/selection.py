@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from polyabayes._support.checks import whole_number
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
 from polyabayes.data.grouping import Grouped
-from polyabayes.data.texts import stop_words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyabayes._support.tables import columns_of, html_table
+from polyabayes._support.output.tables import columns_of, html_table
 from polyabayes.data.counts import CountMatrix
 
 

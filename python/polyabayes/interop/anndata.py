@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.sources import is_mudata
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.documents import texts_of
+from polyabayes.data.conversion.texts import checked_texts
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.data.counts import Words, words_of
-from polyabayes.data.documents import texts_of
-from polyabayes.data.texts import checked_texts
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,

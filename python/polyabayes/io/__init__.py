@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from polyabayes._support.files import STANDARD_INPUT, checked_path, reading
-from polyabayes.data.cells import checked_axes
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import checked_axes
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
 from polyabayes.io.docword import read_docword

@@ -10,7 +10,7 @@ from typing import Any
 
 from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, checked_path
-from polyabayes.data import sources
+from polyabayes.data.conversion import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.ldac import ldac_blocks

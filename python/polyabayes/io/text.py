@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, line_blocks, read_lines, reading
+from polyabayes.data.conversion.documents import without_empty
+from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion.texts import check_text_options, checked_on_empty, count_texts
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.documents import without_empty
-from polyabayes.data.sources import Source
-from polyabayes.data.texts import check_text_options, checked_on_empty, count_texts
 from polyabayes.exceptions import FileAccessError, FileFormatError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import separator_of

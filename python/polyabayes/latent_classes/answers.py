@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame, import_pandas
-from polyabayes.data.cells import Integers
-from polyabayes.data.factors import axis_names, complete_column, factor, known_levels, one_column
-from polyabayes.data.frames import frame_of
-from polyabayes.data.tensor import CountTensor
+from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.tensors.cells import Integers
+from polyabayes.data.tensors.factors import (
+    axis_names,
+    complete_column,
+    factor,
+    known_levels,
+    one_column,
+)
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidCountsError,

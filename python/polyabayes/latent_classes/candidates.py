@@ -10,10 +10,10 @@ import numpy as np
 
 from polyabayes._support.warnings import quiet
 from polyabayes.allocation import AllocationModel, Evidence, PosteriorDraws
-from polyabayes.allocation.draws import DRAWS, weigh_posteriors
+from polyabayes.allocation.inference.draws import DRAWS, weigh_posteriors
 from polyabayes.allocation.layout import Layout, lay_out
 from polyabayes.allocation.options import Options, Run as AllocationRun
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
 from polyabayes.latent_classes.choice import ClassPrior, Run
 from polyabayes.latent_classes.tables import ClassCounts

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import columns_of, text_table
 from polyabayes._support.results import Result
-from polyabayes._support.tables import columns_of, text_table
 from polyabayes.allocation import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.sizes.priors import SizePrior

@@ -15,7 +15,7 @@ from scipy import special
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import Evidence, ModelPosterior
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     EdgeWarning,
     Interrupted,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import DataWarning
 from polyabayes.latent_classes.choice import PRIORS

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
+from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.exceptions import NotFittedError, argument
@@ -20,8 +20,8 @@ from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.predictions import ClassPredictions
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
-from polyabayes.models.covariates import Design
-from polyabayes.models.stored_model import StoredModel
+from polyabayes.models.fitted.covariates import Design
+from polyabayes.models.fitted.stored_model import StoredModel
 
 if TYPE_CHECKING:
     import pandas as pd

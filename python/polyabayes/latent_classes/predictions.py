@@ -15,7 +15,7 @@ from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.choice import ClassChoice, criteria
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
-from polyabayes.models.covariates import Design
+from polyabayes.models.fitted.covariates import Design
 
 
 class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]

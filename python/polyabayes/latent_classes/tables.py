@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support.random import dirichlet
-from polyabayes.data.cells import Integers
+from polyabayes.data.tensors.cells import Integers
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.jackknife import paired_difference, totals_of
+from polyabayes._support.output.tables import Column, text_table
 from polyabayes._support.results import Result
-from polyabayes._support.tables import Column, text_table
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.multiplicity import p_as_good
 from polyabayes.likelihood.result import LogLikelihood

@@ -14,8 +14,8 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.optional import import_optional
+from polyabayes._support.output.tables import counted
 from polyabayes._support.results import Record, Result
-from polyabayes._support.tables import counted
 from polyabayes.exceptions import Interrupted
 from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.methods import ESTIMATORS, Method, Settings

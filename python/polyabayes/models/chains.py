@@ -16,8 +16,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from polyabayes._support import checks
-from polyabayes._support.arviz import import_arviz, inference_data
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.output.arviz import import_arviz, inference_data
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument

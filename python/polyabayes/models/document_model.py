@@ -17,10 +17,10 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
-from polyabayes.likelihood.simulation import documents_of_weights
-from polyabayes.models.covariate_model import pseudo_counts
-from polyabayes.models.covariates import covariate_matrix
-from polyabayes.models.vocabularies import SeveralVocabularies, columns_of, texts_of
+from polyabayes.models.fitted.covariate_model import pseudo_counts
+from polyabayes.models.fitted.covariates import covariate_matrix
+from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
+from polyabayes.models.simulation import documents_of_weights
 from polyabayes.scale.shards import Shards
 
 _DECODERS = ("mixture", "softmax")

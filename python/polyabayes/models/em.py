@@ -12,7 +12,7 @@ from polyabayes._support import checks
 from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
-from polyabayes.models.fitted_model import FittedModel
+from polyabayes.models.fitted.fitted_model import FittedModel
 from polyabayes.models.fitting import START_SWEEPS
 from polyabayes.models.topic_model import row_normalised
 from polyabayes.models.traces import BoundTrace

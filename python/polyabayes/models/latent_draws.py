@@ -19,9 +19,9 @@ from polyabayes.exceptions import (
     NotFittedError,
     argument,
 )
-from polyabayes.likelihood.simulation import documents_of_topics
-from polyabayes.models.covariate_model import CovariateModel
+from polyabayes.models.fitted.covariate_model import CovariateModel
 from polyabayes.models.fitting import LastState
+from polyabayes.models.simulation import documents_of_topics
 
 # Topics x words, documents x topics, and one topic a token.
 VARIABLES = ("phi", "theta", "z")

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.models.covariates import Design
-from polyabayes.models.fitted_model import FittedModel
+from polyabayes.models.fitted.covariates import Design
+from polyabayes.models.fitted.fitted_model import FittedModel
+from polyabayes.models.fitted.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.other_files import refuse_other_files
-from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.models.topic_model import TopicModel
 
 # Exceptions that a damaged header or array may lead to.

@@ -23,6 +23,7 @@ from polyabayes.data.counts import words_of
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.fitted.topic_table import TopicTable, topic_table
 from polyabayes.models.fitting import (
     USUAL_START,
     Checkpoint,
@@ -37,7 +38,6 @@ from polyabayes.models.fitting import (
     source_of,
 )
 from polyabayes.models.latent_draws import LatentDraws, TokenTopics
-from polyabayes.models.topic_table import TopicTable, topic_table
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support import checks
-from polyabayes.allocation.decomposition import Decomposition
 from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.graphs.checks import known_nodes
-from polyabayes.allocation.histogram import Allocations
+from polyabayes.allocation.inference.decomposition import Decomposition
+from polyabayes.allocation.inference.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior

@@ -12,8 +12,8 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
-from polyabayes._support.pages import write_page
-from polyabayes._support.tables import Column, html_table
+from polyabayes._support.output.pages import write_page
+from polyabayes._support.output.tables import Column, html_table
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.plotting.choice import plot_choice
 from polyabayes.plotting.signatures import is_channel, plot_signatures

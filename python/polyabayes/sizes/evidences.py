@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support.state_folder import fingerprint_of
 from polyabayes.allocation import AllocationModel
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 
 _OF_THE_MODEL = ("sizes", "rate", "tied")
 # Options that do not change values, or that are separate entries of an identity.

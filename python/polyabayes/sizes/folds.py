@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from polyabayes._support import checks
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.models.covariates import Design
+from polyabayes.models.fitted.covariates import Design
 
 # Default number of folds.
 _N_FOLDS = 5

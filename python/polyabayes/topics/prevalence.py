@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.frames import data_frame
-from polyabayes._support.posterior_draws import central_interval
+from polyabayes._support.output.frames import data_frame
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.frames import frame_of
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.models.covariate_model import pseudo_counts
+from polyabayes.models.fitted.covariate_model import pseudo_counts
 from polyabayes.models.topic_model import TopicModel
+from polyabayes.topics.posterior_draws import central_interval
 
 # Most values of a numeric covariate shown one by one; most levels; steps of other covariates.
 _FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
-from polyabayes._support.pages import write_page
+from polyabayes._support.output.pages import write_page
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer

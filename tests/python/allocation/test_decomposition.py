@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
-from polyabayes.allocation import fitting
-from polyabayes.allocation.contraction import Factor, contract
+from polyabayes.allocation.inference import fitting
+from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -269,7 +269,7 @@ def test_empty_tensors_have_prior_tables():
 def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch):
     found = MODELS["tucker"].decompose(CUBE, random_state=0)
     whole = found.fitted_counts
-    monkeypatch.setattr("polyabayes.allocation.decomposition._CHUNK", 1)
+    monkeypatch.setattr("polyabayes.allocation.inference.decomposition._CHUNK", 1)
     again = MODELS["tucker"].decompose(CUBE, random_state=0)
     np.testing.assert_allclose(again.fitted_counts, whole, rtol=1e-12)
 

@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 from interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
 from polyabayes.allocation import options as options_module
-from polyabayes.allocation.alignment import Numbering
+from polyabayes.allocation.inference.alignment import Numbering
 from polyabayes.exceptions import (
     BudgetExceededError,
     Interrupted,

@@ -11,7 +11,7 @@ from scipy import special
 
 import polyabayes as pb
 from polyabayes import priors
-from polyabayes.allocation.draws import weigh_posteriors
+from polyabayes.allocation.inference.draws import weigh_posteriors
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options, Run
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, TargetWarning

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import polyabayes as pb
-from polyabayes.allocation.draws import weigh_posteriors
+from polyabayes.allocation.inference.draws import weigh_posteriors
 from polyabayes.exceptions import FileFormatError, Interrupted, NotFittedError
 
 WEIGHTS = np.array([0.6, 0.4])

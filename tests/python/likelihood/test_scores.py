@@ -17,7 +17,7 @@ from polyabayes import exceptions as errors
 from polyabayes.likelihood.blocks import ScoringPlan
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.reliability import caveats
-from polyabayes.models import fitted_model
+from polyabayes.models.fitted import fitted_model
 from small_models import COUNTS, TOPICS, gamma_poisson, lda
 
 CALLS = [

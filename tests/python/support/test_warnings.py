@@ -16,7 +16,7 @@ from polyabayes._support.warnings import quiet, warn
 from polyabayes.sizes.choice import fits
 
 # Filters of the process are for imports of other packages and the command line alone.
-OF_THE_PROCESS = {"_support/arviz.py", "cli/__init__.py"}
+OF_THE_PROCESS = {"_support/output/arviz.py", "cli/__init__.py"}
 
 
 def speak():

@@ -9,8 +9,8 @@ import pytest
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes._support.posterior_draws import central_interval
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, UnreliableErrorWarning
+from polyabayes.topics.posterior_draws import central_interval
 
 
 @pytest.fixture(scope="module")

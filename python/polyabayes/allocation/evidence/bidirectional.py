@@ -8,10 +8,10 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
+from polyabayes.allocation.graphs.network import Network
 from polyabayes.allocation.layout import lay_out
-from polyabayes.allocation.network import Network
 from polyabayes.allocation.options import Run
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 _MOST_TOKENS = 10**8

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from polyabayes._support.output.tables import columns_of, text_table
 from polyabayes._support.results import Result, ResultTable
-from polyabayes._support.tables import columns_of, text_table
 from polyabayes.allocation.layout import Layout
-from polyabayes.data.cells import canonical_cells
+from polyabayes.data.tensors.cells import canonical_cells
 
 # Name of the set of no nodes, whose one cell holds the total.
 _NO_NODES = "-"

@@ -9,7 +9,7 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes.data.cells import checked_axes
+from polyabayes.data.tensors.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 # Most axes of a ready-made graph, which names each of them before data are known.

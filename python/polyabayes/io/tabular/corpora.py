@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, read_lines
-from polyabayes._support.frames import import_pandas
+from polyabayes._support.output.frames import import_pandas
+from polyabayes.data.conversion.documents import source_of_table
+from polyabayes.data.conversion.frames import FrameTable
+from polyabayes.data.conversion.tables import Layout, NamedColumns, Table
+from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.documents import source_of_table
-from polyabayes.data.frames import FrameTable
-from polyabayes.data.tables import Layout, NamedColumns, Table
-from polyabayes.data.texts import check_text_options, checked_on_empty
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from polyabayes._support.files import content_of, replacing
-from polyabayes._support.frames import import_pandas
-from polyabayes.data.labels import label_order
-from polyabayes.data.tables import count_column
-from polyabayes.data.tensor import CountTensor
+from polyabayes._support.output.frames import import_pandas
+from polyabayes.data.conversion.labels import label_order
+from polyabayes.data.conversion.tables import count_column
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame

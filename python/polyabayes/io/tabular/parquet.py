@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.files import open_binary, reading
-from polyabayes._support.frames import import_pandas
+from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError, MissingDependencyError
 

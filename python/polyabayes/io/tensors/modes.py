@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyabayes._support.files import STANDARD_INPUT, beside, open_binary, reading, sibling
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
 
 

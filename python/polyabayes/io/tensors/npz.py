@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from polyabayes._support.files import content_of, replacing
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
 

@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from polyabayes._support.files import content_of, line_blocks, replacing
-from polyabayes.data.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import is_number, parse_integer_lines, shown
 from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes

@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.options import METHODS, Options
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.sizes.evidences import identity_of
 from polyabayes.sizes.scores import ROUNDING, Score, Sizes

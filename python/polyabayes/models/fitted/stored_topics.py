@@ -20,7 +20,7 @@ from polyabayes.data.counts import kept_columns
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
 from polyabayes.likelihood.foreign import read_documents
-from polyabayes.models.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.fitted.stored_model import OF_THE_MACHINE, StoredModel
 from polyabayes.scale.shards import Shards
 
 # Fitted attributes that a file holds if the model has them.

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from polyabayes._support.checks import whole_number
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.counts import checked_labels
-from polyabayes.data.factors import checked_frame, one_column, row_place
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.factors import checked_frame, one_column, row_place
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.arviz import inference_data
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.output.arviz import inference_data
+from polyabayes._support.output.tables import counted
 from polyabayes._support.random import RandomState, dirichlet, random_generator
 from polyabayes._support.results import Result
-from polyabayes._support.tables import counted
 from polyabayes._support.warnings import warn
-from polyabayes.allocation.alignment import Numbering
-from polyabayes.allocation.decomposition import Decomposition
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence, as_evidence
+from polyabayes.allocation.inference.alignment import Numbering
+from polyabayes.allocation.inference.decomposition import Decomposition
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS, Options, Run
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
     Interrupted,

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.frames import data_frame
-from polyabayes._support.tables import counted
-from polyabayes.allocation.contraction import Factor, contract
+from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.tables import counted
+from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.known_cells import known_cells
-from polyabayes.data.cells import named_cells
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import named_cells
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,

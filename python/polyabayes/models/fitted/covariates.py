@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.frames import import_pandas
-from polyabayes.data.frames import frame_of
+from polyabayes._support.output.frames import import_pandas
+from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.checks import whole_number
-from polyabayes._support.frames import data_frame, import_pandas
-from polyabayes._support.tables import columns_of, counted, html_table
-from polyabayes.data import cells as _cells
-from polyabayes.data.cells import AxisLabels, Integers, LabelsLike
+from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes.data.conversion.sources import is_anndata
 from polyabayes.data.corpus import as_corpus
-from polyabayes.data.factors import (
+from polyabayes.data.tensors import cells as _cells
+from polyabayes.data.tensors.cells import AxisLabels, Integers, LabelsLike
+from polyabayes.data.tensors.factors import (
     axis_names,
     checked_frame,
     complete_column,
@@ -24,7 +25,6 @@ from polyabayes.data.factors import (
     frame_labels,
     row_place,
 )
-from polyabayes.data.sources import is_anndata
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:

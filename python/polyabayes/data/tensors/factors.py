@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.checks import is_name
-from polyabayes.data.cells import Integers, Place
-from polyabayes.data.frames import FrameTable, frame_of
-from polyabayes.data.tables import count_column
+from polyabayes.data.conversion.frames import FrameTable, frame_of
+from polyabayes.data.conversion.tables import count_column
+from polyabayes.data.tensors.cells import Integers, Place
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:

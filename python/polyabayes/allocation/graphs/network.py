@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Self, TypeAlias
 
-from polyabayes._support.tables import columns_of, html_table
+from polyabayes._support.output.tables import columns_of, html_table
 from polyabayes.allocation.graphs import ready_made
 from polyabayes.allocation.graphs.checks import (
     checked_parameter,
@@ -16,9 +16,9 @@ from polyabayes.allocation.graphs.checks import (
     known_nodes,
 )
 from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.graphs.rates import Rate, checked_rate
 from polyabayes.allocation.graphs.triangulation import directed
-from polyabayes.allocation.rates import Rate, checked_rate
-from polyabayes.data.cells import checked_axes
+from polyabayes.data.tensors.cells import checked_axes
 
 _Constructor: TypeAlias = "classmethod[Any, ..., Any]"
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
+from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.data.sources import is_mudata
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.models.fitted_model import FittedModel
+from polyabayes.models.fitted.fitted_model import FittedModel
 
 
 class SeveralVocabularies(FittedModel):

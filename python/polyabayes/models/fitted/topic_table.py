@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes._support.results import Record
-from polyabayes._support.tables import columns_of, counted, html_table
 
 _TOPICS_SHOWN, _WORDS_SHOWN = 20, 10
 

@@ -15,10 +15,10 @@ from sklearn.utils import estimator_html_repr
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.frames import import_pandas
+from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.output.tables import counted
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.results import Result
-from polyabayes._support.tables import counted
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError
@@ -26,8 +26,8 @@ from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.stored_topics import StoredTopics
-from polyabayes.models.topic_table import topics_html
+from polyabayes.models.fitted.stored_topics import StoredTopics
+from polyabayes.models.fitted.topic_table import topics_html
 
 _TRANSFORM_SWEEPS = 100
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.models.covariates import Design
-from polyabayes.models.fitted_model import FittedModel
-from polyabayes.models.stored_model import StoredModel
+from polyabayes.models.fitted.covariates import Design
+from polyabayes.models.fitted.fitted_model import FittedModel
+from polyabayes.models.fitted.stored_model import StoredModel
 from polyabayes.scale.shards import Shards
 
 # Bounds of a pseudo-count in the compiled core.

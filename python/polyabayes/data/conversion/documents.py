@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from polyabayes._support.tables import counted
+from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
-from polyabayes.data import sources
+from polyabayes.data.conversion import sources
+from polyabayes.data.conversion.frames import FrameTable, frame_of
+from polyabayes.data.conversion.labels import label_order
+from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion.tables import (
+    NamedColumns,
+    Roles,
+    Table,
+    refuse_other_kinds,
+    roles_of,
+)
+from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
 from polyabayes.data.counts import checked_counts, checked_exposure
-from polyabayes.data.frames import FrameTable, frame_of
-from polyabayes.data.labels import label_order
-from polyabayes.data.sources import Source
-from polyabayes.data.tables import NamedColumns, Roles, Table, refuse_other_kinds, roles_of
-from polyabayes.data.texts import Place, count_texts, places_of, without_missing
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 if TYPE_CHECKING:

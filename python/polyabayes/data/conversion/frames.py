@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes.data.conversion.labels import kind_of_strings
+from polyabayes.data.conversion.tables import Kind, Table
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
-from polyabayes.data.labels import kind_of_strings
-from polyabayes.data.tables import Kind, Table
 from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
 
 if TYPE_CHECKING:

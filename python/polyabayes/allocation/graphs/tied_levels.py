@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.data.cells import Integers, canonical_cells
-from polyabayes.data.tensor import CountTensor
+from polyabayes.data.tensors.cells import Integers, canonical_cells
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 
 

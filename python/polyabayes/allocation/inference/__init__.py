@@ -1,0 +1,1 @@
+"""The hidden allocation given the counts: posterior means, draws and their summaries."""

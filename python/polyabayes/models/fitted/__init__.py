@@ -1,0 +1,1 @@
+"""What a fitted model holds and stores: topics, vocabulary, covariates."""
