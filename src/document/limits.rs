@@ -3,7 +3,7 @@
 use super::TopicModel;
 use super::estimators::sampler::Sampler;
 use super::exact::{Cost, ExactPlan};
-use super::rare::{RareTopics, Rarity};
+use super::sampling::rare::{RareTopics, Rarity};
 use super::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, SAMPLING_BUDGET, Settings};
 use crate::counts::CountMatrix;
 use crate::error::{Error, MAX_EXACT_BYTES, Result};

@@ -7,28 +7,20 @@
 
 mod bidirectional;
 mod completion;
-mod document_model;
 pub mod estimators;
 pub mod exact;
 pub mod gaussian;
 mod limits;
-pub mod mixture;
-mod model;
-mod rare;
+mod models;
 mod result;
 mod sampling;
 mod scoring;
 mod settings;
-mod single_topic;
-mod sizing;
-mod totals;
 mod transform;
 mod urn_sum;
-mod vocabularies;
 
 pub use bidirectional::{Bounds, bidirectional};
 pub use completion::{check_completion, completion};
-pub use document_model::{DocumentModel, Draws};
 pub use estimators::annealed::Start;
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;
@@ -36,9 +28,10 @@ pub use estimators::mean_field::MeanField;
 pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use estimators::table::{ESTIMATORS, Estimator, SampleSize};
-pub use model::{Event, LengthLaw, Query, TopicModel};
+pub use models::{
+    DocumentModel, Draws, Event, LengthLaw, Query, TopicModel, Vocabularies, mixture,
+};
 pub use result::{Score, Spread, TracePoint};
 pub use scoring::{check_score, score};
 pub use settings::{Method, Settings};
 pub use transform::{Moments, transform};
-pub use vocabularies::Vocabularies;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::limits::{check, check_budget, exact_plans};
+use super::sampling::totals;
 use super::settings::{Method, Settings};
-use super::totals;
 use super::urn_sum::ln_urn_sum;
 use super::{Score, TopicModel};
 use crate::control::{Observer, unless_stopped};

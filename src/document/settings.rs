@@ -2,7 +2,7 @@
 
 use super::estimators::sampler::Sampler;
 use super::estimators::table::{self, Estimator, SampleSize};
-use super::model::Query;
+use super::models::Query;
 use crate::error::{Error, Result};
 
 /// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.

@@ -183,10 +183,10 @@ pub fn exposed_of_part(
     let n_documents = part.n_documents.iter().sum::<u64>() as usize;
     check_length("exposures of documents", exposures.len(), n_documents)?;
     let blocks = part.blocks(n_topics, topics)?;
-    let of_block = |block: &DocumentBlock| {
-        ExposedTokens::of_block(block, &exposures[block.documents.clone()], n_topics)
+    let exposed = |block: &DocumentBlock| {
+        ExposedTokens::new(block, &exposures[block.documents.clone()], n_topics)
     };
-    Ok(blocks.par_iter().map(of_block).collect())
+    Ok(blocks.par_iter().map(exposed).collect())
 }
 
 /// Checks an order of tokens, which may come from a file.

@@ -313,10 +313,10 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
 
     fn exposed(&mut self, _: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {
         let Some((_, numbers)) = &self.exposures else { return Ok(vec![]) };
-        let of_block = |block: &DocumentBlock| {
-            ExposedTokens::of_block(block, &numbers[block.documents.clone()], n_topics)
+        let exposed = |block: &DocumentBlock| {
+            ExposedTokens::new(block, &numbers[block.documents.clone()], n_topics)
         };
-        Ok(self.blocks.par_iter().map(of_block).collect())
+        Ok(self.blocks.par_iter().map(exposed).collect())
     }
 
     fn commit(&mut self, state: &ChainState, _: Option<&[f64]>) -> Result<()> {

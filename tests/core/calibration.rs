@@ -39,7 +39,7 @@ pub(crate) fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
 }
 
 /// Functions of φ that do not know the labels of the topics.
-fn of_topics(phi: &[f64]) -> Vec<f64> {
+fn topic_functions(phi: &[f64]) -> Vec<f64> {
     let largest = (0..N_WORDS).map(|word| phi[word * N_TOPICS..][..N_TOPICS].iter().sum::<f64>());
     vec![phi.iter().map(|x| x * x).sum(), largest.fold(0.0, f64::max)]
 }
@@ -128,7 +128,7 @@ fn pfa_ranks(prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
     let largest = |x: &[f64]| x.iter().copied().fold(0.0, f64::max);
     let functions = |r: &[f64], p: &[f64], phi: &[f64]| {
         let rest = vec![r.iter().sum(), largest(r), p.iter().sum(), largest(p)];
-        [of_topics(phi), rest].concat()
+        [topic_functions(phi), rest].concat()
     };
     let counts = CountMatrix::from_dense(&documents).unwrap();
     let counts = counts.with_exposures(exposures).unwrap();
@@ -223,7 +223,7 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
         } else {
             phi[..2].to_vec()
         };
-        [of_topics(phi), rest].concat()
+        [topic_functions(phi), rest].concat()
     };
     let counts = CountMatrix::from_dense(&documents).unwrap();
     let mut sampler = lda(&counts, prior, seed);

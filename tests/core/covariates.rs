@@ -56,7 +56,7 @@ fn functions(coefficients: &[f64], variance: f64) -> Vec<f64> {
 const NAMES: [&str; 7] =
     ["Σ intercept", "max intercept", "Σ slope", "max slope", "max other", "product", "σ²"];
 
-fn of_state(sampler: &MemoryChain<'_>, first: usize) -> Vec<f64> {
+fn summaries(sampler: &MemoryChain<'_>, first: usize) -> Vec<f64> {
     let parameters = sampler.parameters();
     let (coefficients, variance) = parameters[first..].split_at(N_TOPICS * WIDTH);
     functions(coefficients, variance[0])
@@ -80,7 +80,7 @@ fn lda_ranks(thin: usize, seed: u64) -> Vec<usize> {
     let design = Design::new(&x, N_DOCUMENTS, N_SLOPES).unwrap();
     let mut sampler = lda_by_covariates(&counts, prior, design, seed);
     ranks(&functions(&truth, variance), &mut sampler, thin, |sampler| {
-        of_state(sampler, N_TOPICS + 1)
+        summaries(sampler, N_TOPICS + 1)
     })
 }
 
@@ -109,7 +109,7 @@ fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
     let globals = pfa_globals(&counts, prior, (vec![MEAN; N_TOPICS], p), seed);
     let mut sampler = uniform(&counts, globals.with_covariates(design).unwrap(), drawing(seed));
     ranks(&functions(&truth, variance), &mut sampler, thin, |sampler| {
-        of_state(sampler, 3 * N_TOPICS)
+        summaries(sampler, 3 * N_TOPICS)
     })
 }
 

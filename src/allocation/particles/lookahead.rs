@@ -1,18 +1,18 @@
-//! Particles that look ahead, along the counts that a Gibbs run expects of the tokens to come, and
+//! Particles that look ahead, along the counts that a Gibbs run expects of the remaining tokens, and
 //! that do not rely on it.
 //!
-//! A guide is a target γ_t h_t after every token t, γ being the law of the allocations of the
-//! tokens so far. The plain guide has h = 1. The one that looks ahead has h_t = Π (Γ(α + S +
-//! F_t)/Γ(α + S))^power, F_t being λ times the marginal counts expected of the tokens after t: the
-//! urn of the network with pseudo-counts that know the future. Where the future is not what was
-//! expected, the weights of its particles have heavy tails. The particles therefore target the sum
-//! Σ c_t γ_t h_t over both guides, a token being drawn from all of it. When no token is left, every
-//! h is 1, and the sum is known: there is no bias, whatever the c are.
+//! A twisted target is γ_t h_t after every token t, γ being the law of the allocations of the tokens
+//! so far and h the twisting function. The plain target has h = 1. The one that looks ahead has
+//! h_t = Π (Γ(α + S + F_t)/Γ(α + S))^power, F_t being λ times the marginal counts expected of the
+//! tokens after t: the urn of the network with pseudo-counts that know the future. Where the future
+//! is not what was expected, the weights of its particles have heavy tails. The particles therefore
+//! target the mixture Σ c_t γ_t h_t of both, a token being drawn from all of it. When no token is
+//! left, every h is 1, and the sum is known: there is no bias, whatever the c are.
 
 use rand::Rng;
 
+use super::label_symmetry::UsedLabels;
 use super::lanes::{CountPlace, CountWords, GroupCounts, Particles};
-use super::openings::Used;
 use super::responsibilities::Responsibilities;
 use super::smc::{Filter, TokenOrder, ordered};
 use crate::allocation::kernel::counts::{self, States};
@@ -24,18 +24,18 @@ use crate::filter::{self, FilterTarget, Population, Replicate};
 use crate::math::{LogSum, Move, ln_gamma_ratio};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
-/// Particles of the pilot of each guide.
+/// Particles of the pilot of each twisted target.
 const PILOT: usize = 128;
 
-/// Power of what a pilot finds in the share of its guide: short runs vary too much to be taken at
-/// their word.
+/// Power of the pilot's estimate in the share of its target: short runs vary too much to be taken
+/// at their word.
 const POWER: f64 = 0.1;
 
-/// Share below which a guide is not followed.
+/// Share below which a target is left out of the mixture.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Tokens up to which both guides are followed. With more of them their ratio leaves the range of
-/// double precision.
+/// Tokens up to which the mixture holds both targets. With more tokens the ratio of the targets
+/// leaves the range of double precision.
 const BOTH_UP_TO: u64 = 3_000;
 
 /// Share of a row's expected tokens after whose arrival they are no longer expected; or all of
@@ -44,7 +44,7 @@ const LAG: f64 = 0.02;
 
 /// ln Ẑ of one run. Unbiased.
 ///
-/// Each guide has its share of the particles' weights as they would be on average if the pilots
+/// Each target has its share of the particles' weights as they would be on average if the pilots
 /// were right: c_t = share/Ẑ_t, Ẑ_t being the pilot's estimate of Σ γ_t h_t.
 pub(crate) fn ln_sum(
     problem: &Problem,
@@ -59,82 +59,83 @@ pub(crate) fn ln_sum(
     }
     let small = Filter { n_particles: filter.n_particles.min(PILOT), ..filter.clone() };
     let pilot = |responsibilities, rng: &mut _| {
-        let alone = Guide { responsibilities, share: 1.0, ln_growths: vec![0.0; tokens.len()] };
+        let alone =
+            TwistedTarget { responsibilities, share: 1.0, ln_growths: vec![0.0; tokens.len()] };
         let (ln_value, ln_growths) =
-            follow(problem, std::slice::from_ref(&alone), &small, &tokens, rng, observer)?;
-        Ok((ln_value, Guide { ln_growths, ..alone }))
+            run_mixture(problem, std::slice::from_ref(&alone), &small, &tokens, rng, observer)?;
+        Ok((ln_value, TwistedTarget { ln_growths, ..alone }))
     };
     let pilots = [pilot(None, rng)?, pilot(Some(responsibilities), rng)?];
-    let guides = shared(pilots, problem.total <= BOTH_UP_TO);
-    Ok(follow(problem, &guides, filter, &tokens, rng, observer)?.0)
+    let targets = shared(pilots, problem.total <= BOTH_UP_TO);
+    Ok(run_mixture(problem, &targets, filter, &tokens, rng, observer)?.0)
 }
 
-/// A guide of the particles.
-struct Guide<'a> {
+/// A target with its twisting function, and its part of the mixture.
+struct TwistedTarget<'a> {
     /// Expectations, if it looks ahead.
     responsibilities: Option<&'a Responsibilities>,
     /// Share of the weights.
     share: f64,
-    /// ln of what its mass is expected to grow by, token after token.
+    /// ln of the expected growth of its mass, token after token.
     ln_growths: Vec<f64>,
 }
 
-/// Guides with shares by what their pilots found, without those that found next to nothing; or the
-/// best one alone.
-fn shared(pilots: [(f64, Guide<'_>); 2], both: bool) -> Vec<Guide<'_>> {
+/// Targets with shares by the estimates of their pilots, without those that found next to nothing;
+/// or the best one alone.
+fn shared(pilots: [(f64, TwistedTarget<'_>); 2], both: bool) -> Vec<TwistedTarget<'_>> {
     let best = pilots.iter().map(|(ln_value, _)| *ln_value).fold(f64::NEG_INFINITY, f64::max);
     let promise = |ln_value: f64| (POWER * (ln_value - best)).exp();
     let total: f64 = pilots.iter().map(|(ln_value, _)| promise(*ln_value)).sum();
-    let share = |(ln_value, guide)| Guide { share: promise(ln_value) / total, ..guide };
-    let mut guides: Vec<Guide<'_>> = pilots.into_iter().map(share).collect();
-    guides.sort_by(|x, y| y.share.total_cmp(&x.share));
-    guides.truncate(if both { 2 } else { 1 });
-    guides.retain(|guide| guide.share >= LEAST_SHARE);
-    let total: f64 = guides.iter().map(|guide| guide.share).sum();
-    guides.iter_mut().for_each(|guide| guide.share /= total);
-    guides
+    let share = |(ln_value, target)| TwistedTarget { share: promise(ln_value) / total, ..target };
+    let mut targets: Vec<TwistedTarget<'_>> = pilots.into_iter().map(share).collect();
+    targets.sort_by(|x, y| y.share.total_cmp(&x.share));
+    targets.truncate(if both { 2 } else { 1 });
+    targets.retain(|target| target.share >= LEAST_SHARE);
+    let total: f64 = targets.iter().map(|target| target.share).sum();
+    targets.iter_mut().for_each(|target| target.share /= total);
+    targets
 }
 
-/// Particles that draw one token after the other along guides.
-struct Guided<'a, L> {
+/// Particles that draw one token after the other from a mixture of twisted targets.
+struct TwistedMixture<'a, L> {
     problem: &'a Problem,
     tokens: &'a [u32],
     alphas: Vec<f64>,
     particles: Particles,
-    used: Used,
-    followed: Vec<Followed<'a>>,
+    used: UsedLabels,
+    components: Vec<TwistedState<'a>>,
     lanes: Vec<L>,
     sums: Vec<Lanes>,
     states: Vec<States>,
-    /// ln of what the mass of the particles grew by, token after token.
+    /// ln of the growth of the particles' mass, token after token.
     ln_growths: Vec<f64>,
 }
 
-/// Takes particles along guides through all tokens; returns ln Ẑ, and ln of what the mass of the
-/// particles grew by, token after token.
-fn follow(
+/// Filters the mixture through all tokens; returns ln Ẑ, and ln of the growth of the particles' mass,
+/// token after token.
+fn run_mixture(
     problem: &Problem,
-    guides: &[Guide<'_>],
+    targets: &[TwistedTarget<'_>],
     filter: &Filter,
     tokens: &[u32],
     rng: &mut impl Stream,
     observer: &impl Observer,
 ) -> Result<(f64, Vec<f64>)> {
-    let mut target = Guided::new(problem, guides, filter.n_groups(), tokens, rng)?;
+    let mut mixture = TwistedMixture::new(problem, targets, filter.n_groups(), tokens, rng)?;
     let mut population = filter.population();
-    population.scale(-target.ln_end());
-    filter::run(&mut target, &mut population, tokens.len(), rng, observer)?;
-    Ok((population.ln_mean(0), target.ln_growths))
+    population.scale(-mixture.ln_end());
+    filter::run(&mut mixture, &mut population, tokens.len(), rng, observer)?;
+    Ok((population.ln_mean(0), mixture.ln_growths))
 }
 
-impl<L: UniformLanes> Replicate for Guided<'_, L> {
+impl<L: UniformLanes> Replicate for TwistedMixture<'_, L> {
     type Block = Lanes;
 
     fn replicate(&mut self, _: usize, weights: &[Lanes], moves: &[Move]) {
         self.used.resample(moves);
         self.particles.resample(moves);
-        for followed in &mut self.followed {
-            let own = followed.weights.as_flattened_mut();
+        for component in &mut self.components {
+            let own = component.weights.as_flattened_mut();
             let totals = weights.as_flattened();
             own.iter_mut().zip(totals).for_each(|(weight, total)| *weight /= total);
             moves.iter().for_each(|&(to, from)| own[to as usize] = own[from as usize]);
@@ -142,13 +143,13 @@ impl<L: UniformLanes> Replicate for Guided<'_, L> {
     }
 }
 
-impl<L: UniformLanes> FilterTarget for Guided<'_, L> {
+impl<L: UniformLanes> FilterTarget for TwistedMixture<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (problem, cell) = (self.problem, self.tokens[token]);
         let before = population.ln_mean(0);
-        self.used.take_up(self.followed.iter().find_map(|followed| followed.shares(cell)));
-        for followed in &mut self.followed {
-            followed.open(problem, &self.alphas, token, cell, &mut self.particles);
+        self.used.set_shares(self.components.iter().find_map(|component| component.shares(cell)));
+        for component in &mut self.components {
+            component.open(problem, &self.alphas, token, cell, &mut self.particles);
         }
         for (group, weights) in population.weights_mut().iter_mut().enumerate() {
             *weights = self.draw_group(group);
@@ -156,40 +157,40 @@ impl<L: UniformLanes> FilterTarget for Guided<'_, L> {
         }
         self.particles.close(problem.bases(cell), token);
         let factor = (-population.rescale(0)).exp();
-        for followed in &mut self.followed {
-            followed.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
+        for component in &mut self.components {
+            component.weights.as_flattened_mut().iter_mut().for_each(|weight| *weight *= factor);
         }
         self.ln_growths.push(population.ln_mean(0) - before);
     }
 }
 
-impl<'a, L: UniformLanes> Guided<'a, L> {
+impl<'a, L: UniformLanes> TwistedMixture<'a, L> {
     fn new(
         problem: &'a Problem,
-        guides: &'a [Guide<'a>],
+        targets: &'a [TwistedTarget<'a>],
         n_groups: usize,
         tokens: &'a [u32],
         rng: &mut impl Stream<Lanes = L>,
     ) -> Result<Self> {
-        let follow = |guide| Followed::new(problem, guide, n_groups);
-        Ok(Guided {
+        let begin = |target| TwistedState::new(problem, target, n_groups);
+        Ok(TwistedMixture {
             problem,
             tokens,
             particles: Particles::new(problem, n_groups, Some(tokens))?,
-            used: Used::new(problem, n_groups),
+            used: UsedLabels::new(problem, n_groups),
             lanes: (0..n_groups).map(|_| rng.lanes()).collect(),
             sums: vec![[0.0; LANES]; problem.plan.n_states],
             states: vec![[0; LANES]; 1],
-            followed: guides.iter().map(follow).collect(),
+            components: targets.iter().map(begin).collect(),
             alphas: problem.alphas(),
             ln_growths: Vec::with_capacity(tokens.len()),
         })
     }
 
-    /// ln of what the law of allocations is multiplied by when no token is left, if the mass of
-    /// each guide starts at its share.
+    /// ln of the factor on the law of allocations when no token is left, if the mass of each target
+    /// starts at its share.
     fn ln_end(&self) -> f64 {
-        let ln_ends = self.followed.iter().map(|guide| guide.ln_end(self.problem, &self.alphas));
+        let ln_ends = self.components.iter().map(|one| one.ln_end(self.problem, &self.alphas));
         ln_ends.collect::<LogSum>().ln_sum()
     }
 
@@ -197,41 +198,41 @@ impl<'a, L: UniformLanes> Guided<'a, L> {
     fn draw_group(&mut self, group: usize) -> Lanes {
         let plan = &self.problem.plan;
         self.sums.fill([0.0; LANES]);
-        for followed in &mut self.followed {
-            let weights = &mut followed.weights[group];
-            let ratio = followed.ratios.of(&self.particles.words, group);
-            weights.iter_mut().zip(ratio).for_each(|(weight, x)| *weight *= x * followed.pace);
+        for component in &mut self.components {
+            let weights = &mut component.weights[group];
+            let ratio = component.ratios.of(&self.particles.words, group);
+            weights.iter_mut().zip(ratio).for_each(|(weight, x)| *weight *= x * component.pace);
             let words = &mut self.particles.words;
-            let token = GroupCounts { words, index: group, places: &followed.places };
-            counts::weigh(plan, &token, &mut followed.sums);
-            add_products(&mut self.sums, &followed.sums, weights);
+            let token = GroupCounts { words, index: group, places: &component.places };
+            counts::weigh(plan, &token, &mut component.sums);
+            add_products(&mut self.sums, &component.sums, weights);
         }
-        let total = self.used.open(group, &mut self.sums);
+        let total = self.used.weigh_labels(group, &mut self.sums);
         counts::pick(plan, &self.sums, &mut self.lanes[group], &mut self.states);
         let words = &mut self.particles.words;
-        let mut token = GroupCounts { words, index: group, places: &self.followed[0].places };
+        let mut token = GroupCounts { words, index: group, places: &self.components[0].places };
         counts::add(plan, &mut token, &self.states, 1);
         self.used.add(group, &self.states[0]);
         total
     }
 
-    /// Gives each guide its part of the weights, given the states that were drawn.
+    /// Gives each target its part of the weights, given the states that were drawn.
     fn share_out(&mut self, group: usize, totals: &Lanes) {
         let states = &self.states[0];
-        if let [followed] = &mut self.followed[..] {
-            followed.weights[group] = *totals;
+        if let [component] = &mut self.components[..] {
+            component.weights[group] = *totals;
             return;
         }
         let mut sum = [0.0; LANES];
-        for followed in &mut self.followed {
+        for component in &mut self.components {
             for (lane, &state) in states.iter().enumerate() {
-                let below = state.checked_sub(1).map_or(0.0, |s| followed.sums[s as usize][lane]);
-                followed.weights[group][lane] *= followed.sums[state as usize][lane] - below;
-                sum[lane] += followed.weights[group][lane];
+                let below = state.checked_sub(1).map_or(0.0, |s| component.sums[s as usize][lane]);
+                component.weights[group][lane] *= component.sums[state as usize][lane] - below;
+                sum[lane] += component.weights[group][lane];
             }
         }
-        for followed in &mut self.followed {
-            for (lane, weight) in followed.weights[group].iter_mut().enumerate() {
+        for component in &mut self.components {
+            for (lane, weight) in component.weights[group].iter_mut().enumerate() {
                 // The weight of a particle that is dead is zero.
                 *weight *= if sum[lane] > 0.0 { totals[lane] / sum[lane] } else { 0.0 };
             }
@@ -239,52 +240,52 @@ impl<'a, L: UniformLanes> Guided<'a, L> {
     }
 }
 
-/// Adds weights times a guide's cumulative weights of states.
+/// Adds weights times a target's cumulative weights of states.
 #[polyabayes_macros::vectorised]
-fn add_products(sums: &mut [Lanes], of_guide: &[Lanes], weights: &Lanes) {
-    for (sums, of_guide) in sums.iter_mut().zip(of_guide) {
+fn add_products(sums: &mut [Lanes], of_target: &[Lanes], weights: &Lanes) {
+    for (sums, of_target) in sums.iter_mut().zip(of_target) {
         for lane in 0..LANES {
-            sums[lane] += weights[lane] * of_guide[lane];
+            sums[lane] += weights[lane] * of_target[lane];
         }
     }
 }
 
-/// A guide as the particles follow it.
-struct Followed<'a> {
-    guide: &'a Guide<'a>,
-    /// F, and what it would be without a lag.
+/// A twisted target during the filter: its expected counts, and its weights of the particles.
+struct TwistedState<'a> {
+    target: &'a TwistedTarget<'a>,
+    /// F, and F without a lag.
     expected: Vec<f64>,
-    to_come: Vec<f64>,
+    remaining: Vec<f64>,
     places: Vec<CountPlace>,
     ratios: Ratios,
-    /// Factor of the guide's weights, so that its share stays.
+    /// Factor of the target's weights, so that its share stays.
     pace: f64,
     weights: Vec<Lanes>,
     sums: Vec<Lanes>,
 }
 
-impl<'a> Followed<'a> {
-    fn new(problem: &Problem, guide: &'a Guide<'a>, n_groups: usize) -> Self {
+impl<'a> TwistedState<'a> {
+    fn new(problem: &Problem, target: &'a TwistedTarget<'a>, n_groups: usize) -> Self {
         let nothing = || vec![0.0; problem.n_rows];
-        let expected = guide.responsibilities.map_or_else(nothing, |r| r.expected(problem));
-        Followed {
-            guide,
-            to_come: expected.clone(),
+        let expected = target.responsibilities.map_or_else(nothing, |r| r.expected(problem));
+        TwistedState {
+            target,
+            remaining: expected.clone(),
             expected,
             places: Vec::new(),
             ratios: Ratios::default(),
             pace: 1.0,
-            weights: vec![[guide.share; LANES]; n_groups],
+            weights: vec![[target.share; LANES]; n_groups],
             sums: vec![[0.0; LANES]; problem.plan.n_states],
         }
     }
 
     /// Probabilities of the states of a token, if it has any.
     fn shares(&self, cell: u32) -> Option<&'a [f64]> {
-        self.guide.responsibilities.map(|responsibilities| responsibilities.of(cell))
+        self.target.responsibilities.map(|responsibilities| responsibilities.of(cell))
     }
 
-    /// ln of what the law of allocations will be multiplied by.
+    /// ln of the factor on the law of allocations at the end.
     fn ln_end(&self, problem: &Problem, alphas: &[f64]) -> f64 {
         let of_margin = |laid: &MarginLayout| {
             let rows = alphas[laid.rows()].iter().zip(&self.expected[laid.rows()]);
@@ -293,7 +294,7 @@ impl<'a> Followed<'a> {
             f64::from(laid.margin.exponent) * ln_rows
         };
         let ln_start: f64 = problem.margins.iter().map(of_margin).sum();
-        self.guide.share.ln() - ln_start - self.guide.ln_growths.iter().sum::<f64>()
+        self.target.share.ln() - ln_start - self.target.ln_growths.iter().sum::<f64>()
     }
 
     /// Takes up a token.
@@ -310,13 +311,13 @@ impl<'a> Followed<'a> {
         let base = |row: usize| alphas[row] + self.expected[row];
         particles.open(&problem.plan, problem.bases(cell), base, &mut self.places);
         self.ratios.tabulate(&changes, alphas, &self.expected, particles);
-        self.pace = (-self.guide.ln_growths[token]).exp();
+        self.pace = (-self.target.ln_growths[token]).exp();
     }
 
-    /// Takes back what was expected of a token that is no longer to come.
+    /// Subtracts the expectation of a token once it has come.
     fn take_back(&mut self, problem: &Problem, cell: u32) -> Vec<ExpectedChange> {
-        let Some(responsibilities) = self.guide.responsibilities else { return Vec::new() };
-        responsibilities.add(problem, cell, -1.0, &mut self.to_come);
+        let Some(responsibilities) = self.target.responsibilities else { return Vec::new() };
+        responsibilities.add(problem, cell, -1.0, &mut self.remaining);
         let bases = problem.bases(cell);
         let mut rows: Vec<(usize, i32)> = Vec::new();
         for factor in &problem.plan.cliques[0].factors {
@@ -327,7 +328,7 @@ impl<'a> Followed<'a> {
         rows.dedup();
         let mut changes = Vec::new();
         for (row, power) in rows {
-            let (before, now) = (self.expected[row], self.to_come[row]);
+            let (before, now) = (self.expected[row], self.remaining[row]);
             if before - now > LAG || now == 0.0 {
                 self.expected[row] = now;
                 changes.push(ExpectedChange { row, power, before });
@@ -337,7 +338,7 @@ impl<'a> Followed<'a> {
     }
 }
 
-/// A row of which less is expected when a token comes.
+/// A row with a smaller expectation after a token.
 struct ExpectedChange {
     row: usize,
     power: i32,

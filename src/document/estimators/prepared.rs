@@ -7,7 +7,7 @@ use super::sampler::Sampler;
 use super::table::{self, Estimator};
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
-use crate::document::rare::{RareTopics, Rarity};
+use crate::document::sampling::rare::{RareTopics, Rarity};
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
 use crate::urn::{LocalUrn, TopicChains};

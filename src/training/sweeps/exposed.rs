@@ -18,8 +18,8 @@ pub struct ExposedTokens {
 }
 
 impl ExposedTokens {
-    /// Those of the documents of a block, given the number of each one's exposure.
-    pub(in crate::training) fn of_block(
+    /// Tokens of the documents of a block, given the number of each document's exposure.
+    pub(in crate::training) fn new(
         block: &DocumentBlock,
         exposures: &[u32],
         n_topics: usize,

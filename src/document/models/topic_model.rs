@@ -180,7 +180,7 @@ impl TopicModel {
 
     /// Refuses documents of another vocabulary, with exposures whose length the model takes as given, or
     /// with priors that are none of it.
-    pub(super) fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
+    pub(in crate::document) fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
         check_length("vocabulary of the documents", documents.n_words(), self.urn.n_words())?;
         if documents.exposures().is_some() && !self.has_lengths() {
             return Err(Error::GivenLength);

@@ -1,10 +1,12 @@
 //! A document model of any prior, and what can be asked of all of them.
 
-use super::gaussian::{self, LogisticNormal};
 use super::mixture::FiniteMixture;
-use super::{Bounds, Event, Moments, Query, Score, Settings, TopicModel, Vocabularies, scoring};
 use crate::control::{Observer, Unseen};
 use crate::counts::CountMatrix;
+use crate::document::gaussian::{self, LogisticNormal};
+use crate::document::{
+    self, Bounds, Event, Moments, Query, Score, Settings, TopicModel, Vocabularies, scoring,
+};
 use crate::error::{Error, Result};
 use crate::rng::{Key, Purpose};
 
@@ -32,7 +34,7 @@ impl DocumentModel {
     /// ln p of every document; `None` for those not reached when the observer stopped the work.
     ///
     /// # Errors
-    /// The errors of the model: see [`score`](super::score), [`gaussian::score`], [`FiniteMixture::score`].
+    /// The errors of the model: see [`score`](crate::document::score), [`gaussian::score`], [`FiniteMixture::score`].
     pub fn score(
         &self,
         documents: &CountMatrix,
@@ -102,7 +104,7 @@ impl DocumentModel {
         observer: &impl Observer,
     ) -> Result<Vec<Option<Score>>> {
         if let DocumentModel::Urn(model) = self {
-            return super::completion(model, observed, held_out, settings, seed, observer);
+            return document::completion(model, observed, held_out, settings, seed, observer);
         }
         self.check_completion(observed, held_out, settings)?;
         let query = Query { event: Event::Sequence, ..settings.query };
@@ -127,7 +129,7 @@ impl DocumentModel {
     /// weights behind them.
     ///
     /// # Errors
-    /// The errors of [`bidirectional`](super::bidirectional) and [`gaussian::bidirectional`]; draws of another
+    /// The errors of [`bidirectional`](crate::document::bidirectional) and [`gaussian::bidirectional`]; draws of another
     /// kind of model; mixtures, whose documents are scored exactly.
     pub fn bidirectional(
         &self,
@@ -139,7 +141,7 @@ impl DocumentModel {
     ) -> Result<Vec<Option<Bounds>>> {
         match (self, draws) {
             (DocumentModel::Urn(model), Draws::Topics(topics)) => {
-                super::bidirectional(model, documents, topics, settings, seed, observer)
+                document::bidirectional(model, documents, topics, settings, seed, observer)
             }
             (DocumentModel::LogisticNormal(model), Draws::Latent(latent)) => {
                 gaussian::bidirectional(model, documents, latent, settings, seed, observer)
@@ -159,7 +161,7 @@ impl DocumentModel {
         settings: &Settings,
     ) -> Result<()> {
         if let DocumentModel::Urn(model) = self {
-            return super::check_completion(model, observed, held_out, settings);
+            return document::check_completion(model, observed, held_out, settings);
         }
         let (found, expected) = (held_out.n_documents(), observed.n_documents());
         if found != expected {
@@ -181,7 +183,7 @@ impl DocumentModel {
     /// The errors of [`score`](Self::score).
     pub fn check(&self, documents: &CountMatrix, settings: &Settings) -> Result<()> {
         match self {
-            DocumentModel::Urn(model) => super::check_score(model, documents, settings),
+            DocumentModel::Urn(model) => document::check_score(model, documents, settings),
             DocumentModel::LogisticNormal(model) => gaussian::check(model, documents, settings),
             DocumentModel::Mixture(model) => model.check(documents, settings),
         }
@@ -202,7 +204,7 @@ impl DocumentModel {
     ) -> Result<Vec<f64>> {
         let both = match self {
             DocumentModel::Urn(model) => {
-                return super::transform(model, documents, moments, n_sweeps, seed, observer);
+                return document::transform(model, documents, moments, n_sweeps, seed, observer);
             }
             DocumentModel::LogisticNormal(model) => {
                 gaussian::transform(model, documents, seed, observer)?

@@ -1,24 +1,24 @@
 //! Estimates of documents whose sum over a corpus is wanted: runs of one length, and their spread.
 
-use super::estimators::prepared::{Prepared, n_refining_sweeps};
-use super::estimators::runs::Runs;
-use super::estimators::sampler::Sampler;
-use super::result::{Score, Spread};
 use crate::control::Observer;
+use crate::document::estimators::prepared::{Prepared, n_refining_sweeps};
+use crate::document::estimators::runs::Runs;
+use crate::document::estimators::sampler::Sampler;
+use crate::document::result::{Score, Spread};
 use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::{LANES, Rng};
 use crate::urn::LocalUrn;
 
 /// Multiply-adds up to which the document is computed exactly: those of its runs, about.
-pub(super) fn exact_budget(urn: &LocalUrn, n_temperatures: usize) -> f64 {
+pub(in crate::document) fn exact_budget(urn: &LocalUrn, n_temperatures: usize) -> f64 {
     let extent = urn.extent();
     let n_sweeps = 1 + n_temperatures + n_refining_sweeps(n_temperatures);
     (LANES * n_sweeps) as f64 * extent.n_tokens as f64 * extent.n_topics as f64
 }
 
 /// An estimate by [`LANES`] annealing runs through so many temperatures.
-pub(super) fn estimate(
+pub(in crate::document) fn estimate(
     urn: &LocalUrn,
     n_temperatures: usize,
     rng: &mut Rng,

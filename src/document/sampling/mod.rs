@@ -1,21 +1,26 @@
 //! One document's estimate from replicates of a sampler, with its error and its trace.
 
+pub(in crate::document) mod rare;
+pub(in crate::document) mod single_topic;
+pub(in crate::document) mod sizing;
+pub(in crate::document) mod totals;
+
 use super::estimators::runs::Runs;
-use super::rare::may_need;
 use super::settings::Settings;
-use super::sizing::Sizing;
-use super::{Score, TracePoint, single_topic};
+use super::{Score, TracePoint};
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
+use rare::may_need;
+use sizing::Sizing;
 
 /// Points of a trace for every tenfold size.
 const TRACE_DENSITY: f64 = 8.0;
 
 /// Estimates a document by the sampler of the settings, or by whichever is expected to be better.
-pub(super) fn estimate(
+pub(in crate::document) fn estimate(
     urn: &LocalUrn,
     settings: &Settings,
     rng: &mut Rng,

@@ -3,9 +3,10 @@
 //! Mixtures of multinomials (one topic a document) and of Dirichlet-multinomials (GSDMM: a component's
 //! word probabilities integrated out, its parameters the prior plus the counts of its training tokens).
 
-use super::{Event, Method, Score, Settings, Vocabularies};
+use super::{Event, Vocabularies};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
+use crate::document::{Method, Score, Settings};
 use crate::error::{Error, Result, check_all, check_length};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_rising};
@@ -73,7 +74,7 @@ impl FiniteMixture {
     }
 
     /// Which words are of which vocabulary.
-    pub(super) fn vocabularies(&self) -> &Vocabularies {
+    pub(in crate::document) fn vocabularies(&self) -> &Vocabularies {
         &self.vocabularies
     }
 

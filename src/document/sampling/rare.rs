@@ -9,21 +9,21 @@ use crate::urn::LocalUrn;
 
 /// Which pseudo-counts are rare: the largest, and its largest share of the largest pseudo-count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rarity {
+pub(in crate::document) struct Rarity {
     largest: f64,
     share: f64,
 }
 
 impl Rarity {
     /// Chains of short documents may be low by several errors.
-    pub(super) const EXACT: Self = Rarity { largest: 0.01, share: 0.04 };
+    pub(in crate::document) const EXACT: Self = Rarity { largest: 0.01, share: 0.04 };
     /// Chains of any document may leave these closed. Learned priors often have topics beyond, for
     /// which the moves of whole topics make long documents seven times as slow.
-    pub(super) const LOWERED: Self = Rarity { largest: 0.001, share: 0.01 };
+    pub(in crate::document) const LOWERED: Self = Rarity { largest: 0.001, share: 0.01 };
 }
 
 /// Whether the document may need several topics, of which some have pseudo-counts up to `closed`.
-pub(super) fn may_need(urn: &LocalUrn, closed: f64) -> bool {
+pub(in crate::document) fn may_need(urn: &LocalUrn, closed: f64) -> bool {
     let is_rare = || urn.pseudo_counts().iter().any(|&a| a <= closed);
     let rarity = Rarity { largest: closed, share: f64::INFINITY };
     urn.n_topics() > 1 && urn.n_tokens() > 1 && is_rare() && RareTopics::of(urn, rarity).may_open
@@ -33,11 +33,11 @@ pub(super) fn may_need(urn: &LocalUrn, closed: f64) -> bool {
 const ALWAYS_RARE: f64 = 1e-4;
 
 /// Which topics the document cannot open.
-pub(super) struct RareTopics {
+pub(in crate::document) struct RareTopics {
     /// Rare topics that do not pay for their opening; empty where no topic is rare.
-    pub(super) is_closed: Vec<bool>,
+    pub(in crate::document) is_closed: Vec<bool>,
     /// Whether there are others.
-    pub(super) may_open: bool,
+    pub(in crate::document) may_open: bool,
 }
 
 impl RareTopics {
@@ -45,7 +45,7 @@ impl RareTopics {
     /// each of them, ln(q_kw / max_j a_j q_jw), as if a common topic held nothing else. The gain of
     /// several topics is at most the sum of theirs, so that none opens that does not pay
     /// ln(a_max / a_k). Cost: distinct words x topics.
-    pub(super) fn of(urn: &LocalUrn, rarity: Rarity) -> Self {
+    pub(in crate::document) fn of(urn: &LocalUrn, rarity: Rarity) -> Self {
         let a = urn.pseudo_counts();
         let largest = a.iter().copied().fold(0.0, f64::max);
         let most = rarity.largest.min(rarity.share * largest).max(ALWAYS_RARE);

@@ -39,23 +39,26 @@ impl Vocabularies {
     }
 
     /// Number of columns.
-    pub(super) fn n_words(&self) -> usize {
+    pub(in crate::document) fn n_words(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
     /// A row of all columns, cut into those of each vocabulary.
-    pub(super) fn cut<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = &'a [f64]> {
+    pub(in crate::document) fn cut<'a>(
+        &'a self,
+        row: &'a [f64],
+    ) -> impl Iterator<Item = &'a [f64]> {
         self.ranges().map(|(start, end)| &row[start..end])
     }
 
     /// First column of each vocabulary, and the one after its last.
-    pub(super) fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(in crate::document) fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(self.ends.iter().copied())
     }
 
     /// Refuses probabilities, topics x words, that do not sum to 1 in every vocabulary.
-    pub(super) fn check_rows(&self, rows: &[f64]) -> Result<()> {
+    pub(in crate::document) fn check_rows(&self, rows: &[f64]) -> Result<()> {
         for (topic, row) in rows.chunks_exact(self.n_words()).enumerate() {
             for own in self.cut(row) {
                 let sum: f64 = own.iter().sum();
@@ -79,12 +82,15 @@ impl Vocabularies {
     }
 
     /// Number of a document's tokens in each vocabulary.
-    pub(super) fn n_tokens<'a>(&'a self, document: Document<'a>) -> impl Iterator<Item = u64> {
+    pub(in crate::document) fn n_tokens<'a>(
+        &'a self,
+        document: Document<'a>,
+    ) -> impl Iterator<Item = u64> {
         self.counts(document).map(|counts| counts.iter().map(|&y| u64::from(y)).sum())
     }
 
     /// ln of the number of orders of a bag of words, of each vocabulary by itself.
-    pub(super) fn ln_orders(&self, document: Document<'_>) -> f64 {
+    pub(in crate::document) fn ln_orders(&self, document: Document<'_>) -> f64 {
         let all: f64 = self.n_tokens(document).map(ln_factorial).sum();
         all - document.counts().iter().map(|&y| ln_factorial(u64::from(y))).sum::<f64>()
     }

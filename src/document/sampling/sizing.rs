@@ -1,11 +1,11 @@
 //! Choice of a document's sampler and of its size.
 
-use super::estimators::prepared::Prepared;
-use super::estimators::runs::Runs;
-use super::estimators::sampler::{Pilot, Sampler};
-use super::limits::most;
-use super::settings::{BUDGET, Method, Settings};
 use crate::control::Observer;
+use crate::document::estimators::prepared::Prepared;
+use crate::document::estimators::runs::Runs;
+use crate::document::estimators::sampler::{Pilot, Sampler};
+use crate::document::limits::most;
+use crate::document::settings::{BUDGET, Method, Settings};
 use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::math::variance;
@@ -32,15 +32,15 @@ const SHARE_BESIDE: f64 = 0.2;
 const PLAIN_DRIFT: f64 = 2.0;
 
 /// The size of a sampler, and an estimate from fewer samples beside, where there is one.
-pub(super) struct Choice {
-    pub(super) size: usize,
-    pub(super) beside: Option<Estimate>,
+pub(in crate::document) struct Choice {
+    pub(in crate::document) size: usize,
+    pub(in crate::document) beside: Option<Estimate>,
 }
 
 impl Choice {
     /// The estimate, its error at least as large as the drift from the smaller run beyond what the
     /// errors of both explain: replicates that agree with each other may all have missed something.
-    pub(super) fn with_drift(&self, estimate: Estimate) -> Estimate {
+    pub(in crate::document) fn with_drift(&self, estimate: Estimate) -> Estimate {
         let Some(beside) = self.beside else { return estimate };
         let plain = PLAIN_DRIFT * estimate.std_error.hypot(beside.std_error);
         let drift = (estimate.ln_value - beside.ln_value).abs() - plain;
@@ -51,16 +51,16 @@ impl Choice {
 
 /// Finds sizes by pilots: replicates that are not those of the estimate, which is accepted
 /// whatever it is and so remains unbiased.
-pub(super) struct Sizing<'a, O> {
-    pub(super) urn: &'a LocalUrn,
-    pub(super) settings: &'a Settings,
-    pub(super) observer: &'a O,
+pub(in crate::document) struct Sizing<'a, O> {
+    pub(in crate::document) urn: &'a LocalUrn,
+    pub(in crate::document) settings: &'a Settings,
+    pub(in crate::document) observer: &'a O,
 }
 
 impl<'a, O: Observer> Sizing<'a, O> {
     /// The sampler of the settings, that of `auto` being annealing unless they ask for particles,
     /// made ready for the document.
-    pub(super) fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
+    pub(in crate::document) fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
         let sampler = match self.settings.method {
             Method::Sample(sampler) => sampler,
             _ if self.settings.n_particles.is_some() => Sampler::SmcLookahead,
@@ -71,7 +71,11 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// The size asked for, or the default, or what pilots find.
-    pub(super) fn choice(&self, prepared: &Prepared<'_>, rng: &mut Rng) -> Result<Choice> {
+    pub(in crate::document) fn choice(
+        &self,
+        prepared: &Prepared<'_>,
+        rng: &mut Rng,
+    ) -> Result<Choice> {
         match (self.settings.size(prepared.sampler), prepared.sampler.pilot()) {
             (Some(size), _) => Ok(Choice { size, beside: None }),
             (None, None) => Ok(Choice { size: 1, beside: None }),
@@ -110,7 +114,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// Particles, draws or steps of a run, given its size in the units of pilots.
-    pub(super) fn made(&self, prepared: &Prepared<'_>, size: usize) -> usize {
+    pub(in crate::document) fn made(&self, prepared: &Prepared<'_>, size: usize) -> usize {
         match self.settings.n_samples {
             Some(_) => prepared.size_given(size),
             None => prepared.size_for(size),
@@ -125,7 +129,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// Size at which a pilot has reached the target error, and half as much again; whether one has.
-    pub(super) fn final_size(
+    pub(in crate::document) fn final_size(
         &self,
         prepared: &Prepared<'_>,
         mut size: usize,

@@ -1,4 +1,4 @@
-//! Openings of hidden values: allocations that differ by names alone are counted once.
+//! Label symmetry of hidden nodes: allocations that differ by the names of values are counted once.
 
 use crate::allocation::kernel::counts::States;
 use crate::allocation::model::problem::Problem;
@@ -9,9 +9,9 @@ use crate::rng::{LANES, Lanes};
 ///
 /// The values of a hidden node are exchangeable, but the expectations name them: particles would
 /// see one of K! equal modes. Allocations that differ by the names of a node's values are therefore
-/// counted once. A token that opens one of u unused values stands for u of them, and which one it
-/// takes is drawn by the token's responsibilities, as a part of the extended target.
-pub(crate) struct Used {
+/// counted once: the first token of a value has the weight of all u unused values, and which of them
+/// it takes is drawn by the token's responsibilities, as a part of the extended target.
+pub(crate) struct UsedLabels {
     nodes: Vec<UsedNode>,
     n_groups: usize,
 }
@@ -28,7 +28,7 @@ struct UsedNode {
     factors: Vec<Lanes>,
 }
 
-impl Used {
+impl UsedLabels {
     pub(crate) fn new(problem: &Problem, n_groups: usize) -> Self {
         let digits = problem.plan.cliques[0].digits().iter();
         let renamed = digits.filter(|(node, ..)| problem.renames(*node));
@@ -39,11 +39,11 @@ impl Used {
             shares: vec![0.0; size],
             factors: vec![[1.0; LANES]; size],
         };
-        Used { nodes: renamed.map(node).collect(), n_groups }
+        UsedLabels { nodes: renamed.map(node).collect(), n_groups }
     }
 
-    /// Takes up the responsibilities of a token. Without any, all names are alike.
-    pub(crate) fn take_up(&mut self, responsibilities: Option<&[f64]>) {
+    /// Sets the shares of the values by the responsibilities of a token; without any, all are alike.
+    pub(crate) fn set_shares(&mut self, responsibilities: Option<&[f64]>) {
         for node in &mut self.nodes {
             let Some(responsibilities) = responsibilities else {
                 node.shares.fill(1.0);
@@ -56,10 +56,10 @@ impl Used {
         }
     }
 
-    /// Turns the cumulative weights of states into those of openings; returns their totals.
-    pub(crate) fn open(&mut self, group: usize, sums: &mut [Lanes]) -> Lanes {
+    /// Applies the factors of unused values to the cumulative weights of states; returns their totals.
+    pub(crate) fn weigh_labels(&mut self, group: usize, sums: &mut [Lanes]) -> Lanes {
         for node in &mut self.nodes {
-            node.weigh_openings(group, self.n_groups);
+            node.set_factors(group, self.n_groups);
         }
         let (mut before, mut total) = ([0.0; LANES], [0.0; LANES]);
         for (state, sum) in sums.iter_mut().enumerate() {
@@ -95,8 +95,9 @@ impl Used {
 }
 
 impl UsedNode {
-    /// Sets the factors: 1 for values in use.
-    fn weigh_openings(&mut self, group: usize, n_groups: usize) {
+    /// Sets the factors: 1 for values in use; for an unused value, the number of unused values times its
+    /// part of their shares.
+    fn set_factors(&mut self, group: usize, n_groups: usize) {
         let tokens = &self.tokens;
         let unused = |value: usize, lane: usize| {
             f64::from(u8::from(tokens[value * n_groups + group][lane] == 0.0))
@@ -110,11 +111,11 @@ impl UsedNode {
         }
         for (value, factors) in self.factors.iter_mut().enumerate() {
             for lane in 0..LANES {
-                let opens = unused(value, lane);
+                let is_new = unused(value, lane);
                 // The share of unused values is zero where there is none.
                 let name =
-                    n_unused[lane] * self.shares[value] / (share_unused[lane] + (1.0 - opens));
-                factors[lane] = opens * name + (1.0 - opens);
+                    n_unused[lane] * self.shares[value] / (share_unused[lane] + (1.0 - is_new));
+                factors[lane] = is_new * name + (1.0 - is_new);
             }
         }
     }

@@ -13,12 +13,12 @@ fn ln_parts(urn: &LocalUrn) -> impl Iterator<Item = f64> {
 }
 
 /// ln of their sum, which is at most ln of the urn sum. Cost: distinct words x topics.
-pub(super) fn ln_least(urn: &LocalUrn) -> f64 {
+pub(in crate::document) fn ln_least(urn: &LocalUrn) -> f64 {
     ln_parts(urn).collect::<LogSum>().ln_sum()
 }
 
 /// The share of each topic in their sum.
-pub(super) fn shares(urn: &LocalUrn) -> Vec<f64> {
+pub(in crate::document) fn shares(urn: &LocalUrn) -> Vec<f64> {
     let ln_sum = ln_least(urn);
     ln_parts(urn).map(|ln_part| (ln_part - ln_sum).exp()).collect()
 }
