@@ -74,7 +74,7 @@ def chosen(case: str) -> dict[str, Any]:
         "best": choice.best,
         "error": float(np.max(behind)),
         "error of a gain": float(np.max(gains)) if gains else None,
-        "fits": sum(row["n_fits"] for row in choice.rows),
+        "fits": sum(row["n_folds"] for row in choice.rows),
         "told": told_before.seconds,
         "seconds": seconds,
     }

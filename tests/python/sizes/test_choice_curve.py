@@ -4,14 +4,18 @@ import pytest
 
 from polyabayes._support.jackknife import Difference
 from polyabayes.sizes.choice import grid, held_out
-from polyabayes.sizes.choice.curve import Curve
+from polyabayes.sizes.choice.curve import Curve, _elbows
 
 
 class Losses:
     """A race of known losses."""
 
     def __init__(self, losses, std_error=0.001):
-        self.fits, self._losses, self._error = dict.fromkeys(losses), losses, std_error
+        self.fits, self._losses, self._error = (
+            {size: {0: None} for size in losses},
+            losses,
+            std_error,
+        )
 
     def best(self, sizes):
         return min(sizes, key=lambda size: (self._losses[size], size))
@@ -85,3 +89,16 @@ def test_a_bend_between_sizes_of_the_coarse_grid_is_found():
     assert Curve.of(Losses(losses), [*losses], 0.2).possible_bend is None
     even = {2**k: 0.1 * (7 - k) for k in range(1, 8)}
     assert Curve.of(Losses(even), [*even], None).possible_bend is None
+
+
+def test_a_bend_is_told_though_the_noise_of_a_neighbour_hides_it():
+    """10 broad topics of 4 narrow ones each; 11 topics happen to gain much."""
+    losses = {2: 0.658, 4: 0.476, 8: 0.236, 9: 0.177, 10: 0.115, 11: 0.098, 16: 0.081, 32: 0.027}
+    losses |= {38: 0.011, 41: 0.0, 64: 0.002, 128: 0.003}
+    assert _elbows(losses) == (41, 10)
+    # One neighbour of a bend is no second bend, and even gains have none.
+    planted = {8: 0.4, 16: 0.08, 18: 0.04, 19: 0.02, 20: 0.0, 21: 0.001, 23: 0.001, 32: 0.003}
+    assert _elbows(planted) == (20,)
+    even = {size: 0.5 * size**-0.5 for size in (8, 16, 32, 64, 91, 99, 108, 128, 200)}
+    even[99] -= 0.002
+    assert not _elbows(even)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from polyabayes.sizes.choice.fits import FoldFit
 from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.smooth import Smooth
 from polyabayes.sizes.folds import folds_of
 
 
@@ -77,25 +79,46 @@ def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     assert race.chance_to_stay(2, 1) == race.behind(2, 1)
 
 
-def test_second_fits_halve_the_variance_of_their_noise():
-    """Standard errors of 300 true differences of 0, by one fit and by two on each fold."""
-    rng, errors = np.random.default_rng(1), {1: [], 2: []}
-    lengths = np.full(100, 50)
-    folds = folds_of(lengths, 5, rng)
-    for _ in range(300):
-        race = Race(folds, lengths)
-        for fold in range(10):
-            for size in (1, 2):
-                values, none = np.full(20, 50 * 0.01 * rng.normal()), np.zeros(0)
-                topics = np.zeros((size, 1), "f4")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_smooth_curve_covers_the_truth(grouped):
+    """Differences of 200 races at 95 %: documents have slopes and noise of their own, fits too.
+
+    The true scores are no polynomial in 1 / sqrt(size), and only the first fold has 32 topics.
+    """
+    rng, sizes, errors, noise = np.random.default_rng(5), [32, 64, 91, 128, 200], [], []
+    true = {size: -0.5 * size**-0.4 for size in sizes}
+    for _ in range(200):
+        lengths = rng.integers(20, 200, 200)
+        groups = rng.integers(0, 60, 200) if grouped else None
+        folds = folds_of(lengths, 5, rng, groups)
+        units = rng.normal(size=200)[groups] if grouped else rng.normal(size=200)
+        race = Race(folds, lengths, groups)
+        for size in sizes:
+            for fold in range(1 if size == 32 else 5):
+                own = folds == fold
+                scores = true[size] + 0.02 * units[own] * np.log(size) + 0.004 * rng.normal()
+                values = lengths[own] * scores + 0.2 * rng.normal(size=own.sum())
+                none, topics = np.zeros(0), np.zeros((size, 1), "f4")
                 race.add(FoldFit(size, fold, values, 0 * values, none, topics, 1.0))
-            if fold in (4, 9):
-                errors[1 + fold // 5].append(race.difference(2, 1)[:2])
-        assert race.n_fits[1] == 10
-        assert race.has_second_fits(1)
-        assert race.n_folds(1) == 5
-    for n, found in errors.items():
-        mean, std_error = np.array(found).T
-        true = 0.01 * np.sqrt(2 / (5 * n))
-        assert np.sqrt((std_error**2).mean()) == pytest.approx(true, rel=0.1)
-        assert mean.std() == pytest.approx(true, rel=0.15)
+        curve = Smooth.of(race, sizes)
+        noise.append(curve.noise)
+        for size in (64, 128):
+            found = curve.difference(200, size)
+            ahead = found.mean - (true[200] - true[size])
+            errors.append(ahead / found.std_error)
+        assert curve.best(sizes) == 200
+        near = curve.smallest(200, 0.01)
+        assert curve.difference(200, near).mean <= 0.01 < curve.difference(200, near - 1).mean
+    assert np.sqrt(np.mean(np.square(noise))) == pytest.approx(0.004, rel=0.15)
+    quantile = stats.t.ppf(0.975, curve.freedom)
+    assert 0.92 < np.mean(np.abs(errors) < quantile) <= 0.99
+    # Its errors are smaller than those of single sizes.
+    assert found.std_error < race.difference(200, 128).std_error
+
+
+def test_few_fits_have_no_smooth_curve():
+    race = Race(np.zeros(4, dtype=np.int64), np.full(4, 50))
+    for size in (32, 64, 128, 200):
+        topics, none = np.zeros((size, 1), "f4"), np.zeros(4)
+        race.add(FoldFit(size, 0, -none, none, none, topics, 1.0))
+    assert Smooth.of(race, [32, 64, 128, 200]) is None

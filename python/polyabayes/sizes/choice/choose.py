@@ -52,13 +52,15 @@ def choose_n_components(
     """Choose the number of topics, with its uncertainty.
 
     By held-out likelihood: every size is trained on all folds but one, and scores documents of the
-    remaining fold, up to 100,000 tokens per fold and the same for all sizes. Sizes are compared by
+    remaining fold, up to 500,000 tokens per fold and the same for all sizes. Sizes are compared by
     paired differences, with errors for new documents and new fits. A size that is clearly behind is
-    dropped early. Without `sizes`, the search tries a geometric grid on one fold, extends it while
-    the last doubling gains enough, and refines it around the recommended size until neighbours
-    differ by a tenth; the other folds are for sizes on which the answer depends. Fits keep the best
-    of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so that topics are
-    rarely merged.
+    dropped early. Without `sizes`, the search tries a geometric grid on one fold and extends it
+    while the last doubling gains enough. If the curve bends, the search refines the grid around the
+    recommended size until neighbours differ by a tenth; the other folds are for sizes on which the
+    answer depends. If it has no bend, a smooth curve through the scores on all folds gives the
+    losses and the size for the tolerance, which is then trained as well. Fits keep the best of two
+    starts (or of `n_init`, if larger), which are longer than in ``fit``, so that topics are rarely
+    merged.
 
     By evidence: allocation models are compared by posterior probabilities, with parameters
     integrated out. These depend on the prior: if you do not know the concentration, average over

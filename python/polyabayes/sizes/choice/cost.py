@@ -84,17 +84,20 @@ def work_of_given(sizes: list[int], n_folds: int) -> dict[int, int]:
 def work_of_found(most: int, n_folds: int) -> dict[int, int]:
     """About the number of fits of each size, if scores improve up to the largest size.
 
-    One fold of the coarse grid and of sizes between its largest two; all folds of the largest size
-    and of two between.
+    One fold of the coarse grid. A bend among its first sizes takes one fold of sizes between the
+    largest two, and all folds of the largest and of two between. Beyond them the curve is smooth:
+    all folds of the largest three sizes and of three between.
     """
     sizes = [size for size in grid.START if size <= most] or [most]
     while sizes[-1] < most:
         sizes += grid.wider(sizes, sizes[-1:], sizes[0], most)
-    tried = sizes[-2:]
+    may_bend = most <= grid.START[-1]
+    tried = sizes[-2:] if may_bend else sizes[-3:]
     for _ in range(_ROUNDS):
         tried = sorted({*tried, *(grid.middle(*gap) for gap in pairwise(tried))})
-    whole = {most, *tried[1:3]}
-    return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys(whole, n_folds)
+    if may_bend:
+        return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys({most, *tried[1:3]}, n_folds)
+    return dict.fromkeys(sizes, 1) | dict.fromkeys([*tried[::2], tried[-4]], n_folds)
 
 
 def relative_cost(size: int) -> float:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support.jackknife import Difference
 from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.smooth import Smooth
 
+# Where the curve does not bend, it is smooth through sizes within this loss in nats per token.
+_SMOOTH = 0.1
 # Default tolerance: loss in nats per token, one percent of the probability of a word.
 TOLERANCE = 0.01
 # At an elbow, the gain per topic falls by at least this factor.
@@ -18,6 +20,8 @@ _SHARP = 5.0
 # A bend that sizes between those tried may show to be an elbow. Where gains fall by half from each
 # doubling to the next, a topic gains four times what it gains beyond.
 _MAY_BE_SHARP = 3.0
+# Ratio of sizes within which a bend may hide.
+_APART = 1.21
 # Gain of a topic that counts as none, as a share of the mean gain of the topics up to there.
 _NO_GAIN = 0.02
 
@@ -28,7 +32,8 @@ class Curve(NamedTuple):
     `behind` is the loss of each size in nats per token, by increasing size. `good` are the sizes
     within one standard error of the best, and `near` is the smallest size within the tolerance. At
     an elbow, the gain per topic falls sharply; the sharpest elbow is first. `rule` is the reason of
-    the recommendation: "equally good", "elbow" or "tolerance".
+    the recommendation: "equally good", "elbow" or "tolerance". Without elbows, `smooth` is a
+    curve through the best sizes, and `difference` compares those on it.
     """
 
     best: int
@@ -39,6 +44,8 @@ class Curve(NamedTuple):
     near: int
     recommended: int
     rule: str
+    difference: Callable[[int, int], Difference]
+    smooth: Smooth | None
 
     @classmethod
     def of(cls, race: Race, kept: Collection[int], tolerance: float | None) -> Self:
@@ -49,10 +56,18 @@ class Curve(NamedTuple):
         sharply than anywhere beyond; and if it has no bend, the smallest size within a loss of 0.01
         nats per token. `kept` are the sizes that may be the best.
         """
-        best = race.best(kept)
-        behind = {size: race.difference(best, size) for size in sorted(race.fits)}
-        good = tuple(s for s in sorted(kept) if behind[s].mean <= max(behind[s].std_error, 0.0))
+        best, difference = race.best(kept), race.difference
+        behind = {size: difference(best, size) for size in sorted(race.fits)}
         elbows = _elbows({size: found.mean for size, found in behind.items()})
+        close = {size for size, found in behind.items() if found.mean <= _SMOOTH}
+        if smooth := None if elbows else Smooth.of(race, close):
+            best, on_curve = smooth.best(close.intersection(kept)), smooth.difference
+
+            def difference(first: int, second: int) -> Difference:
+                return (on_curve if {first, second} <= close else race.difference)(first, second)
+
+            behind = {size: difference(best, size) for size in behind}
+        good = tuple(s for s in sorted(kept) if behind[s].mean <= max(behind[s].std_error, 0.0))
         smallest = good[0]
         allowed = TOLERANCE if tolerance is None else tolerance
         near = min(size for size, found in behind.items() if found.mean <= allowed)
@@ -63,7 +78,12 @@ class Curve(NamedTuple):
             recommended, rule = elbows[0], "elbow"
         elif not elbows and near < smallest:
             recommended, rule = near, "tolerance"
-        return cls(best, behind, good, elbows, allowed, near, recommended, rule)
+        return cls(best, behind, good, elbows, allowed, near, recommended, rule, difference, smooth)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether there is no bend, and the tolerance decides or errors are not known yet."""
+        return not self.elbows and (self.rule == "tolerance" or self.smooth is None)
 
     @property
     def rises(self) -> bool:
@@ -91,29 +111,33 @@ class Curve(NamedTuple):
 
 
 def _elbows(losses: dict[int, float]) -> tuple[int, ...]:
-    """Sizes at which the gain per topic falls sharply, sharpest first."""
+    """Sizes at which the gain per topic falls sharply, sharpest first.
+
+    Neighbours within `_APART` hide a bend by the noise of their fits. Without them a bend is less
+    certain by as much, and is told only if no other is as near.
+    """
     found = {size: x for size, x in _sharpness(losses).items() if x > _SHARP}
+    apart = _sharpness(losses, _APART)
+    for size in sorted(apart, key=lambda size: -apart[size]):
+        is_alone = all(max(size, other) > _APART * min(size, other) for other in found)
+        if apart[size] > _SHARP and is_alone:
+            found[size] = apart[size]
     return tuple(sorted(found, key=lambda size: -found[size]))
 
 
-def _sharpness(losses: dict[int, float]) -> dict[int, float]:
-    """Least gain of a topic up to each size, in units of the largest beyond."""
+def _sharpness(losses: dict[int, float], apart: float = 1.0) -> dict[int, float]:
+    """Least gain of a topic up to each size, in units of the largest beyond.
+
+    Only sizes that differ by more than the factor `apart` are compared.
+    """
     sizes = np.array([*losses], dtype=np.float64)
     scores = -np.array([*losses.values()])
     sharpness = {}
-    for place in range(1, len(sizes) - 1):
-        slopes = _slopes(sizes, scores, place)
-        before, beyond = float(slopes[:place].min()), max(float(slopes[place:].max()), 0.0)
-        gained = max(float(slopes[0]), 0.0)
-        if gained > 0:
-            sharpness[int(sizes[place])] = before / (beyond + _NO_GAIN * gained)
+    for size, score in zip(sizes, scores, strict=True):
+        below, above = sizes * apart < size, sizes > apart * size
+        if below.any() and above.any():
+            slopes = (scores - score) / np.where(sizes == size, np.nan, sizes - size)
+            gained, beyond = float(slopes[0]), max(float(slopes[above].max()), 0.0)
+            if gained > 0:
+                sharpness[int(size)] = float(slopes[below].min()) / (beyond + _NO_GAIN * gained)
     return sharpness
-
-
-def _slopes(
-    sizes: NDArray[np.float64], scores: NDArray[np.float64], place: int
-) -> NDArray[np.float64]:
-    """Gains per topic between one size and each other one."""
-    others = np.arange(len(sizes)) != place
-    slopes: NDArray[np.float64] = (scores - scores[place])[others] / (sizes - sizes[place])[others]
-    return slopes

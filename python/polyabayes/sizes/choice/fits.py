@@ -43,16 +43,6 @@ FIGURES = ("coherence", "exclusivity")
 ARRAYS = ("values", "std_errors", "figures", "topics")
 
 
-def mean_of(first: FoldFit, second: FoldFit) -> FoldFit:
-    """Mean scores and figures of two fits of one size on one fold, with the topics of the first."""
-    return first._replace(
-        values=(first.values + second.values) / 2,
-        std_errors=np.hypot(first.std_errors, second.std_errors) / 2,
-        figures=(first.figures + second.figures) / 2,
-        seconds=first.seconds + second.seconds,
-    )
-
-
 def frequent_words(corpus: Corpus) -> NDArray[np.int64]:
     """Columns of the words that match topics of different fits."""
     totals = np.asarray(corpus.counts.sum(axis=0)).ravel()

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,11 +43,16 @@ _FINE_RATIO = 1.1
 _POSSIBLE = 0.01
 # One fit may end in a poor mode: neighbours of the leader are dropped only after several fits.
 _FOLDS_OF_NEIGHBOURS = 3
+# Gaps within this ratio are left to the smooth curve, where there is no bend.
+_WIDE_RATIO = 1.5
+# The size that is tried for a tolerance loses this share of it, so that it is within it when tried.
+_AIM = 0.9
 # Share of the tolerance below which a difference, with its error, does not matter.
 _EQUAL = 0.2
-# The smallest size within this loss in nats per token, and the smallest within the tolerance, are
-# trained on further folds, then from second seeds, until the errors of their losses are at most the
-# second number. No further fits are for them where the answer is the smallest equally good size.
+# Sizes within this loss in nats per token are trained on further folds, and others between them,
+# until the errors of their losses are at most the second number. Where the curve bends, only the
+# smallest of them and the smallest within the tolerance; none where the answer is the smallest
+# equally good size.
 _SHOWN, _ERROR = 0.05, 0.003
 
 
@@ -90,11 +96,10 @@ class Plan(NamedTuple):
         return scored
 
     def fit(self, size: int, fold: int) -> FoldFit:
-        """The fit of a size without a fold; from `n_folds` on, second fits from other seeds."""
+        """The fit of a size without a fold."""
         key = np.random.SeedSequence([self.seed % 2**63, size, fold])
         seed = int(key.generate_state(1, np.uint64)[0])
-        held_out = fold % self.n_folds
-        train, scored = self.corpus[self.folds != held_out], self.corpus[self.scored() == held_out]
+        train, scored = self.corpus[self.folds != fold], self.corpus[self.scored() == fold]
         words = frequent_words(self.corpus)
         return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
@@ -132,8 +137,7 @@ class Store:
             return None
         header, arrays = found
         whole = (header.get("size"), header.get("fold")) == (size, fold)
-        n_scored = self._n_scored[fold % len(self._n_scored)]
-        if not whole or not is_fit(arrays, size, n_scored):
+        if not whole or not is_fit(arrays, size, self._n_scored[fold]):
             self._folder.damaged(f"{self._folder.path / _file(size, fold)} is of another fit")
             return None
         return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
@@ -188,7 +192,7 @@ class Chooser:
                 wanted = self._further()
         except KeyboardInterrupt:
             partial = self._result(ended=False) if self.race.fits else None
-            raise Interrupted(f"{self.race.n_fits.total()} fits are done", partial) from None
+            raise Interrupted(f"{self.race.n_fits} fits are done", partial) from None
         except _Spent:
             return self._result(ended=False)
         result = self._result(ended=True)
@@ -198,41 +202,45 @@ class Chooser:
     def _finish(self) -> bool:
         """Run further fits of sizes on which the answer depends; False if there are none."""
         any_run = False
-        while jobs := self._next_folds() or self._second_fits():
+        while jobs := self._next_folds():
             self._fit_all(jobs)
             self._drop()
             any_run = True
         return any_run
 
     def _next_folds(self) -> list[tuple[int, int]]:
-        """The first two folds on which sizes were not scored."""
+        """The first two folds on which open sizes were not scored, or all folds of a new size."""
         folds, jobs = range(self._plan.n_folds), []
         for size in self._open():
             left = [(size, fold) for fold in folds if fold not in self.race.fits[size]]
             jobs += left[:2]
-        return jobs
+        return jobs or [(size, fold) for size in self._on_curve() for fold in folds]
 
-    def _second_fits(self) -> list[tuple[int, int]]:
-        """Fits from other seeds, if those of one seed make errors of losses too large."""
-        n_folds, curve = self._plan.n_folds, self._curve()
-        sizes = {
-            size
-            for size in self._uncertain(curve)
-            if self.race.jackknife_error(curve.best, size) <= _ERROR
-        }
-        wanted = sizes | {curve.best} if sizes else sizes
-        missing = sorted(size for size in wanted if not self.race.has_second_fits(size))
-        return [(size, fold) for size in missing for fold in range(n_folds, 2 * n_folds)]
+    def _on_curve(self) -> list[int]:
+        """The size that a smooth curve asks for, or one that makes its losses more certain."""
+        curve = self._curve()
+        if self._given or curve.smooth is None or not curve.is_bare:
+            return []
+        if curve.near > _FINE_RATIO * curve.smooth.smallest(curve.best, curve.tolerance):
+            return [curve.smooth.smallest(curve.best, _AIM * curve.tolerance)]
+        least = min(self._uncertain(curve), default=np.inf)
+        shown = [size for size in curve.behind if least <= size <= curve.best]
+        wide = [gap for gap in pairwise(shown) if gap[1] > _RATIO * gap[0]]
+        return [grid.middle(*gap) for gap in wide[:1]]
 
     def _uncertain(self, curve: Curve) -> list[int]:
-        """The smallest sizes within the loss that is shown and the tolerance, if uncertain."""
-        if self._given or curve.rule == "equally good":
+        """Sizes whose losses are shown, if uncertain.
+
+        Where the curve bends, only the smallest within the loss that is shown and the tolerance.
+        """
+        if self._given or (curve.rule == "equally good" and not curve.is_bare):
             return []
-        named = {
-            min(size for size, lost in curve.behind.items() if lost.mean <= loss)
-            for loss in (_SHOWN, curve.tolerance)
-        }
-        return [size for size in named if not curve.behind[size].std_error <= _ERROR]
+        shown = [size for size, lost in curve.behind.items() if lost.mean <= _SHOWN]
+        if not curve.is_bare:
+            shown = [shown[0], curve.near]
+        elif curve.smooth is None:
+            return shown
+        return [size for size in shown if not curve.behind[size].std_error <= _ERROR]
 
     def _open(self) -> list[int]:
         """Sizes whose remaining folds may change the answer; of given sizes, all that are kept.
@@ -243,6 +251,9 @@ class Chooser:
         kept, curve = self._kept(), self._curve()
         if self._given:
             return kept
+        uncertain = self._uncertain(curve)
+        if curve.is_bare:
+            return sorted({curve.best, curve.near, *uncertain})
         # A smaller size within the tolerance may be the answer.
         margin = 0.0 if curve.rule == "equally good" else curve.tolerance
         equal = self._equal(curve)
@@ -256,7 +267,7 @@ class Chooser:
         below = [size for size in kept if size < curve.recommended]
         if below and self.race.n_folds(below[-1]) < _FOLDS_OF_NEIGHBOURS:
             wanted.add(below[-1])
-        return sorted(wanted.intersection(kept).union(self._uncertain(curve)))
+        return sorted(wanted.intersection(kept).union(uncertain))
 
     def _equal(self, curve: Curve) -> list[int]:
         """The best size, and kept sizes whose differences to it do not matter."""
@@ -285,7 +296,7 @@ class Chooser:
                 missing.append(job)
             else:
                 self._take(fit)
-        if self.race.n_fits.total() + len(missing) > self._limits.max_fits:
+        if self.race.n_fits + len(missing) > self._limits.max_fits:
             raise _Spent
         for fit in self._made(missing):
             if self._store is not None:
@@ -302,7 +313,7 @@ class Chooser:
 
         def describe(number: int) -> str:
             size, fold = jobs[number]
-            return f"the fit of {size} topics without fold {fold % self._plan.n_folds}"
+            return f"the fit of {size} topics without fold {fold}"
 
         yield from (fit for _, fit in self._workers.run(_fit, jobs, describe))
 
@@ -311,13 +322,13 @@ class Chooser:
         _LOG.info("size %s without fold %s: fitted in %.1f s", fit.size, fit.fold, fit.seconds)
         self._queued = [job for job in self._queued if job != (fit.size, fit.fold)]
         if self._update is not None:
-            done = sum(n * relative_cost(size) for size, n in self.race.n_fits.items())
-            text = f"{self.race.n_fits.total()} fits, best so far: {self.race.best(self._kept())}"
+            done = sum(len(fits) * relative_cost(size) for size, fits in self.race.fits.items())
+            text = f"{self.race.n_fits} fits, best so far: {self.race.best(self._kept())}"
             self._update(done, text, done + self._left())
 
     def _left(self) -> float:
         """Relative cost of the fits that are still expected, or are queued."""
-        left = {size: n - self.race.n_fits[size] for size, n in self._work.items()}
+        left = {size: n - len(self.race.fits.get(size, ())) for size, n in self._work.items()}
         open_sizes = [size for size in left if left[size] > 0 and size not in self.dropped]
         expected = sum(left[size] * relative_cost(size) for size in open_sizes)
         return max(expected, sum(relative_cost(size) for size, _ in self._queued))
@@ -336,6 +347,14 @@ class Chooser:
         if found := self._wider():
             return found
         tried, curve = sorted(self.race.fits), self._curve()
+        found, bend = [], curve.possible_bend
+        if bend is not None and (curve.is_bare or curve.rule != "equally good"):
+            found += grid.finer(tried, bend, bend, _RATIO)
+        if curve.is_bare:
+            if curve.is_coarse and curve.smooth is None:
+                found += grid.finer(tried, 0, curve.near, _WIDE_RATIO)
+            if found or curve.smooth is not None or self._next_folds():
+                return sorted(set(found))
         if curve.rule == "equally good":
             chances = self._chances() | dict.fromkeys(self._equal(curve), 1.0)
             return _finer(tried, chances, curve.best, self._may_gain)
@@ -343,8 +362,6 @@ class Chooser:
             found += _finer(tried, {}, curve.recommended)
         if curve.is_coarse and (curve.rule == "tolerance" or curve.near > curve.recommended):
             found += grid.finer(tried, 0, curve.near, _FINE_RATIO)
-        if curve.possible_bend is not None:
-            found += grid.finer(tried, curve.possible_bend, curve.possible_bend, _RATIO)
         return sorted(set(found) - set(tried))
 
     def _chances(self) -> dict[int, float]:

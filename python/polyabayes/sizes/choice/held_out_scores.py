@@ -33,7 +33,7 @@ _ANNEALED_TOKENS, _ANNEALED_DOCUMENTS = 20_000, 100
 # Most tokens of larger folds, which are scored by short filters; some documents are also annealed,
 # to correct the filters. On AP with 200 topics, filters take a thirtieth of the time of annealing
 # and are low by 4 nats per document, with a standard deviation of 4.
-_FILTERED_TOKENS, _CORRECTED_TOKENS, _CORRECTED_DOCUMENTS = 100_000, 10_000, 50
+_FILTERED_TOKENS, _CORRECTED_TOKENS, _CORRECTED_DOCUMENTS = 500_000, 10_000, 50
 _PARTICLES, _FILTERS = 50, 2
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from itertools import pairwise
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
-from polyabayes.sizes.choice.fits import FoldFit, mean_of
+from polyabayes.sizes.choice.fits import FoldFit
 
 # Draws of the probabilities of being the best.
 _DRAWS = 4_000
@@ -25,8 +24,7 @@ Vector = NDArray[np.float64]
 class Race:
     """Scores by size and fold; every size is scored on the same documents of a fold.
 
-    `folds` has the fold of every document that is scored, -1 for the others. A second fit of a
-    size on a fold, from another seed, has the number of the fold plus `n_folds`.
+    `folds` has the fold of every document that is scored, -1 for the others.
     """
 
     def __init__(
@@ -38,19 +36,15 @@ class Race:
         self.folds, self.n_tokens = folds, n_tokens.astype(np.float64)
         self.groups = np.arange(len(folds)) if groups is None else groups
         self.fits: dict[int, dict[int, FoldFit]] = {}
-        self.n_fits: Counter[int] = Counter()
-        self._n_folds = int(folds.max()) + 1
+
+    @property
+    def n_fits(self) -> int:
+        """Fits of all sizes."""
+        return sum(map(len, self.fits.values()))
 
     def add(self, fit: FoldFit) -> None:
-        """Add a fit and its scores; a second fit on a fold makes the scores means of both."""
-        self.n_fits[fit.size] += 1
-        of_size, fold = self.fits.setdefault(fit.size, {}), fit.fold % self._n_folds
-        first = of_size.get(fold)
-        of_size[fold] = fit._replace(fold=fold) if first is None else mean_of(first, fit)
-
-    def has_second_fits(self, size: int) -> bool:
-        """Whether a size has a second fit on each fold."""
-        return self.n_fits[size] >= 2 * self._n_folds
+        """Add a fit and its scores."""
+        self.fits.setdefault(fit.size, {})[fit.fold] = fit
 
     def n_folds(self, size: int) -> int:
         """Folds on which a size was scored."""
@@ -118,17 +112,13 @@ class Race:
 
         If there are few groups, the error is at least that for new documents.
         """
-        found = self.difference(first, second)
-        error = np.fmax(found.std_error, self.jackknife_error(first, second, grouped=False))
-        return bool(abs(found.mean) + error <= loss or first == second)
-
-    def jackknife_error(self, first: int, second: int, *, grouped: bool = True) -> float:
-        """Error of a difference for new documents or groups, whatever the spread between folds."""
         common = sorted(self.fits[first].keys() & self.fits[second].keys())
         if first == second or not common:
-            return 0.0
-        ahead, lengths, groups = self._ahead(first, second, common)
-        return paired_difference(ahead, lengths, groups if grouped else None).std_error
+            return True
+        found = self.difference(first, second)
+        ahead, lengths, _ = self._ahead(first, second, common)
+        error = np.fmax(found.std_error, paired_difference(ahead, lengths).std_error)
+        return bool(abs(found.mean) + error <= loss)
 
     def probabilities(self, sizes: list[int], rng: np.random.Generator) -> dict[int, float]:
         """Probability of each size to be the best of `sizes` for new documents and fits.

@@ -237,11 +237,12 @@ class SizeChoice(Result):
 
         * ``score``, ``std_error``: nats per token on the documents of the best size, and the error
           of its estimate.
-        * ``behind``, ``behind_std_error``: paired difference to the best size on common folds.
-        * ``gain``, ``gain_std_error``: paired difference to the next smaller size tried.
+        * ``behind``, ``behind_std_error``: paired difference to the best size on common folds, or,
+          of sizes within 0.1 on a curve without a bend, the difference on that curve.
+        * ``gain``, ``gain_std_error``: the same, to the next smaller size tried.
         * ``probability``: of being the best; NaN if not scored on all folds.
-        * ``n_folds``, ``n_fits``, ``dropped``: folds scored, fits (two per fold if the first fits
-          differed much between folds), and whether the size was dropped before the last fold.
+        * ``n_folds``, ``dropped``: folds scored, one fit each, and whether the size was dropped
+          before the last fold.
         * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
           ``exclusivity``; ``seconds`` of the fits.
 
@@ -333,7 +334,7 @@ def choice_by_fits(
     for size, behind in curve.behind.items():
         fits = list(race.fits[size].values())
         if rows:
-            gain = race.difference(size, rows[-1]["size"])
+            gain = curve.difference(size, rows[-1]["size"])
         rows.append(
             {
                 "size": size,
@@ -345,7 +346,6 @@ def choice_by_fits(
                 "gain_std_error": gain.std_error,
                 "probability": chances.get(size, np.nan),
                 "n_folds": len(fits),
-                "n_fits": race.n_fits[size],
                 "dropped": size in dropped,
                 "stability": _stability([fit.topics for fit in fits]),
                 **dict(zip(FIGURES, _means([fit.figures for fit in fits]), strict=True)),
@@ -357,7 +357,7 @@ def choice_by_fits(
     edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
     return SizeChoice(
         curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
-        rule=curve.rule, elbows=curve.elbows, gains=_gains([*curve.behind], race.difference),
+        rule=curve.rule, elbows=curve.elbows, gains=_gains([*curve.behind], curve.difference),
     )  # fmt: skip
 
 
