@@ -1,0 +1,269 @@
+"""Training on shards that was broken off, killed or damaged: the same bits, or a clear refusal."""
+
+import concurrent.futures
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    WorkerError,
+)
+from polyabayes.scale import executors, sealed
+from sharded_training import (
+    CORPUS,
+    MODELS,
+    N_WORDS,
+    PFA_MODELS,
+    corpus_of,
+    in_memory,
+    lda,
+    looks_of,
+    new_model,
+)
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+class StopAfter:
+    """Ends the process, or raises, after so many files of a kind have been written."""
+
+    def __init__(self, n_files, how):
+        self.left, self.how = n_files, how
+        self._replacing = sealed.replacing
+
+    def __call__(self, path):
+        self.left -= 1
+        if self.left < 0:
+            self.how(path)
+        return self._replacing(path)
+
+
+def interrupt(_):
+    raise KeyboardInterrupt
+
+
+def disk_full(path):
+    raise FileAccessError(f"cannot write {path}: {os.strerror(errno.ENOSPC)}")
+
+
+@pytest.mark.parametrize("n_files", [1, 5, 8, 18, 29, 50])
+@pytest.mark.parametrize("how", [interrupt, disk_full])
+@pytest.mark.parametrize("kind", ["starts", "beta-gamma-gamma", "exposed beta-gamma-gamma"])
+def test_what_was_broken_off_goes_on_to_the_same_bits(tmp_path, kind, how, n_files, monkeypatch):
+    corpus = corpus_of(kind)
+    shards = pb.write_shards(corpus, tmp_path / "shards", 3)
+    model, held_out = new_model(kind, checkpoint=tmp_path / "state"), looks_of(kind)
+    with monkeypatch.context() as patch:
+        stop = StopAfter(n_files, how)
+        patch.setattr(sealed, "replacing", stop)
+        with pytest.raises((KeyboardInterrupt, FileAccessError)) as caught:
+            model.fit(shards, **held_out)
+    if isinstance(caught.value, pb.exceptions.Interrupted):
+        assert 0 < model.n_iter_ < 14
+        np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    with ThreadPoolExecutor(2) as pool:
+        again = new_model(kind, checkpoint=tmp_path / "state").fit(
+            pb.read_shards(tmp_path / "shards"), executor=pool, **held_out
+        )
+    np.testing.assert_array_equal(again.components_, in_memory(kind).components_)
+    np.testing.assert_array_equal(again.last_sample_[1], in_memory(kind).last_sample_[1])
+    np.testing.assert_array_equal(again.topic_counts_, in_memory(kind).topic_counts_)
+    assert again.trace_.log_joint[-1] == in_memory(kind).trace_.log_joint[-1]
+    # One state is kept: of each shard, beside the order of its tokens, and of the chain, with the
+    # sum of kept sweeps beside it.
+    assert len(list((tmp_path / "state").iterdir())) == 8
+
+
+@pytest.mark.parametrize("nth", [12, 20, 31])
+def test_an_interruption_beside_running_tasks_keeps_the_model(tmp_path, nth, monkeypatch):
+    """Results of tasks that were left are not taken for those of others."""
+    shards, waits = pb.write_shards(CORPUS, tmp_path / "shards", 8), iter(range(100))
+
+    def wait(*arguments, **options):
+        if next(waits) == nth:
+            raise KeyboardInterrupt
+        return concurrent.futures.wait(*arguments, **options)
+
+    model = new_model("gap", checkpoint=tmp_path / "state")
+    with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        patch.setattr(executors, "wait", wait)
+        # The first interruption that finds an update done keeps it; before, there is no model.
+        with pytest.raises(KeyboardInterrupt) as caught:
+            model.fit(shards, executor=pool)
+    if isinstance(caught.value, pb.exceptions.Interrupted):
+        np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    again = new_model("gap", checkpoint=tmp_path / "state").fit(shards)
+    np.testing.assert_array_equal(again.components_, in_memory("gap").components_)
+
+
+SCRIPT = """
+    import json, multiprocessing, os, signal, sys
+    from concurrent.futures import ProcessPoolExecutor
+    import numpy as np
+    import polyabayes as pb
+    from polyabayes.scale import shard_sweeps
+
+    folder, n_workers, kill_worker = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "worker"
+    classes = {
+        "learned": pb.LatentDirichletAllocation,
+        "beta-gamma-gamma": pb.PoissonFactorAnalysis,
+    }
+
+    def watch(model):
+        print(model.n_iter_, flush=True)
+        if kill_worker and model.n_iter_ == 3:
+            os.kill(next(iter(pool._processes)), signal.SIGKILL)
+
+    if __name__ == "__main__":
+        model = classes[sys.argv[4]](
+            4, max_iter=14, burn_in=8, thin=2, random_state=3, checkpoint=folder + "/state",
+        )
+        model.set_params(**json.loads(sys.argv[5]))
+        with ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn")) as pool:
+            shards = pb.read_shards(folder + "/shards")
+            model.fit(shards, executor=pool, callback=watch, eval_every=1)
+        np.save(folder + "/components.npy", model.components_)
+"""
+
+
+def start(tmp_path, n_workers, killed, kind):
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    options = json.dumps((MODELS | PFA_MODELS)[kind])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path), str(n_workers), killed, kind, options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
+@pytest.mark.parametrize("killed", ["driver", "worker"])
+@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
+def test_killed_processes_go_on_to_the_same_bits(tmp_path, kind, killed):
+    pb.write_shards(CORPUS, tmp_path / "shards", 5)
+    first = start(tmp_path, 2, killed, kind)
+    assert first.stdout is not None
+    if killed == "driver":
+        for line in first.stdout:
+            if line.strip() == "3":
+                break
+        # The driver and its workers.
+        os.killpg(first.pid, signal.SIGKILL)
+        first.communicate(timeout=60)
+        assert first.returncode == -signal.SIGKILL
+    else:
+        _, errors = first.communicate(timeout=120)
+        assert first.returncode != 0
+        assert WorkerError.__name__ in errors
+    assert not (tmp_path / "components.npy").exists()
+    second = start(tmp_path, 1, "nobody", kind)
+    output, errors = second.communicate(timeout=120)
+    assert second.returncode == 0, errors
+    # Sweeps before the kill are not done again.
+    assert int(output.split()[0]) > 3
+    found = np.load(tmp_path / "components.npy")
+    np.testing.assert_array_equal(found, in_memory(kind).components_)
+
+
+def test_longer_runs_go_on_from_the_state(tmp_path):
+    shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
+    lda("fixed", max_iter=9, checkpoint=tmp_path / "state").fit(shards)
+    longer = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
+    np.testing.assert_array_equal(longer.components_, in_memory("fixed").components_)
+    with pytest.raises(InvalidArgumentError, match="14 sweeps, max_iter is 9"):
+        lda("fixed", max_iter=9, checkpoint=tmp_path / "state").fit(shards)
+    # A finished run gives its result again.
+    again = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
+    np.testing.assert_array_equal(again.components_, longer.components_)
+
+
+def test_states_of_other_runs_are_refused(tmp_path):
+    shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
+    lda("fixed", checkpoint=tmp_path / "state").fit(shards)
+    with pytest.raises(InvalidArgumentError, match="seed"):
+        lda("fixed", random_state=4, checkpoint=tmp_path / "state").fit(shards)
+    with pytest.raises(InvalidArgumentError, match="its model is"):
+        new_model("gap", checkpoint=tmp_path / "state").fit(shards)
+    new_model("gap", checkpoint=tmp_path / "other state").fit(shards)
+    with pytest.raises(InvalidArgumentError, match="shape"):
+        new_model("gap", shape=0.6, checkpoint=tmp_path / "other state").fit(shards)
+    others = pb.Corpus(CORPUS.counts, [f"other{i}" for i in range(N_WORDS)])
+    for corpus, n_shards in ((others, 2), (CORPUS, 3), (CORPUS[:-2], 2)):
+        shards = pb.write_shards(corpus, tmp_path / "others", n_shards)
+        with pytest.raises(InvalidArgumentError, match="its corpus is"):
+            lda("fixed", checkpoint=tmp_path / "state").fit(shards)
+
+
+def test_files_that_were_changed_or_damaged_are_refused(tmp_path):
+    shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
+    model = lda("fixed", checkpoint=tmp_path / "state")
+    path = shards[1].folder / "data.npy"
+    content = path.read_bytes()
+
+    def change(_):
+        time.sleep(0.01)
+        path.write_bytes(content[:-4] + bytes(4))
+
+    with pytest.raises(FileFormatError, match="has changed during"):
+        model.fit(shards, callback=change, eval_every=3)
+    assert model.n_iter_ == 3
+    with pytest.raises(FileFormatError, match="checksum"):
+        model.fit(shards)
+    path.write_bytes(content)
+    topics = next((tmp_path / "state").glob("shard-00001.*.topics"))
+    whole = topics.read_bytes()
+    for damaged in (whole[:-200], whole[:200] + b"\\1" + whole[201:], b""):
+        topics.write_bytes(damaged)
+        with pytest.raises(FileFormatError):
+            model.fit(shards)
+    topics.write_bytes(whole)
+    order = next((tmp_path / "state").glob("shard-00001.*.order"))
+    whole = order.read_bytes()
+    for damaged in (whole[:-2], whole[:300] + b"\1" + whole[301:], whole[:-40] + bytes(40), b""):
+        order.write_bytes(damaged)
+        with pytest.raises(FileFormatError):
+            model.fit(shards)
+    order.write_bytes(whole)
+    np.testing.assert_array_equal(model.fit(shards).components_, in_memory("fixed").components_)
+    kept = next((tmp_path / "state").glob("kept.*"))
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-9])
+    with pytest.raises(FileFormatError):
+        model.fit(shards)
+    kept.write_bytes(whole)
+    state = tmp_path / "state" / "shards.safetensors"
+    state.write_bytes(state.read_bytes()[:-9])
+    with pytest.raises(FileFormatError):
+        model.fit(shards)
+
+
+def test_a_missing_part_of_the_state_is_an_error_of_the_file(tmp_path):
+    shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
+    model = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
+    assert model.n_iter_ == 14
+    from polyabayes._support.storage import read_arrays, write_arrays
+
+    path = tmp_path / "state" / "shards.safetensors"
+    header, arrays = read_arrays(path)
+    del header["position"]
+    write_arrays(path, json.loads(json.dumps(header)), arrays)
+    with pytest.raises(FileFormatError, match="complete state"):
+        model.fit(shards)
