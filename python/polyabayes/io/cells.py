@@ -16,7 +16,7 @@ from polyabayes.exceptions import (
     MissingDependencyError,
     argument,
 )
-from polyabayes.io.matrix_market import read_matrix_market
+from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.vocabularies import with_vocabulary
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")

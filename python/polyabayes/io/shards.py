@@ -13,7 +13,7 @@ from polyabayes._support.files import STANDARD_INPUT, checked_path
 from polyabayes.data.conversion import sources
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.io.ldac import ldac_blocks
+from polyabayes.io.matrices.ldac import ldac_blocks
 from polyabayes.io.tabular.parquet import parquet_blocks
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
 from polyabayes.scale.shard_writing import write_blocks

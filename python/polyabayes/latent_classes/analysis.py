@@ -29,7 +29,8 @@ from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.latent_classes.predictions import standardised
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables
-from polyabayes.models.fitted.covariates import Design, formula_columns
+from polyabayes.models.fitted.covariates import Design
+from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import Geometric, SizePrior

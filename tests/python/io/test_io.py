@@ -10,8 +10,9 @@ import pytest
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
-from polyabayes.io import matrix_market, read_corpus, write_corpus
-from polyabayes.io.ldac import _line_error, _parse
+from polyabayes.io import read_corpus, write_corpus
+from polyabayes.io.matrices import matrix_market
+from polyabayes.io.matrices.ldac import _line_error, _parse
 
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
 WORDS = ["urn", "ball", "colour"]

@@ -1,11 +1,11 @@
 import pytest
 
-from polyabayes.scale import shard_sweeps, token_order
-
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Several blocks a shard, also where documents have more cells."""
+    from polyabayes.scale import shard_sweeps, token_order
+
     monkeypatch.setattr(token_order, "_BLOCK_TOKENS", 60)
     monkeypatch.setattr(token_order, "_TOKENS_PER_WORD", 0)
     monkeypatch.setattr(token_order, "_MOST_DOCUMENTS", 7)

@@ -21,7 +21,7 @@ from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
 )
-from polyabayes.io import ldac
+from polyabayes.io.matrices import ldac
 from sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
 
 

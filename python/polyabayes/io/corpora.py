@@ -1,0 +1,231 @@
+"""Reading and writing corpora of any format."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polyabayes._support.files import checked_path
+from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.io.cells import read_h5ad
+from polyabayes.io.exposures import resolve_exposure
+from polyabayes.io.formats import READERS, WRITERS, reader_of, writer_of
+from polyabayes.io.matrices.npz import write_npz
+from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
+from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
+
+
+def read_corpus(
+    path: str | os.PathLike[str],
+    *,
+    vocabulary: VocabularyLike | None = None,
+    exposure: Any = None,
+    format: str | None = None,  # noqa: A002
+    encoding: str | None = None,
+    text: str | None = None,
+    ids: str | None = None,
+    document: str | None = None,
+    word: str | None = None,
+    count: str | None = None,
+    metadata: Sequence[str] | None = None,
+    sep: str | None = None,
+    columns: Sequence[str] | None = None,
+    transpose: bool = False,
+    layout: str | None = None,
+    layer: str | None = None,
+    stop_words: str | Sequence[str] | None = None,
+    min_df: float | None = None,
+    max_df: float | None = None,
+    ngram_range: Sequence[int] | None = None,
+    stem: str | None = None,
+    on_empty: str | None = None,
+    **options: Any,
+) -> Corpus:
+    r"""Read a corpus from a file or a folder.
+
+    Parameters
+    ----------
+    path : str or path
+        The format follows from the name:
+
+        ========================================  ==============================================
+        ``.ldac``, ``.dat``, ``.lda-c``           LDA-C: ``M id:count ...``, ids counted from 0
+        ``.mtx``, ``.mm``                         Matrix Market
+        ``.npz``                                  :func:`write_corpus`, ``scipy.sparse.save_npz``
+        ``.svmlight``, ``.libsvm``                svmlight; its labels are ignored
+        ``docword*.txt``                          UCI bag of words
+        ``.tns``                                  FROSTT with two axes: documents and words
+        ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row per document and a
+        ``.parquet``, ``.jsonl``                  column per word; or columns of documents, words
+                                                  and counts
+        ``.h5ad``                                 AnnData: cells and genes
+        ``.txt``                                  text, one document per line; or a delimited
+                                                  table, if an option of tables is given
+        ``.mallet``                               text that MALLET imports (``name label text`` on
+                                                  each line), or MALLET's print of instances
+        a folder                                  10x Genomics; or text, one document per ``.txt``
+                                                  file
+        ========================================  ==============================================
+
+        Any file may be gzipped, with a name that ends in ``.gz``. ``"-"`` reads LDA-C from standard
+        input.
+    vocabulary : path or sequence of str, optional
+        The words, as a sequence or a file with one word per line. For formats that hold their
+        words, it sets the order of the columns.
+    exposure : str, path, float or array of shape (n_documents,), optional
+        Known sizes of the documents, which multiply their Poisson rates: numbers, a column of a
+        table or of ``obs``, ``"total"`` for the total count of each document divided by the mean
+        total, or a text file with one number per line. Overrides exposures in a ``.npz`` file.
+    format : str, optional
+        The format, if the name does not show it: ``"ldac"``, ``"mtx"``, ``"npz"``, ``"svmlight"``,
+        ``"docword"``, ``"tns"``, ``"csv"``, ``"parquet"``, ``"jsonl"``, ``"h5ad"``, ``"text"``,
+        ``"mallet"`` or ``"10x"``.
+    encoding : str, default="utf-8"
+        Encoding of texts, tables and the vocabulary.
+    text : str, optional
+        Tables: the column of texts. Default: the only column of token lists, else the column
+        ``text``, else the only column with values of several words. All other columns become
+        metadata.
+    ids : str, optional
+        Tables: the column with names of documents. Default: a column with a name such as ``id``,
+        or the first column of a table of counts if it is not numeric.
+    document, word, count : str, optional
+        Tables with a row per count: the columns of documents, words and counts, if they have other
+        names. Without a column of counts, each row counts once. For 10x Genomics, `word` is
+        ``"id"`` or ``"name"`` of the features.
+    metadata : sequence of str, optional
+        Tables of counts: columns that are properties of the documents, not words. In tables of
+        texts, all other columns are metadata; name the column of texts here to keep it, too.
+    sep : str, optional
+        Delimited files: the separator. Default: the most frequent of ``, ; |`` and tab in the
+        header.
+    columns : sequence of str, optional
+        Delimited files: names of the columns of a file without a header.
+    transpose : bool, default=False
+        Matrix Market and tables of counts: whether rows are words and columns are documents.
+    layout : str, optional
+        Tables of counts: ``"wide"`` (a row per document) or ``"long"`` (a row per count). MALLET:
+        ``"lines"``, ``"printed"``, ``"matrix"`` or ``"svmlight"``. Default: detected from the
+        content.
+    layer : str, optional
+        ``.h5ad``: the layer of counts; default ``X``.
+    stop_words : str or sequence of str, optional
+        Texts: words to drop, or a language, such as ``"english"``.
+    min_df, max_df : int or float, optional
+        Texts: smallest and largest number of documents with a word; floats are shares.
+    ngram_range : sequence of int, optional
+        Texts: shortest and longest run of words to count, as ``(1, 2)``.
+    stem : str, optional
+        Texts: language of the Snowball stemmer, such as ``"english"``; needs the extra ``stem``.
+    on_empty : {"raise", "drop", "keep"}, optional
+        Texts: what to do with documents without words. Default: keep them, but refuse missing
+        values of a table.
+    **options
+        Options of the format: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
+        ``quotechar`` and ``skiprows`` (csv), and options of scikit-learn's ``CountVectorizer``,
+        such as ``token_pattern`` (texts).
+
+    Returns
+    -------
+    Corpus
+        The documents.
+
+    Raises
+    ------
+    FileAccessError
+        If the file or folder is missing or cannot be read.
+    FileFormatError
+        If its content is not what the format promises; the message names the line.
+    InvalidArgumentError
+        If the format is unknown or lacks an option, or the vocabulary does not fit the counts.
+    MissingDependencyError
+        If the format needs an optional dependency that is not installed.
+
+    Warns
+    -----
+    DataWarning
+        If the role of a column is ambiguous, or documents are dropped.
+
+    Examples
+    --------
+    >>> file = folder / "reviews.csv"
+    >>> _ = file.write_text("id,review,stars\na,An urn of balls,5\nb,Balls again,1\n")
+    >>> corpus = pb.read_corpus(file, text="review", stop_words=["an", "of"])
+    >>> corpus.vocabulary.tolist(), corpus.metadata["stars"].tolist()
+    (['again', 'balls', 'urn'], [5, 1])
+    """
+    path = checked_path(path)
+    named = {
+        "text": text,
+        "ids": ids,
+        "document": document,
+        "word": word,
+        "count": count,
+        "metadata": metadata,
+        "sep": sep,
+        "columns": columns,
+        "transpose": transpose or None,
+        "layout": layout,
+        "layer": layer,
+        "stop_words": stop_words,
+        "min_df": min_df,
+        "max_df": max_df,
+        "ngram_range": None if ngram_range is None else tuple(ngram_range),
+        "stem": stem,
+        "on_empty": on_empty,
+    }
+    options.update({name: value for name, value in named.items() if value is not None})
+    if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):
+        options["encoding"] = encoding
+    reader = reader_of(path, format, READERS, "ldac", options)
+    if encoding is not None and "encoding" in inspect.signature(reader).parameters:
+        options["encoding"] = encoding
+    words = resolve_vocabulary(vocabulary, encoding or "utf-8")
+    is_name = isinstance(exposure, str) and not Path(exposure).is_file()
+    is_table = reader in (read_csv, read_parquet, read_json_lines)
+    if is_table and is_name and exposure != "total":
+        return reader(path, words, exposure=exposure, **options)
+    corpus = reader(path, words, **options)
+    if is_name and (exposure == "total" or reader is read_h5ad):
+        return corpus.with_exposure(exposure)
+    return corpus if exposure is None else corpus.with_exposure(resolve_exposure(exposure))
+
+
+def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
+    """Write a corpus to a file, completely or not at all.
+
+    Parameters
+    ----------
+    corpus : Corpus, sparse matrix, array or DataFrame of shape (n_documents, n_words)
+        The documents.
+    path : str or path
+        The format follows from the name: ``.ldac``, ``.ldac.gz``, ``.mtx``, ``.mtx.gz`` or
+        ``.npz``. Only ``.npz`` keeps words, ids, exposures and metadata. Other formats write the
+        words to a file of the same name with the ending ``.vocab``.
+
+    Raises
+    ------
+    FileAccessError
+        If the file cannot be written.
+    InvalidArgumentError
+        If the format is unknown or cannot hold the words, or the exposures.
+
+    Examples
+    --------
+    >>> corpus = pb.Corpus([[1, 0, 2], [0, 3, 0]], vocabulary=["urn", "ball", "draw"])
+    >>> pb.write_corpus(corpus, folder / "two.npz")
+    >>> pb.read_corpus(folder / "two.npz").vocabulary.tolist()
+    ['urn', 'ball', 'draw']
+    """
+    path = checked_path(path)
+    writer, documents = writer_of(path, WRITERS), as_corpus(corpus, "corpus")
+    if documents.exposure is not None and writer is not write_npz:
+        raise InvalidArgumentError(
+            f"{path} cannot hold the exposure of the documents: write a .npz file, or omit it "
+            "by corpus.with_exposure(None)"
+        )
+    writer(documents, path)

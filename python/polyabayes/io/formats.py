@@ -1,0 +1,163 @@
+"""Formats of files: who reads and writes each, and which one a name stands for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from polyabayes._support.files import STANDARD_INPUT, reading
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.tensors.tensor import CountTensor
+from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
+from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
+from polyabayes.io.mallet import read_mallet
+from polyabayes.io.matrices.docword import read_docword
+from polyabayes.io.matrices.ldac import read_ldac, write_ldac
+from polyabayes.io.matrices.matrix_market import read_matrix_market, write_matrix_market
+from polyabayes.io.matrices.npz import read_npz, write_npz
+from polyabayes.io.matrices.svmlight import read_svmlight
+from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
+from polyabayes.io.tabular.factor_tables import (
+    read_factor_csv,
+    read_factor_parquet,
+    write_factor_csv,
+)
+from polyabayes.io.tensors.npz import read_tensor_npz, write_tensor_npz
+from polyabayes.io.tensors.tns import read_tns, read_tns_corpus, write_tns
+from polyabayes.io.text import read_text, refuse_tables
+
+T = TypeVar("T")
+
+READERS: dict[str, Callable[..., Corpus]] = {
+    "ldac": read_ldac,
+    "mtx": read_matrix_market,
+    "npz": read_npz,
+    "svmlight": read_svmlight,
+    "docword": read_docword,
+    "csv": read_csv,
+    "tns": read_tns_corpus,
+    "parquet": read_parquet,
+    "jsonl": read_json_lines,
+    "h5ad": read_h5ad,
+    "10x": read_10x,
+    "text": read_text,
+    "mallet": read_mallet,
+}
+WRITERS: dict[str, Callable[[Corpus, Path], None]] = {
+    "ldac": write_ldac,
+    "mtx": write_matrix_market,
+    "npz": write_npz,
+}
+TENSOR_READERS: dict[str, Callable[..., CountTensor]] = {
+    "tns": read_tns,
+    "npz": read_tensor_npz,
+    "csv": read_factor_csv,
+    "parquet": read_factor_parquet,
+}
+TENSOR_WRITERS: dict[str, Callable[[CountTensor, Path], None]] = {
+    "tns": write_tns,
+    "npz": write_tensor_npz,
+    "csv": write_factor_csv,
+}
+_FORMAT_OF_SUFFIX = {
+    ".ldac": "ldac",
+    ".dat": "ldac",
+    ".lda-c": "ldac",
+    ".mtx": "mtx",
+    ".mm": "mtx",
+    ".npz": "npz",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".all": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".h5ad": "h5ad",
+    ".parquet": "parquet",
+    ".txt": "text",
+    ".mallet": "mallet",
+    ".tns": "tns",
+}
+# Options that only tables have: a .txt file with one of them is no text.
+_OPTIONS_OF_TABLES = {
+    *("text", "ids", "document", "word", "count", "metadata", "layout"),
+    *("sep", "columns", "transpose", "quotechar", "skiprows"),
+}
+
+
+def reader_of(
+    path: Path,
+    name: str | None,
+    readers: dict[str, Callable[..., T]],
+    piped: str,
+    options: dict[str, Any],
+) -> Callable[..., T]:
+    """Reader of format `name`, by default from the path; `piped` reads standard input."""
+    with reading(path):
+        if path != STANDARD_INPUT and not path.exists():
+            raise FileAccessError(f"{path} does not exist")
+        if path.is_dir() and "text" not in readers:
+            raise FileAccessError(f"cannot read {path}: it is a folder")
+    if name is None:
+        name = piped if path == STANDARD_INPUT else _format_of(path, list(readers))
+        if name == "text" and not path.is_dir():
+            if options.keys() & _OPTIONS_OF_TABLES:
+                name = "csv"
+            else:
+                refuse_tables(path)
+    if name not in readers:
+        raise InvalidArgumentError(
+            _other_reader(path, name) or f"unknown format {name!r}; known are {', '.join(readers)}"
+        )
+    if path == STANDARD_INPUT and name != piped:
+        raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
+    try:
+        inspect.signature(readers[name]).bind(path, None, **options)
+    except TypeError as error:
+        other = f"another format is named by {argument('format')}"
+        raise InvalidArgumentError(f"the format {name}: {error}; {other}") from error
+    return readers[name]
+
+
+def _other_reader(path: Path, name: str) -> str:
+    """Name of the other function, if it reads this format; else empty."""
+    if name in TENSOR_READERS:
+        return f"{path} is a tensor, of format {name!r}: polyabayes.read_tensor reads it"
+    if name in READERS:
+        return (
+            f"{path} is a corpus, of format {name!r}: polyabayes.read_corpus reads it, and "
+            "CountTensor.from_corpus makes it a tensor"
+        )
+    return ""
+
+
+def writer_of(
+    path: Path, writers: dict[str, Callable[[T, Path], None]]
+) -> Callable[[T, Path], None]:
+    """Writer of the format that the path names."""
+    name = _format_of(path, list(writers))
+    if name not in writers or (name == "npz" and path.suffix == ".gz"):
+        endings = [f".{known}" for known in writers]
+        endings += [f"{ending}.gz" for ending in endings if ending != ".npz"]
+        raise InvalidArgumentError(
+            f"{path} cannot be written; its name must end in {', '.join(endings)}"
+        )
+    return writers[name]
+
+
+def _format_of(path: Path, known: list[str]) -> str:
+    if path.is_dir():
+        return "text" if matrix_of_folder(path) is None else "10x"
+    name = path.name.removesuffix(".gz")
+    if name.startswith("docword") and name.endswith(".txt"):
+        return "docword"
+    suffix = Path(name).suffix.lower()
+    if suffix not in _FORMAT_OF_SUFFIX:
+        raise InvalidArgumentError(
+            f"the name of {path} does not show its format; known formats are {', '.join(known)}"
+        )
+    return _FORMAT_OF_SUFFIX[suffix]

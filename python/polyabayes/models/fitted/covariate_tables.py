@@ -1,0 +1,104 @@
+"""Tables and matrices of covariates: numbers, and levels as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes._support import checks
+from polyabayes._support.output.frames import import_pandas
+from polyabayes.data.conversion.frames import frame_of
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def covariate_frame(covariates: Any) -> pd.DataFrame | None:
+    """A table with column names as text; None for other types."""
+    if isinstance(covariates, Mapping):
+        try:
+            covariates = import_pandas().DataFrame(dict(covariates))
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"{argument('covariates')} must hold one value for each document in every column: "
+                f"{error}"
+            ) from error
+    frame = frame_of(covariates)
+    if frame is None:
+        return None
+    names = [str(name) for name in frame.columns]
+    twice = [name for ix, name in enumerate(names) if name in names[:ix]]
+    if twice:
+        raise InvalidArgumentError(
+            f"{argument('covariates')} has two columns that are called {twice[0]!r}; rename one"
+        )
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    # Texts as objects: formulaic treats other string types as numbers.
+    texts = [
+        name for name in names if frame[name].dtype.kind == "O" and not has_levels(frame[name])
+    ]
+    return frame.astype(dict.fromkeys(texts, object))
+
+
+def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
+    """Numbers and flags of a matrix."""
+    values = covariates.toarray() if hasattr(covariates, "toarray") else np.asarray(covariates)
+    if values.dtype.kind not in "biufO":
+        raise InvalidTypeError(
+            f"{argument('covariates')} must hold numbers, got {covariates!r:.60}: give a data "
+            "frame, whose columns of text are coded by their levels"
+        )
+    values = values.astype(np.float64) if values.dtype.kind == "b" else values
+    return checks.matrix("covariates", values, "(n_documents, n_covariates)")
+
+
+def complete(frame: Any) -> pd.DataFrame:
+    """Return the table; missing values and columns of times are refused."""
+    for name in frame.columns:
+        missing = np.flatnonzero(frame[name].isna().to_numpy())
+        if len(missing):
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: column {name!r} has no value in row {missing[0]} "
+                f"({len(missing):,} in all): drop these rows, or fill them in"
+            )
+        if frame[name].dtype.kind in "mM":
+            raise InvalidTypeError(
+                f"{argument('covariates')}: column {name!r} holds times; make it a number, such as "
+                "days since the first"
+            )
+    checked: pd.DataFrame = frame
+    return checked
+
+
+def levels_of(column: pd.Series[Any]) -> list[Any]:
+    """Levels that occur, in the order of a categorical column, else sorted."""
+    present = set(plain_values(column))
+    if has_levels(column):
+        return [x for x in map(plain_value, column.cat.categories) if x in present]
+    return sorted(present, key=lambda level: (str(type(level)), level))
+
+
+def has_levels(column: pd.Series[Any]) -> bool:
+    """Whether a column is categorical."""
+    return column.dtype.name == "category"
+
+
+def is_number(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers or flags."""
+    pandas = import_pandas()
+    return bool(pandas.api.types.is_numeric_dtype(column.dtype))
+
+
+def plain_values(column: Any) -> list[Any]:
+    """Levels of all rows in a form that a file can hold."""
+    return [plain_value(value) for value in column]
+
+
+def plain_value(value: Any) -> Any:
+    """A level in a form that a file can hold."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, (bool, int, float, str)) else str(plain)

@@ -1,0 +1,113 @@
+"""Formulas of covariates: the columns that they name, and their evaluation by formulaic."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    MissingDependencyError,
+    argument,
+)
+
+if TYPE_CHECKING:
+    pass
+
+from polyabayes.models.fitted.covariate_tables import plain_value
+
+# Functions that a formula may call: functions of formulaic that only read columns. A formula may
+# come from a file, and must not run other code.
+_TRANSFORMS = ("bs", "cc", "cr", "cs", "poly", "center", "scale", "standardize", "C", "I")
+_FUNCTIONS = frozenset((*_TRANSFORMS, "log", "log2", "log10", "exp", "exp2", "exp10"))
+_SYNTAX = (
+    *(ast.Expression, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple),
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
+)
+# Options of every evaluation.
+OPTIONS = {"na_action": "ignore", "output": "numpy"}
+
+
+def formula_columns(formula: Any) -> list[str]:
+    """Columns of a formula; anything but columns, numbers and known functions is refused."""
+    formulaic = import_formulaic()
+    if not isinstance(formula, str):
+        raise InvalidTypeError(f"{argument('formula')} must be a str, got {formula!r:.60}")
+    try:
+        parsed = formulaic.Formula(formula)
+        factors = [factor for term in parsed for factor in term.factors]
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"{argument('formula')}={formula!r:.80} has only a right side, such as '~ party + day'"
+            f"; it cannot be read: {str(error).partition(chr(10))[0]}"
+        ) from error
+    columns: dict[str, None] = {}
+    for factor in factors:
+        kind = factor.eval_method.value
+        if kind == "lookup":
+            columns[factor.expr] = None
+        elif kind == "python":
+            columns |= dict.fromkeys(_names_in(factor.expr, formula))
+    return list(columns)
+
+
+def _names_in(expression: str, formula: str) -> list[str]:
+    """Columns in an expression of Python."""
+    tree = ast.parse(expression, mode="eval")
+    functions = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        is_known = node not in functions or (isinstance(node, ast.Name) and node.id in _FUNCTIONS)
+        if not isinstance(node, _SYNTAX) or not is_known:
+            raise InvalidArgumentError(
+                f"{argument('formula')}={formula!r:.80} holds {ast.unparse(node)!r:.40}: it may "
+                f"hold columns, numbers and {', '.join(sorted(_FUNCTIONS))}; make other columns "
+                "before"
+            )
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return [node.id for node in names if node not in functions]
+
+
+def evaluated(evaluate: Any) -> tuple[Any, NDArray[np.float64]]:
+    """Evaluate a formula by formulaic: its specification and the matrix."""
+    try:
+        matrix = evaluate()
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"{argument('formula')} cannot be evaluated on these covariates: {error}"
+        ) from error
+    return matrix.model_spec, np.array(matrix, dtype=np.float64)
+
+
+def packed(state: Any) -> Any:
+    """Dictionaries as lists of pairs, since keys in a file must be text."""
+    if isinstance(state, Mapping):
+        return [[plain_value(key), packed(x)] for key, x in state.items()] + [["", "dict"]]
+    if isinstance(state, (list, tuple, np.ndarray)):
+        return [packed(x) for x in state]
+    return None if state is None else plain_value(state)
+
+
+def unpacked(state: Any) -> Any:
+    """Lists of pairs as dictionaries again."""
+    if isinstance(state, list):
+        if state[-1:] == [["", "dict"]]:
+            return {key: unpacked(x) for key, x in state[:-1]}
+        return [unpacked(x) for x in state]
+    return state
+
+
+def import_formulaic() -> Any:
+    """Import formulaic; the error names the extra."""
+    try:
+        import formulaic
+        import formulaic.parser.types
+    except ImportError as error:
+        raise MissingDependencyError(
+            "formulas need formulaic: pip install 'polyabayes[formula]'"
+        ) from error
+    return formulaic
