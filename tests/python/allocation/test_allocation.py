@@ -8,7 +8,7 @@ from scipy import sparse, stats
 from scipy.special import gammaln
 
 import polyabayes as pb
-from networks import cells, problem
+from helpers.networks import cells, problem
 from polyabayes import AllocationModel, CountTensor, Evidence
 from polyabayes.exceptions import InvalidArgumentError
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from networks import problem
+from helpers.networks import problem
 from polyabayes import AllocationModel, n_effective_parameters, plotting
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 

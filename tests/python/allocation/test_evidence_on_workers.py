@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from interruption import interrupted_when_done
+from helpers.interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes.allocation import options as options_module
 from polyabayes.allocation.layout import lay_out

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
-from interruption import interrupted_when_done
+from helpers.interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
 from polyabayes.allocation import options as options_module
 from polyabayes.allocation.inference.alignment import Numbering

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import special
 
-from networks import ln_enumerated
+from helpers.networks import ln_enumerated
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from command_line import run, table
+from helpers.command_line import run, table
 from polyabayes import AllocationModel, CountTensor
 
 COUNTS = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from command_line import run
+from helpers.command_line import run
 
 
 @pytest.fixture

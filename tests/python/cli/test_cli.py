@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, run, table, train
+from helpers.command_line import assert_one_error_line, run, table, train
 from polyabayes import LogLikelihood, cli
 from polyabayes.cli import documents
 from polyabayes.cli.parser import COMMANDS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, table, train
+from helpers.command_line import assert_one_error_line, table, train
 
 ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 

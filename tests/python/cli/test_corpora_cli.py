@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, run
+from helpers.command_line import assert_one_error_line, run
 from polyabayes import exceptions as errors
 
 REVIEWS = """id,review,stars

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from command_line import run, table
+from helpers.command_line import run, table
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide"
 

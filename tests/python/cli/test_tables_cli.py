@@ -3,7 +3,7 @@
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, run
+from helpers.command_line import assert_one_error_line, run
 from polyabayes.cli import signatures, values
 
 REVIEWS = "id,review,stars\na,good cat food,5\nb,bad dog food,1\n"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from command_line import table
+from helpers.command_line import table
 from polyabayes.cli import main
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from command_line import table
+from helpers.command_line import table
 from polyabayes import cli, priors
 from polyabayes._support.random import draw_seed
 

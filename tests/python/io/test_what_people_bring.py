@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from command_line import assert_one_error_line, run, table
+from helpers.command_line import assert_one_error_line, run, table
 from polyabayes.exceptions import (
     DataWarning,
     FileFormatError,

@@ -8,9 +8,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
+from helpers.small_models import COUNTS, FLAT, TOPICS, gamma_poisson, lda
 from polyabayes import exceptions as errors
 from polyabayes.likelihood.reliability import caveats, shared_caveats
-from small_models import COUNTS, FLAT, TOPICS, gamma_poisson, lda
 
 
 def test_all_models_are_asked_about_the_same_event():

@@ -10,11 +10,11 @@ from scipy import sparse, stats
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
-from interruption import interrupted_when_done
+from helpers.interruption import interrupted_when_done
+from helpers.small_models import COUNTS, TOPICS, gamma_poisson, lda
 from polyabayes import exceptions as errors
 from polyabayes.likelihood import scoring
 from polyabayes.likelihood.methods import METHODS
-from small_models import COUNTS, TOPICS, gamma_poisson, lda
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 CASES = json.loads((VECTORS / "documents.json").read_text(encoding="utf-8"))

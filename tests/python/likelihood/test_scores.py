@@ -13,12 +13,12 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
+from helpers.small_models import COUNTS, TOPICS, gamma_poisson, lda
 from polyabayes import exceptions as errors
 from polyabayes.likelihood.blocks import ScoringPlan
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.reliability import caveats
 from polyabayes.models.fitted import fitted_model
-from small_models import COUNTS, TOPICS, gamma_poisson, lda
 
 CALLS = [
     pytest.param(partial(pb.log_likelihood, lda()), id="log_likelihood"),

@@ -14,9 +14,9 @@ import pytest
 from safetensors.numpy import save_file
 
 import polyabayes as pb
+from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
 from polyabayes._support import storage
-from stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])

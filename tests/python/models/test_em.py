@@ -8,7 +8,7 @@ from scipy.special import digamma
 from sklearn.base import clone
 
 import polyabayes as pb
-from interruption import interrupted_at_work
+from helpers.interruption import interrupted_at_work
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
 from polyabayes.models import em as em_module

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
-from interruption import interrupted_at_work
+from helpers.interruption import interrupted_at_work
 from polyabayes import exceptions as errors
 from polyabayes.models import fitting
 

@@ -15,8 +15,8 @@ from safetensors import safe_open
 from sklearn.base import clone
 
 import polyabayes as pb
+from helpers.stored_models import COUNTS, LDA, PFA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
-from stored_models import COUNTS, LDA, PFA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 
 ARRAYS = ("components_", "doc_topic_prior_", "shape_", "probability_")
 SCALARS = ("n_iter_", "seed_", "n_features_in_")

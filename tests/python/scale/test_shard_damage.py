@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.sharded_corpus import CORPUS, MODEL
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
 from polyabayes.scale.shards import sealed_manifest
-from sharded_corpus import CORPUS, MODEL
 
 
 def test_disks_that_fail_are_errors_of_the_file(tmp_path, monkeypatch):

@@ -15,14 +15,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-    WorkerError,
-)
-from polyabayes.scale import executors, sealed
-from sharded_training import (
+from helpers.sharded_training import (
     CORPUS,
     MODELS,
     N_WORDS,
@@ -33,6 +26,13 @@ from sharded_training import (
     looks_of,
     new_model,
 )
+from polyabayes.exceptions import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    WorkerError,
+)
+from polyabayes.scale import executors, sealed
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 

@@ -11,14 +11,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    FileAccessError,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
-from polyabayes.scale import shard_sweeps, shard_tokens
-from sharded_training import (
+from helpers.sharded_training import (
     CORPUS,
     EXPOSED,
     EXPOSED_MODELS,
@@ -32,6 +25,13 @@ from sharded_training import (
     looks_of,
     new_model,
 )
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    FileAccessError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
+from polyabayes.scale import shard_sweeps, shard_tokens
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 

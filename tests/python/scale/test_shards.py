@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
+from helpers.sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,
@@ -22,7 +23,6 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 from polyabayes.io.matrices import ldac
-from sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
 
 
 @pytest.mark.parametrize("n_shards", [1, 2, 7, 45, 1000])

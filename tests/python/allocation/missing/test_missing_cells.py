@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from networks import problem
+from helpers.networks import problem
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes.allocation.layout import lay_out
 from polyabayes.exceptions import (
@@ -19,7 +19,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
 )
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "missing.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "missing.json").read_text())
 X3 = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
 TABLE = np.array([[2, 0, 1], [1, 1, 0]])
 OBSERVED = np.array([[True, False, True], [True, True, False]])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from networks import ln_enumerated
+from helpers.networks import ln_enumerated
 from polyabayes import AllocationModel, CountTensor, read_tensor, write_tensor
 from polyabayes.exceptions import InvalidArgumentError
 

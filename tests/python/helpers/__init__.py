@@ -1,0 +1,1 @@
+"""What several rooms of tests share: models, corpora, the command line, interruptions."""
