@@ -34,6 +34,8 @@ pub(super) struct FilterStages {
     small: Option<Estimate>,
     /// Whether the replicates that are due are the small ones.
     pub(super) is_small: bool,
+    /// Whether all replicates may miss values of hidden nodes.
+    opens_rarely: bool,
 }
 
 impl FilterStages {
@@ -46,7 +48,8 @@ impl FilterStages {
         let n_replicates = settings.n_replicates(sampler);
         // One group of particles has no smaller size.
         let is_small = n_particles > LANES;
-        FilterStages { sampler, n_replicates, n_particles, small: None, is_small }
+        let opens_rarely = problem.opens_rarely();
+        FilterStages { sampler, n_replicates, n_particles, small: None, is_small, opens_rarely }
     }
 
     /// Particles of the replicates that are due.
@@ -62,8 +65,12 @@ impl FilterStages {
             (self.small, self.is_small) = (Some(found), false);
             return None;
         }
-        let (estimate, agrees) = compared(self.small, found);
-        let converged = agrees && !found.is_doubtful();
+        let (mut estimate, agrees) = compared(self.small, found);
+        if self.opens_rarely {
+            // Replicates may agree on what they all miss.
+            estimate.n_eff = f64::NAN;
+        }
+        let converged = agrees && !found.is_doubtful() && !self.opens_rarely;
         let method = EvidenceMethod::Sample(self.sampler);
         Some(Evidence { estimate, method, converged, tempering: None })
     }

@@ -156,7 +156,7 @@ impl EvidenceRun {
 
 /// The first stage of a method. Where none is asked for: exact within a small budget, else smc, which
 /// gives way to tempering where its replicates disagree. Cells of very many tokens, of which particles
-/// take one after another, are tempered at once. Options that one of them does not take speak for the
+/// take one after another, and tables of tiny pseudo-counts are tempered at once. Options that one of them does not take speak for the
 /// other.
 fn first_stage(
     problem: &Problem,
@@ -191,7 +191,8 @@ fn first_stage(
                 return tempering_stage(problem, settings);
             }
             let is_huge = |&count: &u64| problem.is_heavy(count) && count > MAX_WEIGHED as u64;
-            if settings.tempers() && problem.counts.iter().any(is_huge) {
+            let is_hard = problem.opens_rarely() || problem.counts.iter().any(is_huge);
+            if settings.tempers() && is_hard {
                 return tempering_stage(problem, settings);
             }
             match filter_stage(problem, EvidenceSampler::Smc, settings) {

@@ -17,6 +17,10 @@ const HEAVY: u64 = 32;
 /// takes longer than the steps of a chain, whose particles are moved by no sweeps.
 const MOST_AT_ONCE: f64 = 8192.0;
 
+/// Pseudo-counts of all values of a hidden node, in total, up to which a value that has no token is
+/// so unlikely to get one that all particles may leave it closed.
+const RARE: f64 = 0.02;
+
 /// Largest ln of products, with room for sums of them.
 const LN_RANGE: f64 = 600.0;
 
@@ -210,6 +214,15 @@ impl Problem {
             }
         }
         nodes
+    }
+
+    /// Whether particles may all leave values of a hidden node closed that the tokens need.
+    pub(crate) fn opens_rarely(&self) -> bool {
+        self.margins.iter().any(|MarginLayout { margin, .. }| {
+            let mut nodes = margin.slots.iter().flatten();
+            let n_cells: f64 = margin.shape.iter().map(|&size| size as f64).product();
+            margin.alpha * n_cells <= RARE && nodes.any(|node| self.hidden.contains(node))
+        })
     }
 
     /// Whether particles draw the hidden nodes of a token clique after clique.

@@ -120,7 +120,8 @@ class Evidence(Result):
     n_replicates : int
         Independent replicates behind the error; 0 if there are none.
     n_eff : float
-        Effective number of replicates; ``inf`` if exact.
+        Effective number of replicates; ``inf`` if exact, NaN if particles may all leave hidden
+        states of a tiny concentration without tokens.
     seconds : float
         Run time.
     log_remainder : float
@@ -215,6 +216,11 @@ class Evidence(Result):
         # Rounds of tempering check themselves, except with missing cells.
         if self.rounds and self.log_remainder == -np.inf:
             return ""
+        if self.method in ("smc", "smc-lookahead") and np.isnan(self.n_eff):
+            return (
+                "the concentration is so small that all replicates may leave hidden states without "
+                f"tokens; use {argument('method', 'tempered')}"
+            )
         sizes = " or ".join(name for name in METHODS[self.method].options if name in _GROWING)
         if _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return (
