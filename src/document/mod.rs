@@ -21,13 +21,13 @@ mod urn_sum;
 
 pub use bidirectional::{Bounds, bidirectional};
 pub use completion::{check_completion, completion};
-pub use estimators::annealed::Start;
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;
 pub use estimators::mean_field::MeanField;
 pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use estimators::table::{ESTIMATORS, Estimator, SampleSize};
+pub use estimators::urn_path::Start;
 pub use models::{
     DocumentModel, Draws, Event, LengthLaw, Query, TopicModel, Vocabularies, mixture,
 };

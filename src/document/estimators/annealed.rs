@@ -1,79 +1,15 @@
 //! Annealed importance sampling of the topics of a document, forwards and in reverse.
 
-use std::borrow::Cow;
-use std::ops::RangeInclusive;
-
-use super::mean_field::{self, MeanField};
 use super::runs::{add, in_lanes};
+use super::urn_path::{Start, UrnLevel, UrnPath};
 use crate::control::Observer;
-use crate::document::sampling::rare::{RareTopics, Rarity};
-use crate::document::sampling::single_topic;
 use crate::error::Result;
-use crate::rng::{LANES, Lanes, Stream};
+use crate::rng::{Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
-use crate::urn::{LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
+use crate::urn::{LocalUrn, SweepOrder, TopicChains};
 
 /// Mean-field sweeps behind a start that is not the prior.
 const MEAN_FIELD_ITERATIONS: usize = 20;
-
-/// Balls that every topic is expected to have at least, or an equal share where there are fewer
-/// tokens: the mean field settles on one mode, and the start must not rule out the others.
-const LEAST_EXPECTED: f64 = 0.5;
-
-/// Bounds on the same where the start is refined, and how much likelier two tokens of a topic that
-/// holds nothing else may be in the urn than at the start. The fewer balls the start has there, the
-/// less it takes to empty such topics, but the rarer and heavier are the runs that fill them.
-const LEAST_REFINED: RangeInclusive<f64> = 0.02..=0.5;
-const HEAVIEST_PAIR: f64 = 3.0;
-
-/// Mean-field sweeps before a start is refined.
-const FIRST_ITERATIONS: usize = 4;
-
-/// Mean pseudo-count below which topics hardly open or close at the end: the last steps are smaller
-/// still.
-const SMALL: f64 = 0.05;
-
-fn has_small(urn: &LocalUrn) -> bool {
-    urn.pseudo_counts().iter().sum::<f64>() < SMALL * urn.n_topics() as f64
-}
-
-/// Least pseudo-counts at the end of annealing where they are lowered afterwards: topics open and
-/// close freely there.
-const RAISED: f64 = 0.1;
-
-/// Share of a word's probability that the topics may have that are not on its list. Runs vary as
-/// much as with sweeps over all topics; with larger shares they vary more than shorter lists save.
-const LEFT_OUT: f64 = 0.005;
-
-/// Cost of a sweep within lists, as a share of that of one over all topics, up to which they pay.
-const MOST_WITHIN: f64 = 0.75;
-
-/// Steps up to which all sweeps are over all topics: documents that need no more have errors so
-/// small that a token outside its list matters. Beyond, one sweep of so many is.
-const ALL_FULL: usize = 128;
-const FULL_EVERY: usize = 16;
-
-/// Topics that take as long as what every token of a sweep takes besides.
-const TOKEN_COST: f64 = 15.0;
-
-/// The reference distribution from which annealing starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// The urn that knows of each word only which topics can produce it:
-    /// `γ_β(k) = Π (a + n) q^β`, drawn in sequence at β = 0.
-    Prior,
-    /// Independent tokens under the balls m that the mean field expects:
-    /// `γ_β(k) = Π ((1-β) m + β (a + n)) q`, an urn at every β.
-    MeanField,
-    /// The same with raised pseudo-counts, which are then lowered to a on a logarithmic scale.
-    ///
-    /// A topic of pseudo-count a costs ln a to open, so that chains at fixed a leave it closed, and
-    /// agree with one another on what they all miss. Here all topics are open first, and those
-    /// close that the document does not need; moves of all tokens of a topic to a closed one
-    /// ([`TopicChains::relabel`]) choose among them, and moves of all tokens of a topic to others and
-    /// back ([`TopicChains::open_or_close`]) lead from closed topics to open ones.
-    Lowered,
-}
 
 /// ln Ẑ of `n_runs` independent chains through `n_temperatures` steps, one Gibbs sweep each.
 ///
@@ -115,162 +51,7 @@ pub fn ln_urn_sums_reversed<S: Stream>(
     path.ln_urn_sums_reversed(topics, n_runs, n_temperatures, rng, observer)
 }
 
-/// Distributions from the start to the urn.
-pub(crate) struct UrnPath<'a> {
-    urn: &'a LocalUrn,
-    start: Start,
-    /// m, where the start is the mean field.
-    expected: Vec<f64>,
-    /// ln q, where the start is the prior.
-    ln_q: Vec<f64>,
-    /// Pseudo-counts at the end of annealing; those of the urn, unless they are lowered to these.
-    raised: Cow<'a, [f64]>,
-    /// Share of each topic in the moves that open or close one, where pseudo-counts are lowered.
-    openings: Vec<f64>,
-    /// Power of the distance from the end, in steps, that 1 - β is.
-    bend: i32,
-    /// Topics that most sweeps move tokens among, where that is less than all.
-    lists: Option<Shortlists>,
-}
-
-impl<'a> UrnPath<'a> {
-    /// Finds the start, the mean field by so many sweeps.
-    pub(crate) fn new(
-        urn: &'a LocalUrn,
-        start: Start,
-        n_iterations: usize,
-        observer: &impl Observer,
-    ) -> Result<Self> {
-        let (expected, ln_q) = (Vec::new(), Vec::new());
-        let raised = match start {
-            Start::Lowered => urn.pseudo_counts().iter().map(|a| a.max(RAISED)).collect(),
-            _ => Cow::Borrowed(urn.pseudo_counts()),
-        };
-        let openings = Vec::new();
-        let mut path =
-            UrnPath { urn, start, expected, ln_q, raised, openings, bend: 2, lists: None };
-        match start {
-            Start::Prior => path.ln_q = urn.all_weights().iter().map(|q| q.ln()).collect(),
-            Start::MeanField | Start::Lowered => {
-                let mean_field = MeanField::first_order(n_iterations);
-                let g = mean_field::responsibilities(urn, mean_field, observer)?;
-                path.expected = mean_field::expected_balls(urn, &g);
-                let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
-                path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
-                path.close();
-            }
-        }
-        Ok(path)
-    }
-
-    /// A path from the pseudo-counts and the balls that chains of the urn hold on average, in the
-    /// second half of some sweeps from the mean field. That start is nearer to the urn: it knows of
-    /// more than one mode, and topics in which chains hold nothing need not be emptied on the way.
-    /// It is apart from the chains that are weighed, which are unbiased from any start. Chains that
-    /// have all tokens in one topic of a small pseudo-count stay there: all topics that might have
-    /// them count by their probability, or all runs would miss those that no chain is in. Sweeps are
-    /// within short lists of topics where these are short, unless pseudo-counts are lowered.
-    pub(crate) fn refined<S: Stream>(
-        urn: &'a LocalUrn,
-        start: Start,
-        n_sweeps: usize,
-        rng: &mut S,
-        observer: &impl Observer,
-    ) -> Result<Self> {
-        let mut path = UrnPath::new(urn, start, FIRST_ITERATIONS, observer)?;
-        path.refine(n_sweeps, rng, observer)?;
-        if start == Start::Lowered {
-            return Ok(path);
-        }
-        let lists = Shortlists::new(urn, &path.expected, LEFT_OUT);
-        let n_choices = urn.n_tokens() as f64 * urn.n_topics() as f64;
-        path.lists = (path.cost_within(&lists) <= MOST_WITHIN * n_choices).then_some(lists);
-        if has_small(urn) {
-            path.bend = 3;
-        }
-        Ok(path)
-    }
-
-    /// Moves the start to the balls that chains hold on average at the end of annealing.
-    fn refine<S: Stream>(
-        &mut self,
-        n_sweeps: usize,
-        rng: &mut S,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        let urn = self.urn;
-        let mut chains = TopicChains::new(urn, rng)?;
-        chains.extend_all(self.level(0.0).target(), observer, |_| {})?;
-        let n_averaged = n_sweeps.div_ceil(2);
-        let mut sums = vec![0.0; urn.n_topics()];
-        let all = if self.start == Start::MeanField && has_small(urn) {
-            urn.n_tokens() as f64
-        } else {
-            f64::INFINITY
-        };
-        let mut n_in_one = 0;
-        let end = self.level(1.0);
-        for sweep in 0..n_sweeps {
-            chains.sweep(end.target(), SweepOrder::Forward, observer)?;
-            if sweep >= n_sweeps - n_averaged {
-                let is_in_one =
-                    |lane: &usize| chains.balls().iter().any(|x| f64::from(x[*lane]) >= all);
-                let (in_one, in_more): (Vec<_>, Vec<_>) = (0..LANES).partition(is_in_one);
-                n_in_one += in_one.len();
-                for (sum, balls) in sums.iter_mut().zip(chains.balls()) {
-                    *sum += in_more.iter().map(|&lane| f64::from(balls[lane])).sum::<f64>();
-                }
-            }
-        }
-        if n_in_one > 0 {
-            let tokens = n_in_one as f64 * all;
-            let shares = single_topic::shares(urn);
-            sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += tokens * share);
-        }
-        let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
-        let n_states = (n_averaged * LANES) as f64;
-        let expected = sums.iter().zip(self.raised.iter()).map(|(sum, a)| {
-            let least = (a * (1.0 + a) / HEAVIEST_PAIR).sqrt();
-            let least = least.clamp(*LEAST_REFINED.start(), *LEAST_REFINED.end());
-            (a + sum / n_states).max(least.min(share))
-        });
-        self.expected = expected.collect();
-        self.close();
-        Ok(())
-    }
-
-    /// Leaves topics closed at the start that the document cannot open: chains that come to hold
-    /// tokens there do not get rid of them again.
-    fn close(&mut self) {
-        let is_closed = RareTopics::of(self.urn, Rarity::LOWERED).is_closed;
-        let closed = is_closed.iter().zip(&mut self.expected).zip(self.urn.pseudo_counts());
-        closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, m), a)| *m = *a);
-        if let Cow::Owned(raised) = &mut self.raised {
-            let closed = is_closed.iter().zip(raised.iter_mut()).zip(self.urn.pseudo_counts());
-            closed.filter(|((is_closed, _), _)| **is_closed).for_each(|((_, x), a)| *x = *a);
-            let lowered = raised.iter().zip(self.urn.pseudo_counts()).map(|(raised, a)| raised > a);
-            self.openings = (lowered.zip(expected_shares(self.urn)))
-                .map(|(is_lowered, share)| if is_lowered { share } else { 0.0 })
-                .collect();
-        }
-    }
-
-    /// Inverse temperatures of annealing in `n` steps, denser where the path bends. Those from 1 to 2
-    /// lower the pseudo-counts, in half of the steps.
-    fn betas(&self, n: usize) -> Vec<f64> {
-        let n_lowering = if self.start == Start::Lowered { n / 2 } else { 0 };
-        let n = n - n_lowering;
-        let beta = |t: usize| {
-            let share = t as f64 / n as f64;
-            match self.start {
-                Start::Prior => share * share,
-                _ => 1.0 - (1.0 - share).powi(self.bend),
-            }
-        };
-        let lowering = (1..=n_lowering).map(|t| 1.0 + t as f64 / n_lowering as f64);
-        (0..=n).map(beta).chain(lowering).collect()
-    }
-
+impl UrnPath<'_> {
     /// ln Ẑ of independent chains through `n_temperatures` steps.
     pub(crate) fn ln_urn_sums(
         &self,
@@ -298,83 +79,6 @@ impl<'a> UrnPath<'a> {
             let betas = &ladder.betas;
             Ok(vec![annealing::ln_sums_reversed::<S, _>(&ladder, betas, chains, observer)?])
         })
-    }
-
-    /// Balls of every topic before the first draw at an inverse temperature: from m to the raised
-    /// pseudo-counts, then on to the urn's.
-    fn bases(&self, beta: f64) -> impl Iterator<Item = f64> {
-        let ends = self.expected.iter().zip(self.raised.iter()).zip(self.urn.pseudo_counts());
-        ends.map(move |((m, raised), a)| {
-            if beta <= 1.0 {
-                (1.0 - beta) * m + beta * raised
-            } else {
-                raised * (a / raised).powf(beta - 1.0)
-            }
-        })
-    }
-
-    /// The urn at an inverse temperature.
-    fn level(&self, beta: f64) -> UrnLevel<'a> {
-        let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
-        let is_full = true;
-        match self.start {
-            Start::Prior => {
-                let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
-                let powers = q.iter().map(power).collect();
-                UrnLevel { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), is_full }
-            }
-            Start::MeanField | Start::Lowered => {
-                let (base, unit) = (self.bases(beta).collect(), beta.min(1.0));
-                UrnLevel { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), is_full }
-            }
-        }
-    }
-
-    /// Number of sweeps over all topics in so many steps.
-    fn n_full(&self, n_steps: usize) -> usize {
-        let all = self.lists.is_none() || n_steps <= ALL_FULL;
-        if all { n_steps } else { n_steps.div_ceil(FULL_EVERY) }
-    }
-
-    /// Multiply-adds of one chain through so many steps, about.
-    pub(crate) fn cost(&self, n_temperatures: usize) -> f64 {
-        let (n_tokens, n_topics) = (self.urn.n_tokens() as f64, self.urn.n_topics() as f64);
-        // A move of whole topics takes as long as a sweep.
-        let full = if self.start == Start::Lowered { 2.0 } else { 1.0 } * n_tokens * n_topics;
-        let Some(lists) = &self.lists else { return n_temperatures as f64 * full };
-        let n_full = self.n_full(n_temperatures) as f64;
-        n_full * full + (n_temperatures as f64 - n_full) * self.cost_within(lists)
-    }
-
-    /// Multiply-adds of a sweep of one chain within lists, about.
-    fn cost_within(&self, lists: &Shortlists) -> f64 {
-        let (n_moved, n_listed) = lists.n_moved_and_listed(self.urn.counts());
-        n_listed as f64 + TOKEN_COST * n_moved as f64
-    }
-}
-
-/// Tokens that each topic would have if all topics held equally many.
-fn expected_shares(urn: &LocalUrn) -> Vec<f64> {
-    let mut shares = vec![0.0; urn.n_topics()];
-    for (q, count) in urn.cells() {
-        let scale = f64::from(count) / q.iter().sum::<f64>();
-        shares.iter_mut().zip(q).for_each(|(share, q)| *share += scale * q);
-    }
-    shares
-}
-
-/// The urn at one β.
-struct UrnLevel<'a> {
-    base: Cow<'a, [f64]>,
-    unit: f64,
-    q: Cow<'a, [f64]>,
-    /// Whether a sweep moves tokens among all topics.
-    is_full: bool,
-}
-
-impl UrnLevel<'_> {
-    fn target(&self) -> UrnTarget<'_> {
-        UrnTarget { base: &self.base, unit: self.unit, q: &self.q }
     }
 }
 
@@ -404,7 +108,9 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
     type Chains = TopicChains<S::Lanes>;
 
     fn level(&self, beta: f64) -> UrnLevel<'a> {
-        UrnLevel { is_full: self.is_full(beta), ..self.path.level(beta) }
+        let mut level = self.path.level(beta);
+        level.is_full = self.is_full(beta);
+        level
     }
 
     fn ln_factor(&self) -> f64 {

@@ -1,10 +1,11 @@
 //! A sampler, and what it finds out about a document before the draws that count.
 
-use super::annealed::{self, Start, UrnPath};
+use super::annealed;
 use super::fitted::{self, DirichletMixture};
 use super::runs::{Replicates, Runs};
 use super::sampler::Sampler;
 use super::table::{self, Estimator};
+use super::urn_path::{Start, UrnPath};
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
 use crate::document::sampling::rare::{RareTopics, Rarity};

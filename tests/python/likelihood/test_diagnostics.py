@@ -54,20 +54,6 @@ def test_bounds_bracket_the_exact_values(name, method, options):
     assert "20 documents" in repr(bounds)
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(("method", "options"), REVERSIBLE[:3])
-def test_bounds_are_of_unbiased_estimates(name, method, options):
-    size = 100 if options else 10
-    sizes = {"n_documents": 4_000, "n_samples": size, "n_particles": size, "n_replicates": 2}
-    bounds, exact = bounds_and_exact(name, method, options, random_state=1, **sizes)
-    for ratio in (np.exp(bounds.lower - exact), np.exp(exact - bounds.upper)):
-        std_error = ratio.std() / np.sqrt(4_000)
-        assert std_error < 0.05
-        assert ratio.mean() == pytest.approx(1, abs=4 * std_error)
-    # Neither is ln p without bias.
-    assert bounds.gap.mean() > 4 * bounds.gap.std() / np.sqrt(4_000)
-
-
 def test_documents_of_bounds():
     lengths = np.array([0, 7, 1, 0, 30])
     bounds = pb.bidirectional_bounds(

@@ -162,13 +162,6 @@ def test_topics_that_cannot_be_told_apart_are_one(prior):
         np.testing.assert_allclose(found.std_errors, expected.std_errors, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["auto", "annealed", "smc", "chib", "l2r", "exact"])
-def test_documents_of_billions_of_tokens_are_refused(method):
-    topics = [[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]]
-    with pytest.raises(errors.BudgetExceededError):
-        pb.log_likelihood(lda(0.5, topics), [[2**31, 2**31]], method)
-
-
 def one_word(prior, weights, n_tokens):
     """ln of the sum over all topics of tokens of one word, by convolution over the topics."""
     n = np.arange(1, n_tokens + 1)

@@ -178,22 +178,6 @@ def test_intervals_cover_the_exact_values(prior):
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-@pytest.mark.parametrize("method", SAMPLERS)
-def test_probabilities_are_unbiased(dense, method):
-    corpus, model, exact = dense
-    ratios = []
-    for seed in range(60):
-        result = pb.log_likelihood(
-            model, corpus, method, n_samples=20, n_particles=3, n_replicates=2, random_state=seed
-        )
-        ratios.append(np.exp(result.values - exact.values))
-    std_error = np.std(ratios) / np.sqrt(np.size(ratios))
-    assert std_error < 0.05
-    assert np.mean(ratios) == pytest.approx(1, abs=4 * std_error)
-    assert np.mean(np.log(ratios)) < -4 * np.std(np.log(ratios)) / np.sqrt(np.size(ratios))
-
-
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"auto", "exact", "recursive"}))
 def test_bits_depend_on_nothing_but_seed_and_document(dense, method):
     corpus, model, _ = dense

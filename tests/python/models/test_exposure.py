@@ -1,11 +1,9 @@
 """Documents of known sizes: scores, training, files, the command line, and what is refused."""
 
-import itertools
-
 import numpy as np
 import pytest
 import sklearn
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 import polyabayes as pb
@@ -32,18 +30,6 @@ def planted(n_documents=300, seed=0):
     exposure = np.exp(rng.normal(0, 1.5, n_documents))
     theta = rng.gamma(2.0, 5.0, (n_documents, 3))
     return pb.Corpus(rng.poisson(exposure[:, None] * (theta @ topics)), exposure=exposure), theta
-
-
-def test_one_topic_is_a_negative_multinomial():
-    one = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=TOPICS[:1] / TOPICS[0].sum(), shape=0.7, probability=0.4
-    )
-    found = pb.log_likelihood(one, COUNTS, exposure=EXPOSURE).values
-    for counts, exposure, value in zip(COUNTS, EXPOSURE, found, strict=True):
-        scale = exposure * 0.4 / 0.6
-        expected = stats.nbinom.logpmf(counts.sum(), 0.7, 1 / (1 + scale))
-        expected += stats.multinomial.logpmf(counts, counts.sum(), TOPICS[0] / TOPICS[0].sum())
-        assert value == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("event", ["sequence", "counts"])
@@ -101,23 +87,6 @@ def test_everything_that_scores_takes_exposures():
     exact = pb.log_likelihood(fitted, bounds.data, "exact").values
     assert bounds.data.exposure.tolist() == [0.1, 1, 2, 3, 9]
     assert (np.abs(bounds.lower - exact) < 4 * bounds.lower_std_errors + 1e-9).all()
-
-
-def test_completion_is_a_ratio_of_sums_over_what_else_might_have_been():
-    observed, held_out, exposure = [2, 0, 1, 0], [0, 1, 0, 1], 5.0
-    found = pb.log_completion(
-        model(), [observed], [held_out], "exact", event="counts", exposure=exposure
-    ).total
-    splits = [row for row in itertools.product(range(3), repeat=4) if sum(row) == 2]
-
-    def joint(rest):
-        total = np.add(observed, rest)
-        ways = np.prod([stats.binom.pmf(x, n, 0.5) for x, n in zip(rest, total, strict=True)])
-        value = pb.log_likelihood(model(), [total], "exact", exposure=exposure).total
-        return ways * np.exp(value)
-
-    expected = np.log(joint(held_out) / sum(joint(rest) for rest in splits))
-    assert found == pytest.approx(expected, rel=1e-10)
 
 
 def test_training_with_exposures_finds_what_training_without_cannot():

@@ -87,15 +87,6 @@ def test_evidence_with_all_observed_is_the_ordinary_one():
     assert found.evidence.value == pytest.approx(NMF.log_evidence(SEEN, "exact").value, abs=1e-12)
 
 
-def test_nothing_observed_leaves_the_prior():
-    model = AllocationModel.nmf(1, concentration=1.5, rate=0.75)
-    found = model.predict_missing(np.zeros((2, 3), int), "exact", observed=np.zeros((2, 3), bool))
-    prior = stats.nbinom(1.5, 0.75 / 1.75)
-    assert found.evidence.value == pytest.approx(0, abs=1e-8)
-    assert found.posterior == pytest.approx(prior.pmf(found.totals), abs=1e-8)
-    assert found.expected_counts == pytest.approx(np.full(6, 1.5 / 0.75 / 6), abs=1e-6)
-
-
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_masked_arrays_and_tensors_say_the_same():
     masked = np.ma.array(TABLE, mask=~OBSERVED)
