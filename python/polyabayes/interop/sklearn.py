@@ -231,7 +231,14 @@ def _counted(before: Any, documents: Any, name: str) -> Corpus:
     raw, ids = (documents, None) if found is None else found
     if isinstance(raw, (list, tuple)) and any(isinstance(text, str) for text in raw):
         raw = checked_texts(raw)
-    counts = as_corpus(before.transform(raw), name)
+    try:
+        counted = before.transform(raw)
+    except (AttributeError, TypeError) as error:
+        raise InvalidTypeError(
+            f"the vectoriser of the pipeline cannot read {name} ({error}): give texts if it was "
+            "trained on texts, lists of tokens if it was trained on these"
+        ) from error
+    counts = as_corpus(counted, name)
     return Corpus(counts.counts, [str(word) for word in before.get_feature_names_out()], ids)
 
 

@@ -332,3 +332,13 @@ def test_normalised_cells_are_refused_everywhere(cells, sklearn_lda):
 def test_pickled_results_of_foreign_models_stay_usable(sklearn_lda, counts):
     result = pickle.loads(pickle.dumps(pb.log_likelihood(sklearn_lda, counts)))
     assert np.isfinite(result.values).all()
+
+
+def test_documents_that_a_vectoriser_cannot_read_and_columns_without_a_table_are_refused():
+    texts = ["the ball", "an urn ball", "law"]
+    theirs = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0)).fit(texts)
+    assert np.isfinite(pb.log_likelihood(theirs, texts).values).all()
+    assert refuses(errors.InvalidTypeError, "vectoriser", pb.log_likelihood, theirs, [["urn"]])
+    column = pytest.importorskip("polars").Series([["urn", "ball"], ["urn"]])
+    assert refuses(errors.InvalidTypeError, "to_frame", pb.Corpus, column)
+    assert pb.Corpus(column.to_frame("text")).vocabulary.tolist() == ["ball", "urn"]

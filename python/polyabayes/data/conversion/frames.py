@@ -53,8 +53,13 @@ def frame_of(table: Any) -> pd.DataFrame | None:
             f"reading a {type(table).__name__} needs pandas and pyarrow: pip install "
             "'polyabayes[frames]'"
         ) from error
-    # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
-    found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
+    try:
+        # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
+        found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
+    except pyarrow.ArrowInvalid as error:
+        raise InvalidTypeError(
+            f"a {type(table).__name__} is not a table: make it the column of one, as by to_frame()"
+        ) from error
     if not any(map(pyarrow.types.is_nested, found.schema.types)):
         return found.to_pandas()  # type: ignore[no-any-return]
     # pandas cannot hold some list types of Arrow, such as polars' lists of string views.
