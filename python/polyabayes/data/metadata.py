@@ -21,6 +21,9 @@ from polyabayes.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
+# Headers of the column that names the document of each row.
+_OF_NAMES = ("id", "document", "doc_id", "document_id", "barcode")
+
 
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
@@ -54,7 +57,21 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
         )
     index = None if ids is None else pandas.Index(ids, name="id")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    if ids is not None:
+        _refuse_other_order(checked, list(ids))
     return checked if index is None else checked.set_axis(index, axis=0)
+
+
+def _refuse_other_order(frame: pd.DataFrame, ids: list[str]) -> None:
+    """Refuse metadata with a column of the names of the documents in another order."""
+    for column in (name for name in frame.columns if name.lower() in _OF_NAMES):
+        named = frame[column].astype(str).tolist()
+        if named != ids and set(named) == set(ids):
+            raise InvalidArgumentError(
+                f"{argument('metadata')}: its column {column!r} names the documents in another "
+                f"order than their ids, {named[0]!r} first and not {ids[0]!r}: sort its rows as "
+                "the documents"
+            )
 
 
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:

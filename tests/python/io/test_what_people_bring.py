@@ -325,3 +325,18 @@ def test_a_header_that_names_the_ids_is_not_shifted_by_a_further_field():
     write("x.csv", "id,review\n1,good, nice urn\n2,bad, old ball\n")
     with pytest.raises(FileFormatError, match="3 fields, more than the 2"):
         pb.read_corpus("x.csv")
+
+
+def test_metadata_that_name_the_documents_in_another_order_are_refused(capsys):
+    write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\n")
+    write("meta.csv", "id,year\nd2,1999\nd1,2024\n")
+    with pytest.raises(InvalidArgumentError, match="another order than their ids, 'd2' first"):
+        pb.read_corpus("x.csv").with_metadata(pd.read_csv("meta.csv"))
+    write("same.csv", "id,year\nd1,2024\nd2,1999\n")
+    corpus = pb.read_corpus("x.csv").with_metadata(pd.read_csv("same.csv"))
+    assert corpus["d1"].metadata["year"].tolist() == [2024]
+    parts = ["--test-size", "1", "--train", "a.npz", "--test", "b.npz", "--seed", "0"]
+    assert run("split", "x.csv", "--metadata", "same.csv", *parts) == 0
+    capsys.readouterr()
+    status = run("split", "x.csv", "--metadata", "meta.csv", *parts)
+    assert_one_error_line(status, capsys.readouterr().err, "another order than their ids")
