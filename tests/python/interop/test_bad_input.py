@@ -336,7 +336,8 @@ def test_pickled_results_of_foreign_models_stay_usable(sklearn_lda, counts):
 
 def test_documents_that_a_vectoriser_cannot_read_and_columns_without_a_table_are_refused():
     texts = ["the ball", "an urn ball", "law"]
-    theirs = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0)).fit(texts)
+    lda = LatentDirichletAllocation(2, random_state=0)
+    theirs = make_pipeline(CountVectorizer(), lda).fit(texts)
     assert np.isfinite(pb.log_likelihood(theirs, texts).values).all()
     assert refuses(errors.InvalidTypeError, "vectoriser", pb.log_likelihood, theirs, [["urn"]])
     column = pytest.importorskip("polars").Series([["urn", "ball"], ["urn"]])
