@@ -141,7 +141,6 @@ _RAISES = {
     "bad argument": """\
 InvalidArgumentError, InvalidCountsError, InvalidTypeError
     If an argument is bad; before any work.""",
-    "bad file": "FileAccessError, FileFormatError\n    If a file is missing or damaged.",
     "no such node": "InvalidArgumentError\n    If there is no such node.",
     "no such model": "InvalidArgumentError\n    If there is no such model.",
     "bad documents": """\
@@ -163,7 +162,6 @@ _PARTS = {
     **_REFERENCES,
     **_RAISES,
     **{f"raises: {name}": f"Raises\n------\n{text}" for name, text in _RAISES.items()},
-    "running": "\n".join(_PARAMETERS[name] for name in ("seed", "n_jobs", "progress")),
     "ready made": """\
 **options
     `concentration`, `rate` and `prior` of :class:`AllocationModel`.

@@ -75,16 +75,16 @@ def shown(text: str) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
+def count_mistake(text: str) -> str | None:
     """Why a text is not a count, or None; a decimal such as "3.0" is accepted."""
     try:
         count = Decimal(text) if text.isascii() and "_" not in text else Decimal("nan")
     except InvalidOperation:
         count = Decimal("nan")
     # The count is converted only after its size is known to be small.
-    if count.is_finite() and 0 <= count <= most and count == int(count):
+    if count.is_finite() and 0 <= count <= MAX_COUNT and count == int(count):
         return None
-    return f"the count {shown(text)!r} is not a whole number from 0 to {most}"
+    return f"the count {shown(text)!r} is not a whole number from 0 to {MAX_COUNT}"
 
 
 def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.int64] | None:

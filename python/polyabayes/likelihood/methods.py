@@ -109,7 +109,6 @@ def check_settings(
     budget: Any = None,
     trace: Any = False,
     options: Mapping[str, Any] | None = None,
-    default_replicates: int = 16,
 ) -> Settings:
     """Check all values and make the settings."""
     method = checks.choice("method", method, tuple(METHODS))
@@ -131,7 +130,7 @@ def check_settings(
         given_length,
         size("n_samples", n_samples),
         size("n_particles", n_particles),
-        default_replicates if replicates is None else replicates,
+        16 if replicates is None else replicates,
         positive("target_std_error", target_std_error),
         positive("budget", budget),
         trace,

@@ -31,8 +31,7 @@ def plot_item_probabilities(
         Fitted classes.
     level : float, default=0.95
         Posterior probability of the intervals; ``method="em"`` has none.
-    ax : matplotlib Axes, optional
-        Axes to plot on; None makes a figure.
+    {ax}
 
     Returns
     -------

@@ -47,8 +47,7 @@ def plot_prevalence(
         Values of a continuous covariate at the rows, for example ``groups`` if these are years.
     labels : sequence of str, one per plotted topic, optional
         Names of the topics; default: "topic 0" and so on.
-    ax : matplotlib Axes, optional
-        Axes to plot on; None makes a figure.
+    {ax}
 
     Returns
     -------

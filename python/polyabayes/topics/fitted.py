@@ -67,8 +67,6 @@ def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
     return named
 
 
-def aligned(
-    model: TopicModel, documents: Any, name: str = "documents", layer: str | None = None
-) -> Corpus:
+def aligned(model: TopicModel, documents: Any, layer: str | None = None) -> Corpus:
     """Documents over the words of the model; unknown words are dropped."""
-    return model._aligned(of_layer(documents, layer), name, "drop")[0]
+    return model._aligned(of_layer(documents, layer), "documents", "drop")[0]

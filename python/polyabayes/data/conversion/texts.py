@@ -136,13 +136,13 @@ def count_texts(
     return counts, found
 
 
-def checked_texts(texts: Iterable[Any], name: str = "document") -> list[str]:
+def checked_texts(texts: Iterable[Any]) -> list[str]:
     """Iterate over texts; other values are refused."""
     checked = list(texts)
     for number, text in enumerate(checked):
         if not isinstance(text, str):
             raise InvalidTypeError(
-                f"{name} {number} is {text!r:.60}, not a text: leave it out, or write ''"
+                f"document {number} is {text!r:.60}, not a text: leave it out, or write ''"
             )
     return checked
 
