@@ -348,7 +348,7 @@ class Chooser:
             return found
         tried, curve = sorted(self.race.fits), self._curve()
         found, bend = [], curve.possible_bend
-        if bend is not None and (curve.is_bare or curve.rule != "equally good"):
+        if bend is not None:
             found += grid.finer(tried, bend, bend, _RATIO)
         if curve.is_bare:
             if curve.is_coarse and curve.smooth is None:
@@ -357,11 +357,11 @@ class Chooser:
                 return sorted(set(found))
         if curve.rule == "equally good":
             chances = self._chances() | dict.fromkeys(self._equal(curve), 1.0)
-            return _finer(tried, chances, curve.best, self._may_gain)
+            found += _finer(tried, chances, curve.best, self._may_gain)
+        elif curve.is_coarse and (curve.rule == "tolerance" or curve.near > curve.recommended):
+            found += grid.finer(tried, 0, curve.near, _FINE_RATIO)
         if curve.rule == "elbow":
             found += _finer(tried, {}, curve.recommended)
-        if curve.is_coarse and (curve.rule == "tolerance" or curve.near > curve.recommended):
-            found += grid.finer(tried, 0, curve.near, _FINE_RATIO)
         return sorted(set(found) - set(tried))
 
     def _chances(self) -> dict[int, float]:

@@ -44,7 +44,6 @@ class Smooth(NamedTuple):
         fits = [(size, fold) for size in sorted(sizes) for fold in sorted(race.fits[size])]
         folds = np.array([fold for _, fold in fits])
         x = np.array([size for size, _ in fits]) ** -0.5
-        x -= x.mean()
         levels = (folds[:, np.newaxis] == np.unique(folds)).astype(np.float64)
         # Documents make the slopes of folds differ; what is left is noise.
         lines = np.column_stack([levels, levels * x[:, np.newaxis], x**2])
@@ -59,17 +58,14 @@ class Smooth(NamedTuple):
         kept = np.isfinite(values).all(axis=0) & np.isin(race.folds, folds)
         values, lengths = values[:, kept], race.n_tokens[kept]
         of_fold = folds[:, np.newaxis] == race.folds[kept]
-        shares = of_fold * lengths / (of_fold @ lengths)[:, np.newaxis]
-        values = np.where(of_fold, values / (of_fold @ lengths)[:, np.newaxis], 0.0)
+        totals = (of_fold @ lengths)[:, np.newaxis]
+        values, shares = values / totals, of_fold * lengths / totals
         scores, groups = values.sum(axis=1), race.groups[kept]
         # Noise of documents has an error of its own, by the jackknife.
         of_documents = totals_of(groups, *(residuals @ (values - scores[:, np.newaxis] * shares)))
         excess = float(((residuals @ scores) ** 2).sum()) - float(np.square(of_documents).sum())
         noise = math.sqrt(max(excess, 0.0) / freedom)
         weights = np.linalg.pinv(np.column_stack([levels, x, x**2]))[-2:]
-        # In powers of x that are not centred.
-        mean = float((np.array([size for size, _ in fits]) ** -0.5).mean())
-        weights[0] -= 2 * mean * weights[1]
         return cls(tuple(sorted(sizes)), weights, values, lengths, groups, noise, freedom)
 
     def difference(self, first: int, second: int) -> Difference:
