@@ -221,12 +221,16 @@ class Chooser:
         curve = self._curve()
         if self._given or curve.smooth is None or not curve.is_bare:
             return []
-        if curve.near > _FINE_RATIO * curve.smooth.smallest(curve.best, curve.tolerance):
-            return [curve.smooth.smallest(curve.best, _AIM * curve.tolerance)]
-        least = min(self._uncertain(curve), default=np.inf)
-        shown = [size for size in curve.behind if least <= size <= curve.best]
-        wide = [gap for gap in pairwise(shown) if gap[1] > _RATIO * gap[0]]
-        return [grid.middle(*gap) for gap in wide[:1]]
+        least, aim = (curve.smooth.smallest(curve.best, x * curve.tolerance) for x in (1.0, _AIM))
+        least = int(_FINE_RATIO * least)
+        if curve.near > least:
+            wanted = [min(aim, least)]
+        else:
+            smallest = min(self._uncertain(curve), default=np.inf)
+            shown = [size for size in curve.behind if smallest <= size <= curve.best]
+            wide = [gap for gap in pairwise(shown) if gap[1] > _RATIO * gap[0]]
+            wanted = [grid.middle(*gap) for gap in wide[:1]]
+        return [size for size in wanted if size not in self.race.fits]
 
     def _uncertain(self, curve: Curve) -> list[int]:
         """Sizes whose losses are shown, if uncertain.
