@@ -37,8 +37,8 @@ FIRST_SEED = 10_000
 # Processor seconds of a set by its rows times items times classes, until one of its cell is made.
 SECONDS = 3e-4
 CRITERIA = ("bic", "aic", "sabic")
-# Rows of the sets of which a tenth has a bootstrap test, and its samples.
-TESTED, BOOTSTRAP = 100, 99
+# Most rows of the sets of which a tenth has a bootstrap test, and its samples.
+TESTED, BOOTSTRAP = 300, 99
 RESTS_ON = ["nmf, tempered"]
 
 
@@ -91,24 +91,29 @@ def choice(n_sets: int, minutes: float) -> None:
 
 
 def bootstrap(_: int) -> None:
-    """How often bootstrap tests name the planted number, for a tenth of the sets of 100 rows."""
+    """How often bootstrap tests name the planted number, for a tenth of the sets of few rows."""
     kept = RUNS / "latent-classes-bootstrap.jsonl"
     made = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    there = {(*piece["cell"], piece["seed"]) for piece in made}
+    tested = {(*piece["cell"], piece["seed"]): piece["bootstrap"] for piece in made}
     choices = RUNS / "latent-classes-choice.jsonl"
+    compared = []
     for piece in map(json.loads, choices.read_text().splitlines()):
         cell, seed = piece["cell"], piece["seed"]
-        if cell[0] != TESTED or seed % 10 or (*cell, seed) in there:
+        if cell[0] > TESTED or seed % 10:
             continue
-        frame, _, _ = planted(*cell, seed)
-        tested = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
-        made.append(piece | {"named": piece["named"] | {"bootstrap": tested}} | machine())
-        with kept.open("a") as file:
-            print(json.dumps(made[-1]), file=file)
+        if (*cell, seed) not in tested:
+            frame, _, _ = planted(*cell, seed)
+            found = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
+            tested[*cell, seed] = found
+            made.append({"cell": cell, "seed": seed, "bootstrap": found} | machine())
+            with kept.open("a") as file:
+                print(json.dumps(made[-1]), file=file)
+        named = piece["named"] | {"bootstrap": tested[*cell, seed]}
+        compared.append(piece | {"named": named})
     names = ("P(K)", *CRITERIA, "bootstrap")
     columns = dict.fromkeys(("rows", "items", "classes", "sets", *names), ",")
     table = Table("latent-classes-bootstrap", f"{COMMAND} bootstrap", columns, RESTS_ON)
-    for row in counted(made, sorted({tuple(piece["cell"]) for piece in made}), names):
+    for row in counted(compared, sorted({tuple(piece["cell"]) for piece in compared}), names):
         table.add(*row[:-1])
     save(table, note=told(made))
 
