@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polyabayes._support.files import checked_path
+from polyabayes._support.files import checked_path, content_of, read_lines
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
-from polyabayes.io.exposures import resolve_exposure
 from polyabayes.io.formats import READERS, WRITERS, reader_of, writer_of
 from polyabayes.io.matrices.npz import write_npz
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
@@ -192,7 +191,7 @@ def read_corpus(
     corpus = reader(path, words, **options)
     if is_name and (exposure == "total" or reader is read_h5ad):
         return corpus.with_exposure(exposure)
-    return corpus if exposure is None else corpus.with_exposure(resolve_exposure(exposure))
+    return corpus if exposure is None else corpus.with_exposure(_resolve_exposure(exposure))
 
 
 def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
@@ -229,3 +228,25 @@ def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:
             "by corpus.with_exposure(None)"
         )
     writer(documents, path)
+
+
+def _resolve_exposure(exposure: Any) -> Any:
+    """Read the numbers of a text file, plain or gzipped, one per line.
+
+    Anything but a path is returned unchanged.
+    """
+    if not isinstance(exposure, (str, os.PathLike)):
+        return exposure
+    path = checked_path(exposure, "exposure")
+    with content_of(path):
+        lines = " ".join(read_lines(path)).split()
+    values = []
+    for number, line in enumerate(lines, 1):
+        try:
+            values.append(float(line))
+        except ValueError as error:
+            raise FileFormatError(
+                f"{path}, number {number}: {line!r:.50} is not a size of a document; give one "
+                "number per line"
+            ) from error
+    return values
