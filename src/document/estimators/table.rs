@@ -56,25 +56,19 @@ pub(crate) const EXACT: Estimator = Estimator {
 };
 
 /// Largest pseudo-count at which methods that move or place one token after the other were silently
-/// wrong by more than four errors, on documents of two topics; filters were so from 0.001 down.
+/// wrong by more than four errors, on documents of two to four topics.
 pub(super) const CLOSED: f64 = 0.01;
 
 const SAMPLED: Estimator = Estimator { size: Some(SampleSize::Samples), closed: CLOSED, ..EXACT };
 
-const FILTER: Estimator = Estimator {
-    size: Some(SampleSize::Particles),
-    cost: "P N K",
-    is_reversible: true,
-    closed: 0.001,
-    ..SAMPLED
-};
+const FILTER: Estimator =
+    Estimator { size: Some(SampleSize::Particles), cost: "P N K", is_reversible: true, ..SAMPLED };
 
 const LEFT_TO_RIGHT: Estimator = Estimator {
     name: "left-to-right",
     cost: "P N² K",
     default_size: Some(10),
     is_reversible: false,
-    closed: CLOSED,
     ..FILTER
 };
 

@@ -97,7 +97,7 @@ def test_topics_that_replicates_may_all_miss_are_a_doubt(method):
         )
         return pb.log_likelihood(model, document, method, random_state=0)
 
-    for prior in (1e-3, [0.5, 1e-5, 1e-5, 1e-5]):
+    for prior in (1e-3, [0.5, 1e-5, 1e-5, 1e-5], [0.5, 0.005, 0.005, 0.005]):
         with pytest.warns(errors.UnreliableErrorWarning, match=r"tiny priors.*: 1, document 0"):
             assert np.isnan(score(prior).n_effs).all()
     assert np.isfinite(score(0.5).n_effs).all()
