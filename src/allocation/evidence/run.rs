@@ -156,8 +156,8 @@ impl EvidenceRun {
 
 /// The first stage of a method. Where none is asked for: exact within a small budget, else smc, which
 /// gives way to tempering where its replicates disagree. Cells of very many tokens, of which particles
-/// take one after another, and tables of tiny pseudo-counts are tempered at once. Options that one of them does not take speak for the
-/// other.
+/// take one after another, and tables of tiny pseudo-counts are tempered at once. Options that one of
+/// them does not take speak for the other.
 fn first_stage(
     problem: &Problem,
     settings: &EvidenceSettings,
