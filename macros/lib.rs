@@ -25,7 +25,8 @@ const AVX512: [&str; 14] = [
 
 /// Compiles a function for AVX-512, for AVX2 and for any processor; each call takes the version that
 /// `crate::simd::instructions` names. With `(avx2)`, AVX2 serves processors with AVX-512, too; with
-/// `(f = g)`, the version for AVX-512 calls g, which is [`macro@avx512`], wherever the function calls f.
+/// `(f = g)`, the version for AVX-512 calls g, which is [`macro@avx512`], wherever the function
+/// calls f.
 ///
 /// Functions that it calls have to be inlined into it to use the same instructions.
 ///

@@ -13,8 +13,8 @@
 //!
 //! Below them, [`math`] has special functions, draws and resampling schemes, [`counts`] holds the
 //! data, [`rng`] gives every unit of work its own stream, [`control`] reports progress and stops
-//! work, `memory` refuses what the machine cannot hold, [`simd`] says which instructions kernels use. A room uses the rooms below it only. All
-//! logarithms are natural.
+//! work, `memory` refuses what the machine cannot hold, [`simd`] says which instructions kernels
+//! use. A room uses the rooms below it only. All logarithms are natural.
 
 #![forbid(unsafe_code)]
 

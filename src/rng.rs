@@ -130,7 +130,8 @@ impl Key {
         Key([x.wrapping_add(y), y])
     }
 
-    /// The key of a document, by its content, by its exposure where that is not 1, and by its own prior.
+    /// The key of a document, by its content, by its exposure where that is not 1, and by its own
+    /// prior.
     #[must_use]
     pub fn document(self, document: Document<'_>) -> Self {
         let cell = |key: Key, (word, count)| key.unit(u64::from(word) << 32 | u64::from(count));

@@ -149,8 +149,8 @@ impl Model {
         })
     }
 
-    /// Words by the softmax of bias (V,) and weights times loadings (K, V); the weights are the softmax of
-    /// the latent coordinates, or the coordinates themselves.
+    /// Words by the softmax of bias (V,) and weights times loadings (K, V); the weights are the
+    /// softmax of the latent coordinates, or the coordinates themselves.
     #[staticmethod]
     #[pyo3(signature = (loadings, bias, mean, covariance, is_softmax, sizes = Vec::new()))]
     #[allow(clippy::too_many_arguments)]

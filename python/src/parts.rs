@@ -337,8 +337,8 @@ pub(crate) fn count_part(
     detach::briefly(py, || training::count_part(part, topics, n_topics, counts))
 }
 
-/// Tokens of every topic by exposure in each of some blocks, given the number of the exposure of each of
-/// their documents.
+/// Tokens of every topic by exposure in each of some blocks, given the number of the exposure of
+/// each of their documents.
 #[pyfunction]
 pub(crate) fn exposed_of_part<'py>(
     py: Python<'py>,
@@ -359,8 +359,8 @@ pub(crate) fn exposed_of_part<'py>(
     Ok(found.into_iter().map(arrays).collect())
 }
 
-/// Sum over the documents of some blocks of ln of their urns, in units of which the sum over all parts is
-/// exact.
+/// Sum over the documents of some blocks of ln of their urns, in units of which the sum over all
+/// parts is exact.
 #[pyfunction]
 pub(crate) fn ln_urns_of_part(
     py: Python<'_>,

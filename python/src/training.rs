@@ -258,7 +258,8 @@ impl Training {
         (n, sum.map(|sum| PyArray1::from_slice(py, sum)))
     }
 
-    /// Coefficients of covariates of the sweeps after the burn-in, flat: sweeps x topics x (1 + covariates).
+    /// Coefficients of covariates of the sweeps after the burn-in, flat: sweeps x topics x (1 +
+    /// covariates).
     fn kept_coefficients<'py>(&self, py: Python<'py>) -> Floats<'py> {
         PyArray1::from_slice(py, chain!(&self.chain, chain => chain.kept_coefficients()))
     }

@@ -28,8 +28,8 @@ pub struct Posterior {
     pub particles: Option<Estimate>,
     /// The evidence under each of the other priors.
     pub others: Vec<Estimate>,
-    /// Nodes that tokens are summed over, hidden ones and those that some tokens do not show, in the order
-    /// of their values in a [`Draw`].
+    /// Nodes that tokens are summed over, hidden ones and those that some tokens do not show, in
+    /// the order of their values in a [`Draw`].
     pub hidden: Vec<usize>,
     /// Draws, replicate after replicate.
     pub draws: Vec<Draw>,
@@ -86,9 +86,10 @@ impl Draw {
 /// `others`, too, which are the same network and data under other priors.
 ///
 /// # Errors
-/// [`Error::NoSampler`] for other priors beside tempering; [`Error::Length`] for other data or networks;
-/// The errors of [`evidence`](super::evidence()) by tempering; [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than
-/// memory holds, before any work.
+/// [`Error::NoSampler`] for other priors beside tempering; [`Error::Length`] for other data or
+/// networks; The errors of [`evidence`](super::evidence()) by tempering;
+/// [`Error::SamplerMemory`](crate::Error::SamplerMemory) for more draws than memory holds, before
+/// any work.
 pub fn posterior(
     problem: &Problem,
     others: &[&Problem],
@@ -168,7 +169,8 @@ fn draw(
 }
 
 /// Draws among the particles of runs of smc with moves, which tell the same evidence as those of
-/// [`evidence`](super::evidence()) of one size, and that under other priors. No two of them are known to be of one run.
+/// [`evidence`](super::evidence()) of one size, and that under other priors. No two of them are
+/// known to be of one run.
 fn draw_particles(
     (problem, others): (&Problem, &[&Problem]),
     settings: &EvidenceSettings,

@@ -125,8 +125,8 @@ impl CountMatrix {
         Ok(self)
     }
 
-    /// The same rows, each with parameters of its own prior, row-major: pseudo-counts of topics, shapes,
-    /// or coordinates of a mean.
+    /// The same rows, each with parameters of its own prior, row-major: pseudo-counts of topics,
+    /// shapes, or coordinates of a mean.
     ///
     /// # Errors
     /// Another number of parameters than a multiple of the rows, or one that is not finite.

@@ -24,8 +24,8 @@ pub trait AnnealingPath<S: Stream> {
     /// `ln_values`.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop; [`Error::Memory`](crate::Error::Memory) for more than memory
-    /// holds.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop;
+    /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
     fn draw(
         &self,
         reference: &Self::Level,

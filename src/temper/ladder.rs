@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Rng};
 
-/// Chains for each unit of the barrier, as the annealing pass finds it: some 1.1 times too large. More of
-/// them cost as many scans, and chains at low temperatures forget their start by scans.
+/// Chains for each unit of the barrier, as the annealing pass finds it: some 1.1 times too large.
+/// More of them cost as many scans, and chains at low temperatures forget their start by scans.
 const CHAINS_PER_BARRIER: f64 = 1.25;
 
 /// Scans of the whole ladder whose time equilibration at the target takes at most.
@@ -208,9 +208,9 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         (self.draws, energies)
     }
 
-    /// Runs at most `most` of the scans that are left of a round of `n_scans`, with its result where it ends:
-    /// the rungs are then respaced. States at the target are kept of `keep.n_draws` scans at equal
-    /// distances, or of all where there are fewer.
+    /// Runs at most `most` of the scans that are left of a round of `n_scans`, with its result
+    /// where it ends: the rungs are then respaced. States at the target are kept of `keep.n_draws`
+    /// scans at equal distances, or of all where there are fewer.
     pub(super) fn advance(
         &mut self,
         n_scans: usize,

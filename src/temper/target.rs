@@ -23,8 +23,8 @@ pub trait LadderTarget: Sync {
     /// Chains of a replicate, drawn from the reference.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop; [`Error::Memory`](crate::Error::Memory) for more than memory
-    /// holds.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop;
+    /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
     fn chains(
         &self,
         replicate: usize,
@@ -32,9 +32,9 @@ pub trait LadderTarget: Sync {
         observer: &impl Observer,
     ) -> Result<Self::Chains<'_>>;
 
-    /// Whether ladders start from chains that have been swept at the target for long. Sixteen chains climb
-    /// there in a fraction of the time that all chains of a ladder take, and chains forget it faster on
-    /// their way down than they climb.
+    /// Whether ladders start from chains that have been swept at the target for long. Sixteen
+    /// chains climb there in a fraction of the time that all chains of a ladder take, and chains
+    /// forget it faster on their way down than they climb.
     fn starts_at_target(&self) -> bool;
 
     /// Cost of one sweep of the chains in lockstep, in draws of one number.

@@ -240,9 +240,9 @@ impl<T: Tokens> Chain<T> {
         self.globals.n_sweeps()
     }
 
-    /// Samples until there are `until` sweeps in all, at most those of the schedule; `look` is given the
-    /// number of sweeps and ln of the joint density every `look_every` sweeps, and at the end of the
-    /// schedule. Ends early when the observer asks to stop.
+    /// Samples until there are `until` sweeps in all, at most those of the schedule; `look` is
+    /// given the number of sweeps and ln of the joint density every `look_every` sweeps, and at the
+    /// end of the schedule. Ends early when the observer asks to stop.
     ///
     /// A run in parts is the same, to the bit, as one in one go.
     ///

@@ -62,8 +62,9 @@ impl LdaGlobals {
         Ok(self)
     }
 
-    /// The same parameters with α_dk = exp(x_d·λ_k): the exponential of an intercept has the exponential
-    /// prior of a learned α_k, the slopes are normal. α is then always learned, `learned` is about β.
+    /// The same parameters with α_dk = exp(x_d·λ_k): the exponential of an intercept has the
+    /// exponential prior of a learned α_k, the slopes are normal. α is then always learned,
+    /// `learned` is about β.
     ///
     /// # Errors
     /// Too little memory for α of all documents that differ in it.

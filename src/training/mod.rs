@@ -6,8 +6,8 @@
 //! races, and its result cannot depend on the number of threads.
 //!
 //! One [`Chain`] serves all models, whose parameters are [`Globals`], and all corpora, whose topics are
-//! [`Tokens`]: [`MemoryTokens`] keep them in memory; where they are elsewhere, the functions on a [`Part`]
-//! of a corpus do the work of a sweep, to the same bits.
+//! [`Tokens`]: [`MemoryTokens`] keep them in memory; where they are elsewhere, the functions on a
+//! [`Part`] of a corpus do the work of a sweep, to the same bits.
 
 mod chain;
 mod em;

@@ -142,8 +142,8 @@ pub trait Tokens {
     /// The errors of the storage.
     fn count(&mut self, at: Position, n_topics: usize, counts: &mut [u32]) -> Result<()>;
 
-    /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the tables of
-    /// each group of documents and topic, which are zeros unless `tables` is set.
+    /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the
+    /// tables of each group of documents and topic, which are zeros unless `tables` is set.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped), by which `counts` are of the topics as they then are.
@@ -188,8 +188,8 @@ pub trait Tokens {
 
 /// The topics of the tokens of a corpus in memory.
 ///
-/// Takes 6 bytes a token, 8 a word and block, 12 a document, and the tallies of the blocks that are swept
-/// side by side.
+/// Takes 6 bytes a token, 8 a word and block, 12 a document, and the tallies of the blocks that are
+/// swept side by side.
 pub struct MemoryTokens<C> {
     counts: C,
     lengths: Vec<u32>,

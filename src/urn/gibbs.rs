@@ -77,9 +77,9 @@ impl Sweeper {
         total
     }
 
-    /// One Gibbs sweep where tokens are `REDRAWN`: every token in turn leaves the urn and is drawn again
-    /// given the others, which leaves the posterior of the colours given the weights invariant. Else
-    /// draws in sequence, each token given those before it.
+    /// One Gibbs sweep where tokens are `REDRAWN`: every token in turn leaves the urn and is drawn
+    /// again given the others, which leaves the posterior of the colours given the weights
+    /// invariant. Else draws in sequence, each token given those before it.
     ///
     /// `cells` gives (weights, count) of every distinct word; `assignments` the colour of every
     /// token, cell after cell, which must be those in `balls` where they are redrawn. Cost: tokens x

@@ -56,8 +56,8 @@ impl Urn {
     /// An urn with pseudo-counts `a` (positive) and word-major weights `q` (not negative).
     ///
     /// # Errors
-    /// No topics or more than [`MAX_TOPICS`], a length of `q` that is no multiple of that of `a`, values
-    /// outside their domain.
+    /// No topics or more than [`MAX_TOPICS`], a length of `q` that is no multiple of that of `a`,
+    /// values outside their domain.
     pub fn new(a: Vec<f64>, q: Vec<f64>) -> Result<Self> {
         if a.is_empty() {
             return Err(Error::Empty { name: "number of topics" });

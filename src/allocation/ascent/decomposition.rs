@@ -327,8 +327,8 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    /// Steps towards the largest likelihood, then those of the ascent until one gains little. Returns the
-    /// objective after every one of these, and whether the last gained little.
+    /// Steps towards the largest likelihood, then those of the ascent until one gains little.
+    /// Returns the objective after every one of these, and whether the last gained little.
     pub(crate) fn run(
         self,
         ascent: Ascent,
@@ -385,8 +385,8 @@ pub struct Sweeps {
 /// is most probable when the annealing ends: an average over chains would mix their labels.
 ///
 /// # Errors
-/// The errors of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`] when the
-/// observer asks to stop.
+/// The errors of [`Problem::new`]; [`Error::Range`]; [`Error::SamplerMemory`]; [`Error::Stopped`]
+/// when the observer asks to stop.
 pub fn gibbs(
     network: &Network,
     data: &CountTensor,

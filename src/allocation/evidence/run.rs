@@ -87,8 +87,8 @@ impl EvidenceRun {
     /// replicates, or rounds of all ladders, they end.
     ///
     /// # Errors
-    /// [`Error::Saved`] for results of other tasks; [`Error::SamplerMemory`] for a stage that takes more
-    /// than memory holds.
+    /// [`Error::Saved`] for results of other tasks; [`Error::SamplerMemory`] for a stage that takes
+    /// more than memory holds.
     pub fn add(&mut self, problem: &Problem, results: Vec<TaskResult>) -> Result<u64> {
         let n_results = results.len() as u64;
         match &mut self.stage {

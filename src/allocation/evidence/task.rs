@@ -58,8 +58,8 @@ impl Task {
     /// Does the work, with the same bits wherever it runs.
     ///
     /// # Errors
-    /// [`Error::SamplerMemory`](crate::Error::SamplerMemory); [`Error::Saved`] for a ladder of other work;
-    /// those of the sampler.
+    /// [`Error::SamplerMemory`](crate::Error::SamplerMemory); [`Error::Saved`] for a ladder of
+    /// other work; those of the sampler.
     pub fn run(
         &self,
         problem: &Problem,

@@ -37,8 +37,8 @@ pub struct Allocations {
 /// Enumerates all allocations of a tensor.
 ///
 /// # Errors
-/// The errors of [`Problem::new`]; [`Error::AllocationsBudget`] for more than `budget` marginal counts to
-/// add, or more than memory holds; [`Error::Stopped`] when the observer asks to stop.
+/// The errors of [`Problem::new`]; [`Error::AllocationsBudget`] for more than `budget` marginal
+/// counts to add, or more than memory holds; [`Error::Stopped`] when the observer asks to stop.
 pub fn allocations(
     network: &Network,
     data: &CountTensor,

@@ -12,7 +12,8 @@ const MAX_JOINT: f64 = 1e6;
 /// Joint states of the nodes that tokens are summed over.
 pub(super) struct Joint<'a> {
     problem: &'a Problem,
-    /// Number of joint states, and the state of each clique for each of them, by pattern of unknown axes.
+    /// Number of joint states, and the state of each clique for each of them, by pattern of unknown
+    /// axes.
     patterns: Vec<(usize, Vec<Vec<usize>>)>,
 }
 

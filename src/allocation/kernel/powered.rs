@@ -1,8 +1,9 @@
 //! Weights of a token on the power path γ_β ∝ π^β u^(1-β), a β for every lane.
 //!
-//! Under u the tokens of a cell, or all tokens, are draws from a Pólya urn, in which every joint state of
-//! the hidden nodes weighs κ: the larger κ, the more evenly they spread. A token's weight of a state is
-//! `(Π_U (α_U + S_U)^e)^β ((κ + n)/κ)^(1-β)`, n tokens of its urn being in that state.
+//! Under u the tokens of a cell, or all tokens, are draws from a Pólya urn, in which every joint
+//! state of the hidden nodes weighs κ: the larger κ, the more evenly they spread. A token's weight
+//! of a state is `(Π_U (α_U + S_U)^e)^β ((κ + n)/κ)^(1-β)`, n tokens of its urn being in that
+//! state.
 
 // Inlined into kernels that are compiled for several instruction sets.
 #![allow(clippy::inline_always)]
@@ -85,8 +86,8 @@ pub(crate) struct PoweredMixture {
     is_wide: bool,
     /// Row of every factor of every state, after the first of its slot; factors vary fastest.
     rows: Vec<u32>,
-    /// Counts of these rows without the tokens of the urn: below zero where it holds those of other rows,
-    /// too, and right in the sum.
+    /// Counts of these rows without the tokens of the urn: below zero where it holds those of other
+    /// rows, too, and right in the sum.
     others: Vec<Counts>,
     /// Tokens of the urn in every state.
     here: Vec<Counts>,

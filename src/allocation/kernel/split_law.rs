@@ -105,7 +105,8 @@ pub(crate) fn add_sums(numbers: &mut [f64], term: impl Fn(f64) -> f64) {
     }
 }
 
-/// Draws an index with these ln of weights, the largest of which is `most`; they become cumulative sums.
+/// Draws an index with these ln of weights, the largest of which is `most`; they become cumulative
+/// sums.
 #[inline(always)]
 pub(crate) fn pick(ln_weights: &mut [f64], most: f64, dart: f64) -> i32 {
     for weight in &mut *ln_weights {

@@ -1,8 +1,8 @@
 //! Gibbs draws of how the tokens of a cell that are in one of two states divide between the two.
 //!
 //! Tokens of a cell are exchangeable: n of m are in the first state with probability proportional to
-//! `C(m, n) Π_rows base (base + unit) ...`. The mass of a cell moves between states at once, which tokens
-//! that move one by one do only against the urn's pull.
+//! `C(m, n) Π_rows base (base + unit) ...`. The mass of a cell moves between states at once, which
+//! tokens that move one by one do only against the urn's pull.
 
 // Compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]

@@ -54,8 +54,8 @@ impl GroupedMargins {
         tokens.iter().any(|&n| self.problem.is_heavy(n as u64))
     }
 
-    /// Numbers of eight bytes that the heavy cells of a chain take: those of a cell are held for all lanes
-    /// where one of them has it heavy.
+    /// Numbers of eight bytes that the heavy cells of a chain take: those of a cell are held for
+    /// all lanes where one of them has it heavy.
     pub(super) fn n_held(&self) -> usize {
         let n_grouped = (self.n_heavy() * self.n_states() as f64) as usize;
         (self.problem.n_rows() + n_grouped).div_ceil(2)

@@ -9,7 +9,8 @@ use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 
 /// Joint states of all hidden nodes, at most: tokens of missing cells are drawn with all hidden nodes
-/// together, so that more are refused. Where all cells are observed, joining is a choice and ends sooner.
+/// together, so that more are refused. Where all cells are observed, joining is a choice and ends
+/// sooner.
 const JOINT_STATES: usize = 1 << 12;
 
 /// A network, the rate of its intensity, and a tensor of which some cells were not observed.

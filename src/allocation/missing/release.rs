@@ -7,10 +7,10 @@
 //!
 //! where ρ is the probability of all missing cells under θ. At β = 0 they are empty cells, at β = 1
 //! missing ones. A sweep draws an intensity λ ~ Gamma(β (a + T), b + 1 - ρ), of every missing cell
-//! Poisson(λ p) tokens, the allocation given the tables, with the tokens of heavy [`grouped_cells`](super::grouped_cells)
-//! anew, and the tables given all tokens. Many missing tokens hold the tables, and these their number:
-//! single probabilities of missing cells therefore move by Metropolis steps, too, with λ and the missing
-//! tokens summed out.
+//! Poisson(λ p) tokens, the allocation given the tables, with the tokens of heavy
+//! [`grouped_cells`](super::grouped_cells) anew, and the tables given all tokens. Many missing
+//! tokens hold the tables, and these their number: single probabilities of missing cells therefore
+//! move by Metropolis steps, too, with λ and the missing tokens summed out.
 
 use std::ops::RangeInclusive;
 

@@ -51,8 +51,8 @@ impl Incomplete {
     /// Evidence by total and expected counts.
     ///
     /// # Errors
-    /// The errors of [`posterior`]; [`Graph`](crate::Error::Graph) for hidden nodes with too many joint states;
-    /// [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    /// The errors of [`posterior`]; [`Graph`](crate::Error::Graph) for hidden nodes with too many
+    /// joint states; [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn temper(
         &self,
         settings: &EvidenceSettings,

@@ -10,8 +10,8 @@ use crate::rng::Lanes;
 /// Joint states that the cliques of a token may have in all.
 pub(crate) const MAX_STATES: f64 = 1e8;
 
-/// Bytes of a pair of a slot and a joint state: the row, 4, and the place in memory of its counts of all
-/// particles, 32.
+/// Bytes of a pair of a slot and a joint state: the row, 4, and the place in memory of its counts
+/// of all particles, 32.
 const PAIR_BYTES: f64 = 36.0;
 
 /// A factor of a clique: one slot of a margin.
@@ -145,10 +145,10 @@ impl EliminationPlan {
         clique.is_apart.then_some(clique)
     }
 
-    /// Plans the elimination of `summed` nodes: those that an `order` of all hidden nodes does not name,
-    /// then in this order, or in that of least states. Slots of one margin may be in cliques apart where
-    /// the weight of a token is a product of weights of rows. Cliques of more than `most_states` in all
-    /// are refused.
+    /// Plans the elimination of `summed` nodes: those that an `order` of all hidden nodes does not
+    /// name, then in this order, or in that of least states. Slots of one margin may be in cliques
+    /// apart where the weight of a token is a product of weights of rows. Cliques of more than
+    /// `most_states` in all are refused.
     pub(crate) fn new(
         network: &Network,
         margins: &[Margin],

@@ -95,8 +95,8 @@ impl UsedLabels {
 }
 
 impl UsedNode {
-    /// Sets the factors: 1 for values in use; for an unused value, the number of unused values times its
-    /// part of their shares.
+    /// Sets the factors: 1 for values in use; for an unused value, the number of unused values
+    /// times its part of their shares.
     fn set_factors(&mut self, group: usize, n_groups: usize) {
         let tokens = &self.tokens;
         let unused = |value: usize, lane: usize| {

@@ -32,9 +32,9 @@ pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
     (n_groups.max(1) * LANES).min(MOST_CHAINS)
 }
 
-/// Joint states up to which hidden nodes in several cliques are drawn together, which is a choice: every
-/// token weighs all of them. Beyond, nodes are drawn apart, from independent tokens as a reference.
-/// Missing cells have no such choice, and a limit of their own.
+/// Joint states up to which hidden nodes in several cliques are drawn together, which is a choice:
+/// every token weighs all of them. Beyond, nodes are drawn apart, from independent tokens as a
+/// reference. Missing cells have no such choice, and a limit of their own.
 const WORTH_JOINING: usize = 256;
 
 /// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in

@@ -1,5 +1,6 @@
-//! Annealed importance sampling (Neal 2001) from a Gaussian, fitted or the prior, to the posterior, along
-//! N(u; 0, I) exp(β V(u)): sixteen chains at once, unbiased in p for any number of temperatures.
+//! Annealed importance sampling (Neal 2001) from a Gaussian, fitted or the prior, to the posterior,
+//! along N(u; 0, I) exp(β V(u)): sixteen chains at once, unbiased in p for any number of
+//! temperatures.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -29,17 +30,19 @@ pub(super) enum Start {
 }
 
 impl Path {
-    /// β of the i-th of n temperatures, a power of i/n: finer near the start, where a few chains lie far
-    /// out. Of 1, 1.5 and 2 the second had the smallest errors from a fit (50 and 100 topics), of 1.5, 3
-    /// and 5 the second from the prior (3 and 20 topics, variances of 100 and 10,000).
+    /// β of the i-th of n temperatures, a power of i/n: finer near the start, where a few chains
+    /// lie far out. Of 1, 1.5 and 2 the second had the smallest errors from a fit (50 and 100
+    /// topics), of 1.5, 3 and 5 the second from the prior (3 and 20 topics, variances of 100 and
+    /// 10,000).
     fn beta(&self, i: usize, n_temperatures: usize) -> f64 {
         let power = if self.start == Start::Fitted { 1.5 } else { 3.0 };
         (i as f64 / n_temperatures as f64).powf(power)
     }
 
     /// Turn of a step at β. Where V has a curvature c, steps from the prior have the length of
-    /// 1/√(1 + βc), and `angle` tells c; all turns from there to a quarter, which forgets the state, are
-    /// as probable: short ones in the directions that tokens tell, long ones from one topic to another.
+    /// 1/√(1 + βc), and `angle` tells c; all turns from there to a quarter, which forgets the
+    /// state, are as probable: short ones in the directions that tokens tell, long ones from one
+    /// topic to another.
     fn turn(&self, beta: f64, rng: &mut Rng) -> f64 {
         match self.start {
             Start::Fitted => self.angle,
@@ -59,8 +62,9 @@ const PILOT: usize = 32;
 /// chains, an error of a tenth of a nat.
 const DEVIATION: f64 = 0.4;
 
-/// Power of the number of temperatures with which the variance of ln of a weight falls, from 32 to 2,048
-/// of them with 20 and 50 topics; the 1 of theory comes later, where chains pass between modes in time.
+/// Power of the number of temperatures with which the variance of ln of a weight falls, from 32 to
+/// 2,048 of them with 20 and 50 topics; the 1 of theory comes later, where chains pass between
+/// modes in time.
 const FALL: f64 = 0.8;
 
 /// Deviation above which a pilot tells nothing but that it was too short.
@@ -162,8 +166,8 @@ impl Plan {
         Ok(Plan { n_temperatures, variance: variance(&ln_weights) })
     }
 
-    /// The mean of weights. Its error is at least that of the plan: where few chains see a mode of large
-    /// weight, estimate and spread are both low, and pilots are independent of them.
+    /// The mean of weights. Its error is at least that of the plan: where few chains see a mode of
+    /// large weight, estimate and spread are both low, and pilots are independent of them.
     pub(super) fn estimate(&self, ln_weights: &[f64]) -> Estimate {
         let n_draws = self.n_temperatures * ln_weights.len();
         let runs: Vec<_> = ln_weights.iter().map(|&x| (x, self.relative_variance())).collect();

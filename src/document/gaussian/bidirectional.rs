@@ -19,12 +19,13 @@ use crate::rng::{Key, LANES, Purpose, Rng};
 /// are annealed to the Gaussian: they part there.
 const PARTING_STEPS: usize = 32;
 
-/// Brackets ln p of documents whose latent vectors are known draws of their posterior: documents x rank,
-/// the z of η = μ + L z. Forward runs do not look at them; chains that are annealed from the posterior to the
-/// Gaussian start there.
+/// Brackets ln p of documents whose latent vectors are known draws of their posterior: documents x
+/// rank, the z of η = μ + L z. Forward runs do not look at them; chains that are annealed from the
+/// posterior to the Gaussian start there.
 ///
 /// # Errors
-/// The errors of [`score`](super::score), vectors of another shape, and methods but `auto` and `annealed`.
+/// The errors of [`score`](super::score), vectors of another shape, and methods but `auto` and
+/// `annealed`.
 pub fn bidirectional(
     model: &LogisticNormal,
     documents: &CountMatrix,

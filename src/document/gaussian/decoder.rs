@@ -60,7 +60,8 @@ impl Decoder {
         Ok(Decoder::Mixture { phi: transposed(n_topics, phi), vocabularies })
     }
 
-    /// A product of experts; `loadings` are row-major, topics x words, and `sizes` those of vocabularies.
+    /// A product of experts; `loadings` are row-major, topics x words, and `sizes` those of
+    /// vocabularies.
     ///
     /// # Errors
     /// Sizes that disagree, entries that are not finite.

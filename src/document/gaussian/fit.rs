@@ -78,7 +78,8 @@ fn precision(decoder: &Local<'_>, link: Link, prior: &NormalPrior<'_>, z: &[f64]
 /// else of a bound.
 fn factor_of_precision(found: &[f64], safe: &[f64], prior: &NormalPrior<'_>) -> Vec<f64> {
     let factor = |curvature: &[f64]| cholesky(&whitened(curvature, prior), prior.rank);
-    // The bound plus the identity is positive definite but for rounding, which the prior alone survives.
+    // The bound plus the identity is positive definite but for rounding, which the prior alone
+    // survives.
     let standard = || Gaussian::standard(prior.rank).factor;
     factor(found).or_else(|| factor(safe)).unwrap_or_else(standard)
 }

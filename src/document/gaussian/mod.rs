@@ -38,8 +38,9 @@ pub struct LogisticNormal {
 }
 
 impl LogisticNormal {
-    /// The model of a decoder of `n_topics` inputs, a mean and a covariance, row-major: a coordinate for
-    /// each topic, but for the last where that is the reference. The covariance may be singular.
+    /// The model of a decoder of `n_topics` inputs, a mean and a covariance, row-major: a
+    /// coordinate for each topic, but for the last where that is the reference. The covariance may
+    /// be singular.
     ///
     /// # Errors
     /// A mean or covariance of another size or not finite; a covariance that is not symmetric or has a

@@ -167,7 +167,8 @@ fn singular_covariances_leave_dimensions_out() {
     assert!((found.ln_value - expected.ln_value).abs() < 1e-9);
 }
 
-/// Annealing against quadrature over documents and seeds: errors of the right size, and p̂/p with mean 1.
+/// Annealing against quadrature over documents and seeds: errors of the right size, and p̂/p with
+/// mean 1.
 #[test]
 fn annealing_agrees_with_quadrature_in_its_errors() {
     let rows: Vec<Vec<i64>> =

@@ -34,7 +34,8 @@ impl DocumentModel {
     /// ln p of every document; `None` for those not reached when the observer stopped the work.
     ///
     /// # Errors
-    /// The errors of the model: see [`score`](crate::document::score), [`gaussian::score`], [`FiniteMixture::score`].
+    /// The errors of the model: see [`score`](crate::document::score), [`gaussian::score`],
+    /// [`FiniteMixture::score`].
     pub fn score(
         &self,
         documents: &CountMatrix,
@@ -129,8 +130,9 @@ impl DocumentModel {
     /// weights behind them.
     ///
     /// # Errors
-    /// The errors of [`bidirectional`](crate::document::bidirectional) and [`gaussian::bidirectional`]; draws of another
-    /// kind of model; mixtures, whose documents are scored exactly.
+    /// The errors of [`bidirectional`](crate::document::bidirectional) and
+    /// [`gaussian::bidirectional`]; draws of another kind of model; mixtures, whose documents are
+    /// scored exactly.
     pub fn bidirectional(
         &self,
         documents: &CountMatrix,
@@ -232,7 +234,8 @@ impl DocumentModel {
         }
     }
 
-    /// Factor of the covariance, coordinates x rank, row-major: empty where the prior is not logistic normal.
+    /// Factor of the covariance, coordinates x rank, row-major: empty where the prior is not
+    /// logistic normal.
     pub fn covariance_factor(&self) -> &[f64] {
         match self {
             DocumentModel::LogisticNormal(model) => model.factor(),

@@ -99,7 +99,8 @@ impl TopicModel {
         TopicModel::lda_of_vocabularies(alpha, phi, &[])
     }
 
-    /// The same of several vocabularies, whose columns follow one another; rows sum to 1 in each of them.
+    /// The same of several vocabularies, whose columns follow one another; rows sum to 1 in each of
+    /// them.
     ///
     /// # Errors
     /// The errors of [`lda`](Self::lda), and sizes that are none of the columns.
@@ -153,7 +154,8 @@ impl TopicModel {
         document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
     }
 
-    /// Refuses another number of parameters than topics, negative ones, and rows without a positive one.
+    /// Refuses another number of parameters than topics, negative ones, and rows without a positive
+    /// one.
     fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
         let Some(priors) = documents.priors() else { return Ok(()) };
         let (n_topics, n_documents) = (self.urn.n_topics(), documents.n_documents());
@@ -178,8 +180,8 @@ impl TopicModel {
         }
     }
 
-    /// Refuses documents of another vocabulary, with exposures whose length the model takes as given, or
-    /// with priors that are none of it.
+    /// Refuses documents of another vocabulary, with exposures whose length the model takes as
+    /// given, or with priors that are none of it.
     pub(in crate::document) fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
         check_length("vocabulary of the documents", documents.n_words(), self.urn.n_words())?;
         if documents.exposures().is_some() && !self.has_lengths() {
@@ -197,8 +199,8 @@ impl TopicModel {
         }
     }
 
-    /// The distribution of the length of a document of that exposure and prior; `None` for LDA, which takes the length
-    /// as given.
+    /// The distribution of the length of a document of that exposure and prior; `None` for LDA,
+    /// which takes the length as given.
     pub fn lengths(&self, document: Document<'_>) -> Option<Cow<'_, LengthLaw>> {
         let exposure = document.exposure();
         match &self.law {

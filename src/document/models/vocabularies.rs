@@ -1,7 +1,7 @@
 //! Vocabularies side by side: documents in several languages, or measured in several ways.
 //!
-//! Topic weights are shared, and each vocabulary has probabilities of words and lengths of its own. The urn
-//! of all tokens does not know vocabularies; normalisation and orders of tokens do.
+//! Topic weights are shared, and each vocabulary has probabilities of words and lengths of its own.
+//! The urn of all tokens does not know vocabularies; normalisation and orders of tokens do.
 
 use crate::counts::Document;
 use crate::error::{Error, Result, check_length};

@@ -41,9 +41,9 @@ struct Objective {
 /// Raises the bound over α given the expected tokens of each document's topics.
 ///
 /// If q(θ) is at its optimum given q(z), the bound is the likelihood of α under the
-/// Dirichlet-multinomial distribution: Newton steps with its Hessian, diagonal plus rank one, and where one
-/// fails the fixed point, which cannot (Minka 2000, "Estimating a Dirichlet distribution", eq. 55,
-/// 60 to 65). A topic that no document uses gets the least value.
+/// Dirichlet-multinomial distribution: Newton steps with its Hessian, diagonal plus rank one, and
+/// where one fails the fixed point, which cannot (Minka 2000, "Estimating a Dirichlet
+/// distribution", eq. 55, 60 to 65). A topic that no document uses gets the least value.
 pub(super) fn learn(alpha: &mut Vec<f64>, counts: &CountMatrix, doc_topic: &[f32]) {
     if alpha.len() == 1 {
         return;

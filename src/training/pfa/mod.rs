@@ -103,8 +103,8 @@ impl PfaGlobals {
         Ok(PfaGlobals { exposures: Some(Exposures::new(exposures)?), ..self })
     }
 
-    /// The same parameters with r_dk = exp(x_d·λ_k): the exponential of an intercept has the gamma prior
-    /// of a learned r_k, the slopes are normal.
+    /// The same parameters with r_dk = exp(x_d·λ_k): the exponential of an intercept has the gamma
+    /// prior of a learned r_k, the slopes are normal.
     ///
     /// # Errors
     /// Shapes that are not learned, documents of different exposures or another number of them; too

@@ -45,9 +45,9 @@ struct Best {
 
 /// Finds topics of all tokens from which to train: the counts of every word in each topic.
 ///
-/// `begun` is the state of a start that was broken off, whose topics the tokens have kept. Cost: starts x
-/// sweeps of 1.5 times as many topics, and some passes over the pairs of topics of each word. The same
-/// bits for any number of threads.
+/// `begun` is the state of a start that was broken off, whose topics the tokens have kept. Cost:
+/// starts x sweeps of 1.5 times as many topics, and some passes over the pairs of topics of each
+/// word. The same bits for any number of threads.
 ///
 /// # Errors
 /// No topics or more than 65,535, no starts, parameters outside their domain, too little memory;

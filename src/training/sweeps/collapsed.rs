@@ -61,7 +61,8 @@ pub(in crate::training) fn sweep(
         return long_documents::sweep(blocks, documents()?, step, tables, observer);
     }
     if is_listed {
-        // Always anew: the order of a document's topics, by which they are drawn, is that of its tokens.
+        // Always anew: the order of a document's topics, by which they are drawn, is that of its
+        // tokens.
         let tally = |block: &DocumentBlock, tallies: &mut Sparse, _| block.tally(tallies);
         let new = || Sparse::new(n_topics);
         return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tally), observer);
