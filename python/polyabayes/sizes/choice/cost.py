@@ -86,7 +86,7 @@ def work_of_found(most: int, n_folds: int) -> dict[int, int]:
 
     One fold of the coarse grid. A bend among its first sizes takes one fold of sizes between the
     largest two, and all folds of the largest and of two between. Beyond them the curve is smooth:
-    all folds of the largest three sizes and of three between.
+    all folds of the largest three sizes and of two between.
     """
     sizes = [size for size in grid.START if size <= most] or [most]
     while sizes[-1] < most:
@@ -97,7 +97,7 @@ def work_of_found(most: int, n_folds: int) -> dict[int, int]:
         tried = sorted({*tried, *(grid.middle(*gap) for gap in pairwise(tried))})
     if may_bend:
         return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys({most, *tried[1:3]}, n_folds)
-    return dict.fromkeys(sizes, 1) | dict.fromkeys([*tried[::2], tried[-4]], n_folds)
+    return dict.fromkeys(sizes, 1) | dict.fromkeys(tried[::2], n_folds)
 
 
 def relative_cost(size: int) -> float:
