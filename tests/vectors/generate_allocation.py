@@ -22,7 +22,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from generate import ln, rising
-
 from networks import (
     Counts,
     Index,
