@@ -1,3 +1,4 @@
+import contextlib
 import importlib.util
 import json
 import sys
@@ -172,7 +173,13 @@ def test_estimates_are_within_their_errors_of_the_exact_values(dense, method):
 def test_intervals_cover_the_exact_values(prior):
     corpus, model = corpus_and_model(500, 30, prior)
     exact = pb.log_likelihood(model, corpus, "exact")
-    lower, upper = pb.log_likelihood(model, corpus, "smc-lookahead", random_state=0).interval(0.95)
+    # Particles may miss topics of priors up to 0.01, which these documents do not need.
+    warned = (
+        pytest.warns(errors.UnreliableErrorWarning) if prior == 0.01 else contextlib.nullcontext()
+    )
+    with warned:
+        result = pb.log_likelihood(model, corpus, "smc-lookahead", random_state=0)
+    lower, upper = result.interval(0.95)
     covered = (lower <= exact.values) & (exact.values <= upper)
     assert 0.90 <= covered.mean() <= 0.99
 
