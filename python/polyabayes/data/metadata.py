@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.conversion.tables import is_header_of_ids
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import (
     FileFormatError,
@@ -20,9 +21,6 @@ from polyabayes.exceptions import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Headers of the column that names the document of each row.
-_OF_NAMES = ("id", "document", "doc_id", "document_id", "barcode")
 
 
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
@@ -64,7 +62,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
 
 def _refuse_other_order(frame: pd.DataFrame, ids: list[str]) -> None:
     """Refuse metadata with a column of the names of the documents in another order."""
-    for column in (name for name in frame.columns if name.lower() in _OF_NAMES):
+    for column in filter(is_header_of_ids, frame.columns):
         named = frame[column].astype(str).tolist()
         if named != ids and set(named) == set(ids):
             raise InvalidArgumentError(

@@ -12,8 +12,8 @@ use crate::urn::{Balls, Sweeper};
 
 /// Draws all documents; where `tables` is set, returns the tables of each topic, summed.
 ///
-/// With θ_k ~ Gamma(a_k, rate x_k), a token of a document of exposure e has the weight e φ_k / (x_k
-/// + e), of which e is the same for all topics.
+/// A token's weight in topic k is e φ_k / (x_k + e), if θ_k ~ Gamma(a_k, rate x_k) and the document
+/// has exposure e. The factor e is the same for all topics, so it does not matter.
 pub(super) fn sweep(
     blocks: &mut [DocumentBlock],
     counts: &CountMatrix,

@@ -11,7 +11,7 @@ from polyabayes._support.jackknife import Difference
 from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.choice.smooth import Smooth
 
-# Where the curve does not bend, it is smooth through sizes within this loss in nats per token.
+# Loss in nats per token up to which sizes share a smooth curve, if the curve does not bend.
 _SMOOTH = 0.1
 # Default tolerance: loss in nats per token, one percent of the probability of a word.
 TOLERANCE = 0.01
