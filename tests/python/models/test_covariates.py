@@ -1,5 +1,6 @@
 """Priors that depend on covariates of documents: data in, coefficients, scores, files, refusals."""
 
+import formulaic
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,6 +100,27 @@ def test_scores_are_those_of_the_documents_own_priors(corpus, frame, fitted):
     assert weights[0, first] > weights[1, first] + 0.1
 
 
+@pytest.mark.parametrize("term", ["cr(day, df=3, constraints='center')", "third", "month", "date"])
+def test_priors_by_a_formula_are_those_of_its_matrix(corpus, frame, term, tmp_path):
+    dates = pd.Timestamp("2008-01-01") + pd.to_timedelta(6 * frame["day"], unit="D")
+    months = dates.dt.to_period("M")
+    table = frame.assign(
+        third=pd.cut(frame["day"], 3), month=months, date=months.dt.start_time.dt.date
+    )
+    model = lda(formula=f"~ {term}").fit(corpus, covariates=table)
+    texts = table.assign(month=months.astype(str))
+    matrix = formulaic.model_matrix(f"~ {term}", texts).to_numpy(dtype=float)[:5]
+    model.save(tmp_path / "lda.safetensors")
+    for scored in (model, pb.load(tmp_path / "lda.safetensors")):
+        np.testing.assert_allclose(
+            scored.score_samples(corpus[:5], covariates=table[:5]),
+            pb.log_likelihood(
+                model, corpus[:5], doc_topic_prior=np.exp(matrix @ model.coefficients_.T)
+            ).values,
+            rtol=1e-12,
+        )
+
+
 def test_covariates_help_on_documents_that_were_held_out():
     train, test = planted(400, 10, 2), planted(300, 10, 3)
     pair = {"with": lda(formula="~ party + day").fit(train), "without": lda().fit(train)}
@@ -144,6 +166,7 @@ def test_a_file_with_another_design_is_refused(fitted, tmp_path, change):
         "~ open('x')",
         "~ (lambda: 1)()",
         "~ np.log(day)",
+        "~ log(`a day`)",
     ],
 )
 def test_a_formula_runs_known_functions_only(corpus, formula):
@@ -322,6 +345,8 @@ def test_bad_covariates_of_other_documents_are_refused(corpus, frame, fitted):
         fitted.score(some, covariates={"party": ["D", "D", "D"], "day": [1.0, None, 3.0]})
     with pytest.raises(refused, match="depends on none"):
         lda().fit(corpus).score(some, covariates=frame[:3])
+    with pytest.raises(refused, match=r"'day'.*numbers must be numbers"):
+        fitted.score(some, covariates={"party": ["D", "I", "R"], "day": ["1", "2", "2"]})
     spline = lda(formula="~ bs(day, df=4)").fit(corpus)
     with pytest.raises(refused, match="day"):
         spline.score(some, covariates={"day": [1.0, 2.0, 300.0]})

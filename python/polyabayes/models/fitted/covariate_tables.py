@@ -56,30 +56,35 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     return checks.matrix("covariates", values, "(n_documents, n_covariates)")
 
 
-def complete(frame: Any) -> pd.DataFrame:
-    """Return the table; missing values and columns of times are refused."""
+def complete(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with plain levels; missing values and columns of times are refused."""
+    levels: dict[str, Any] = {}
     for name in frame.columns:
-        missing = np.flatnonzero(frame[name].isna().to_numpy())
+        column = frame[name]
+        missing = np.flatnonzero(column.isna().to_numpy())
         if len(missing):
             raise InvalidArgumentError(
                 f"{argument('covariates')}: column {name!r} has no value in row {missing[0]} "
                 f"({len(missing):,} in all): drop these rows, or fill them in"
             )
-        if frame[name].dtype.kind in "mM":
+        if column.dtype.kind in "mM":
             raise InvalidTypeError(
                 f"{argument('covariates')}: column {name!r} holds times; make it a number, such as "
                 "days since the first"
             )
-    checked: pd.DataFrame = frame
-    return checked
+        if has_levels(column):
+            used = column.cat.remove_unused_categories()
+            levels[name] = used.cat.rename_categories(plain_values(used.cat.categories))
+        elif column.dtype.kind == "O":
+            levels[name] = np.array([*plain_values(column), None], dtype=object)[:-1]
+    return frame.assign(**levels)
 
 
 def levels_of(column: pd.Series[Any]) -> list[Any]:
-    """Levels that occur, in the order of a categorical column, else sorted."""
-    present = set(plain_values(column))
+    """Levels of a complete column, in the order of a categorical one, else sorted."""
     if has_levels(column):
-        return [x for x in map(plain_value, column.cat.categories) if x in present]
-    return sorted(present, key=lambda level: (str(type(level)), level))
+        return column.cat.categories.tolist()
+    return sorted(set(column), key=lambda level: (str(type(level)), level))
 
 
 def has_levels(column: pd.Series[Any]) -> bool:
@@ -93,9 +98,9 @@ def is_number(column: pd.Series[Any]) -> bool:
     return bool(pandas.api.types.is_numeric_dtype(column.dtype))
 
 
-def plain_values(column: Any) -> list[Any]:
-    """Levels of all rows in a form that a file can hold."""
-    return [plain_value(value) for value in column]
+def plain_values(levels: Any) -> list[Any]:
+    """Levels in a form that a file can hold."""
+    return [plain_value(level) for level in levels]
 
 
 def plain_value(value: Any) -> Any:

@@ -13,10 +13,8 @@ from polyabayes.models.fitted.covariate_tables import (
     complete,
     covariate_frame,
     covariate_matrix,
-    has_levels,
     is_number,
     levels_of,
-    plain_value,
     plain_values,
 )
 from polyabayes.models.fitted.formulas import (
@@ -159,7 +157,7 @@ class Design(NamedTuple):
                 )
         frame = complete(frame[list(self.columns or [])])
         for name, levels in self.levels_of_columns().items():
-            unseen = sorted(set(plain_values(frame[name])) - set(levels), key=str)
+            unseen = sorted(set(frame[name]) - set(levels), key=str)
             if unseen:
                 raise InvalidArgumentError(
                     f"{argument('covariates')}: column {name!r} has the level {unseen[0]!r}, which "
@@ -172,7 +170,7 @@ class Design(NamedTuple):
         parts = [np.ones(len(frame))]
         for name in self.columns or []:
             if name in self.levels:
-                values = np.array(plain_values(frame[name]), dtype=object)
+                values = frame[name].to_numpy(dtype=object)
                 parts += [(values == level).astype(float) for level in self.levels[name][1:]]
             else:
                 parts.append(frame[name].to_numpy(dtype=np.float64))
@@ -188,7 +186,14 @@ class Design(NamedTuple):
             materializer="pandas",
             **OPTIONS,
         )
-        return evaluated(lambda: spec.get_model_matrix(frame, context={}))[1]
+        found, rows = evaluated(lambda: spec.get_model_matrix(frame, context={}))
+        if list(found.column_names) != self.names:
+            others = sorted(set(self.names) ^ set(found.column_names))
+            raise InvalidArgumentError(
+                f"{argument('covariates')} gives other columns than in training ({others[0]!r}): "
+                "numbers must be numbers, and levels be levels, as they were there"
+            )
+        return rows
 
 
 def _by_columns(design: type[Design], frame: pd.DataFrame) -> tuple[Any, NDArray[np.float64]]:
@@ -220,9 +225,6 @@ def _by_formula(
             f"{', '.join(map(repr, frame.columns))}"
         )
     frame = complete(frame[columns])
-    # Unused levels would be constant columns.
-    levelled = [x for x in frame.columns if has_levels(frame[x])]
-    frame = frame.assign(**{x: frame[x].cat.remove_unused_categories() for x in levelled})
     spec, rows = evaluated(lambda: formulaic.model_matrix(formula, frame, context={}, **OPTIONS))
     names = list(spec.column_names)
     if names[:1] != [_INTERCEPT]:
@@ -231,7 +233,7 @@ def _by_formula(
             "topics are at the mean of the covariates"
         )
     levels = {
-        name: [plain_value(level) for level in state["categories"]]
+        name: plain_values(state["categories"])
         for name, (_, state) in spec.encoder_state.items()
         if "categories" in state
     }

@@ -58,7 +58,13 @@ def formula_columns(formula: Any) -> list[str]:
 
 def _names_in(expression: str, formula: str) -> list[str]:
     """Columns in an expression of Python."""
-    tree = ast.parse(expression, mode="eval")
+    try:
+        tree = ast.parse(expression, mode="eval")
+    except SyntaxError as error:
+        raise InvalidArgumentError(
+            f"{argument('formula')}={formula!r:.80} holds {expression!r:.40}, which cannot be read:"
+            " columns in functions need names without spaces and signs"
+        ) from error
     functions = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         is_known = node not in functions or (isinstance(node, ast.Name) and node.id in _FUNCTIONS)
@@ -84,17 +90,21 @@ def evaluated(evaluate: Any) -> tuple[Any, NDArray[np.float64]]:
 
 
 def packed(state: Any) -> Any:
-    """Dictionaries as lists of pairs, since keys in a file must be text."""
+    """Dictionaries as lists of pairs, since keys in a file must be text, and arrays marked."""
     if isinstance(state, Mapping):
         return [[plain_value(key), packed(x)] for key, x in state.items()] + [["", "dict"]]
-    if isinstance(state, (list, tuple, np.ndarray)):
+    if isinstance(state, np.ndarray):
+        return [state.tolist(), ["", "array"]]
+    if isinstance(state, (list, tuple)):
         return [packed(x) for x in state]
     return None if state is None else plain_value(state)
 
 
 def unpacked(state: Any) -> Any:
-    """Lists of pairs as dictionaries again."""
+    """Lists of pairs as dictionaries again, and arrays."""
     if isinstance(state, list):
+        if state[-1:] == [["", "array"]]:
+            return np.array(state[0])
         if state[-1:] == [["", "dict"]]:
             return {key: unpacked(x) for key, x in state[:-1]}
         return [unpacked(x) for x in state]
