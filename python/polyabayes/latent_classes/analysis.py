@@ -40,18 +40,21 @@ _SIZE_PRIOR = Geometric(0.5)
 
 
 class LatentClassAnalysis(FittedClasses):
-    """Latent classes of rows with categorical answers, and how probable each number of them is.
+    """Latent class analysis of categorical answers, with a probability for each number of classes.
 
     Every row belongs to one of K classes, and answers the items independently given its class:
-    p(row) = Σ_k w_k Π_j θ_jk(answer to j). Answers that are missing are summed out. Weights and
-    answers have Dirichlet priors and are integrated out, so that numbers of classes are compared by
-    their evidence, not by a criterion.
+    p(row) = Σ_k w_k Π_j θ_jk(answer to j). Missing answers are summed out. Class weights w and
+    answer probabilities θ have Dirichlet priors and are integrated out, so numbers of classes are
+    compared by their evidence.
 
     Membership may depend on covariates: p(class k | x) ∝ exp(x·λ_k). λ is drawn together with the
-    classes; exp of an intercept, at the mean of the covariates, has the gamma prior by which
-    weights without slopes are Dirichlet, and slopes, by standardised columns, are Gaussian with one
-    variance, which is learned. The number of classes is then chosen without the covariates
-    (Nylund-Gibson and Masyn 2016).
+    classes. The exponential of an intercept, at the mean of the covariates, has a gamma prior, so
+    weights without slopes are Dirichlet. Slopes of standardised columns are normal with a common,
+    learned variance. The number of classes is chosen without the covariates (Nylund-Gibson and
+    Masyn 2016).
+
+    An evaluation of one number of classes costs particles x rows x items x classes;
+    :meth:`choice_cost` predicts the time of a choice.
 
     Parameters
     ----------
@@ -61,28 +64,29 @@ class LatentClassAnalysis(FittedClasses):
     items : sequence of str, optional
         The columns that are items; by default all but that of the weights.
     method : {"bayes", "em"}, default="bayes"
-        ``"bayes"``: posterior means over draws of the classes, with intervals; the number of
-        classes of largest posterior probability. ``"em"``: the maximum of the likelihood; the
-        number of classes of smallest BIC.
+        ``"bayes"``: posterior means over draws of the classes, with intervals, for the most
+        probable number of classes. ``"em"``: maximum likelihood, for the number of classes with the
+        smallest BIC.
     prior : {"learned", "flat", "jeffreys", "bdeu"} or mapping, default="learned"
-        Dirichlet parameters of the class weights and of the items' answers in a class.
-        ``"learned"``: 4, which keeps classes from being empty, and for the answers of all items
-        one of 1/4, 1, 4, ..., 4,096, each as probable as any other: evidences average over them,
-        draws are by the most probable. ``"flat"``, ``"jeffreys"`` and ``"bdeu"``: 1 and 1, 1/2 and
-        1/2, or 1/K and 1/(K x levels), which is that of :class:`AllocationModel`. A mapping gives
-        ``weights``, a number, and ``items``, a number or several.
+        Dirichlet parameters of the class weights, and of the answers to each item in a class.
+
+        * ``"learned"``: 4 for the weights, so classes are seldom empty. For the answers of all
+          items, 1/4, 1, 4, ..., 4,096 are equally probable; evidences average over them, and draws
+          use the most probable one.
+        * ``"flat"``: 1 and 1. ``"jeffreys"``: 1/2 and 1/2.
+        * ``"bdeu"``: 1/K and 1/(K x levels), as in :class:`AllocationModel`.
+        * A mapping: ``weights``, a number, and ``items``, a number or several.
     size_prior : SizePrior, optional
-        Prior of the number of classes; by default P(K) ∝ 2^-K. Numbers beyond those tried are left
+        Prior of the number of classes; by default P(K) ∝ 2^-K. Numbers that were not tried are left
         out.
     max_classes : int, default=10
-        Largest number of classes that is tried where `n_classes` is not given.
+        Largest number of classes to try if `n_classes` is not given.
     formula : str, optional
-        Covariates of the classes, as ``"~ age + party"``: columns of `X`, which are then no items,
-        or of the `covariates` of :meth:`fit`. Needs formulaic; for ``"bayes"`` only.
+        Covariates of membership, such as ``"~ age + party"``: columns of `X`, which are then no
+        items, or of the `covariates` of :meth:`fit`. Needs formulaic; ``"bayes"`` only.
     max_time : float, optional
-        Of ``"bayes"``: seconds after which no look at a number of classes begins, and the choice
-        ends with what is known; the look that runs then is finished, and the chosen classes are
-        drawn. What a choice will take is told by :meth:`choice_cost` before it starts.
+        For ``"bayes"``: seconds after which no evaluation of a number of classes starts. The choice
+        then uses what is known; drawing the chosen classes comes on top.
     n_restarts : int, default=20
         Random starts of ``"em"``.
     tol : float, default=1e-10
@@ -92,37 +96,37 @@ class LatentClassAnalysis(FittedClasses):
     n_jobs : int, optional
         Threads; None means all cores.
     progress : bool, default=False
-        Show the looks at numbers of classes (needs tqdm).
+        Show the evaluations of numbers of classes (needs tqdm).
 
     Attributes
     ----------
     n_classes_ : int
         Number of classes.
     class_weights_ : ndarray of shape (n_classes,)
-        Shares of the classes, the largest first.
+        Probabilities of the classes, the largest first.
     item_probabilities_ : dict of str to DataFrame, shape (n_classes, n_levels)
-        Probabilities of the answers to each item, a row a class.
+        Probabilities of the answers to each item, one row per class.
     choice_ : ClassChoice
         Every number of classes that was tried.
     log_evidence_ : float
-        Ln of the probability of the rows with all parameters integrated out, in nats; NaN by
-        ``"em"``, and where classes depend on covariates.
+        ln of the probability of the rows with all parameters integrated out, in nats; NaN for
+        ``"em"``, and if membership depends on covariates.
     coefficients_ : ndarray of shape (n_classes, n_columns)
-        Where classes depend on covariates: ln of the odds against class 0 by unit of each column,
-        means over ``coefficient_draws_``; ``covariate_names_`` are the columns.
+        If membership depends on covariates: log odds ratios against class 0, per unit of each
+        column; means over ``coefficient_draws_``. ``covariate_names_`` has the columns.
     log_likelihood_ : float
-        Ln of the probability of the rows under the tables, in nats.
+        ln of the probability of the rows under the fitted probabilities, in nats.
     n_parameters_ : int
         Free parameters: K - 1 + K Σ (levels - 1).
     feature_names_in_ : ndarray of str
         The items.
     n_features_in_ : int
-        Their number.
+        Number of items.
 
     Raises
     ------
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        By ``fit``, before any work, if a column is no item, or a row has no answer.
+        In ``fit``, before any work, if a column cannot be an item, or a row has no answer.
 
     References
     ----------
@@ -198,16 +202,16 @@ class LatentClassAnalysis(FittedClasses):
         Parameters
         ----------
         X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
-            A row a respondent and a column an item; missing values are missing answers. Cells of a
-            tensor count as often as they occur.
+            One row per respondent and one column per item; missing values are missing answers. A
+            cell of a tensor stands for as many respondents as its count.
         y : ignored
             Present for scikit-learn.
         weights : array of shape (n_rows,) or str, optional
-            How many rows each row stands for, or the column that says so. Sampling weights, which
-            have fractions, are for ``method="em"`` only.
+            Number of respondents that each row stands for, or the column with these numbers.
+            Sampling weights, which have fractions, need ``method="em"``.
         covariates : DataFrame, mapping or matrix, optional
-            Covariates that the class of a row depends on: numbers as they are, categories coded by
-            their levels. With `formula` the columns that it takes, by default those of `X`.
+            Covariates of membership; categories are coded by their levels. With `formula`, the
+            columns that it names; by default those of `X`.
 
         Returns
         -------
@@ -288,12 +292,12 @@ class LatentClassAnalysis(FittedClasses):
         return fitted.predict(X, covariates=covariates)
 
     def choice_cost(self, X: Any, *, weights: Any = None) -> ChoiceCost:
-        """What :meth:`fit` by ``"bayes"`` is expected to take, before it starts.
+        """Predict the time of :meth:`fit` with ``method="bayes"``.
 
-        A look at the smallest and one at the largest number of classes are timed; where no number
-        is given, six are taken as the largest that matters. How many further looks there are
-        depends on the data: where one number stands out, a choice takes a fraction of the time
-        told; where particles disagree, it takes several times as long.
+        Evaluations of the smallest and the largest number of classes are timed; if no numbers are
+        given, six counts as the largest. The number of further evaluations depends on the data. If
+        one number of classes stands out, a choice takes a fraction of the predicted time; if
+        particles disagree, it takes several times as long.
 
         Parameters
         ----------
@@ -303,12 +307,13 @@ class LatentClassAnalysis(FittedClasses):
         Returns
         -------
         ChoiceCost
-            Number of evidences, seconds of each at both ends, seconds of all.
+            Number of evaluations, seconds of each for the smallest and the largest number of
+            classes, and seconds of all.
 
         Raises
         ------
         InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            As for :meth:`fit`; or by ``"em"``, which compares no evidences.
+            As for :meth:`fit`; or if the method is ``"em"``, which compares no evidences.
 
         Examples
         --------
@@ -327,10 +332,10 @@ class LatentClassAnalysis(FittedClasses):
         return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes, ends)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
-        """How probable each number of classes is under each prior of tables that has a name.
+        """Probabilities of the numbers of classes under each of the named priors.
 
-        How many classes there are hangs on the prior of their weights and answers; where the
-        columns differ, tell it.
+        The number of classes depends on the prior of weights and answers. If the columns differ,
+        report it.
 
         Parameters
         ----------
@@ -340,7 +345,7 @@ class LatentClassAnalysis(FittedClasses):
         Returns
         -------
         ResultTable
-            A row a number of classes, and a column of probabilities a prior.
+            One row per number of classes, and one column of probabilities per prior.
 
         Raises
         ------

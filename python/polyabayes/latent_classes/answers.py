@@ -11,7 +11,9 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.conversion.tables import named_as_counts
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import (
     axis_names,
@@ -22,6 +24,7 @@ from polyabayes.data.tensors.factors import (
 )
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
+    DataWarning,
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
@@ -127,13 +130,16 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
     Raises
     ------
     InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If a column is no item, or a row has no answer.
+        If a column is no item, or a row has no answer; or if a column of counts would be an item
+        without being named.
     """
     frame, counts = _frame_of(data, weights)
-    if items is None:
-        left_out = {*covariates, weights} if isinstance(weights, str) else {*covariates}
-        items = [column for column in frame.columns if str(column) not in left_out]
-    columns = _columns(frame, items)
+    left_out = {*covariates, weights} if isinstance(weights, str) else {*covariates}
+    others = [column for column in frame.columns if str(column) not in left_out]
+    columns = _columns(frame, others if items is None else items)
+    if weights is None and not isinstance(data, CountTensor):
+        named = () if items is None else columns
+        _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
     for column in columns:
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
@@ -196,6 +202,21 @@ def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64
     if isinstance(weights, str):
         weights = complete_column(frame, weights).to_numpy()
     return frame, _checked_weights(weights, len(frame))
+
+
+def _refuse_counts(frame: pd.DataFrame, has_items: bool) -> None:
+    """Refuse a column of counts as an item; warn of it if other columns are named as items."""
+    column = named_as_counts([name for name in frame.columns if isinstance(name, str)])
+    if column is None or getattr(frame[column].dtype, "kind", "") not in "iu":
+        return
+    remedy = f"if each row stands for so many, use {argument('weights', column)}"
+    if has_items:
+        warn(f"column {column!r} is left out and each row counts once: {remedy}", DataWarning)
+        return
+    raise InvalidArgumentError(
+        f"column {column!r} has the name of counts, and would be an item: {remedy}; otherwise name "
+        f"the items by {argument('items')}"
+    )
 
 
 def _cells_of(tensor: CountTensor) -> pd.DataFrame:

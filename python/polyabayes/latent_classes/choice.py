@@ -86,23 +86,22 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassChoice(Result):
-    """How many classes, by the posterior probability of each number, or by BIC.
+    """Choice of the number of classes, by posterior probabilities or by BIC.
 
     Attributes
     ----------
     best : int
-        The most probable number; by ``"em"`` that of the smallest BIC.
+        The most probable number; for ``"em"``, the number with the smallest BIC.
     criterion : {"evidence", "bic"}
         What was compared.
     rows : list of dict
-        One a number of classes. By evidence: ``n_classes``, ``log_evidence`` (of the rows, in
-        nats) and its ``std_error``, ``prior``, ``probability`` and ``low`` and ``high``, its 95 %
-        interval for the errors of the evidences; where it is learned ``concentration``, the most
-        probable parameter of the answers. By BIC: ``n_classes``, ``log_likelihood``,
-        ``n_parameters``, ``aic``, ``bic`` and ``sabic``.
+        One per number of classes. By evidence: ``n_classes``, ``log_evidence`` (of the rows, in
+        nats) and its ``std_error``, ``prior`` and ``probability``, ``low`` and ``high`` (95 %
+        interval of the probability, from the errors of the evidences), and ``concentration``, the
+        most probable parameter of the answers, if it is learned. By BIC: ``n_classes``,
+        ``log_likelihood`` (nats), ``n_parameters``, ``aic``, ``bic`` and ``sabic``.
     occupied : dict of int to float
-        Posterior probability of the number of classes that hold a row: classes beyond these are
-        empty. Empty by BIC.
+        Posterior probabilities of the number of classes with at least one row; no entries by BIC.
 
     Examples
     --------
@@ -131,7 +130,7 @@ class ClassChoice(Result):
             for name, values in self._columns().items()
         }
         occupied = ", ".join(f"{n}: {p:.3f}" for n, p in self.occupied.items())
-        tail = f"\nclasses that hold a row: {occupied}" if occupied else ""
+        tail = f"\nnon-empty classes: {occupied}" if occupied else ""
         return text_table(columns_of(columns)) + tail
 
     def __repr__(self) -> str:

@@ -78,7 +78,7 @@ class Chooser(CandidateEvidences):
         self._left_out: list[int] = []
 
     def choose(self, sizes: list[int], ends: bool, size_prior: SizePrior) -> ClassChoice:
-        """Compare numbers of classes, and tell how many hold a row."""
+        """Compare numbers of classes, with the posterior of the number of non-empty ones."""
         choice = self.compare(sizes, ends, size_prior)
         return replace(choice, occupied=self._occupied())
 
@@ -86,7 +86,7 @@ class Chooser(CandidateEvidences):
         """Compare numbers of classes: all roughly, then those that may matter with less error."""
         self._ln_masses = checked_ln_prior(size_prior, sizes)
         try:
-            with progress_bar(self.run.progress, None, "look") as tell:
+            with progress_bar(self.run.progress, None, "evaluation") as tell:
                 self._look_at(ends, tell or (lambda *_: None))
         except KeyboardInterrupt:
             partial = self._choice() if self.evidences else None
@@ -235,8 +235,8 @@ class Chooser(CandidateEvidences):
             first, last = self._left_out[0], self._left_out[-1]
             told = f"{first} to {last}" if last > first else f"{first}"
             warn(
-                f"{argument('max_time')} ended the comparison before {told} classes were looked "
-                "at; their probability is taken for 0",
+                f"{argument('max_time')} ended the comparison before {told} classes were "
+                "evaluated; their probability is taken as 0",
                 TargetWarning,
             )
         if self._doubts:

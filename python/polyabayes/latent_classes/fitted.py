@@ -36,7 +36,7 @@ class FittedClasses(ClassPredictions):
 
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
-        """Probabilities of the answers to each item, a row a class."""
+        """Probabilities of the answers to each item, one row per class."""
         means, found = self._means(), {}
         tables = zip(self.feature_names_in_, self._labels, means.items, strict=True)
         for item, labels, table in tables:
@@ -52,7 +52,7 @@ class FittedClasses(ClassPredictions):
 
     @property
     def coefficient_draws_(self) -> Floats:
-        """Ln of the odds against class 0 by unit of each column: draws, classes, columns."""
+        """Log odds ratios against class 0, shape (n_draws, n_classes, n_columns)."""
         design, coefficients = self._with_covariates(), self._tables.coefficients
         assert coefficients is not None
         found = design.coefficients(coefficients)
@@ -76,9 +76,8 @@ class FittedClasses(ClassPredictions):
         Returns
         -------
         ResultTable
-            Columns ``class`` and ``covariate``, ``coefficient``, ln of the factor by which a unit
-            of the covariate multiplies the odds of the class against class 0, and ``lower`` and
-            ``upper``: quantiles over draws.
+            Columns ``class``, ``covariate``, ``coefficient`` (log odds ratio of the class against
+            class 0, per unit of the covariate), and ``lower`` and ``upper``, quantiles over draws.
 
         Raises
         ------
@@ -124,7 +123,7 @@ class FittedClasses(ClassPredictions):
         -------
         ResultTable
             Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
-            ``lower`` and ``upper``: quantiles over draws, NaN by ``"em"``, which has none.
+            ``lower`` and ``upper``: quantiles over draws, NaN for ``"em"``, which has none.
 
         Raises
         ------
@@ -152,21 +151,21 @@ class FittedClasses(ClassPredictions):
     def item_discrimination(self) -> ResultTable:
         """How clearly each item tells the classes apart.
 
-        Items that do not, beside others that do, may make classes of noise: the default prior has
-        one concentration of the answers for all items. Choose the number of classes without them.
+        Under the default prior, all items share one concentration of the answers. Items that do
+        not tell classes apart may then lead to too many classes: choose the number without them.
 
         Returns
         -------
         ResultTable
-            Columns ``item``; ``log_bayes_factor``, ln of the odds that each class has a profile of
-            its own against one profile of all classes, given the draws: below 3 the classes hardly
-            differ; and ``concentration``, the Dirichlet parameter by these answers alone, geometric
-            mean over its posterior.
+            Columns ``item``; ``log_bayes_factor``, log odds that each class has its own profile,
+            against one profile for all classes (below 3, the classes hardly differ); and
+            ``concentration``, the Dirichlet parameter of this item alone (geometric mean over its
+            posterior).
 
         Raises
         ------
         NotFittedError
-            If there are no classes yet, or they are by ``"em"``, which has no draws.
+            If there are no classes yet, or the method is ``"em"``, which has no draws.
 
         References
         ----------
@@ -200,14 +199,14 @@ class FittedClasses(ClassPredictions):
     def residuals(
         self, X: Any, *, weights: Any = None, covariates: Any = None, n_samples: int = 200
     ) -> PairResiduals:
-        """How far pairs of items are from what the classes expect, with posterior p-values.
+        """Residuals of each pair of items under the classes, with posterior predictive p-values.
 
         Parameters
         ----------
         X, weights, covariates
             As for :meth:`fit`.
         n_samples : int, default=200
-            Data sets drawn from the model; by ``"bayes"`` at most as many as there are draws.
+            Data sets drawn from the model; for ``"bayes"``, at most as many as there are draws.
 
         Returns
         -------
@@ -217,8 +216,8 @@ class FittedClasses(ClassPredictions):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`; or if weights have fractions, so that no data set of as
-            many rows can be drawn.
+            As for :meth:`predict_proba`; or if weights have fractions, because data sets with
+            as many rows are drawn.
 
         Examples
         --------
@@ -243,16 +242,16 @@ class FittedClasses(ClassPredictions):
     def sample(
         self, n_samples: int = 1, *, covariates: Any = None, random_state: RandomState = None
     ) -> tuple[pd.DataFrame, NDArray[np.intp]]:
-        """Rows drawn from the model: by ``"bayes"`` from the posterior predictive distribution.
+        """Draw rows from the model; for ``"bayes"``, from the posterior predictive distribution.
 
         Parameters
         ----------
         n_samples : int, default=1
-            Number of rows; where classes depend on covariates, for each of their rows.
+            Number of rows; with covariates, for each row of these.
         covariates
             As for :meth:`predict_proba`.
         random_state : None, int, RandomState, Generator or SeedSequence
-            By default, equal rows at every call.
+            By default, every call draws the same rows.
 
         Returns
         -------
@@ -264,7 +263,7 @@ class FittedClasses(ClassPredictions):
         Raises
         ------
         InvalidArgumentError, InvalidTypeError, NotFittedError
-            If `n_samples` is no positive number, or there are no classes yet.
+            If `n_samples` is not a positive number, or there are no classes yet.
 
         Examples
         --------
@@ -296,16 +295,16 @@ class FittedClasses(ClassPredictions):
         Parameters
         ----------
         path : str or path-like
-            The file, by custom ``*.safetensors``; it takes its name only when it is complete.
+            The file, by custom ``*.safetensors``; it appears only when it is complete.
         notes : mapping of str to text, number, list or mapping, optional
-            What ``provenance_["notes"]`` of the loaded model shall be.
+            Notes, kept as ``provenance_["notes"]`` of the loaded model.
 
         Raises
         ------
         FileAccessError
             If the file cannot be written.
         InvalidArgumentError, InvalidTypeError
-            If no file of this format can have the name, or the notes are no JSON.
+            If the name is not possible for this format, or the notes cannot be JSON.
         NotFittedError
             If there are no classes yet.
 

@@ -1,4 +1,4 @@
-"""What fitted classes tell of rows: memberships, probabilities and criteria."""
+"""Memberships, probabilities and criteria of rows under fitted classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polyabayes.models.fitted.covariates import Design
 
 
 class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of latent class analysis: what classes that are fitted tell of rows."""
+    """Base class of latent class analysis: predictions for rows under fitted classes."""
 
     n_classes_: int
     choice_: ClassChoice
@@ -41,7 +41,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def class_weights_(self) -> Floats:
-        """Shares of the classes, the largest first."""
+        """Probabilities of the classes, the largest first."""
         found: Floats = self._means().weights[0]
         return found
 
@@ -51,14 +51,15 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
-            Rows with the items of the fit; answers may be missing, all of a row, too.
+            Rows with the items of the fit; answers may be missing, even all of a row.
         covariates : DataFrame, mapping or matrix, optional
-            Covariates of these rows, where the classes depend on some; by default columns of `X`.
+            Covariates of these rows, if membership depends on covariates; by default, columns of
+            `X`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            p(class | answers): by ``"bayes"`` averaged over the draws.
+            p(class | answers); for ``"bayes"``, averaged over the draws.
 
         Raises
         ------
@@ -101,7 +102,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def score_samples(self, X: Any, *, covariates: Any = None) -> Floats:
-        """Ln of the probability of each row's answers, in nats.
+        """Log-probability of the answers of each row, in nats.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,)
-            By ``"bayes"`` ln of the posterior predictive probability.
+            For ``"bayes"``, ln of the posterior predictive probability.
 
         Raises
         ------
@@ -218,7 +219,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self._criterion("aic", X, weights, covariates)
 
     def entropy(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
-        """How clearly rows belong to one class: 1 less the relative entropy of the memberships.
+        """Entropy R2: how clearly rows belong to one class.
 
         Parameters
         ----------
@@ -228,8 +229,8 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            1 - Σ H(class | row) / (n ln K): 1 where all memberships are certain, 0 where they are
-            even; NaN for one class.
+            1 - Σ H(class | row) / (n ln K): 1 if all memberships are certain, 0 if all classes are
+            equally probable in each row; NaN for one class.
 
         Raises
         ------
@@ -271,7 +272,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return answers._replace(covariates=self._covariates_of(X, covariates, len(answers.levels)))
 
     def _covariates_of(self, X: Any, covariates: Any, n_rows: int | None) -> Floats | None:
-        """Rows of the design matrix, standardised; None where no class depends on covariates."""
+        """Rows of the design matrix, standardised; None without covariates."""
         if self._design is None:
             if covariates is not None:
                 raise InvalidArgumentError(
@@ -288,7 +289,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _probabilities(self, answers: Answers) -> Floats:
         ln_joint = self._tables.ln_joint(answers.levels, answers.covariates)
-        # Rows that no class can give tell nothing of their class.
+        # A row that is impossible in every class gets the class weights.
         ln_joint[~np.isfinite(ln_joint).any(axis=1)] = np.log(self.class_weights_)
         found: Floats = special.softmax(ln_joint, axis=1)
         return found

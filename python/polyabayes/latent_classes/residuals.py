@@ -15,7 +15,7 @@ from polyabayes.latent_classes.tables import ClassTables, Floats
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairResiduals(Result):
-    """How far tables of two items are from what classes expect, for each pair.
+    """Residuals of the table of each pair of items under latent classes.
 
     Attributes
     ----------
@@ -23,12 +23,13 @@ class PairResiduals(Result):
         Names of the items.
     residual : ndarray of shape (n_pairs,)
         Pearson's Σ (observed - expected)² / expected over the cells of the pair's table, divided by
-        their number less one; the mean over draws. About 1 where the classes explain the pair.
+        their number minus one; mean over draws. About 1 if the classes explain the pair.
     p_values : ndarray of shape (n_pairs,)
-        Share of data sets drawn from the model whose residual is as large: a posterior predictive
-        p-value, which is conservative. Small where the classes do not explain the pair.
+        Share of data sets drawn from the model whose residual is at least as large: a posterior
+        predictive p-value, which is conservative. Small if the classes do not explain the pair.
     p_value : float
-        The same of the largest residual of all pairs. Small where no such number of classes fits.
+        The same for the largest residual of all pairs. Small if this number of classes does not
+        fit.
 
     References
     ----------

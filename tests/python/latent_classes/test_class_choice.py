@@ -187,7 +187,7 @@ def test_time_ends_the_comparison_and_the_cost_is_told_before(
     clock = itertools.count()
     # A look takes a second.
     monkeypatch.setattr("polyabayes.latent_classes.chooser.time.monotonic", lambda: next(clock))
-    with pytest.warns(TargetWarning, match="before 3 to 4 classes were looked at"):
+    with pytest.warns(TargetWarning, match="before 3 to 4 classes were evaluated"):
         found = classes.fit(answers)
     assert list(found.choice_.probabilities) == [1, 2]
     assert sum(found.choice_.probabilities.values()) == pytest.approx(1.0)

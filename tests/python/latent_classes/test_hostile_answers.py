@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from polyabayes.exceptions import PolyabayesError
+from polyabayes.exceptions import DataWarning, PolyabayesError
 
 GOOD = pd.DataFrame({"a": [0, 1, 0, 1, 0, 1], "b": [1, 1, 0, 0, 1, 0], "c": [0, 0, 1, 1, 0, 1]})
 EMPTY_ROWS = GOOD.astype("Int64").copy()
@@ -36,6 +36,12 @@ MANY = pd.DataFrame({"a": np.arange(120) % 2, "age": np.arange(120)})
         (GOOD, {}, [1, 2], "a number for each of the 6 rows"),
         (GOOD, {}, np.zeros(6), "all `?weights`? are 0"),
         (GOOD, {}, "n", "no columns called 'n'"),
+        (
+            GOOD.assign(Count=[3, 1, 2, 1, 1, 5]),
+            {},
+            None,
+            "'Count' has the name of counts.*`?weights='Count'`?.*`?items`?",
+        ),
         (GOOD, {"items": ["a", "z"]}, None, "no columns called 'z'"),
         (GOOD, {"items": "a"}, None, "must be a list of columns"),
         (GOOD, {"items": ["a", "a"]}, None, "each once"),
@@ -86,3 +92,14 @@ def test_rows_that_do_not_fit_are_refused() -> None:
         classes.residuals(GOOD, weights=np.full(6, 0.5))
     extra = classes.predict(GOOD.assign(other=1.5)[["c", "other", "b", "a"]])
     assert extra.tolist() == classes.predict(GOOD).tolist()
+
+
+def test_counts_that_are_left_out_are_warned_of():
+    patterns = GOOD.assign(count=[3, 1, 2, 1, 1, 5])
+    classes = pb.LatentClassAnalysis(1, items=list("abc"), random_state=0)
+    with pytest.warns(DataWarning, match="'count' is left out and each row counts once.*weights"):
+        assert classes.fit(patterns).log_evidence_ == pytest.approx(classes.fit(GOOD).log_evidence_)
+    weighted = classes.fit(patterns, weights="count").log_evidence_
+    assert weighted < classes.fit(GOOD).log_evidence_
+    as_item = pb.LatentClassAnalysis(1, items=["a", "b", "count"], random_state=0).fit(patterns)
+    assert as_item.feature_names_in_.tolist() == ["a", "b", "count"]

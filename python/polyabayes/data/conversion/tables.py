@@ -364,7 +364,7 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if counts is not None:
         return counts
     free = [name for name in table.names if name not in (axes or ())]
-    sure = _headed(free, _SURE_COUNTS)
+    sure = named_as_counts(free)
     if sure is not None and len(table.names) > 1:
         return sure
     if not set(axes or ()) <= set(table.names):
@@ -381,6 +381,11 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
             DataWarning,
         )
     return None
+
+
+def named_as_counts(names: Sequence[str]) -> str | None:
+    """The first column whose header says that it holds counts, such as ``count`` or ``freq``."""
+    return _headed(names, _SURE_COUNTS)
 
 
 def _holds_whole_numbers(table: Table, name: str) -> bool:
