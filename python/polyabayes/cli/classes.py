@@ -31,7 +31,8 @@ def classes(
     Parameters
     ----------
     answers : ANSWERS.csv|ANSWERS.parquet
-        A row a respondent and a column an item; empty fields are missing answers.
+        A row a respondent and a column an item; empty fields and NA are missing answers,
+        None is an answer.
     weights : COLUMN
         How many rows each row stands for.
     sep : CHARACTER

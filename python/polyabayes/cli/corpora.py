@@ -125,14 +125,20 @@ def _described(corpus: pb.Corpus, metadata: str | None) -> pb.Corpus:
     return corpus.with_metadata(read_table(metadata))
 
 
+# Texts of missing values. None, which pandas takes for one, is an answer of many surveys.
+_MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A")
+
+
 def read_table(path: str, sep: str = ",") -> pd.DataFrame:
-    """The table of a CSV or Parquet file; what pandas takes for missing is missing."""
+    """The table of a CSV or Parquet file."""
     place = Path(path)
     if place.suffix.lower() == ".parquet":
         return read_parquet_frame(place)
     pandas = import_pandas()
     with open_binary(place) as stream, content_of(place):
-        frame: pd.DataFrame = pandas.read_csv(stream, sep=sep)
+        frame: pd.DataFrame = pandas.read_csv(
+            stream, sep=sep, na_values=_MISSING, keep_default_na=False
+        )
     return frame
 
 

@@ -253,7 +253,7 @@ class LatentClassAnalysis(FittedClasses):
                 counts, self.log_evidence_ = _by_covariates(answers, counts, run), np.nan
             self._set(answers.items, answers.labels, counts, counts.expected())
         self._design = design
-        self.log_likelihood_ = float(answers.weights @ self._ln_rows(answers))
+        self.log_likelihood_ = answers.weighted_sum(self._ln_rows(answers))
         return self
 
     def fit_predict(
@@ -384,7 +384,8 @@ class LatentClassAnalysis(FittedClasses):
             )
         given = X if covariates is None else covariates
         checks.row_names("covariates", covariates, checks.index_of(X))
-        design, rows = Design.learn(given, self.formula, len(answers.levels))
+        counts = answers.weights.astype(np.int64)
+        design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
         return design, answers._replace(covariates=standardised(design, rows))
 
     def _checked(self, X: Any, weights: Any) -> tuple[Answers, list[int], bool]:
@@ -423,7 +424,7 @@ class LatentClassAnalysis(FittedClasses):
             ).tables
             tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
             found[n_classes] = tables
-            value = float(answers.weights @ tables.ln_rows(answers.levels))
+            value = answers.weighted_sum(tables.ln_rows(answers.levels))
             fits[n_classes] = (value, tables.n_parameters)
         choice = by_criteria(fits, float(answers.weights.sum()))
         return found[choice.best], choice

@@ -75,6 +75,11 @@ class Answers(NamedTuple):
         """Whether a weight is no whole number."""
         return bool((self.weights != np.rint(self.weights)).any())
 
+    def weighted_sum(self, values: NDArray[np.float64]) -> float:
+        """Sum of the rows' values by weight; those of weight 0 may be infinite."""
+        counted = self.weights > 0
+        return float(self.weights[counted] @ values[counted])
+
     def one_each(self) -> Answers:
         """The same answers, each row as often as its weight, a whole number, says."""
         rows = np.repeat(np.arange(len(self.levels)), self.weights.astype(np.int64))

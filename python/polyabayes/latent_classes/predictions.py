@@ -162,7 +162,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         -0.6365
         """
         answers = self._like(X, weights, covariates)
-        return float(np.average(self._ln_rows(answers), weights=answers.weights))
+        return answers.weighted_sum(self._ln_rows(answers)) / float(answers.weights.sum())
 
     def bic(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
         """Bayesian information criterion of the tables on rows; lower is better.
@@ -299,7 +299,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _criterion(self, name: str, X: Any, weights: Any, covariates: Any) -> float:
         answers = self._like(X, weights, covariates)
-        value = float(answers.weights @ self._ln_rows(answers))
+        value = answers.weighted_sum(self._ln_rows(answers))
         return criteria(value, self.n_parameters_, answers.weights.sum())[name]
 
 

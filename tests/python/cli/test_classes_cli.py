@@ -60,6 +60,16 @@ def test_effects_of_covariates_are_printed(survey, capsys):
     assert "no column 'income'" in capsys.readouterr().err
 
 
+def test_none_is_an_answer_and_na_is_a_missing_one(survey, capsys):
+    frame = pd.read_csv(survey).replace({"q3": {"no": "None"}})
+    frame.loc[::7, "q3"] = "NA"
+    frame.to_csv(survey, index=False)
+    assert run("classes", survey, "--items", "q1,q3", "--method", "em", "--classes", "1") == 0
+    shares = frame["q3"][frame["q3"] != "NA"].value_counts(normalize=True)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "q3 = " in line]
+    assert lines == [f"{shares[answer]:.3f}  q3 = {answer}" for answer in ("None", "yes")]
+
+
 def test_tables_go_to_standard_output(survey, capsys):
     assert (
         run("classes", survey, "--items", "q1,q2", "--method", "em", "--classes", "2", "-o", "-")

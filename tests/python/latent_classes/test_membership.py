@@ -63,6 +63,16 @@ def test_draws_are_calibrated() -> None:
         assert stats.chisquare(counts).pvalue > 0.005, counts
 
 
+def test_a_row_counts_as_often_as_its_weight_says() -> None:
+    frame, _ = planted(40, 9)
+    weights = np.arange(40) % 3
+    frame.loc[0, "age"] = 1e5
+    fit = pb.LatentClassAnalysis(2, items=ITEMS, formula="~ age", random_state=0).fit
+    weighted = fit(frame, weights=weights).coefficient_draws_
+    repeated = fit(frame.loc[np.repeat(frame.index, weights)]).coefficient_draws_
+    np.testing.assert_array_equal(weighted, repeated)
+
+
 def test_coefficients_are_those_of_stepmix_and_hold_what_was_planted() -> None:
     stepmix = pytest.importorskip("stepmix")
     frame, classes = planted(1500, 1)

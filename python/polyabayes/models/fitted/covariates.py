@@ -56,10 +56,15 @@ class Design(NamedTuple):
 
     @classmethod
     def learn(
-        cls, covariates: Any, formula: str | None, n_documents: int
+        cls,
+        covariates: Any,
+        formula: str | None,
+        n_documents: int,
+        counts: NDArray[np.int64] | None = None,
     ) -> tuple[Self, NDArray[np.float64]]:
         """Learn names, levels and transforms from training documents; also returns their matrix.
 
+        Documents count as often as `counts` says in means and deviations, by default once.
         Missing values, constant or collinear columns, more columns than documents and a wrong
         number of rows are refused; the message names the column and the remedy.
         """
@@ -81,8 +86,10 @@ class Design(NamedTuple):
             names = [_INTERCEPT, *(f"x{i}" for i in range(values.shape[1]))]
             design = cls(names, {}, None, None, [], [], [])
             rows = design._with_intercept(values)
-        _check_columns(design.names, rows)
-        means, deviations = rows[:, 1:].mean(axis=0), rows[:, 1:].std(axis=0)
+        _check_finite(design.names, rows)
+        counted = rows if counts is None else np.repeat(rows, counts, axis=0)
+        _check_columns(design.names, counted)
+        means, deviations = counted[:, 1:].mean(axis=0), counted[:, 1:].std(axis=0)
         return design._replace(means=means.tolist(), deviations=deviations.tolist()), rows
 
     def rows(self, covariates: Any, n_documents: int | None = None) -> NDArray[np.float64]:
@@ -267,7 +274,6 @@ def _check_finite(names: list[str], rows: NDArray[np.float64]) -> None:
 
 def _check_columns(names: list[str], rows: NDArray[np.float64]) -> None:
     """Refuse columns whose coefficients cannot be learned."""
-    _check_finite(names, rows)
     n_documents, n_columns = rows.shape
     if n_columns < 2:
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
