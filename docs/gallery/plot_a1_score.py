@@ -37,6 +37,6 @@ for name, rows, marker in (("exact", exact, "o"), ("estimated", ~exact, "^")):
 ax.axhline(result.nats_per_token, color="0.4", linewidth=0.8, linestyle="--")
 ax.set_xlabel("tokens of the document")
 ax.set_ylabel("nats per token")
-ax.set_title("log-likelihood of each document, with two standard errors")
-ax.legend()
+ax.set_title("Errors (two standard errors) are smaller than the markers")
+figure.legend(loc="outside lower center", ncols=2)
 plt.show()

@@ -28,5 +28,5 @@ results = {
 }
 exact = pb.log_likelihood(model, data.corpus, "exact")
 pb.plotting.plot_convergence(results, exact, document=3)
-plt.title("estimates by the number of samples, and the exact value")
+plt.title("Mean-field proposals need far fewer samples than the prior")
 plt.show()

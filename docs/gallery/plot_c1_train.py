@@ -21,5 +21,5 @@ models = {
     for k in (4, 8)
 }
 pb.plotting.plot_trace(models)
-plt.title("held-out likelihood during training")
+plt.title("More than ten sweeps hardly help here")
 plt.show()

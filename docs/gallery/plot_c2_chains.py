@@ -16,5 +16,5 @@ corpus = pb.datasets.make_lda_corpus(
 model = pb.LatentDirichletAllocation(5, max_iter=80)
 chains = pb.sample_chains(model, corpus, n_chains=4, random_state=0)
 pb.plotting.plot_trace({f"chain {i}": chain for i, chain in enumerate(chains.models)})
-plt.title("joint density of four chains")
+plt.title("Four chains reach the same joint density")
 plt.show()

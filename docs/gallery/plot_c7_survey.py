@@ -54,7 +54,7 @@ else:
     # The topic of ours that is most like each of stm's.
     alike = (np.sqrt(topics) @ np.sqrt(lda.components_).T).argmax(axis=1)
     means, ends = effect.mean[0, alike], effect.interval()[:, 0, alike]
-    fig, axes = plt.subplots(figsize=(7, 3), layout="constrained")
+    fig, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
     places = np.arange(3)
     axes.errorbar(
         PUBLISHED,
@@ -70,6 +70,6 @@ else:
     axes.set_yticks(places, words)
     axes.axvline(0, color="grey", linewidth=0.8)
     axes.set_xlabel("effect of the treatment on the prevalence")
-    axes.set_title("three topics of answers about immigration")
-    axes.legend()
+    axes.set_title("Effects on three topics of answers, with 95 % intervals")
+    fig.legend(loc="outside lower center", ncols=2)
     plt.show()

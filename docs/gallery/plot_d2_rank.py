@@ -25,5 +25,5 @@ evidences = {
     for rank in range(1, 7)
 }
 pb.plotting.plot_evidence(evidences)
-plt.title("evidence of an 8 x 8 table, by rank")
+plt.title("The evidence of the table is highest at rank 2")
 plt.show()

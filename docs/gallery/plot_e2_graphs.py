@@ -32,5 +32,5 @@ print(posterior)
 # The picture shows log odds, with the probabilities on the right.
 
 pb.plotting.plot_posterior(posterior)
-plt.title("four networks of three variables", loc="left")
+plt.title("A common cause is most probable", loc="left")
 plt.show()

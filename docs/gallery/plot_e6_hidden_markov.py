@@ -26,5 +26,5 @@ for n_states in (1, 2, 3):
     data = pb.CountTensor.from_dense(counts, model.axes)
     evidences[n_states] = model.log_evidence(data, n_samples=2000, random_state=0)
 pb.plotting.plot_evidence(evidences, xlabel="hidden states")
-plt.title("evidence by the number of hidden states")
+plt.title("Two or three hidden states are far more probable than one")
 plt.show()

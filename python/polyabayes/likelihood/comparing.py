@@ -59,6 +59,9 @@ def compare(
 ) -> Comparison:
     """Compare models by the probability of the same event on the same documents.
 
+    Differences are paired. Their errors are for new documents (or groups), by a jackknife. The cost
+    is that of :func:`log_likelihood` for each model.
+
     Parameters
     ----------
     models : mapping of str to model
@@ -117,6 +120,12 @@ def compare(
     Interrupted
         A KeyboardInterrupt whose ``partial`` is a dict of the results so far; the last of them is
         incomplete.
+
+    References
+    ----------
+    B. Efron and C. Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
+
+    P. Westfall and S. Young (1993). Resampling-based multiple testing. Wiley.
 
     Examples
     --------

@@ -91,7 +91,7 @@ def plot_convergence(
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.spines[["top", "right"]].set_visible(False)
     if any(named):
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 

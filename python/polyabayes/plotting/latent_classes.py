@@ -77,7 +77,7 @@ def plot_item_probabilities(
         )
     labels = [f"{item}: {answer}" for item, answer in zip(names["item"], names.answer, strict=True)]
     ax.set_yticks(places, labels)
-    ax.invert_yaxis()
+    ax.set_ylim(len(places) - 0.5, -0.5)
     ax.set(xlim=(-0.02, 1.02), xlabel="probability of the answer")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     return ax

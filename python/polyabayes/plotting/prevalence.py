@@ -131,7 +131,7 @@ def _points(ax: Axes, drawn: _Drawn, shown: Any, names: list[str]) -> Axes:
         at = places + _FILLED * ((i + 0.5) / len(shown) - 0.5)
         ax.errorbar(means[:, k], at, xerr=ends, fmt="o", markersize=4, label=name)
     ax.set_yticks(places, drawn.rows)
-    ax.invert_yaxis()
+    ax.set_ylim(len(places) - 0.5, -0.5)
     ax.set_xlabel(drawn.quantity)
     if drawn.is_difference:
         ax.axvline(0, color="grey", linewidth=0.8)

@@ -116,7 +116,7 @@ def plot_trace(
         place.ticklabel_format(axis="y", useOffset=False)
         place.spines[["top", "right"]].set_visible(False)
         if any(named):
-            place.legend(frameon=False)
+            place.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     stack[-1].set_xlabel(_LABELS[against])
     return stack[0]
 

@@ -210,23 +210,24 @@ def choice_cost(
     max_fits: int | None = None,
     concentrations: Any = None,
 ) -> ChoiceCost:
-    """Tell what a choice will take, before it starts.
+    """Predict the time of a choice before it starts.
 
-    Short fits of the smallest and the largest size are timed here, a few sweeps each and the
-    scores of 20 documents; the rest follows from how a choice usually runs. Where sizes are found,
-    the largest is `max_size`, or 32: what more topics would take is told too. Of an AllocationModel
-    the evidences of its smallest and largest sizes are timed, with the default options, which may
-    take some minutes themselves. Print the result.
+    The prediction times a few sweeps of the smallest and the largest size and the scores of 20
+    documents, and extrapolates to a typical choice. Without `sizes`, the largest is `max_size`, or
+    32; the printed result also says how long more topics would take. For an AllocationModel, the
+    evidences of the smallest and the largest sizes are computed with the default options, which may
+    itself take minutes.
 
     Parameters
     ----------
     model, data, sizes, layer, exposure, max_size, n_folds, max_fits, concentrations
-        As of :func:`choose_n_components`.
+        As for :func:`choose_n_components`.
 
     Returns
     -------
     ChoiceCost
-        Number of fits or evidences, seconds of each at both ends, seconds of all one after another.
+        Number of fits or evidences, seconds of each for the smallest and the largest size, and
+        seconds of all, one after another.
 
     Raises
     ------
