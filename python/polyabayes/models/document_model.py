@@ -18,7 +18,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
 from polyabayes.models.fitted.covariate_model import pseudo_counts
-from polyabayes.models.fitted.covariate_tables import covariate_matrix
+from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix
 from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
 from polyabayes.models.simulation import documents_of_weights
 from polyabayes.scale.shards import Shards
@@ -348,15 +348,17 @@ class DocumentModel(SeveralVocabularies):
                 f"an array of shape {wanted}{columns or ''}"
             )
         checks.row_names("covariates", covariates, getattr(documents, "ids", None))
-        if names is not None and hasattr(covariates, "columns"):
-            missing = [name for name in names if name not in covariates.columns]
+        frame = covariate_frame(covariates)
+        if names is not None and frame is not None:
+            missing = [name for name in names if name not in frame.columns]
             if missing:
                 raise InvalidArgumentError(
                     f"{argument('covariates')} has no column {missing[0]!r}; the prior of this "
                     f"model depends on {', '.join(map(repr, names))}"
                 )
-            covariates = covariates[list(names)].to_numpy()
-        return checked_rows("covariates", covariate_matrix(covariates), wanted)
+            frame = frame[list(names)]
+        values = covariate_matrix(covariates if frame is None else frame.to_numpy())
+        return checked_rows("covariates", values, wanted)
 
     def _draw_documents(
         self,

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.special import gammaln, logsumexp
 
@@ -112,6 +113,9 @@ def test_covariates_are_columns_of_the_metadata():
         PHI, coefficients=np.ones((3, 2)), covariate_names=["one", "x"]
     )
     expected = pb.log_likelihood(model, DOCUMENTS, covariates=frame[["one", "x"]].to_numpy())
+    for same in (frame.to_dict("list"), pa.Table.from_pandas(frame)):
+        found = pb.log_likelihood(model, DOCUMENTS, covariates=same)
+        np.testing.assert_array_equal(found.values, expected.values)
     assert np.array_equal(pb.log_likelihood(model, corpus).values, expected.values)
     with pytest.raises(InvalidArgumentError, match="no column 'x'"):
         pb.log_likelihood(model, DOCUMENTS, covariates=frame[["one"]])
