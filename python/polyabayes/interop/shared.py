@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from polyabayes.data.counts import checked_labels
+from polyabayes.data.corpus import as_corpus
+from polyabayes.data.counts import Words, checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
@@ -34,6 +36,14 @@ def attribute(model: object, name: str, package: str) -> Any:
             f"be read: is it a model of a supported version of {package}? "
             "LatentDirichletAllocation.from_parameters takes topics as arrays"
         ) from error
+
+
+def training_counts(documents: Any, words: Words | None) -> sparse.csr_matrix:
+    """Counts of training documents over the words of the model, matched where both have names."""
+    corpus = as_corpus(documents)
+    if words is not None and corpus.vocabulary is not None:
+        corpus, _ = corpus.aligned_to(words, "drop")
+    return corpus.counts
 
 
 def lda_of_priors(

@@ -21,7 +21,7 @@ from polyabayes.exceptions import (
     NotFittedError,
     PriorWarning,
 )
-from polyabayes.interop.shared import attribute
+from polyabayes.interop.shared import attribute, training_counts
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.models.fitted_topics import normalised
@@ -272,7 +272,7 @@ def _from_nmf(
                 "NMF has no distribution of the topic weights: give shape and probability, or "
                 "its training documents as documents, to fit a gamma distribution"
             )
-        weights = np.asarray(model.transform(as_corpus(documents).counts), dtype=np.float64)
+        weights = np.asarray(model.transform(training_counts(documents, words)), dtype=np.float64)
         shape, probability = _gamma_moments(weights)
         warn(
             "NMF has no distribution of the topic weights: likelihoods use a gamma distribution "

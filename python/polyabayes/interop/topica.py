@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
-from polyabayes.interop.shared import attribute, lda_of_priors, places_of
+from polyabayes.interop.shared import attribute, lda_of_priors, places_of, training_counts
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
@@ -56,7 +55,9 @@ GSDMM
     covariates : array of shape (n_features,) or (n_documents, n_features), optional
         DMR, and KeyATM with covariates: covariates of the documents to score, without the
         intercept. The prior is alpha = exp(λ (1, x)), plus ``alpha_epsilon`` for a DMR. A row for
-        each document gives a DocumentModel with a prior for each.
+        each document gives a DocumentModel with a prior for each. topica does not keep an
+        ``offset`` or ``prior_offset`` of its fit: give such priors to
+        :meth:`DocumentModel.dirichlet <polyabayes.DocumentModel.dirichlet>`.
     labels : sequence of str, optional
         LabeledLDA: labels of the documents to score. The converted model has only their topics.
         Default: all topics.
@@ -161,16 +162,16 @@ def _mixture(model: Any, documents: Any, vocabulary: list[str], random_state: An
         raise InvalidArgumentError(
             "documents must be given: a GSDMM does not keep the counts of its training documents"
         )
-    corpus = documents if isinstance(documents, Corpus) else Corpus(documents)
-    if corpus.counts.shape != (len(clusters), len(vocabulary)):
+    found = training_counts(documents, np.array(vocabulary, dtype=object))
+    if found.shape != (len(clusters), len(vocabulary)):
         raise InvalidArgumentError(
-            f"documents have shape {corpus.counts.shape}, the model was fitted to "
+            f"documents have shape {found.shape}, the model was fitted to "
             f"{(len(clusters), len(vocabulary))}"
         )
     settings = model.settings
     counts = np.full((settings["num_topics"], len(vocabulary)), float(settings["beta"]))
     sizes = np.full(settings["num_topics"], float(settings["alpha"]))
-    np.add.at(counts, clusters, corpus.counts.toarray())
+    np.add.at(counts, clusters, found.toarray())
     np.add.at(sizes, clusters, 1.0)
     return DocumentModel.mixture(
         counts, sizes, is_dirichlet=True, vocabulary=vocabulary, random_state=random_state
@@ -188,6 +189,11 @@ def _has(model: Any, name: str) -> bool:
 
 def _alpha(model: Any, kind: str, covariates: Any) -> NDArray[np.float64]:
     """The prior of documents with these covariates."""
+    if kind == "KeyATM" and _has(model, "time_prevalence"):
+        raise InvalidTypeError(
+            "this KeyATM of topica was fitted with times, and topica does not expose the prior of "
+            "its states: fit it without, or with covariates of time"
+        )
     try:
         effects = model.feature_effects if kind in ("DMR", "KeyATM") else None
     except RuntimeError:

@@ -112,7 +112,7 @@ def test_nmf_needs_a_law_of_its_weights(texts):
     given = pb.interop.from_sklearn(kl, words, shape=1.0, probability=0.5)
     np.testing.assert_array_equal(given.components_, kl.components_)
     with pytest.warns(PriorWarning, match="moments"):
-        fitted = pb.interop.from_sklearn(kl, words, documents=counts)
+        fitted = pb.interop.from_sklearn(kl, words, documents=counted(texts, words[::-1]))
     weights = kl.transform(counts.counts)
     scale = fitted.probability_ / (1 - fitted.probability_)
     np.testing.assert_allclose(fitted.shape_ * scale, weights.mean(axis=0))
@@ -399,6 +399,11 @@ def test_other_models_of_topica_are_refused_with_the_reason(texts):
         pb.interop.from_topica(plain, labels=["x"])
     with pytest.raises(InvalidArgumentError, match="fitted without covariates"):
         pb.interop.from_topica(plain, covariates=[1.0])
+    times = {"options": {"times": list(np.arange(60) // 20), "num_states": 2}}
+    with pytest.raises(InvalidTypeError, match="fitted with times"):
+        pb.log_likelihood(
+            of_topica("KeyATM", texts, {"a": ["urn"], "b": ["gene"]}, **times), [[1] * 8]
+        )
 
 
 def cistopic(package, **changes):

@@ -181,6 +181,8 @@ def test_correlated_and_structural_topics_and_mixtures_of_topica():
     with pytest.raises(InvalidArgumentError, match="documents must be given"):
         pb.interop.from_topica(mixture)
     model = pb.interop.from_topica(mixture, documents=COUNTS[:, order])
+    named = pb.interop.from_topica(mixture, documents=pb.Corpus(COUNTS, WORDS))
+    np.testing.assert_array_equal(named.word_prior_, model.word_prior_)
     found = pb.log_likelihood(model, COUNTS[:2, order])
     clusters, beta = np.asarray(mixture.doc_cluster), mixture.settings["beta"]
     rows = beta + np.array([COUNTS[clusters == j][:, order].sum(axis=0) for j in range(4)])
