@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from polyabayes.models.fitted_topics import normalised
 
 JAVA = b"\xac\xed"
 _MOST_TOPICS = 2**16 - 1
+# Tokens of a state that tell a table of another run, whose topics are others.
+_COMPARED = 100_000
 # Copies of a topics x words table in memory while it is normalised.
 _TABLES = 4
 
@@ -88,8 +91,9 @@ def from_mallet(
     FileAccessError
         If a file is missing or unreadable.
     FileFormatError
-        If a file is truncated or of another kind, or is a serialised Java object (an inferencer, a
-        model or an instance list), which only MALLET can read.
+        If a file is truncated or of another kind, or of another run than the state, or is a
+        serialised Java object (an inferencer, a model or an instance list), which only MALLET can
+        read.
     InvalidArgumentError
         If topics or priors are missing.
 
@@ -106,19 +110,24 @@ def from_mallet(
     [[0.478, 0.478, 0.043], [0.077, 0.077, 0.846]]
     """
     alone = topic_word_weights is None and word_topic_counts is None
-    head = None if state is None else _read_state(checked_path(state), topics_too=alone)
+    most = math.inf if alone else _COMPARED
+    head = None if state is None else _read_state(checked_path(state), most)
     alpha, beta = _priors(head, doc_topic_prior, topic_word_prior)
     if topic_word_weights is not None:
         table, beta = _read_weights(checked_path(topic_word_weights)), 0.0
     elif word_topic_counts is not None:
         table = _read_counts(checked_path(word_topic_counts))
     elif head is not None:
+        if not head.counts:
+            raise FileFormatError(f"{state} holds no tokens: the state ends after its head")
         table = head.counts
     else:
         raise InvalidArgumentError(
             "give the state of MALLET (--output-state), or one of its tables of topics "
             "(--topic-word-weights-file, --word-topic-counts-file) with doc_topic_prior"
         )
+    if head is not None:
+        _refuse_other_run(head.counts, table)
     if alpha is None:
         raise InvalidArgumentError(
             "the file lacks the prior of the topics: give also the state (--output-state), or "
@@ -187,15 +196,25 @@ def _dense(table: Table, n_topics: int, n_words: int) -> tuple[list[str], NDArra
     return [*table, *(f"#{unseen}" for unseen in range(n_words - len(table)))], rows
 
 
-def _read_state(path: Path, *, topics_too: bool) -> _State:
-    """The priors of a state file and, if wanted, its counts of topics by word."""
+def _refuse_other_run(counts: Table, table: Table) -> None:
+    """Refuse a table that has fewer tokens of a word in a topic than some lines of the state."""
+    for word, row in counts.items():
+        known = table.get(word, {})
+        for topic, count in row.items():
+            if count > known.get(topic, 0.0):
+                raise FileFormatError(
+                    f"the state and the table of topics are of different runs: the state has "
+                    f"{count:,.0f} tokens or more of {word!r} in topic {topic}, the table "
+                    f"{known.get(topic, 0.0):g}; take the files of one run"
+                )
+
+
+def _read_state(path: Path, most: float) -> _State:
+    """The priors of a state file, and counts of topics by word of about so many tokens."""
     with _lines(path) as stream:
         alpha, beta = _read_head(path, stream)
         counts: Table = {}
-        if topics_too:
-            _count_tokens(path, stream, counts, len(alpha))
-            if not counts:
-                raise FileFormatError(f"{path} holds no tokens: the state ends after its head")
+        _count_tokens(path, stream, counts, len(alpha), most)
     return _State(alpha, beta, counts)
 
 
@@ -220,9 +239,10 @@ def _read_head(path: Path, stream: TextIO) -> tuple[NDArray[np.float64], float]:
     return alpha, float(beta[0])
 
 
-def _count_tokens(path: Path, stream: TextIO, counts: Table, n_topics: int) -> None:
+def _count_tokens(path: Path, stream: TextIO, counts: Table, n_topics: int, most: float) -> None:
     """Count the topics of every word; a token is ``doc source pos typeindex type topic``."""
     types: dict[str, str] = {}
+    n_tokens = 0
     for _, lines in groupby(enumerate(stream, 4), lambda line: line[1].partition(" ")[0]):
         readings: list[Readings] = []
         topics = []
@@ -245,6 +265,9 @@ def _count_tokens(path: Path, stream: TextIO, counts: Table, n_topics: int) -> N
         for word, topic in zip(words, topics, strict=True):
             row = counts.setdefault(word, {})
             row[topic] = row.get(topic, 0.0) + 1.0
+        n_tokens += len(words)
+        if n_tokens >= most:
+            return
 
 
 def _is_topic(text: str, n_topics: int) -> bool:

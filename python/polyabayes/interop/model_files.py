@@ -64,7 +64,14 @@ def _from_folder(folder: Path) -> LatentDirichletAllocation:
     states = [path for path, head in heads.items() if head.startswith(_STATE)]
     if len(states) != 1:
         raise FileFormatError(f"{folder} holds {len(states)} states of MALLET; name one file")
-    tables = {_kind_of_table(head): path for path, head in heads.items()}
+    kinds = {path: _kind_of_table(head) for path, head in heads.items()}
+    tables = {kind: path for path, kind in kinds.items()}
+    for kind, path in tables.items():
+        if kind and list(kinds.values()).count(kind) > 1:
+            raise FileFormatError(
+                f"{folder} holds several tables of MALLET like {path.name}; name the files of one "
+                "run for from_mallet"
+            )
     return from_mallet(
         states[0], topic_word_weights=tables.get("weights"), word_topic_counts=tables.get("counts")
     )

@@ -40,6 +40,12 @@ def test_a_folder_of_mallet_is_read_by_what_its_files_hold(tmp_path):
     (tmp_path / "counts.txt").write_text("0 urn 0:1\n1 ball 0:1\n2 gene 1:1\n3 never\n")
     read = pb.interop.read_model(tmp_path)
     assert read.vocabulary_.tolist() == ["urn", "ball", "gene", "never"]
+    (tmp_path / "more.txt").write_text("0 urn 1:1\n1 ball 0:1\n2 gene 1:1\n")
+    with pytest.raises(errors.FileFormatError, match="several tables of MALLET"):
+        pb.interop.read_model(tmp_path)
+    (tmp_path / "counts.txt").unlink()
+    with pytest.raises(errors.FileFormatError, match=r"different runs.*'urn' in topic 0"):
+        pb.interop.read_model(tmp_path)
     (tmp_path / "other.txt").write_text(STATE)
     with pytest.raises(errors.FileFormatError, match="2 states of MALLET; name one file"):
         pb.interop.read_model(tmp_path)
