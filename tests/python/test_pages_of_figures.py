@@ -80,7 +80,7 @@ def test_a_page_shows_the_rows_with_the_largest_values_in_their_order(tmp_path):
 
 
 def test_an_edited_figure_is_put_back():
-    text = next(page for page in PAGES if page.name == "benchmarks.md").read_text(encoding="utf-8")
+    text = next(page for page in PAGES if page.name == "README.md").read_text(encoding="utf-8")
     edited = text.replace("| tomotopy, 1000 sweeps |", "| tomotopy, 10 sweeps |")
     assert edited != text
     assert record.filled(edited) == text

@@ -341,7 +341,10 @@ def _add_own(parser: Parser, parameter: Parameter) -> None:
     text = parameter.help or _HELP.get(parameter.name, "")
     if wording in _INPUTS and not text:
         read = next(iter(documented(_INPUTS[wording]).parameters.values()))
-        text = read.help + ("" if wording == "MODEL" else ", or '-' for standard input")
+        text = read.help
+        if wording != "MODEL":
+            piped = "FROSTT (.tns)" if wording == "TENSOR" else "LDA-C"
+            text += f", or '-' for {piped} from standard input"
     how: dict[str, Any] = {"help": text.replace("%", "%%")}
     if parameter.annotation != "bool":
         how["metavar"] = wording

@@ -237,7 +237,7 @@ class DocumentCounts(Selectable):
         if unseen == "raise" and not known.all():
             missing = self.vocabulary[np.unique(table.col[~known])].tolist()
             raise InvalidArgumentError(
-                f"the documents hold {_some(missing)} that the vocabulary does not; "
+                f"the documents have {_some(missing)} outside the vocabulary; "
                 f"use {argument('unseen', 'drop')} to leave them out"
             )
         counts = sparse.csr_matrix(

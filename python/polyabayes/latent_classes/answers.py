@@ -219,8 +219,8 @@ def _refuse_counts(frame: pd.DataFrame, has_items: bool) -> None:
         warn(f"column {column!r} is left out and each row counts once: {remedy}", DataWarning)
         return
     raise InvalidArgumentError(
-        f"column {column!r} has the name of counts, and would be an item: {remedy}; otherwise name "
-        f"the items by {argument('items')}"
+        f"column {column!r} has the name of counts, and would be an item: {remedy}; if it is an "
+        f"item, name it among the {argument('items')}"
     )
 
 

@@ -366,7 +366,7 @@ def test_a_model_that_cannot_be_scored_does_not_stop_the_others():
     assert len(told) == 2
     assert any("untrained is not compared: This Latent" in text for text in told)
     assert any(
-        "fewer words is not compared: the documents hold 1 word ('d')" in text for text in told
+        "fewer words is not compared: the documents have 1 word ('d')" in text for text in told
     )
     wanted = pb.compare(whole, documents)
     assert list(found.results) == list(wanted.results)

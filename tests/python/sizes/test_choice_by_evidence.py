@@ -237,7 +237,7 @@ def test_the_cost_counts_concentrations(monkeypatch):
     told = pb.choice_cost(NMF, TABLE, SIZES, concentrations=VALUES)
     assert (told.n_fits, told.sizes, told.seconds_per_fit) == (9, (1, 3), (1.5, 1.5))
     assert str(told) == (
-        "about 9 evidences, 1.5 s each with size 1 and 1.5 s with 3: some 14 s one after another"
+        "about 9 evidences, 1.5 s each with size 1 and 1.5 s with 3: 14 s in all, one after another"
     )
     assert pb.choice_cost(NMF, TABLE, SIZES, concentrations="auto").n_fits == 18
     assert pb.choice_cost(NMF, TABLE, SIZES).n_fits == 3

@@ -28,7 +28,7 @@ def test_the_cost_goes_on_from_short_fits_to_all_sweeps(corpus, monkeypatch):
     assert told.seconds == pytest.approx(3 * (49 + 193))
     assert str(told) == (
         "about 6 fits, 49 s each with 2 topics and 3 minutes with 8: "
-        "some 12 minutes one after another"
+        "12 minutes in all, one after another"
     )
 
 

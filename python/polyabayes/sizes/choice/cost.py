@@ -52,7 +52,7 @@ class ChoiceCost(NamedTuple):
     --------
     >>> from polyabayes.results import ChoiceCost
     >>> print(ChoiceCost(45, (2, 32), (0.8, 3.2), 72.0))
-    about 45 fits, 0.8 s each with 2 topics and 3.2 s with 32: some 72 s one after another
+    about 45 fits, 0.8 s each with 2 topics and 3.2 s with 32: 72 s in all, one after another
     """
 
     n_fits: int
@@ -72,7 +72,7 @@ class ChoiceCost(NamedTuple):
         return (
             f"about {self.n_fits} {self.unit}s, {_duration(low)} each with {smallest} and "
             f"{_duration(high)} with {self.sizes[1]}: "
-            f"some {_duration(self.seconds)} one after another{more}"
+            f"{_duration(self.seconds)} in all, one after another{more}"
         )
 
 
