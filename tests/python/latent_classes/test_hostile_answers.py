@@ -86,6 +86,8 @@ def test_rows_that_do_not_fit_are_refused() -> None:
         classes.predict(GOOD.drop(columns="b"))
     with pytest.raises(PolyabayesError, match="level '7' at row 3, which the model has not seen"):
         classes.predict(GOOD.assign(a=[0, 1, 1, 7, 0, 0]))
+    with pytest.raises(PolyabayesError, match="2 columns called 'b'"):
+        classes.predict(pd.concat([GOOD, GOOD[["b"]]], axis=1))
     with pytest.raises(PolyabayesError, match="X has 2 columns"):
         classes.predict(GOOD.to_numpy()[:, :2])
     with pytest.raises(PolyabayesError, match=r"fraction.*data sets of as many rows"):
