@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
         ),
         ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
         ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
-        ("score lda.safetensors new.npz -o -", "hold 1 word .'new'. that.* use --unseen drop"),
+        ("score lda.safetensors new.npz -o -", "have 1 word .'new'. outside.* use --unseen drop"),
         ("score train.npz test.npz -o -", "looks like an archive of arrays, .npz: a table"),
         ("fit lda nowhere.npz -k 0 -o m.safetensors", "error: -k must be between 1 and 65535"),
         ("fit lda nowhere.npz -k 3 --burn-in -1 -o m.safetensors", "error: --burn-in must be"),

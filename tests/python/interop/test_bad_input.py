@@ -153,7 +153,7 @@ def test_vocabularies_that_do_not_match(sklearn_lda, gensim_lda):
         "tomotopy": tomotopy_lda(k=2),
     }
     for model in named.values():
-        message = r"hold 2 words \('law', 'sum'\) that.*unseen='drop'"
+        message = r"have 2 words \('law', 'sum'\) outside.*unseen='drop'"
         assert refuses(errors.InvalidArgumentError, message, pb.log_likelihood, model, other)
         dropped = pb.log_likelihood(model, other, unseen="drop")
         assert dropped.n_unseen_tokens == 2

@@ -127,7 +127,7 @@ def test_words_that_the_model_does_not_know_are_left_out_of_weights_on_request()
     )
     corpus = pb.Corpus([[2, 1, 4]], ["urn", "ball", "zebra"])
     for weights in (model.transform, model.topic_weights):
-        with pytest.raises(errors.InvalidArgumentError, match=r"hold 1 word \('zebra'\)"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"have 1 word \('zebra'\)"):
             weights(corpus)
     found = model.transform(corpus, unseen="drop")
     np.testing.assert_array_equal(found, model.transform([[2, 1]]))

@@ -284,7 +284,9 @@ def test_losses_and_gains_are_told(choice):
     gains = {row["size"]: (row["gain"], row["gain_std_error"]) for row in choice.rows}
     assert gains[3] == first[2:]
     assert np.isnan(gains[1]).all()
-    assert "3 within 0.05, 3 within 0.02, 3 within 0.01" in str(choice)
+    assert "smallest size that loses at most 0.05, 0.02, 0.01 nats per token: 3, 3, 3" in str(
+        choice
+    )
     assert "the curve bends at 3 (loses 0.000)" in str(choice)
     with pytest.raises(errors.InvalidArgumentError, match="tolerance"):
         choice.within(-1.0)

@@ -66,7 +66,7 @@ def test_the_average_is_that_of_all_allocations(exact):
     np.testing.assert_allclose([*found.concentrations.values()], joint.sum(axis=0), atol=1e-9)
     likeliest = [VALUES[index] for index in exact.argmax(axis=1)]
     assert found.to_frame()["concentration"].tolist() == likeliest
-    assert "; concentration: " in str(found)
+    assert "\nconcentration: " in str(found)
 
 
 def test_prior_weights_of_concentrations_weigh(exact):

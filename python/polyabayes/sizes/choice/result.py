@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import textwrap
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,8 @@ Size = int | Sizes
 _NO_EVIDENCE = float(np.log(3))
 # Losses in nats per token whose sizes are printed.
 _LOSSES = (0.05, 0.02, 0.01)
+# Columns of the printed choice.
+_COLUMNS = 88
 
 
 class Gain(NamedTuple):
@@ -277,26 +280,32 @@ class SizeChoice(Result):
         edge = f", the {self.at_edge} of those tried" if self.at_edge else ""
         others = ", ".join(str(size) for size in self.equally_good)
         others += " (the data cannot tell)" if self.is_vague else ""
-        told = (
+        rule = f" ({self.rule})" if self.criterion == "held-out" else ""
+        lines = [
             f"best{ahead} by {self.criterion}: {self.best}{edge}; equally good: {others}; "
-            f"recommended: {self.recommended}"
-        )
+            f"recommended: {self.recommended}{rule}"
+        ]
         if shares := self.concentrations:
             value = max(shares, key=shares.__getitem__)
-            told += f"; concentration: {value:g} with probability {shares[value]:.2f}"
-        return told + (self._losses() if self.criterion == "held-out" else "")
+            lines.append(f"concentration: {value:g} with probability {shares[value]:.2f}")
+        if self.criterion == "held-out":
+            lines += self._losses()
+        # No gain is parted from its error.
+        wrap = textwrap.TextWrapper(_COLUMNS, subsequent_indent=" " * 4, break_on_hyphens=False)
+        return "\n".join(map(wrap.fill, lines)).replace("\xa0", " ")
 
-    def _losses(self) -> str:
-        """Text of the rule, sizes within given losses, and bends of the curve."""
-        lost = {row["size"]: row["behind"] for row in self.rows}
-        near = ", ".join(f"{self.within(loss)} within {loss:g}" for loss in _LOSSES)
-        told = f" ({self.rule})\nnats per token behind the best: {near}"
+    def _losses(self) -> Iterator[str]:
+        """Lines about sizes that lose little, bends of the curve, and doublings."""
+        limits = ", ".join(f"{loss:g}" for loss in _LOSSES)
+        small = ", ".join(str(self.within(loss)) for loss in _LOSSES)
+        yield f"smallest size that loses at most {limits} nats per token: {small}"
         if self.elbows:
+            lost = {row["size"]: row["behind"] for row in self.rows}
             bends = ", ".join(f"{size} (loses {lost[size]:.3f})" for size in sorted(self.elbows))
-            told += f"; the curve bends at {bends}"
+            yield f"the curve bends at {bends}"
         if self.gains:
-            told += f"\ngain of each doubling: {', '.join(map(str, self.gains))}"
-        return told
+            gains = ", ".join(str(gain).replace(" ", "\xa0") for gain in self.gains)
+            yield f"gain of each doubling: {gains}"
 
     def __repr__(self) -> str:
         return f"<SizeChoice: {self}>"
