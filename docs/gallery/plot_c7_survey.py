@@ -36,12 +36,13 @@ def survey():
     return corpus, np.exp(np.asarray(fit["beta"]["logbeta"][0]))
 
 
-# Effects of the treatment that ``estimateEffect(1:3 ~ treatment, gadarianFit, gadarian)`` prints.
+# Effects of the treatment, printed by R's
+# ``estimateEffect(1:3 ~ treatment, gadarianFit, gadarian)``.
 PUBLISHED, STD_ERROR = np.array([-0.161, 0.243, -0.083]), 0.030
 
 if not (folder / "gadarianFit.RData").exists():
     print(
-        f"skipped: {folder} holds no gadarianFit.RData; POLYABAYES_STM names another folder"
+        f"skipped: no gadarianFit.RData in {folder}; set POLYABAYES_STM to its folder"
     )
 else:
     corpus, topics = survey()

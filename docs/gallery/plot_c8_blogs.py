@@ -24,7 +24,7 @@ EVENTS = {242: "Palin", 259: "Lehman", 309: "election"}
 
 if not (folder / "poliblog5k.ldac.gz").exists():
     print(
-        f"skipped: {folder} holds no poliblog5k.ldac.gz; POLYABAYES_DATA names another folder"
+        f"skipped: no poliblog5k.ldac.gz in {folder}; set POLYABAYES_DATA to its folder"
     )
 else:
     corpus = pb.read_corpus(
@@ -37,7 +37,7 @@ else:
         " ".join(corpus.vocabulary[np.argsort(-topic)[:4]]) for topic in lda.components_
     ]
 
-    # Effect of a liberal rating on the share of each topic, averaged over the days of all blogs.
+    # Effect of a liberal rating on the share of each topic, averaged over all blogs.
     effect = pb.topics.contrast(
         lda, {"rating": "Liberal"}, {"rating": "Conservative"}, documents=corpus
     )

@@ -28,7 +28,8 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Any other network is written in the same way. Here a topic depends on a theme and on the document.
+# Any other network is written in the same way. Here a topic depends on a theme and on
+# the document.
 
 pb.plotting.plot_graph(
     Model("doc -> theme -> topic -> word; doc -> topic", sizes={"theme": 2, "topic": 5})
