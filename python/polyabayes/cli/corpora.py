@@ -11,6 +11,7 @@ from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import counted
 from polyabayes.cli.output import checked_file, say
 from polyabayes.cli.parser import Given
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
 if TYPE_CHECKING:
@@ -122,7 +123,30 @@ def _described(corpus: pb.Corpus, metadata: str | None) -> pb.Corpus:
     """The corpus with the metadata of a table, if there is one."""
     if metadata is None:
         return corpus
-    return corpus.with_metadata(read_table(metadata))
+    return corpus.with_metadata(_in_order_of(corpus.ids, read_table(metadata)))
+
+
+def _in_order_of(ids: Any, table: pd.DataFrame) -> pd.DataFrame:
+    """Rows in the order of the documents, where a column has the name of each document once."""
+    wanted = [] if ids is None else [str(name) for name in ids]
+    found = []
+    for name in table.columns if wanted else ():
+        texts = [str(text) for text in table[name]]
+        place = {text: row for row, text in enumerate(texts)}
+        if texts == wanted:
+            return table
+        if len(place) == len(table) and set(wanted) <= set(place):
+            found.append((name, [place[text] for text in wanted]))
+    if len(found) > 1:
+        raise InvalidArgumentError(
+            f"metadata: columns {found[0][0]!r} and {found[1][0]!r} both have the names of the "
+            "documents, in other orders than the corpus: put the rows in its order"
+        )
+    if not found:
+        return table
+    column, rows = found[0]
+    say(f"metadata: rows are matched with documents by column {column!r}")
+    return table.iloc[rows].reset_index(drop=True)
 
 
 # Texts of missing values. None, which pandas takes for one, is an answer of many surveys.

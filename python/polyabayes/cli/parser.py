@@ -37,7 +37,8 @@ _HELP = {
     "missing": "Cells that were not observed, by a 1 in each; needs --rate",
     "predict": "Expected counts of the missing cells; '-' is CSV on standard output",
     "metadata": "Table with a row for each document, of which formulas and groups are columns; "
-    ".npz keeps its own",
+    "a column with the names of all documents matches the rows, else their order does; .npz keeps "
+    "its own",
     "escape_formulas": "Put ' before text that begins with = + - @, which spreadsheets execute",
 }
 # Names that messages of the library use for what an option of another name asks for.

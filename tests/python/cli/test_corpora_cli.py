@@ -73,3 +73,18 @@ def test_a_split_tells_of_documents_in_both_parts(reviews, tmp_path, capsys):
     assert run("split", reviews, *parts, *options, "--test-size", "2") == 0
     assert "1 document of" in capsys.readouterr().err
     assert pb.read_corpus(tmp_path / "b.npz").metadata["part"].tolist() == ["x", "x", "x"]
+
+
+def test_rows_of_metadata_are_matched_by_a_column_of_names(tmp_path, capsys):
+    corpus, table, output = (tmp_path / name for name in ("in.npz", "meta.csv", "out.npz"))
+    pb.write_corpus(pb.Corpus([[2], [1], [3]], ["urn"], ["b", "1", "c"]), corpus)
+    reading = ["convert", corpus, "-o", output, "--metadata", table]
+    table.write_text("size,name\n3,c\n9,a\n1,1\n2,b\n")
+    assert run(*reading) == 0
+    assert "matched with documents by column 'name'" in capsys.readouterr().err
+    assert pb.read_corpus(output).metadata["size"].tolist() == [2, 1, 3]
+    table.write_text("size\n2\n1\n3\n")
+    assert run(*reading) == 0
+    assert pb.read_corpus(output).metadata["size"].tolist() == [2, 1, 3]
+    table.write_text("name,other\nc,1\nb,c\n1,b\n")
+    assert_one_error_line(run(*reading), capsys.readouterr().err.splitlines()[-1], "both have")
