@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Attribute of a written table that holds the categories of its columns.
+_CATEGORIES = "categories"
+
+
 def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.DataFrame | None:
     """Check metadata: a DataFrame with a row for each document; the index is the ids, if any."""
     if values is None:
@@ -79,18 +83,28 @@ def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:
 
 
 def metadata_bytes(metadata: pd.DataFrame) -> bytes:
-    """The table as bytes of a Parquet file, which keeps types and categories."""
-    stream = io.BytesIO()
+    """The table as bytes of a Parquet file, which keeps types, and categories as attributes.
+
+    Parquet itself keeps categories of text only: others would come back as numbers.
+    """
+    stream, frame = io.BytesIO(), metadata.reset_index(drop=True)
+    frame.attrs = {
+        _CATEGORIES: {
+            name: [column.cat.categories.tolist(), bool(column.cat.ordered)]
+            for name, column in frame.items()
+            if column.dtype.name == "category" and column.cat.categories.dtype.kind in "biuf"
+        }
+    }
     try:
-        metadata.reset_index(drop=True).to_parquet(stream)
+        frame.to_parquet(stream)
     except ImportError as error:
         raise MissingDependencyError(
             "writing metadata needs pyarrow: pip install 'polyabayes[frames]'"
         ) from error
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except (TypeError, ValueError, ArithmeticError, NotImplementedError) as error:
         raise InvalidTypeError(
             f"{argument('metadata')} has a column that cannot be written ({error}): make its "
-            "values of one type, or omit it by corpus.with_metadata(...)"
+            "values of one type, intervals as text, or omit it by corpus.with_metadata(...)"
         ) from error
     return stream.getvalue()
 
@@ -106,4 +120,6 @@ def metadata_of_bytes(path: Path, content: Any) -> pd.DataFrame:
         ) from error
     except Exception as error:
         raise FileFormatError(f"{path}: its metadata cannot be read: {error}") from error
+    for name, (categories, is_ordered) in frame.attrs.pop(_CATEGORIES, {}).items():
+        frame[name] = pandas.Categorical(frame[name], categories, is_ordered)
     return frame

@@ -179,12 +179,15 @@ def test_metadata_stays_with_its_documents():
 def test_metadata_survives_a_file(tmp_path):
     frame = pd.DataFrame(METADATA).astype({"party": pd.CategoricalDtype(["right", "left", "none"])})
     frame["day"] = pd.to_datetime(["2020-01-01", None, "2020-03-01"])
+    frame["wave"] = pd.Categorical([3, 1, None], [3, 2, 1], ordered=True)
+    frame["flag"] = pd.Categorical([True, False, True])
     corpus = Corpus(DENSE, WORDS, ["a", "b", "c"], metadata=frame)
     write_corpus(corpus, tmp_path / "x.npz")
     back = read_corpus(tmp_path / "x.npz")
     pd.testing.assert_frame_equal(back.metadata, corpus.metadata)
-    with pytest.raises(InvalidTypeError, match=r"metadata has a column .*one type"):
-        write_corpus(Corpus(DENSE, metadata={"mixed": [1, "a", None]}), tmp_path / "y.npz")
+    for bad in ([1, "a", None], pd.cut([1.0, 2.0, 3.0], 2)):
+        with pytest.raises(InvalidTypeError, match=r"metadata has a column .*one type"):
+            write_corpus(Corpus(DENSE, metadata=pd.DataFrame({"x": bad})), tmp_path / "y.npz")
     assert not (tmp_path / "y.npz").exists()
 
 
