@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Levels of a column above which it is taken for a measurement or a name: rating scales have fewer.
 _MOST_LEVELS = 50
+# Rows above which a column with another value in each is taken for the names of the rows.
+_FEW_ROWS = 10
 
 # Units that weights with fractions are rounded to, in all: their relative error is far below that
 # of an ascent.
@@ -292,10 +294,12 @@ def _refuse_measurement(values: Any, column: Any) -> None:
         raise InvalidArgumentError(
             f"item {column!r} holds {bad[0]:g}, which is no whole number; {remedy}"
         )
-    if known.nunique() > _MOST_LEVELS:
+    n_levels = known.nunique()
+    if n_levels > _MOST_LEVELS or n_levels == len(values) > _FEW_ROWS:
+        in_each = ", one in each row" if n_levels == len(values) else ""
         raise InvalidArgumentError(
-            f"item {column!r} has {known.nunique():,} levels; {remedy}, or make it categorical if "
-            "these are levels"
+            f"item {column!r} has {n_levels:,} levels{in_each}; {remedy}, or make it categorical "
+            "if these are levels"
         )
 
 

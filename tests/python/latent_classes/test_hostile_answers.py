@@ -22,6 +22,7 @@ MANY = pd.DataFrame({"a": np.arange(120) % 2, "age": np.arange(120)})
         (GOOD.assign(b=None), {}, None, "column 'b' has no value in any row; omit it"),
         (EMPTY_ROWS, {}, None, r"2 rows have no answer to any item \(row 2, 4\).*dropna"),
         (MANY, {}, None, "item 'age' has 120 levels.*cut it"),
+        (MANY[:20].assign(b=1), {}, None, "item 'age' has 20 levels, one in each row"),
         (
             GOOD.assign(b=[0, 1.5, 2, 1, 1, 1]),
             {},
