@@ -204,7 +204,7 @@ def _tensor_of_sequences(model: Network, rows: Sequence[Sequence[str]]) -> Count
     if len(longest) > n_axes:
         raise _misfit(
             model,
-            f"{n_axes} nodes have no size, but a sequence has {len(longest)} steps",
+            f"{n_axes} nodes without a size, but a sequence has {len(longest)} steps",
             "give the model as many steps as the longest sequence",
         )
     columns = import_pandas().DataFrame([[*row, *[None] * (n_axes - len(row))] for row in rows])
@@ -238,7 +238,7 @@ def as_tensor(model: Network, data: Any) -> CountTensor:
         wanted = ", ".join(f"n_{axis}" for axis in model.axes)
         raise _misfit(
             model,
-            f"{len(model.axes)} nodes have no size ({', '.join(model.axes) or 'none'}), but the "
+            f"{len(model.axes)} nodes without a size ({', '.join(model.axes) or 'none'}), but the "
             f"data have shape {shape}",
             f"give an array of shape ({wanted}), name its dimensions in a CountTensor, or give "
             "every hidden node a size",

@@ -85,7 +85,7 @@ def test_bad_ready_made_models_are_refused(make, message):
     [
         ("doc -> word", {}, TENSOR.rename({"word": "w"}), "no node for axis 'w' of the data"),
         ("doc <- topic -> word", {}, TENSOR, "'topic -> doc, word' has no size for node 'topic'"),
-        ("doc <- topic -> word", {}, TABLE, "3 nodes have no size .* have shape"),
+        ("doc <- topic -> word", {}, TABLE, "3 nodes without a size .* have shape"),
         ("doc <- topic -> word", {"topic": 2, "word": 2}, TENSOR, "size 2 of node 'word' is below"),
         ("doc <- topic -> word", {"topic": 2}, [[1, -1]], "negative count"),
         ("doc <- topic -> word", {"topic": 2}, [[1, 0.5]], "fractional"),

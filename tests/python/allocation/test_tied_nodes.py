@@ -284,7 +284,7 @@ def test_sequences_of_unequal_length_are_a_list():
     table = pd.DataFrame([["a", "b", "b"], ["a", "c", None], ["c", None, None]])
     tensor = CountTensor.from_frame(table.set_axis(model.axes, axis=1))
     assert evidence(model, rows) == evidence(model, tensor)
-    with pytest.raises(InvalidArgumentError, match=r"3 nodes have no size, but .* has 4 steps"):
+    with pytest.raises(InvalidArgumentError, match=r"3 nodes without a size, but .* has 4 steps"):
         model.log_evidence([*rows, list("abca")])
     long = AllocationModel.hidden_markov(40, 2, tied=True)
     for option in ({"n_sweeps": 1}, {"n_samples": 64}):
