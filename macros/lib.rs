@@ -109,6 +109,49 @@ pub fn avx512(_: TokenStream, function: TokenStream) -> TokenStream {
     .into()
 }
 
+/// `gather(blocks, places)` for AVX-512, which the standard library has in no safe function: the numbers
+/// at sixteen places, counted through all blocks and at most the last, of blocks of the type that is
+/// named, which holds sixteen numbers in single precision.
+#[proc_macro]
+pub fn gather(block: TokenStream) -> TokenStream {
+    let (block, features) = (parse_macro_input!(block as syn::Ident), AVX512);
+    quote! {
+        #[inline]
+        #(#[target_feature(enable = #features)])*
+        fn gather(
+            blocks: &[#block],
+            places: ::std::arch::x86_64::__m512i,
+        ) -> ::std::arch::x86_64::__m512 {
+            use ::std::arch::x86_64::{_mm512_i32gather_ps, _mm512_min_epu32, _mm512_set1_epi32};
+            const { assert!(size_of::<#block>() == size_of::<[f32; 16]>()) };
+            let _: fn(&#block) -> &[f32; 16] = |#block(numbers)| numbers;
+            let last = i32::try_from(16 * blocks.len()).ok().and_then(|n| n.checked_sub(1));
+            let places = _mm512_min_epu32(places, _mm512_set1_epi32(last.expect("some blocks")));
+            // SAFETY: the slice has numbers up to the last place, and nothing between them: a block
+            // is as large as its sixteen numbers.
+            unsafe { _mm512_i32gather_ps::<4>(places, blocks.as_ptr().cast()) }
+        }
+    }
+    .into()
+}
+
+/// `array(register)` for AVX-512: sixteen whole numbers, for which the standard library has no safe
+/// function either.
+#[proc_macro]
+pub fn array(_: TokenStream) -> TokenStream {
+    let features = AVX512;
+    quote! {
+        #[cfg(target_arch = "x86_64")]
+        #[inline]
+        #(#[target_feature(enable = #features)])*
+        fn array(register: ::std::arch::x86_64::__m512i) -> [u32; 16] {
+            // SAFETY: both are 64 bytes, of which any are valid.
+            unsafe { ::std::mem::transmute(register) }
+        }
+    }
+    .into()
+}
+
 /// Whether the processor has what [`macro@vectorised`] takes for AVX-512.
 #[proc_macro]
 pub fn has_avx512(_: TokenStream) -> TokenStream {

@@ -60,26 +60,56 @@ fn make_room(places: &mut Vec<u32>, least: usize) {
 
 /// Lists the places of counts in a range; most lines of counts have none of a range above zero.
 fn list<'a>(counts: &[u32], range: RangeInclusive<u32>, places: &'a mut Vec<u32>) -> &'a [u32] {
-    make_room(places, counts.len() + 1);
+    make_room(places, counts.len() + LANES);
     let n_places = list_into(counts, (*range.start(), *range.end()), places);
     &places[..n_places]
 }
 
-#[polyabayes_macros::vectorised]
+#[polyabayes_macros::vectorised(append = append_avx512)]
 fn list_into(counts: &[u32], (least, most): (u32, u32), places: &mut [u32]) -> usize {
+    let (lines, rest) = counts.as_chunks::<LANES>();
+    let are_listed = |line: &[u32; LANES]| line.map(|n| least <= n && n <= most);
     let mut n_places = 0;
-    for (start, counts) in (0..).step_by(LANES).zip(counts.chunks(LANES)) {
+    for (start, line) in (0..).step_by(LANES).zip(lines) {
         // All of them before the first branch: a loop over vectors.
-        if counts.iter().fold(0, |largest, &n| largest.max(n)) < least {
-            continue;
+        if line.iter().fold(0, |largest, &n| largest.max(n)) >= least {
+            n_places += append(start, are_listed(line), &mut places[n_places..]);
         }
-        for (place, &n) in (start..).zip(counts) {
-            places[n_places] = place;
-            n_places += usize::from(least <= n && n <= most);
-        }
+    }
+    let mut line = [0; LANES];
+    line[..rest.len()].copy_from_slice(rest);
+    let mut are_listed = are_listed(&line);
+    are_listed[rest.len()..].fill(false);
+    let start = (counts.len() - rest.len()) as u32;
+    n_places + append(start, are_listed, &mut places[n_places..])
+}
+
+/// Writes those of [`LANES`] places that are listed, the first of which is `start`, and returns their
+/// number; leaves numbers of no use in the others of so many places.
+#[inline(always)]
+fn append(start: u32, are_listed: [bool; LANES], places: &mut [u32]) -> usize {
+    let mut n_places = 0;
+    for (place, is_listed) in (start..).zip(are_listed) {
+        places[n_places] = place;
+        n_places += usize::from(is_listed);
     }
     n_places
 }
+
+/// [`append`] without a step for each place.
+#[polyabayes_macros::avx512]
+fn append_avx512(start: u32, are_listed: [bool; LANES], places: &mut [u32]) -> usize {
+    use std::arch::x86_64::{
+        _mm512_add_epi32, _mm512_maskz_compress_epi32, _mm512_set1_epi32, _mm512_setr_epi32,
+    };
+    let mask = (0..LANES).fold(0, |mask, lane| mask | u16::from(are_listed[lane]) << lane);
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let all = _mm512_add_epi32(_mm512_set1_epi32(start as i32), lanes);
+    places[..LANES].copy_from_slice(&array(_mm512_maskz_compress_epi32(mask, all)));
+    mask.count_ones() as usize
+}
+
+polyabayes_macros::array!();
 
 /// Ahrens and Dieter's rejection (GS, 1974) with a whole number m >= 1/shape as the power.
 ///
@@ -217,7 +247,7 @@ fn fill(
 
 /// Fills all places with variates; lists those that are not accepted yet and leaves in them p.
 /// Returns their number.
-#[polyabayes_macros::vectorised]
+#[polyabayes_macros::vectorised(append = append_avx512)]
 fn propose(
     proposal: GammaProposal,
     out: &mut [f64],
@@ -225,23 +255,17 @@ fn propose(
     uniforms: &mut Uniforms,
 ) -> usize {
     let mut n_open = 0;
-    let mut note = |start: usize, is_open: &[bool]| {
-        for (place, &is_open) in (start as u32..).zip(is_open) {
-            open[n_open] = place;
-            n_open += usize::from(is_open);
-        }
-    };
     let (groups, rest) = out.as_chunks_mut::<LANES>();
     let start_of_rest = groups.len() * LANES;
     for (group, out) in groups.iter_mut().enumerate() {
         let (x, is_open) = proposal.quick(uniforms.next_bits());
         *out = x;
-        note(group * LANES, &is_open);
+        n_open += append((group * LANES) as u32, is_open, &mut open[n_open..]);
     }
-    let (x, is_open) = proposal.quick(uniforms.next_bits());
+    let (x, mut is_open) = proposal.quick(uniforms.next_bits());
     rest.copy_from_slice(&x[..rest.len()]);
-    note(start_of_rest, &is_open[..rest.len()]);
-    n_open
+    is_open[rest.len()..].fill(false);
+    n_open + append(start_of_rest as u32, is_open, &mut open[n_open..])
 }
 
 #[polyabayes_macros::vectorised]

@@ -9,11 +9,17 @@ use super::inverse_cdf::throw_avx512;
 use super::inverse_cdf::{
     LANES, LEAST, LaneBlock, LaneDraw, in_order, invert_exactly, throw, weigh,
 };
+#[cfg(target_arch = "x86_64")]
+use super::sixteen;
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::math::single::ROUNDING;
 
 /// No topic.
-const OPEN: u32 = u32::MAX;
+pub(super) const OPEN: u32 = u32::MAX;
+
+/// Tokens from which draws side by side, all sixteen, take no longer than one after the other.
+#[cfg(target_arch = "x86_64")]
+const SIDE_BY_SIDE: usize = 10;
 
 /// Most tokens of a document.
 pub(super) const MAX_COUNT: u64 = u16::MAX as u64;
@@ -82,7 +88,7 @@ fn lines(row: &[f64]) -> impl Iterator<Item = LaneBlock> {
     row.chunks(LANES).map(|row| {
         let mut line = LaneBlock::ZERO;
         // Numbers below the normal ones would make sums slow; without them these miss nothing.
-        let lanes = line.0.iter_mut().zip(row).filter(|(_, x)| **x >= LEAST);
+        let lanes = line.0.iter_mut().zip(row).filter(|(_, x)| **x >= f64::from(LEAST));
         lanes.for_each(|(lane, &x)| *lane = x as f32);
         line
     })
@@ -218,7 +224,7 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
 /// of its own. Pseudo-counts of a document's own change none of these numbers; factors of its own add 2
 /// to a weight, and 4 to the distance of two limits.
-#[polyabayes_macros::vectorised(throw = throw_avx512)]
+#[polyabayes_macros::vectorised(invert = invert_avx512)]
 fn propose(
     (row, own, counts): (&Row, &Own, &[TopicCounts]),
     sums: &mut [LaneBlock],
@@ -241,16 +247,56 @@ fn propose(
             }
         }
     }
+    let margin = (2 * n_lines + 36) as f32 * ROUNDING;
+    invert(sums, n_lines, uniforms, margin, &mut drawn[..documents.len()]);
+}
+
+/// The weights that u falls on, of which each token has so many lines, one token after the other;
+/// [`OPEN`] where a limit is not further away than `margin`, in units of the total.
+#[inline(always)]
+fn invert(
+    sums: &[LaneBlock],
+    n_lines: usize,
+    uniforms: &[f64; BATCH],
+    margin: f32,
+    drawn: &mut [u32],
+) {
+    invert_each(sums, n_lines, uniforms, margin, drawn, throw);
+}
+
+/// [`invert`], all tokens side by side where these are many.
+#[polyabayes_macros::avx512]
+fn invert_avx512(
+    sums: &[LaneBlock],
+    n_lines: usize,
+    uniforms: &[f64; BATCH],
+    margin: f32,
+    drawn: &mut [u32],
+) {
+    if drawn.len() < SIDE_BY_SIDE {
+        let throw = |lanes: &LaneBlock, u, beside| throw_avx512(lanes, u, beside);
+        return invert_each(sums, n_lines, uniforms, margin, drawn, throw);
+    }
+    let found = sixteen::invert(sums, n_lines, uniforms, margin);
+    drawn.copy_from_slice(&found[..drawn.len()]);
+}
+
+#[inline(always)]
+fn invert_each(
+    sums: &[LaneBlock],
+    n_lines: usize,
+    uniforms: &[f64; BATCH],
+    margin: f32,
+    drawn: &mut [u32],
+    throw: impl Fn(&LaneBlock, f32, f32) -> LaneDraw,
+) {
     // Step by step for all tokens: the parts of a step wait for each other.
     let mut draws = [LaneDraw::ZERO; BATCH];
-    let n = documents.len().min(BATCH);
-    for slot in 0..n {
-        let lanes = &sums[slot * (n_lines + 1) + n_lines];
-        draws[slot] = throw(lanes, uniforms[slot] as f32, 0.0);
+    let tokens = || sums.chunks_exact(n_lines + 1).take(drawn.len());
+    for ((draw, sums), &u) in draws.iter_mut().zip(tokens()).zip(uniforms) {
+        *draw = throw(&sums[n_lines], u as f32, 0.0);
     }
-    let margin = (2 * n_lines + 36) as f32 * ROUNDING;
-    let tokens = sums.chunks_exact(n_lines + 1).zip(&draws[..n]);
-    for (drawn, (sums, draw)) in drawn.iter_mut().zip(tokens) {
+    for (drawn, (sums, draw)) in drawn.iter_mut().zip(sums.chunks_exact(n_lines + 1).zip(&draws)) {
         let topic = draw.decide(sums, draw.line(sums), margin * draw.total);
         *drawn = topic.map_or(OPEN, |topic| topic as u32);
     }
@@ -341,13 +387,19 @@ mod tests {
                 for off in [-1e-6, -1e-7, -1e-8, 0.0, 1e-8, 1e-7, 1e-6] {
                     draws.extend(sums.iter().map(|sum| near(sum, off)));
                 }
-                for u in draws {
-                    let (uniforms, mut drawn) = ([u; BATCH], [OPEN; BATCH]);
+                // Batches that are full, and such as are drawn one by one.
+                let (full, few) = draws.split_at(draws.len() / 2);
+                for draws in full.chunks(BATCH).chain(few.chunks(3)) {
+                    let (mut uniforms, mut drawn) = ([0.0; BATCH], [OPEN; BATCH]);
+                    uniforms[..draws.len()].copy_from_slice(draws);
                     let parts = (&dense.row, &dense.own, &dense.counts[..]);
-                    propose(parts, &mut dense.sums, &[0], &uniforms, &mut drawn);
-                    let exact = dense.draw_exactly(&word, 0, u).expect("weights are positive");
-                    assert!(drawn[0] == OPEN || drawn[0] == u32::from(exact), "{n_topics}: {u}");
-                    *if drawn[0] == OPEN { &mut n_open } else { &mut n_decided } += 1;
+                    let documents = &[0; BATCH][..draws.len()];
+                    propose(parts, &mut dense.sums, documents, &uniforms, &mut drawn);
+                    for (&u, drawn) in draws.iter().zip(drawn) {
+                        let exact = dense.draw_exactly(&word, 0, u).expect("weights are positive");
+                        assert!(drawn == OPEN || drawn == u32::from(exact), "{n_topics}: {u}");
+                        *if drawn == OPEN { &mut n_open } else { &mut n_decided } += 1;
+                    }
                 }
             }
         }

@@ -17,10 +17,10 @@ pub(super) const LANES: usize = 16;
 pub(super) const LEAST_TOTAL: f32 = 1e-15;
 
 /// Weights that are left out of sums in single precision, where they would make it slow.
-pub(super) const LEAST: f64 = 1e-33;
+pub(super) const LEAST: f32 = 1e-33;
 
 // However many tokens there are, the weights left out sum to less than a rounding of the total.
-const _: () = assert!(u32::MAX as f64 * LEAST / (LEAST_TOTAL as f64) < ROUNDING as f64);
+const _: () = assert!(u32::MAX as f64 * LEAST as f64 / (LEAST_TOTAL as f64) < ROUNDING as f64);
 
 /// Numbers for [`LANES`] neighbouring weights, which never lie across two cache lines.
 #[derive(Debug, Clone, Copy)]
@@ -205,11 +205,11 @@ pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, LaneBlock, Lane
 fn products(a: &[f64], weights: &[f64], scale: &[f64]) -> (LaneBlock, LaneBlock) {
     let (mut q, mut prior) = (LaneBlock::ZERO, LaneBlock::ZERO);
     let lanes = q.0.iter_mut().zip(&mut prior.0).zip(a.iter().zip(weights.iter().zip(scale)));
+    // In single precision from here on: half of the registers.
+    let kept = |x: f32| if x < LEAST { 0.0 } else { x };
     for ((q, prior), (a, (weight, scale))) in lanes {
-        let weight = weight * scale;
-        let product = a * weight;
-        *q = if weight < LEAST { 0.0 } else { weight as f32 };
-        *prior = if product < LEAST { 0.0 } else { product as f32 };
+        *q = kept((weight * scale) as f32);
+        *prior = kept(*a as f32 * *q);
     }
     (q, prior)
 }

@@ -7,6 +7,8 @@ mod dense;
 mod exposed;
 mod inverse_cdf;
 mod long_documents;
+#[cfg(target_arch = "x86_64")]
+mod sixteen;
 mod sparse;
 mod tables;
 mod tallies;

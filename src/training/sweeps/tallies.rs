@@ -1,7 +1,7 @@
 //! Topics of the tokens of many documents, counted, and the draw of one token given the others.
 
 /// Most tokens that are drawn side by side.
-pub(super) const BATCH: usize = 8;
+pub(super) const BATCH: usize = 16;
 
 /// Weights of one word in the topics, and the pseudo-counts.
 #[derive(Clone, Copy)]
