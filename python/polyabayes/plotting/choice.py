@@ -85,7 +85,7 @@ def plot_choice(
     for place, (name, label) in enumerate(_BELOW):
         values = [row[name] for row in choice.rows]
         stack[1].plot(sizes, values, marker="osD"[place], markersize=4, label=label)
-    stack[1].set_ylabel("of the topics")
+    stack[1].set_ylabel("quality of topics")
     stack[1].legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     if criteria:
         _draw_others(stack[2], criteria)
@@ -139,9 +139,10 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
     ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     _focus(ax, choice, width)
     ax.set_ylabel("nats per token against the best")
-    ax.legend(fontsize="small", ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    ax.legend(fontsize="small", ncols=5, columnspacing=1.0, handletextpad=0.3, **place)
     ax.set_title(
-        f"held-out likelihood: best {choice.best}, {level:.0%} intervals of paired differences",
+        f"{choice.best} topics predict best ({level:.0%} intervals of paired differences)",
         fontsize="medium",
         pad=26,
     )
@@ -158,7 +159,14 @@ def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
         ax.set_ylim(bottom, depth * 0.25)
         hidden = [row["size"] for row in choice.rows if -row["behind"] < bottom]
         if hidden:
-            ax.plot(hidden, [bottom] * len(hidden), "v", color="0.55", label="below", clip_on=False)
+            ax.plot(
+                hidden,
+                [bottom] * len(hidden),
+                "v",
+                color="0.55",
+                label="below the axis",
+                clip_on=False,
+            )
 
 
 def _draw_others(ax: Axes, criteria: Mapping[str, Any]) -> None:
