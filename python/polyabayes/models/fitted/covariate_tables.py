@@ -58,7 +58,7 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
 
 def complete(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with plain levels; missing values and columns of times are refused."""
-    levels: dict[str, Any] = {}
+    frame = frame.copy(deep=False)
     for name in frame.columns:
         column = frame[name]
         missing = np.flatnonzero(column.isna().to_numpy())
@@ -74,10 +74,11 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
             )
         if has_levels(column):
             used = column.cat.remove_unused_categories()
-            levels[name] = used.cat.rename_categories(plain_values(used.cat.categories))
+            frame[name] = used.cat.rename_categories(plain_values(used.cat.categories))
         elif column.dtype.kind == "O":
-            levels[name] = np.array([*plain_values(column), None], dtype=object)[:-1]
-    return frame.assign(**levels)
+            values = plain_values(column)
+            frame[name] = import_pandas().Series(values, frame.index, dtype=object)
+    return frame
 
 
 def levels_of(column: pd.Series[Any]) -> list[Any]:
