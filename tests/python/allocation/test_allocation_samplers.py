@@ -103,7 +103,7 @@ def test_tempering_at_small_concentrations():
 def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics):
     """A table of one cell has probability 1, however many tokens there are."""
     model = AllocationModel.nmf(n_topics)
-    for n in (500, 2_000, 200_000):
+    for n in (500, 20_000):
         found = model.log_evidence(
             [[n]], "tempered", n_samples=64, given_total=True, random_state=0
         )
@@ -269,14 +269,14 @@ TUCKER_EVIDENCE, TUCKER_ERROR = -422.05, 0.14
 @pytest.mark.parametrize("method", ["smc", "auto"])
 def test_estimates_without_a_warning_are_within_their_errors(method):
     n_converged = 0
-    for seed in range(6):
+    for seed in range(4):
         found = TUCKER.log_evidence(TOKENS, method, given_total=True, random_state=seed)
         error = math.hypot(found.std_error, TUCKER_ERROR)
         assert found.converged == (not found.doubt)
         n_converged += found.converged
         if found.converged:
             assert abs(found.value - TUCKER_EVIDENCE) < 4 * error < 3
-    assert n_converged >= 3
+    assert n_converged >= 2
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
