@@ -109,9 +109,10 @@ pub fn avx512(_: TokenStream, function: TokenStream) -> TokenStream {
     .into()
 }
 
-/// `gather(blocks, places)` for AVX-512, which the standard library has in no safe function: the numbers
-/// at sixteen places, counted through all blocks and at most the last, of blocks of the type that is
-/// named, which holds sixteen numbers in single precision.
+/// Writes `gather(blocks, places)` for AVX-512, for which the standard library has no safe function: the
+/// numbers at sixteen places of a slice of blocks. A block is of the type that is named and holds sixteen
+/// numbers in single precision; places are counted through all blocks, and one beyond the last is the
+/// last.
 #[proc_macro]
 pub fn gather(block: TokenStream) -> TokenStream {
     let (block, features) = (parse_macro_input!(block as syn::Ident), AVX512);
@@ -135,8 +136,8 @@ pub fn gather(block: TokenStream) -> TokenStream {
     .into()
 }
 
-/// `array(register)` for AVX-512: sixteen whole numbers, for which the standard library has no safe
-/// function either.
+/// Writes `array(register)` for AVX-512, for which the standard library has no safe function: the sixteen
+/// whole numbers of a register.
 #[proc_macro]
 pub fn array(_: TokenStream) -> TokenStream {
     let features = AVX512;

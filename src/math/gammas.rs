@@ -10,6 +10,8 @@ use super::elementary::{exp, exp_minus, ln};
 use super::gamma_law;
 use crate::rng::{LANES, Lanes, Rng, Stream as _, Uniforms, map_lanes};
 
+polyabayes_macros::array!();
+
 /// Half the distance of two neighbouring uniforms: keeps them off zero.
 const HALF_STEP: f64 = 1.110_223_024_625_156_5e-16;
 
@@ -84,8 +86,8 @@ fn list_into(counts: &[u32], (least, most): (u32, u32), places: &mut [u32]) -> u
     n_places + append(start, are_listed, &mut places[n_places..])
 }
 
-/// Writes those of [`LANES`] places that are listed, the first of which is `start`, and returns their
-/// number; leaves numbers of no use in the others of so many places.
+/// Writes those of the [`LANES`] places from `start` that are listed, and returns their number. What it
+/// leaves in the others of the first [`LANES`] elements is of no use.
 #[inline(always)]
 fn append(start: u32, are_listed: [bool; LANES], places: &mut [u32]) -> usize {
     let mut n_places = 0;
@@ -108,8 +110,6 @@ fn append_avx512(start: u32, are_listed: [bool; LANES], places: &mut [u32]) -> u
     places[..LANES].copy_from_slice(&array(_mm512_maskz_compress_epi32(mask, all)));
     mask.count_ones() as usize
 }
-
-polyabayes_macros::array!();
 
 /// Ahrens and Dieter's rejection (GS, 1974) with a whole number m >= 1/shape as the power.
 ///

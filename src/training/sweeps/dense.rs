@@ -251,8 +251,8 @@ fn propose(
     invert(sums, n_lines, uniforms, margin, &mut drawn[..documents.len()]);
 }
 
-/// The weights that u falls on, of which each token has so many lines, one token after the other;
-/// [`OPEN`] where a limit is not further away than `margin`, in units of the total.
+/// For every token the weight that u falls on, or [`OPEN`] where one of its limits is not further away
+/// than `margin`, in units of the total. `sums` holds one token after the other.
 #[inline(always)]
 fn invert(
     sums: &[LaneBlock],
@@ -264,7 +264,7 @@ fn invert(
     invert_each(sums, n_lines, uniforms, margin, drawn, throw);
 }
 
-/// [`invert`], all tokens side by side where these are many.
+/// [`invert`], with all tokens side by side where they are many.
 #[polyabayes_macros::avx512]
 fn invert_avx512(
     sums: &[LaneBlock],

@@ -18,21 +18,21 @@ use super::tallies::BATCH;
 polyabayes_macros::array!();
 polyabayes_macros::gather!(LaneBlock);
 
-/// A number of every token.
+/// A number for every token.
 type Numbers = [f64; BATCH];
 
-/// The lanes of some tokens at u times the sum of their weights, and what is left of it there.
+/// For every token the lane in which u times its total lies, and what is left of it there.
 struct Thrown {
     lanes: __m512i,
     rests: __m512,
     totals: __m512,
 }
 
-/// The weights that u falls on, of which each token has so many lines; [`OPEN`] where single precision
-/// cannot tell.
+/// For every token the weight that u falls on, or [`OPEN`] where single precision cannot tell.
 ///
-/// `sums` are those by lane before each line and in all, for one token after the other; `margin` is the
-/// least distance from both limits of a weight, in units of the total.
+/// `sums` holds one token after the other: the sums by lane before each of its `n_lines` lines, and
+/// those of all lines. A weight is taken if u is further than `margin` from both of its limits, in
+/// units of the total.
 #[polyabayes_macros::avx512]
 pub(super) fn invert(
     sums: &[LaneBlock],
@@ -63,8 +63,8 @@ pub(super) fn invert(
     array(_mm512_mask_mov_epi32(_mm512_set1_epi32(OPEN as i32), decided, weights))
 }
 
-/// The lanes: sums of two, four, eight and all sixteen tokens come to lie in one register, and the way
-/// down picks the sum of each token's half out of these.
+/// Folds the lanes of all tokens in halves until the totals are left, then goes back: at each fold the
+/// sum of a token's lower half tells in which half u lies.
 #[polyabayes_macros::avx512]
 fn throw(sums: &[LaneBlock], n_lines: usize, uniforms: &Numbers) -> Thrown {
     let lanes = |token: usize| {
@@ -72,7 +72,8 @@ fn throw(sums: &[LaneBlock], n_lines: usize, uniforms: &Numbers) -> Thrown {
             sums[token * (n_lines + 1) + n_lines].0;
         _mm512_setr_ps(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
     };
-    // Register i of eight has the first half of the lanes of tokens 2 i and 2 i + 1, and so on.
+    // Register i holds eight sums each of tokens 2 i and 2 i + 1; after a fold, four sums each of
+    // tokens 4 i to 4 i + 3.
     let mut lower_8 = [_mm512_set1_ps(0.0); 8];
     let mut sums_8 = lower_8;
     for i in 0..8 {
@@ -119,7 +120,7 @@ fn throw(sums: &[LaneBlock], n_lines: usize, uniforms: &Numbers) -> Thrown {
     Thrown { lanes, rests, totals }
 }
 
-/// Lanes and rests after a step: where the sum of a half is not beyond the rest, it is passed.
+/// Passes the lower half, whose sum is given, where the rest is not below it.
 #[polyabayes_macros::avx512]
 fn pass((lanes, rests): (__m512i, __m512), sums: __m512, step: i32) -> (__m512i, __m512) {
     let beyond = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(sums, rests);
@@ -127,7 +128,7 @@ fn pass((lanes, rests): (__m512i, __m512), sums: __m512, step: i32) -> (__m512i,
     (lanes, _mm512_mask_sub_ps(rests, beyond, rests, sums))
 }
 
-/// Of each of the first eight tokens the number at its place in the first two registers, of the others
+/// For each of the first eight tokens the number at its place in the first two registers, for the others
 /// in the last two.
 #[polyabayes_macros::avx512]
 fn pick(&[a, b, c, d]: &[__m512; 4], places: __m512i) -> __m512 {
