@@ -7,15 +7,12 @@
 #[cfg(target_arch = "x86_64")]
 use super::inverse_cdf::throw_avx512;
 use super::inverse_cdf::{
-    LANES, LEAST, LaneBlock, LaneDraw, in_order, invert_exactly, throw, weigh,
+    LANES, LEAST, LaneBlock, LaneDraw, OPEN, in_order, invert_exactly, throw, weigh,
 };
 #[cfg(target_arch = "x86_64")]
 use super::sixteen;
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::math::single::ROUNDING;
-
-/// No topic.
-pub(super) const OPEN: u32 = u32::MAX;
 
 /// Tokens from which draws side by side, all sixteen, take no longer than one after the other.
 #[cfg(target_arch = "x86_64")]

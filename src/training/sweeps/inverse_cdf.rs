@@ -13,6 +13,9 @@ use crate::math::single::ROUNDING;
 /// Weights that are summed side by side.
 pub(super) const LANES: usize = 16;
 
+/// In place of a weight that single precision cannot tell.
+pub(super) const OPEN: u32 = u32::MAX;
+
 /// Total weight below which single precision may have lost some of its parts.
 pub(super) const LEAST_TOTAL: f32 = 1e-15;
 

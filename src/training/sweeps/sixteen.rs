@@ -11,8 +11,7 @@ use std::arch::x86_64::{
     _mm512_slli_epi32, _mm512_sub_ps,
 };
 
-use super::dense::OPEN;
-use super::inverse_cdf::{LEAST_TOTAL, LaneBlock};
+use super::inverse_cdf::{LEAST_TOTAL, LaneBlock, OPEN};
 use super::tallies::BATCH;
 
 polyabayes_macros::array!();
