@@ -278,8 +278,10 @@ def posterior_over_models(
     >>> {name: round(p, 4) for name, p in posterior.probabilities.items()}
     {'rank 3': 0.5643, 'rank 2': 0.4339, 'rank 1': 0.0018}
     """
-    if not isinstance(models, Mapping) or not models:
-        raise InvalidTypeError("models must be a mapping from names to at least one model")
+    if not isinstance(models, Mapping):
+        raise InvalidTypeError("models must be a mapping from names to models")
+    if not models:
+        raise InvalidArgumentError("models is empty; give at least one model", argument="models")
     for name, model in models.items():
         if not isinstance(model, AllocationModel):
             raise InvalidTypeError(f"models[{name!r}] must be an AllocationModel, got {model!r}")

@@ -133,8 +133,10 @@ def compare(
     >>> list(found.results)
     ['0.1', '1.0']
     """
-    if not isinstance(models, Mapping) or not models:
-        raise InvalidTypeError("models must be a mapping from names to at least one model")
+    if not isinstance(models, Mapping):
+        raise InvalidTypeError("models must be a mapping from names to models")
+    if not models:
+        raise InvalidArgumentError("models is empty; give at least one model", argument="models")
     refused: dict[str, PolyabayesError] = {}
     known: dict[str, Scorable] = {}
     for name, model in models.items():

@@ -44,7 +44,9 @@ class GivenPriors(NamedTuple):
             )
         checks.row_names(name, values, getattr(documents, "ids", None))
         wanted = (documents.n_documents, model._n_prior_parameters())
-        return checked_rows(name, values, wanted)
+        rows = checked_rows(name, values, wanted)
+        _check_prior(name, rows)
+        return rows
 
 
 def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.float64]:
@@ -67,6 +69,26 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
             value=float(rows[document, place]),
         )
     return np.ascontiguousarray(rows)
+
+
+def _check_prior(name: str, rows: NDArray[np.float64]) -> None:
+    """Check that no parameter is negative, and that each document has a positive one."""
+    bad = np.argwhere(rows < 0)
+    if len(bad):
+        document, place = bad[0]
+        raise InvalidArgumentError(
+            f"{argument(name)}[{document}, {place}] is {rows[document, place]}; it must be "
+            "positive, or zero for a topic that the document lacks",
+            argument=name,
+            value=float(rows[document, place]),
+        )
+    empty = np.flatnonzero(~rows.any(axis=1))
+    if len(empty):
+        raise InvalidArgumentError(
+            f"{argument(name)}[{empty[0]}] is zero for every topic; at least one must be positive",
+            argument=name,
+            value=0.0,
+        )
 
 
 def covariates_by_model(

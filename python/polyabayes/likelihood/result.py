@@ -76,7 +76,8 @@ class LogLikelihood(Result):
     n_tokens : ndarray of int, shape (n_documents,)
         Length of each document.
     method : str
-        The `method` argument of the call.
+        The estimator that ran, if one served all documents; else the `method` argument of the
+        call, and `methods` has those that ran.
     event : {"sequence", "counts"}
         Whether a document is its ordered tokens or its bag of words.
     given_length : bool
@@ -325,13 +326,14 @@ def collect(
     correction_std_error: float | None = None,
 ) -> LogLikelihood:
     """Make a result from the scores of the compiled core."""
+    used = set(scores.methods)
     return LogLikelihood(
         values=scores.values,
         std_errors=scores.std_errors,
         n_effs=scores.n_effs,
         methods=np.array(scores.methods),
         n_tokens=np.asarray(n_tokens, dtype=np.int64).ravel(),
-        method=settings.method,
+        method=str(min(used)) if len(used) == 1 and "" not in used else settings.method,
         event=settings.event,
         given_length=settings.given_length,
         n_replicates=settings.n_replicates,

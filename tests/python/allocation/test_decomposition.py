@@ -340,3 +340,15 @@ def test_options_reach_the_core():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(PolyabayesError, match=message):
         AllocationModel.nmf(2).decompose(DEEP, **options)
+
+
+def test_a_frame_without_a_node_holds_all_tables():
+    found = AllocationModel.nmf(2).decompose([[3, 1, 0], [0, 2, 4]], random_state=0)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["node", "level", "given", "probability", "expected_count"]
+    assert len(frame) == 2 + 2 * 2 + 2 * 3
+    for node in ("doc", "topic", "word"):
+        own = frame[frame["node"] == node]
+        np.testing.assert_array_equal(own["probability"], found.to_frame(node)["probability"])
+        assert (own.groupby("given")["probability"].sum() - 1).abs().max() < 1e-12
+    assert "topic" in found._repr_html_()

@@ -15,6 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.output.tables import counted
+from polyabayes._support.results import Result
 from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.known_cells import known_cells
 from polyabayes.data.tensors.cells import named_cells
@@ -43,13 +44,16 @@ _OBJECTIVES = {
     "smc": ("P(labelled tokens, S",),
 }
 
+# Columns of a decomposition with all its tables.
+_ALL_COLUMNS = ("node", "level", "given", "probability", "expected_count")
+
 # Entries of the tables that are gathered for a chunk of cells.
 _CHUNK = 2**22
 
 
 @shared_docs
 @dataclass(frozen=True, repr=False, eq=False)
-class Decomposition:
+class Decomposition(Result):
     """A count tensor explained by the tables of an allocation model.
 
     Attributes
@@ -223,18 +227,20 @@ class Decomposition:
         """
         return {node: _hoyer(table) for node, table in self.tables.items()}
 
-    def to_frame(self, node: str) -> pd.DataFrame:
+    def to_frame(self, node: str | None = None) -> pd.DataFrame:
         """Give the table of a node as a DataFrame, a row per cell.
 
         Parameters
         ----------
-        node : str
-            The node.
+        node : str, optional
+            The node. By default all tables, one below the other.
 
         Returns
         -------
         pandas.DataFrame
-            A column for the node and each of its parents, `probability` and `expected_count`.
+            A column for the node and each of its parents, `probability` and `expected_count`. For
+            all tables, the columns are `node`, its `level`, `given` (the levels of its parents as
+            text), `probability` and `expected_count`.
 
         {raises: no such node}
         {no pandas}
@@ -341,7 +347,9 @@ class Decomposition:
             raise InvalidArgumentError(f"no node {node!r}; there are {', '.join(self.tables)}")
         return self.tables[node]
 
-    def _columns(self, node: str) -> dict[str, Any]:
+    def _columns(self, node: str | None = None) -> dict[str, Any]:
+        if node is None:
+            return self._all_columns()
         table = self._table(node)
         cells = np.indices(table.shape).reshape(table.ndim, -1)
         columns: dict[str, Any] = {
@@ -351,6 +359,22 @@ class Decomposition:
         columns["probability"] = self.tables[node].ravel()
         columns["expected_count"] = self.expected_counts[node].ravel()
         return columns
+
+    def _all_columns(self) -> dict[str, Any]:
+        """Columns of all tables, one below the other."""
+        found: dict[str, list[Any]] = {name: [] for name in _ALL_COLUMNS}
+        for node in self.tables:
+            columns = self._columns(node)
+            own, *parents = self.families[node]
+            found["node"] += [node] * len(columns[own])
+            found["level"] += columns[own].tolist()
+            found["given"] += [
+                ", ".join(f"{name}={level}" for name, level in zip(parents, levels, strict=True))
+                for levels in zip(*(columns[name] for name in parents), strict=True)
+            ] or [""] * len(columns[own])
+            for name in ("probability", "expected_count"):
+                found[name] += columns[name].tolist()
+        return found
 
     def _missing_columns(self) -> dict[str, Any]:
         places = named_cells(self.tensor.axes, self.missing_cells, self.tensor.labels)
