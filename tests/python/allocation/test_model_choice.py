@@ -115,7 +115,7 @@ def test_interrupted_posteriors_are_kept(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"models": {}}, "models must be a mapping"),
+        ({"models": {}}, "models is empty"),
         ({"models": [AllocationModel.nmf(1)]}, "models must be a mapping"),
         ({"models": {"a": 3}}, r"models\['a'\] must be an AllocationModel"),
         ({"method": "vb"}, "method 'vb' gives a bound; lower bounds may be far below"),
