@@ -384,6 +384,9 @@ class LatentClassAnalysis(FittedClasses):
             )
         given = X if covariates is None else covariates
         checks.row_names("covariates", covariates, checks.index_of(X))
+        # Rows with covariates stand as often as they are counted.
+        n_numbers = answers.levels.shape[1] + 2
+        checks.fits("weights", int(answers.weights.sum()), n_numbers * answers.levels.itemsize)
         counts = answers.weights.astype(np.int64)
         design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
         return design, answers._replace(covariates=standardised(design, rows))

@@ -248,8 +248,8 @@ fn propose(
     invert(sums, n_lines, uniforms, margin, &mut drawn[..documents.len()]);
 }
 
-/// For every token the weight that u falls on, or [`OPEN`] where one of its limits is not further away
-/// than `margin`, in units of the total. `sums` holds one token after the other.
+/// The weight at u of every token, or [`OPEN`] where one of its limits is not further away than
+/// `margin`, in units of the total. `sums` holds one token after the other.
 #[inline(always)]
 fn invert(
     sums: &[LaneBlock],

@@ -20,14 +20,14 @@ polyabayes_macros::gather!(LaneBlock);
 /// A number for every token.
 type Numbers = [f64; BATCH];
 
-/// For every token the lane in which u times its total lies, and what is left of it there.
+/// The lane of every token in which u times its total lies, and what is left of it there.
 struct Thrown {
     lanes: __m512i,
     rests: __m512,
     totals: __m512,
 }
 
-/// For every token the weight that u falls on, or [`OPEN`] where single precision cannot tell.
+/// The weight at u of every token, or [`OPEN`] where single precision cannot tell.
 ///
 /// `sums` holds one token after the other: the sums by lane before each of its `n_lines` lines, and
 /// those of all lines. A weight is taken if u is further than `margin` from both of its limits, in
@@ -127,8 +127,8 @@ fn pass((lanes, rests): (__m512i, __m512), sums: __m512, step: i32) -> (__m512i,
     (lanes, _mm512_mask_sub_ps(rests, beyond, rests, sums))
 }
 
-/// For each of the first eight tokens the number at its place in the first two registers, for the others
-/// in the last two.
+/// The number at the place of every token: in the first two registers for the first eight tokens, in
+/// the last two for the others.
 #[polyabayes_macros::avx512]
 fn pick(&[a, b, c, d]: &[__m512; 4], places: __m512i) -> __m512 {
     let upper = _mm512_permutex2var_ps(c, places, d);

@@ -9,7 +9,12 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
+from polyabayes.exceptions import (
+    BudgetExceededError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+)
 from polyabayes.latent_classes.membership import MembershipChain
 
 ITEMS = list("abcdef")
@@ -159,6 +164,8 @@ def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
     for error, text, covariates in refused:
         with pytest.raises(error, match=text):
             classes.fit(items, covariates=covariates)
+    with pytest.raises(BudgetExceededError, match="weights is 60,000,000,000"):
+        classes.fit(items, covariates=frame[["age"]], weights=[10**9] * 60)
     with pytest.raises(InvalidArgumentError, match="no column 'income'"):
         pb.LatentClassAnalysis(2, formula="~ income").fit(items)
     with pytest.raises(InvalidArgumentError, match=r"cannot be read: .*\.$") as caught:
