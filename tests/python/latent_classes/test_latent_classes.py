@@ -44,7 +44,7 @@ def maximum(levels: Any, n_classes: int, seed: int) -> tuple[float, NDArray[np.f
     generator = np.random.default_rng(seed)
     found: list[tuple[float, NDArray[np.float64]]] = []
     seen = [levels == value for value in range(max(LEVELS))]
-    for _ in range(10):
+    for _ in range(3):
         shares = generator.dirichlet(np.ones(n_classes), size=len(levels))
         for _ in range(4000):
             ln_joint = np.tile(np.log(shares.mean(axis=0)), (len(levels), 1))

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -199,12 +200,20 @@ def test_p_values_find_the_model_that_is_worse():
     assert frame.loc[["a", "b"], "p_as_good"].min() > 0.05
 
 
+@cache
+def one_document():
+    return pb.log_likelihood(lda(), [[1, 0, 0, 0]])
+
+
 def as_scored(values, n_tokens):
     """A result with these values."""
-    template = pb.log_likelihood(lda(), [[1, 0, 0, 0]])
     zeros = np.zeros(len(values))
     return replace(
-        template, values=values, n_tokens=n_tokens, std_errors=zeros, groups=np.arange(len(values))
+        one_document(),
+        values=values,
+        n_tokens=n_tokens,
+        std_errors=zeros,
+        groups=np.arange(len(values)),
     )
 
 

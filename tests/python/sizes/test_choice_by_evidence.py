@@ -251,7 +251,7 @@ def test_the_picture_shows_concentrations():
 
 
 def test_the_end_of_the_concentrations_is_said_where_they_are_found() -> None:
-    table = np.full((4, 4), 300)
+    table = np.full((4, 4), 50)
     with pytest.warns(errors.EdgeWarning, match="most probable concentration"):
         pb.choose_n_components(
             pb.AllocationModel.nmf(None), table, [1, 2], concentrations="auto", random_state=0
