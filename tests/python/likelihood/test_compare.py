@@ -313,7 +313,7 @@ def test_one_document_has_no_known_error_of_its_difference():
 @pytest.mark.parametrize(
     ("models", "error", "message"),
     [
-        ({}, TypeError, "models"),
+        ({}, ValueError, "models is empty"),
         ([lda()], TypeError, "models"),
         (lda(), TypeError, "models"),
         ({"a": lda(), "b": "lda"}, TypeError, r"models\['b'\]"),
