@@ -333,7 +333,7 @@ def collect(
         n_effs=scores.n_effs,
         methods=np.array(scores.methods),
         n_tokens=np.asarray(n_tokens, dtype=np.int64).ravel(),
-        method=str(min(used)) if len(used) == 1 and "" not in used else settings.method,
+        method=str(used.pop()) if len(used) == 1 and "" not in used else settings.method,
         event=settings.event,
         given_length=settings.given_length,
         n_replicates=settings.n_replicates,

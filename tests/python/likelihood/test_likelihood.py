@@ -391,16 +391,3 @@ def test_the_method_is_the_estimator_that_served_all_documents():
     assert pb.log_likelihood(model, [[1, 1], [0, 2]]).method == "exact"
     mixture = pb.DocumentModel.mixture([[0.5, 0.5], [0.2, 0.8]], [0.5, 0.5])
     assert pb.log_likelihood(mixture, [[1, 1], [0, 2]]).method == "exact"
-
-
-def test_priors_of_documents_are_refused_by_name_and_place():
-    model = lda(0.1, [[0.5, 0.5], [0.2, 0.8]])
-    with pytest.raises(ValueError, match=r"doc_topic_prior\[1, 0\] is -1.0"):
-        pb.log_likelihood(model, [[1, 1], [0, 2]], doc_topic_prior=[[1, 1], [-1, 1]])
-    with pytest.raises(ValueError, match=r"doc_topic_prior\[1\] is zero for every topic"):
-        pb.log_likelihood(model, [[1, 1], [0, 2]], doc_topic_prior=[[1, 1], [0, 0]])
-
-
-def test_a_comparison_of_no_models_is_refused():
-    with pytest.raises(ValueError, match="models is empty"):
-        pb.compare({}, [[1, 1]])

@@ -370,12 +370,25 @@ def test_models_are_compared_at_covariates_of_their_own():
             "symmetric",
         ),
         (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=PRIORS[:2]), r"\(4, 3\)"),
-        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=-PRIORS), r"\[0, 0\] is -"),
+        (
+            lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=-PRIORS),
+            r"doc_topic_prior\[0, 0\] is -",
+        ),
         (
             lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=0 * PRIORS),
-            r"\[0\] is zero",
+            r"doc_topic_prior\[0\] is zero for every topic",
         ),
         (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, shape=PRIORS), "shape"),
+        (
+            lambda: pb.log_likelihood(
+                pb.PoissonFactorAnalysis.from_parameters(
+                    topic_word=PHI, shape=1.0, probability=0.5
+                ),
+                DOCUMENTS,
+                shape=-PRIORS,
+            ),
+            r"shape\[0, 0\] is -",
+        ),
         (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, covariates=PRIORS), "covariates"),
         (
             lambda: pb.log_likelihood(
