@@ -34,6 +34,7 @@ def draw_calibration() -> None:
         ax.plot([claimed] * 2, [middle - half, middle + half], color="C0")
         ax.plot(claimed, true, "o", color="C0", label=label)
         ax.annotate(f"{claims:,}", (claimed, true), (6, 4), textcoords="offset points")
+    ax.set_ylim(-0.06, 1.1)
     ax.set_title("True shares agree with the probabilities, within errors")
     ax.set_xlabel("probability claimed (mean; number of claims beside the point)")
     ax.set_ylabel("share of claims that are true")

@@ -68,15 +68,9 @@ else:
     )
     for day, name in EVENTS.items():
         axes[1].axvline(day, color="grey", linewidth=0.8, linestyle=":")
-        axes[1].annotate(
-            name,
-            (day, 0.98),
-            xycoords=("data", "axes fraction"),
-            ha="right",
-            va="top",
-            rotation=90,
-            fontsize="small",
-        )
+        place = {"xycoords": ("data", "axes fraction"), "rotation": 45}
+        axes[1].annotate(name, (day, 1.01), fontsize="small", **place)
+    axes[1].legend(loc="upper left", fontsize="small")
     axes[1].set_xlabel("day of 2008")
-    axes[1].set_title("two topics of liberal blogs over the year")
+    axes[1].set_title("two topics of liberal blogs over the year", pad=40)
     plt.show()

@@ -19,7 +19,7 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import axes_or_new, foreground
 from polyabayes.plotting.rounds import draw_rounds
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
     ax.stairs(heights, edges, fill=True, color="C0")
     ax.axvline(allocations.log_evidence, color="C1", label="log evidence")
     ax.set_yscale("log")
+    # A single allocation still has a bar.
+    ax.set_ylim(bottom=0.5)
     ax.set_xlabel("ln π(S | T), nats")
     ax.set_ylabel("allocations")
     ax.legend(frameon=False)
@@ -332,20 +334,19 @@ def plot_graph(
     import networkx as nx
 
     ax = axes_or_new(ax, 6.0, 4.0)
-    for layer, nodes in enumerate(nx.topological_generations(graph)):
-        for node in nodes:
-            graph.nodes[node]["layer"] = layer
-    places = nx.multipartite_layout(graph, subset_key="layer")
-    colours = ["0.8" if node in shown else "white" for node in graph]
+    layers = dict(enumerate(nx.topological_generations(graph)))
+    layer_of = {node: layer for layer, nodes in layers.items() for node in nodes}
+    places = nx.multipartite_layout(graph, subset_key=layers)
     drawn: dict[str, Any] = {"ax": ax, "node_size": _NODE_SIZE}
-    nx.draw_networkx_nodes(graph, places, node_color=colours, edgecolors="black", **drawn)
-    nx.draw_networkx_labels(graph, places, ax=ax, font_size=9)
-    layer_of = nx.get_node_attributes(graph, "layer")
+    ink = foreground()
+    shades = [(ink, 0.2 if node in shown else 0.0) for node in graph]
+    nx.draw_networkx_nodes(graph, places, node_color=shades, edgecolors=ink, **drawn)
+    nx.draw_networkx_labels(graph, places, ax=ax, font_size=9, font_color=ink)
     # Arrows over more than one layer are bent around the nodes between.
     for parent, child in graph.edges:
         bend = "arc3,rad=-0.35" if layer_of[child] - layer_of[parent] > 1 else "arc3"
         nx.draw_networkx_edges(
-            graph, places, edgelist=[(parent, child)], connectionstyle=bend, **drawn
+            graph, places, edgelist=[(parent, child)], connectionstyle=bend, edge_color=ink, **drawn
         )
     sizes = {node: f"{size:,}" if size else "?" for node, size in model.sizes.items()}
     notes = [f"{node}: {size} values" for node, size in sizes.items()]

@@ -30,3 +30,10 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
         return ax
     made: Axes = new_figure(width, height)[1]
     return made
+
+
+def foreground() -> str:
+    """Colour of text in the current style: black on white, white on black."""
+    import matplotlib as mpl
+
+    return str(mpl.rcParams["text.color"])

@@ -121,11 +121,11 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
             yerr=width * np.nan_to_num(row["behind_std_error"]),
             fmt="x" if row["dropped"] else "o",
             color="0.55" if row["dropped"] else "C0",
-            markerfacecolor="C0" if good else "white",
+            markerfacecolor="C0" if good else ax.get_facecolor(),
             capsize=3,
             zorder=3,
         )
-    kinds = [("o", "C0", "C0", "as good as the best"), ("o", "C0", "white", "behind")]
+    kinds = [("o", "C0", "C0", "as good as the best"), ("o", "C0", ax.get_facecolor(), "behind")]
     if any(row["dropped"] for row in choice.rows):
         kinds.append(("x", "0.55", "0.55", "dropped early"))
     for marker, color, inside, label in kinds:
@@ -136,13 +136,14 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
         markerfacecolor="none", label=f"recommended: {choice.recommended}",
     )  # fmt: skip
     ax.axhline(0, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    ax.axvline(choice.best, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     _focus(ax, choice, width)
     ax.set_ylabel("nats per token against the best")
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     ax.legend(fontsize="small", ncols=5, columnspacing=1.0, handletextpad=0.3, **place)
     ax.set_title(
-        f"{choice.best} topics predict best ({level:.0%} intervals of paired differences)",
+        f"{'1 topic predicts' if choice.best == 1 else f'{choice.best} topics predict'} best "
+        f"({level:.0%} intervals of paired differences)",
         fontsize="medium",
         pad=26,
     )

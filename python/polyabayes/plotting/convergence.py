@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
@@ -31,7 +31,7 @@ def plot_convergence(
     results : LogLikelihood, or mapping of name to LogLikelihood
         Results of ``log_likelihood(..., trace=True)`` on the same documents.
     exact : LogLikelihood or float, optional
-        The exact value, for a horizontal line.
+        The exact value, for a dashed line.
     document : int, optional
         The document to plot; None means the total of all documents.
     level : float, default=0.95
@@ -83,14 +83,15 @@ def plot_convergence(
             n_samples, values - band, values + band, color=line.get_color(), alpha=0.2, linewidth=0
         )
     if exact is not None:
-        ax.axhline(_value(exact, document), color="0.3", linewidth=0.9, linestyle="--", zorder=0)
+        line_style: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--"}
+        ax.axhline(_value(exact, document), label="exact", zorder=0, **line_style)
     ax.set_xscale("log")
     ax.set_xlabel(f"samples in all replicates (bands: {100 * level:g} %)")
     what = "all documents" if document is None else f"document {document}"
     ax.set_ylabel(f"ln p of {what} (nats)")
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.spines[["top", "right"]].set_visible(False)
-    if any(named):
+    if any(named) or exact is not None:
         ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 

@@ -62,7 +62,7 @@ def plot_item_probabilities(
     first = rows.groupby(["class", "item"], sort=False).cumcount() == 0
     rows = rows[~(first & (n_answers == 2))]
     names = rows[rows["class"] == 0]
-    ax = axes_or_new(ax, 6, 1.2 + 0.3 * len(names))
+    ax = axes_or_new(ax, 6, 1.2 + max(0.3, 0.12 * classes.n_classes_) * len(names))
     places = np.arange(len(names))
     for k in range(classes.n_classes_):
         of = rows[rows["class"] == k]
@@ -78,6 +78,8 @@ def plot_item_probabilities(
     labels = [f"{item}: {answer}" for item, answer in zip(names["item"], names.answer, strict=True)]
     ax.set_yticks(places, labels)
     ax.set_ylim(len(places) - 0.5, -0.5)
+    for place in places[1:]:
+        ax.axhline(place - 0.5, color="0.5", linewidth=0.4, zorder=0)
     ax.set(xlim=(-0.02, 1.02), xlabel="probability of the answer")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     return ax

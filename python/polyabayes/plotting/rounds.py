@@ -29,9 +29,12 @@ def draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
     state = "converged" if evidence.converged else "not converged"
     ax.set_title(f"{evidence.round_trips} round trips, {state}", loc="left", fontsize="medium")
-    ax.legend(frameon=False, loc="upper left", fontsize="small")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
-    ladder = ax.inset_axes((0.62, 0.12, 0.36, 0.28))
+    # The lower part of the axes is the corner's.
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom - 0.7 * (top - bottom), top)
+    ladder = ax.inset_axes((0.62, 0.12, 0.36, 0.26))
     ladder.stairs(evidence.rejections, evidence.betas, color="C3", baseline=None)
     ladder.set_ylim(0, 1)
     ladder.set_xlabel("inverse temperature", fontsize="x-small")

@@ -10,16 +10,17 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import axes_or_new, foreground
 from polyabayes.topics.matching import topics_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Substitutions in the usual order, with the colours of COSMIC.
+# Substitutions in the usual order, with the colours of COSMIC; its black is that of the text, so
+# that it is seen on black, too.
 _COLOURS = {
     "C>A": "#03bcee",
-    "C>G": "#010101",
+    "C>G": "",
     "C>T": "#e32926",
     "T>A": "#cac9c9",
     "T>C": "#a1ce63",
@@ -92,10 +93,10 @@ def plot_signatures(
         )
     ax = axes_or_new(ax, 10.0, 0.7 + 1.1 * len(rows))
     highest = float(topics.rows[rows].max())
-    colours = np.repeat(list(_COLOURS.values()), 16)[places].tolist()
+    colours = np.repeat([colour or foreground() for colour in _COLOURS.values()], 16)[places]
     bases = [-(1 + _GAP) * highest * number for number in range(len(rows))]
     for row, base in zip(rows, bases, strict=True):
-        ax.bar(places, topics.rows[row], bottom=base, color=colours, width=0.8)
+        ax.bar(places, topics.rows[row], bottom=base, color=colours.tolist(), width=0.8)
         ax.axhline(base, color="grey", linewidth=0.6)
     ax.set_yticks(bases, names)
     ax.set_xticks(np.arange(6) * 16 + 7.5, list(_COLOURS))

@@ -236,7 +236,8 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     squares = ax.scatter(x[finite], y[finite], c=scores[finite], marker="s", s=220, cmap="viridis")
     if finite.any():
         ax.figure.colorbar(squares, ax=ax, label="ln p(y | sizes) (nats)")
-    ax.scatter(x[~finite], y[~finite], marker="x", color="0.4", label="failed, or impossible")
+    failed = None if finite.all() else "failed, or impossible"
+    ax.scatter(x[~finite], y[~finite], marker="x", color="0.5", label=failed)
     framed = np.array(trace[-1].witnesses if trace else (), dtype=float).reshape(-1, 2)
     frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "C3", "label": "witnesses"}
     ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)

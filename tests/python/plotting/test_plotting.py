@@ -3,7 +3,9 @@ import re
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.patches import Rectangle
 from scipy import stats
@@ -388,3 +390,15 @@ def test_signatures_are_drawn_in_the_order_of_cosmic():
         )
     with pytest.raises(InvalidArgumentError, match="2 names for 1 signatures"):
         pb.plotting.plot_signatures(model, [0], labels=["a", "b"])
+
+
+def test_nothing_is_black_on_black():
+    with plt.style.context("dark_background"):
+        signatures = pb.plotting.plot_signatures(pd.DataFrame([[1.0]], columns=["A[C>G]G"]))
+        graph = pb.plotting.plot_graph(pb.AllocationModel.nmf(2))
+        colours = [bar.get_facecolor() for bar in signatures.patches]
+        colours += [arrow.get_edgecolor() for arrow in graph.patches]
+        colours += [text.get_color() for text in graph.texts]
+        colours += list(graph.collections[0].get_edgecolors())
+    assert len(colours) == 8
+    assert all(sum(to_rgb(colour)) > 1.5 for colour in colours)
