@@ -19,6 +19,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.arviz import import_arviz, inference_data
 from polyabayes._support.random import RandomState, draw_seed, random_generator
+from polyabayes._support.results import Result
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models.latent_draws import (
@@ -46,7 +47,7 @@ _DIMS = {"phi": ["topic", "word"], "theta": ["document", "topic"], "z": ["token"
 
 @shared_docs
 @dataclass(frozen=True, eq=False)
-class Chains:
+class Chains(Result):
     """Chains of one model and their draws.
 
     Topic 3 of one chain is not topic 3 of another, and numbers may switch within a chain. Therefore
@@ -54,6 +55,9 @@ class Chains:
     within each draw. Agreement of these does not prove that the topics agree. The variables
     ``phi``, ``theta`` and ``z``, kept on request, have the numbers of their chain; :meth:`aligned`
     matches them.
+
+    The table has a row per draw of each chain, with every number that does not depend on the
+    numbering; in notebooks, without those that each topic has.
 
     Attributes
     ----------
@@ -239,6 +243,17 @@ class Chains:
             constant = _tokens_of(self.corpus)
             dims |= {name: ["token"] for name in constant}
         return inference_data(posterior, log_joint, dims, coords, constant)
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            "chain": np.repeat(np.arange(len(self.models)), len(self.n_iter)),
+            "n_iter": np.tile(self.n_iter, len(self.models)),
+        }
+        return columns | {name: draws.ravel() for name, draws in self._scalars().items()}
+
+    def _repr_html_(self) -> str:
+        single = {name: draws for name, draws in self.draws.items() if draws.ndim == 2}
+        return Result._repr_html_(replace(self, draws=single))
 
     def _scalars(self) -> dict[str, NDArray[np.float64]]:
         """One array of shape (n_chains, n_draws) per number."""

@@ -50,6 +50,9 @@ def test_groups_are_those_of_plain_enumeration():
     found = AllocationModel.nmf(K, concentration=a).allocations(counts)
     keys = zip(found.log_probabilities.round(9).tolist(), found.n_parameters.tolist(), strict=True)
     assert dict(zip(keys, found.multiplicities, strict=True)) == one
+    table = found.to_frame().groupby("n_parameters")["multiplicity"].sum()
+    of_size = {d: sum(n for (_, size), n in one.items() if size == d) for _, d in one}
+    assert table.to_dict() == of_size
 
 
 def rising(x, n):

@@ -33,6 +33,8 @@ def test_draws_are_the_kept_states(corpus, estimator, learned):
     chains = pb.sample_chains(estimator, corpus, 2, random_state=0)
     assert chains.n_iter.tolist() == [14, 18, 22, 26, 30, 34]
     assert set(chains.draws) == {"log_joint", "n_active_topics", "topic_share"} | learned
+    table = chains.to_frame()
+    assert len(table) == 12
     for chain, model in enumerate(chains.models):
         kept = np.isin(model.trace_.n_iter, chains.n_iter)
         joint = model.trace_.log_joint[kept]
@@ -42,6 +44,8 @@ def test_draws_are_the_kept_states(corpus, estimator, learned):
         draw = {name: values[chain, -1] for name, values in chains.draws.items()}
         shares = np.sort(short.topic_counts_ / corpus.n_tokens)[::-1]
         np.testing.assert_array_equal(draw["topic_share"], shares)
+        row = table[(table["chain"] == chain) & (table["n_iter"] == 34)].iloc[0]
+        assert row[["log_joint", "topic_share[0]"]].tolist() == [draw["log_joint"], shares[0]]
         assert draw["n_active_topics"] == (short.topic_counts_ > 0).sum()
         last = short.last_sample_
         if "doc_topic_prior_sum" in learned:
@@ -62,6 +66,8 @@ def test_chains_are_models_of_other_seeds(corpus):
     for name, draws in fewer.draws.items():
         np.testing.assert_array_equal(draws, chains.draws[name][:2])
     assert repr(chains) == "<Chains: 3 chains, 5 draws each>"
+    assert "log_joint" in chains._repr_html_()
+    assert "topic_share[0]" not in chains._repr_html_()
 
 
 def test_the_best_chain_has_the_largest_log_joint(corpus):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from polyabayes._support import checks
+from polyabayes._support.results import Result
 from polyabayes.allocation.layout import Layout
 
 _Counts = NDArray[np.int64]
@@ -19,7 +21,7 @@ _BUDGET = 1e8
 
 
 @dataclass(frozen=True, eq=False)
-class Allocations:
+class Allocations(Result):
     """All allocations of a count tensor, grouped by probability and d(S).
 
     Attributes
@@ -47,6 +49,13 @@ class Allocations:
     log_probabilities: _Reals
     multiplicities: _Reals
     n_parameters: _Counts
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "log_probability": self.log_probabilities,
+            "multiplicity": self.multiplicities,
+            "n_parameters": self.n_parameters,
+        }
 
     @property
     def n_allocations(self) -> float:
