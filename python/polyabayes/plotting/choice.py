@@ -136,7 +136,7 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
         markerfacecolor="none", label=f"recommended: {choice.recommended}",
     )  # fmt: skip
     ax.axhline(0, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    ax.axvline(choice.best, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
     _focus(ax, choice, width)
     ax.set_ylabel("nats per token against the best")
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
