@@ -109,7 +109,6 @@ class Scores:
     n_effs: Final[_Floats]
     methods: Final[list[str]]
     sizes: Final[_Integers]
-    reached: Final[NDArray[np.bool_]]
     shortfalls: Final[_Floats]
     variances: Final[_Floats]
     trace: Final[list[_Floats]]

@@ -131,8 +131,6 @@ pub(crate) struct Scores {
     methods: Vec<&'static str>,
     /// Particles, draws, states or temperatures of each replicate.
     sizes: Py<PyArray1<i64>>,
-    /// Whether the target error was reached.
-    reached: Py<PyArray1<bool>>,
     /// The part of each document in the correction of a total, and the variance of ln p of one of its
     /// runs; 0 where no total was wanted.
     shortfalls: Py<PyArray1<f64>>,
@@ -155,7 +153,6 @@ impl Scores {
             PyArray1::from_iter(py, spreads).unbind()
         };
         let sizes = scores.iter().map(|score| score.as_ref().map_or(0, |s| s.size as i64));
-        let reached = scores.iter().map(|score| score.as_ref().is_some_and(|s| s.reached));
         let methods = scores.iter().map(|score| score.as_ref().map_or("", |s| s.estimator.name));
         let n_points = scores.iter().flatten().map(|s| s.trace.len()).max().unwrap_or(0);
         let table = |of: fn(&Score, usize) -> f64| {
@@ -172,7 +169,6 @@ impl Scores {
             shortfalls: of_spread(|spread| spread.shortfall),
             variances: of_spread(|spread| spread.variance),
             sizes: PyArray1::from_iter(py, sizes).unbind(),
-            reached: PyArray1::from_iter(py, reached).unbind(),
             trace: [
                 table(|score, i| score.trace.get(i).map_or(0.0, |p| p.n_samples as f64)),
                 table(|score, i| {

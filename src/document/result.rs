@@ -13,8 +13,6 @@ pub struct Score {
     pub estimator: &'static Estimator,
     /// Particles, draws, states or temperatures that each replicate made; 0 where there is none.
     pub size: usize,
-    /// Whether the target error was reached within the budget; true where there is none.
-    pub reached: bool,
     /// Estimates from smaller samples, where the settings ask for them.
     pub trace: Vec<TracePoint>,
     /// The spread of its runs, where the sum over a corpus is wanted.
@@ -49,7 +47,7 @@ pub struct TracePoint {
 impl Score {
     /// A value without replicates.
     pub(super) fn of(estimate: Estimate, estimator: &'static Estimator) -> Self {
-        Score { estimate, estimator, size: 0, reached: true, trace: Vec::new(), spread: None }
+        Score { estimate, estimator, size: 0, trace: Vec::new(), spread: None }
     }
 
     /// The score of the probability times exp(`ln_factor`).

@@ -35,7 +35,7 @@ _ENOUGH_VARIANCE = 0.16
 MOST_ROUNDS = 2
 
 # Arrays of scores with an entry per document; arrays of a trace.
-_N_ARRAYS, _N_TRACED = 8, 3
+_N_ARRAYS, _N_TRACED = 7, 3
 
 
 class BlockScores(NamedTuple):
@@ -46,7 +46,6 @@ class BlockScores(NamedTuple):
     n_effs: NDArray[np.float64]
     methods: NDArray[np.object_]
     sizes: NDArray[np.int64]
-    reached: NDArray[np.bool_]
     shortfalls: NDArray[np.float64]
     variances: NDArray[np.float64]
     trace: list[NDArray[np.float64]]
@@ -68,7 +67,6 @@ class BlockScores(NamedTuple):
             n_effs,
             methods=np.full(n_documents, "", dtype=object),
             sizes=np.zeros(n_documents, np.int64),
-            reached=np.zeros(n_documents, np.bool_),
             shortfalls=np.zeros(n_documents),
             variances=np.zeros(n_documents),
             trace=[np.full((n_documents, 0), np.nan) for _ in range(_N_TRACED)],

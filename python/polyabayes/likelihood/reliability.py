@@ -12,6 +12,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     PolyabayesWarning,
+    TargetWarning,
     UnreliableErrorWarning,
     argument,
 )
@@ -93,44 +94,52 @@ def caveats(result: LogLikelihood, call: str = "{}") -> list[Caveat]:
     impossible = np.flatnonzero(np.isneginf(result.values) & (result.methods == "exact"))
     shaky = unreliable(result, result.n_replicates)
     shaky = shaky[~is_biased[shaky]]
-    kinds: list[tuple[str, NDArray[np.intp], tuple[Any, ...]]] = [
+    # A missed target of the total has a warning of its own, which says what the error is.
+    is_total = result.correction_std_error is not None
+    missed = np.flatnonzero(~result.reached & (result.methods != "") & (not is_total))
+    kinds: list[tuple[type[PolyabayesWarning], str, NDArray[np.intp], tuple[Any, ...]]] = [
         (
+            ImpossibleDocumentWarning,
             "documents of probability zero",
             impossible,
             ("they contain a word that no topic can produce",),
         ),
         (
+            UnreliableErrorWarning,
             "documents with a logistic normal prior so wide that all replicates may miss the "
             "same topics",
             np.flatnonzero(is_unsure & is_annealed),
             ("errors are reliable for variances up to 10, or in up to two dimensions",),
         ),
         (
+            UnreliableErrorWarning,
             "documents that may need topics with tiny priors, which all replicates of this method "
             "may miss",
             np.flatnonzero(is_unsure & ~is_annealed),
             (f"{auto}, without n_particles", "method"),
         ),
         (
+            UnreliableErrorWarning,
             "documents whose draws vary too much for a reliable standard error",
             shaky,
             _remedy(result, shaky, call, auto) if len(shaky) else (),
         ),
         (
+            UnreliableErrorWarning,
             "documents scored by a biased method, whose bias the standard error leaves out",
             np.flatnonzero(is_biased),
             (auto, "method"),
         ),
+        (
+            TargetWarning,
+            "documents whose standard error is above target_std_error",
+            missed,
+            ("ask for a smaller one, or raise the budget if it is spent", "budget"),
+        ),
     ]
     return [
-        Caveat(
-            ImpossibleDocumentWarning if rows is impossible else UnreliableErrorWarning,
-            what,
-            len(rows),
-            _name(result, rows[0]),
-            *remedy,
-        )
-        for what, rows, remedy in kinds
+        Caveat(category, what, len(rows), _name(result, rows[0]), *remedy)
+        for category, what, rows, remedy in kinds
         if len(rows)
     ]
 

@@ -87,8 +87,9 @@ class LogLikelihood(Result):
     sizes : ndarray of int, shape (n_documents,)
         Particles, draws, states or temperatures of each replicate; 0 if there are none.
     reached : ndarray of bool, shape (n_documents,)
-        Whether a pilot reached ``target_std_error`` within the budget. True without a target; False
-        if an interrupted run did not reach the document.
+        Whether the standard error is at most ``target_std_error`` (or, for a target of the total,
+        that of the total). True without a target; False if an interrupted run did not reach the
+        document.
     trace : Trace or None
         Running estimates, with ``trace=True``.
     is_ratio : bool
@@ -327,18 +328,21 @@ def collect(
 ) -> LogLikelihood:
     """Make a result from the scores of the compiled core."""
     used = set(scores.methods)
+    methods = np.array(scores.methods)
+    target = settings.target_std_error
+    is_close = True if target is None else scores.std_errors <= target
     return LogLikelihood(
         values=scores.values,
         std_errors=scores.std_errors,
         n_effs=scores.n_effs,
-        methods=np.array(scores.methods),
+        methods=methods,
         n_tokens=np.asarray(n_tokens, dtype=np.int64).ravel(),
         method=str(used.pop()) if len(used) == 1 and "" not in used else settings.method,
         event=settings.event,
         given_length=settings.given_length,
         n_replicates=settings.n_replicates,
         sizes=scores.sizes,
-        reached=scores.reached,
+        reached=(methods != "") & is_close,
         trace=Trace(*scores.trace) if settings.trace else None,
         n_unseen_tokens=n_unseen_tokens,
         ids=ids,

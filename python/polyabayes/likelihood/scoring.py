@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,9 @@ def log_likelihood(
         Independent replicates; their mean is the estimate, and their spread its standard error.
     target_std_error : float, optional
         Standard error to aim at in each document. Pilots choose the sample size, until they reach
-        the target or have spent `budget`; ``reached`` marks the documents in which they did. The
-        final estimate is independent of the pilots, so that it stays unbiased.
+        the target or have spent `budget`. The final estimate is independent of the pilots, so that
+        it stays unbiased; its own error can be above the target. ``reached`` marks the documents
+        in which it is not, and a TargetWarning counts the others.
     total_std_error, nats_per_token_std_error : float, optional
         Standard error to reach in the sum over all documents, or in that sum per token. This is
         much cheaper than accurate values of all documents, which then serve for sums only. All
@@ -311,9 +313,11 @@ def log_likelihood(
     else:
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
         result = result_of(*score_to_target(score, population, wanted))
+        is_close = result.total_std_error <= wanted
+        result = replace(result, reached=result.reached & is_close)
     _LOG.debug("%s documents scored", len(result.values))
     warn_of_caveats(result)
-    if result.total_std_error > wanted:
+    if target is not None and not result.reached.all():
         warn(
             f"the total has a standard error of {result.total_std_error:.3g} nats, not the "
             f"{wanted:.3g} asked for: raise the target, or score documents one by one with "

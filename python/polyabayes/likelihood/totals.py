@@ -119,7 +119,7 @@ def score_to_target(score: Score, population: Population, target: float) -> Corr
     levels = _Levels(score, population)
     try:
         levels.climb(target)
-        return levels.estimate(levels.sample(target), target)
+        return levels.estimate(levels.sample(target))
     except _UnfinishedError as stop:
         scores = levels.best()._replace(interruption=stop.interruption)
         return CorrectedScores(scores, np.inf)
@@ -212,7 +212,7 @@ class _Levels:
                 break
         return self._levels[base:]
 
-    def estimate(self, levels: list[_Level], target: float) -> CorrectedScores:
+    def estimate(self, levels: list[_Level]) -> CorrectedScores:
         """Values of the last level; predictions for documents that stop at lower levels."""
         scores, copies, spread = self.best(), self._population.copies, self._spread(levels[0])
         values = levels[0].values(is_last=len(levels) == 1)
@@ -236,7 +236,6 @@ class _Levels:
             std_errors=errors,
             # The error is for the sum; replicates of single documents say little about it.
             n_effs=np.where(np.isinf(scores.n_effs), np.inf, float(_REPLICATES)),
-            reached=scores.reached & (whole <= target**2),
         )
         return CorrectedScores(scores, float(np.sqrt(max(whole - own, 0.0))))
 
@@ -357,9 +356,11 @@ class _Levels:
             return 0.0
         if len(self._levels) < 2:
             return np.inf
-        below = self._levels[-2]
-        weights = last.weights * self._population.copies[last.drawn]
-        values = last.values(is_last=True) - below.values(is_last=True)
-        difference = abs(float(weights @ values[last.drawn])) / (_FACTOR - 1)
-        variance = float(weights @ last.scores.variances[last.drawn])
+        below, copies = self._levels[-2], self._population.copies
+        # If the last level is the base, the level below has the documents of the pilot only.
+        both = last.drawn & below.drawn
+        weights = copies[both] / np.minimum(last.probabilities, below.probabilities)[both]
+        differences = (last.values(is_last=True) - below.values(is_last=True))[both]
+        difference = abs(float(weights @ differences)) / (_FACTOR - 1)
+        variance = float((last.weights * copies[last.drawn]) @ last.scores.variances[last.drawn])
         return max(difference, variance / (2 * _REPLICATES))

@@ -167,9 +167,8 @@ fn score_document(
         replicates.extend(ln_weights(&target, n, &path, rng, observer)?.0);
     }
     let estimate = plan.estimate(&replicates);
-    let reached = wanted <= MOST_REPLICATES;
     let spread = Some(Spread::of(&replicates, estimate.ln_value));
-    Ok(Score { size: n, reached, spread, ..Score::of(estimate, annealed.estimator()) })
+    Ok(Score { size: n, spread, ..Score::of(estimate, annealed.estimator()) })
 }
 
 /// Means and standard deviations of the topic weights given a document: annealed chains, each by its

@@ -29,9 +29,9 @@ pub(in crate::document) fn estimate(
     let sizing = Sizing { urn, settings, observer };
     let prepared = sizing.prepared(rng)?;
     let choice = sizing.choice(&prepared, rng)?;
+    let choice = sizing.for_target(&prepared, choice, rng)?;
     let sampler = prepared.sampler;
-    let (size, reached) = sizing.final_size(&prepared, choice.size, rng)?;
-    let size = sizing.made(&prepared, size);
+    let size = sizing.made(&prepared, choice.size);
     let n = settings.n_replicates;
     let sizes = if settings.trace && sampler.grows() { grid(size) } else { vec![size] };
     let replicates = prepared.replicates(Runs { n, sizes: &sizes }, rng, observer)?;
@@ -64,7 +64,7 @@ pub(in crate::document) fn estimate(
     } else if replicates.is_heavy {
         estimate.n_eff = 0.0;
     }
-    Ok(Score { size, reached, trace, ..Score::of(estimate, prepared.estimator()) })
+    Ok(Score { size, trace, ..Score::of(estimate, prepared.estimator()) })
 }
 
 /// Sample sizes from 1 to `size`, some for every tenfold.

@@ -128,24 +128,32 @@ impl<'a, O: Observer> Sizing<'a, O> {
         (size as usize).clamp(pilot.least, most)
     }
 
-    /// Size at which a pilot has reached the target error, and half as much again; whether one has.
-    pub(in crate::document) fn final_size(
+    /// The choice for a target error: twice the size at which a pilot reaches it. The estimate's own
+    /// error is then above the target in a few documents of a hundred.
+    ///
+    /// The smaller run beside is then the last pilot that missed the target. The first one, far
+    /// smaller, would be the drift of every document that needs large sizes.
+    pub(in crate::document) fn for_target(
         &self,
         prepared: &Prepared<'_>,
-        mut size: usize,
+        mut choice: Choice,
         rng: &mut Rng,
-    ) -> Result<(usize, bool)> {
-        let Some(target) = self.settings.target_std_error else { return Ok((size, true)) };
+    ) -> Result<Choice> {
+        let Some(target) = self.settings.target_std_error else { return Ok(choice) };
         let largest = self.largest(prepared);
         loop {
+            let size = choice.size;
             let runs = Runs { n: self.settings.n_replicates, sizes: &[self.made(prepared, size)] };
             let pilot = prepared.ln_urn_sums(runs, rng, self.observer)?;
-            let std_error = Estimate::from_replicates(&pilot, pilot.len() * size).std_error;
+            let pilot = Estimate::from_replicates(&pilot, pilot.len() * size);
+            let std_error = choice.with_drift(pilot).std_error;
             if std_error <= target || size >= largest {
-                return Ok(((size + size / 2).min(largest.max(size)), std_error <= target));
+                choice.size = (2 * size).min(largest.max(size));
+                return Ok(choice);
             }
             let growth = (1.3 * (std_error / target).powi(2)).clamp(*GROWTH.start(), *GROWTH.end());
-            size = ((size as f64 * growth) as usize).min(largest);
+            choice.size = ((size as f64 * growth) as usize).min(largest);
+            choice.beside = choice.beside.map(|_| pilot);
         }
     }
 
