@@ -68,29 +68,6 @@ fn stirling(x: f64) -> f64 {
     sum * inverse
 }
 
-/// ln Γ(x) for x between 1e-25 and 1e25, to a relative error of 1e-14 of its largest term.
-#[inline(always)]
-pub fn ln_gamma(x: Lanes) -> Lanes {
-    let (mut product, mut shifted, mut correction) = (x, x, [0.0; LANES]);
-    for lane in 0..LANES {
-        for step in 1..SHIFT {
-            product[lane] *= x[lane] + step as f64;
-        }
-        shifted[lane] = x[lane] + SHIFT as f64;
-        correction[lane] = stirling(shifted[lane]);
-    }
-    let (ln_product, ln_shifted) = (product.map(ln), shifted.map(ln));
-    let mut result = [0.0; LANES];
-    for lane in 0..LANES {
-        let stirling = (shifted[lane] - 0.5) * ln_shifted[lane] - shifted[lane];
-        result[lane] = stirling + HALF_LN_TAU + correction[lane] - ln_product[lane];
-    }
-    result
-}
-
-/// ln(2π)/2.
-const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,18 +81,6 @@ mod tests {
                 let exact: f64 = (0..n as u32).map(|step| (x + f64::from(step)).ln()).sum();
                 let scale = n * (x + n).ln().abs().max(1.0) + x.ln().abs();
                 assert!((exact - y).abs() < 2e-14 * scale, "{x} {n}: {y} {exact}");
-            }
-        }
-    }
-
-    #[test]
-    fn log_gammas_are_those_of_the_library() {
-        for power in -20..20 {
-            let x: Lanes =
-                std::array::from_fn(|lane| 10f64.powi(power) * (1.0 + 0.61 * lane as f64));
-            for (x, y) in x.into_iter().zip(ln_gamma(x)) {
-                let exact = libm::lgamma(x);
-                assert!((exact - y).abs() < 2e-14 * exact.abs().max(20.0), "{x}: {y} {exact}");
             }
         }
     }

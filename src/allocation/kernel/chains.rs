@@ -105,8 +105,8 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
                 continue;
             }
             for nth in 0..count as usize {
-                if n_drawn % part == 0 && observer.stopped() {
-                    return Err(Error::Stopped);
+                if n_drawn % part == 0 {
+                    observer.check_stop()?;
                 }
                 n_drawn += 1;
                 counts::pick(plan, &chains.sums, &mut chains.uniforms, &mut states);

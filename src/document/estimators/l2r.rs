@@ -11,7 +11,7 @@ use rand::{Rng, RngExt};
 
 use super::runs::{Replicates, Runs, in_lanes};
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::math::{ln_factorial, pick};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
@@ -41,7 +41,7 @@ pub enum Conditionals {
 /// + y) x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn replicates(
     urn: &LocalUrn,
     conditionals: Conditionals,
@@ -168,8 +168,8 @@ impl Series {
         self.exponents.clear();
         self.exponents.push(0);
         for m in 1..=y {
-            if m.is_multiple_of(POLL_EVERY) && observer.stopped() {
-                return Err(Error::Stopped);
+            if m.is_multiple_of(POLL_EVERY) {
+                observer.check_stop()?;
             }
             self.sums.push(b.iter().zip(q).map(|(b, q)| b * q.powi(m as i32)).sum());
             let mut coefficient = self.clusters(m).sum::<f64>() / m as f64;
@@ -215,8 +215,8 @@ impl Series {
     ) -> Result<()> {
         let mut rest = topics;
         while !rest.is_empty() {
-            if rest.len() >= POLL_EVERY && observer.stopped() {
-                return Err(Error::Stopped);
+            if rest.len() >= POLL_EVERY {
+                observer.check_stop()?;
             }
             let size = 1 + choose(self.clusters(rest.len()), rng);
             let weights = b.iter().zip(q).map(|(b, q)| b * q.powi(size as i32));

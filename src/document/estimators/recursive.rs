@@ -1,7 +1,7 @@
 //! The recursion of Scott and Baldridge: a deterministic screen.
 
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::urn::LocalUrn;
 
 /// Multiply-adds between two looks at the observer.
@@ -13,7 +13,7 @@ const POLL_EVERY: usize = 1 << 22;
 /// Neither unbiased nor a bound; wrong by a tenth of a nat and more. Cost: tokens x topics.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let every = (POLL_EVERY / urn.n_topics()).max(1);
     let mut n_seen = 0usize;
@@ -21,8 +21,8 @@ pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let mut ln_value = urn.ln_scale();
     for (q, count) in urn.cells() {
         for _ in 0..count {
-            if n_seen.is_multiple_of(every) && observer.stopped() {
-                return Err(Error::Stopped);
+            if n_seen.is_multiple_of(every) {
+                observer.check_stop()?;
             }
             n_seen += 1;
             let weight: f64 = gamma.iter().zip(q).map(|(x, q)| x * q).sum();

@@ -12,7 +12,7 @@
 
 use super::cost::Cost;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Result, array_of};
 use crate::math::{ln_factorial, ln_rising};
 use crate::urn::LocalUrn;
 
@@ -65,7 +65,7 @@ fn sorted_counts(urn: &LocalUrn) -> Vec<u32> {
 /// ln Z of one document.
 ///
 /// # Errors
-/// [`Error::Stopped`] when the observer asks to stop.
+/// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
 pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
     let mut cells: Vec<usize> = (0..urn.n_distinct()).collect();
     cells.sort_by_key(|&cell| urn.counts()[cell]);
@@ -189,8 +189,8 @@ fn convolve(
         }
         [axis, inner @ ..] => {
             let size = axis.stride;
-            if size >= POLL_FROM && observer.stopped() {
-                return Err(Error::Stopped);
+            if size >= POLL_FROM {
+                observer.check_stop()?;
             }
             for i in 0..=axis.y {
                 for j in 0..=axis.y - i {

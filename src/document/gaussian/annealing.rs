@@ -11,6 +11,7 @@ use super::walk::Walk;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::estimate::Estimate;
+use crate::math::variance;
 use crate::rng::{LANES, Lanes, Rng};
 
 /// Path of annealing from a Gaussian to the posterior.
@@ -183,10 +184,4 @@ impl Plan {
     fn relative_variance(&self) -> f64 {
         -(-self.variance).exp_m1()
     }
-}
-
-/// Variance of sixteen numbers.
-fn variance(x: &Lanes) -> f64 {
-    let mean = x.iter().sum::<f64>() / LANES as f64;
-    x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (LANES - 1) as f64
 }

@@ -11,7 +11,7 @@ use super::{LogisticNormal, fit};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::document::{Bounds, Event, Method, Settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::rng::{Key, LANES, Purpose, Rng};
 
@@ -38,10 +38,7 @@ pub fn bidirectional(
     if settings.method == Method::Exact {
         return Err(Error::NoReverse);
     }
-    let expected = model.rank * documents.n_documents();
-    if latent.len() != expected {
-        return Err(Error::Length { name: "latent vectors", found: latent.len(), expected });
-    }
+    check_length("latent vectors", latent.len(), model.rank * documents.n_documents())?;
     let key = Key::new(seed, Purpose::Score);
     (0..documents.n_documents())
         .into_par_iter()

@@ -5,7 +5,8 @@
 
 use crate::counts::Document;
 use crate::document::Vocabularies;
-use crate::error::{Error, Result, check_all};
+use crate::document::models::{check_shape, word_major};
+use crate::error::{Result, check_all, check_length};
 use crate::math::dot;
 use crate::math::elementary::{exp, ln};
 use crate::rng::{LANES, Lanes};
@@ -57,7 +58,7 @@ impl Decoder {
         check_all("topic_word", phi, "finite and not negative", is_valid)?;
         let vocabularies = Vocabularies::new(sizes, n_words)?;
         vocabularies.check_rows(phi)?;
-        Ok(Decoder::Mixture { phi: transposed(n_topics, phi), vocabularies })
+        Ok(Decoder::Mixture { phi: word_major(phi, &vec![1.0; n_topics]), vocabularies })
     }
 
     /// A product of experts; `loadings` are row-major, topics x words, and `sizes` those of
@@ -72,13 +73,11 @@ impl Decoder {
         sizes: &[usize],
     ) -> Result<Self> {
         let n_words = check_shape(n_topics, loadings, "loadings")?;
-        if bias.len() != n_words {
-            return Err(Error::Length { name: "bias", found: bias.len(), expected: n_words });
-        }
+        check_length("bias", bias.len(), n_words)?;
         check_all("loadings", loadings, "finite", f64::is_finite)?;
         check_all("bias", bias, "finite", f64::is_finite)?;
         let vocabularies = Vocabularies::new(sizes, n_words)?;
-        let loadings = transposed(n_topics, loadings);
+        let loadings = word_major(loadings, &vec![1.0; n_topics]);
         Ok(Decoder::Experts { loadings, bias: bias.to_vec(), vocabularies })
     }
 
@@ -437,21 +436,4 @@ fn experts(
         }
     }
     value
-}
-
-fn check_shape(n_topics: usize, matrix: &[f64], name: &'static str) -> Result<usize> {
-    if n_topics == 0 {
-        return Err(Error::Empty { name: "number of topics" });
-    }
-    if matrix.is_empty() || !matrix.len().is_multiple_of(n_topics) {
-        let expected = (matrix.len() / n_topics).max(1) * n_topics;
-        return Err(Error::Length { name, found: matrix.len(), expected });
-    }
-    Ok(matrix.len() / n_topics)
-}
-
-/// Topics x words to words x topics.
-fn transposed(n_topics: usize, matrix: &[f64]) -> Vec<f64> {
-    let n_words = matrix.len() / n_topics;
-    (0..n_words).flat_map(|w| (0..n_topics).map(move |k| matrix[k * n_words + w])).collect()
 }

@@ -22,7 +22,7 @@ pub use score::{check, score, transform};
 
 use super::Vocabularies;
 use crate::counts::Document;
-use crate::error::{Error, Result, check_all};
+use crate::error::{Error, Result, check_all, check_length};
 
 /// A document model with a Gaussian prior of latent coordinates and a decoder.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +59,7 @@ impl LogisticNormal {
         for (name, found, expected) in
             [("mean", mean.len(), n), ("covariance", covariance.len(), n * n)]
         {
-            if found != expected {
-                return Err(Error::Length { name, found, expected });
-            }
+            check_length(name, found, expected)?;
         }
         check_all("mean", mean, "finite", f64::is_finite)?;
         check_all("covariance", covariance, "finite", f64::is_finite)?;
@@ -81,11 +79,6 @@ impl LogisticNormal {
     /// Number of topics.
     pub fn n_topics(&self) -> usize {
         self.n_topics
-    }
-
-    /// Rank of the covariance: the dimension of the integral.
-    pub fn rank(&self) -> usize {
-        self.rank
     }
 
     /// Which words are of which vocabulary.

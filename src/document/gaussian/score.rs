@@ -9,7 +9,7 @@ use super::{LogisticNormal, fit, quadrature};
 use crate::control::{Observer, unless_stopped};
 use crate::counts::{CountMatrix, Document};
 use crate::document::{Event, Method, Sampler, Score, Settings, Spread};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Purpose, Rng};
@@ -101,20 +101,14 @@ pub fn transform(
 }
 
 fn check_documents(model: &LogisticNormal, documents: &CountMatrix) -> Result<()> {
-    let (found, expected) = (documents.n_words(), model.vocabularies().n_words());
-    if found != expected {
-        return Err(Error::Length { name: "vocabulary of the documents", found, expected });
-    }
+    let n_words = model.vocabularies().n_words();
+    check_length("vocabulary of the documents", documents.n_words(), n_words)?;
     if documents.exposures().is_some() {
         return Err(Error::GivenLength);
     }
-    let (n, n_documents) = (model.mean.len(), documents.n_documents());
-    match documents.priors().map(<[f64]>::len) {
-        Some(found) if found != n * n_documents => {
-            Err(Error::Length { name: "priors of documents", found, expected: n * n_documents })
-        }
-        _ => Ok(()),
-    }
+    let expected = model.mean.len() * documents.n_documents();
+    let found = documents.priors().map_or(expected, <[f64]>::len);
+    check_length("priors of documents", found, expected)
 }
 
 /// What is wrong with a covariance whose lattice has too many points.

@@ -160,7 +160,7 @@ fn singular_covariances_leave_dimensions_out() {
     // The third coordinate is the sum of the others; softmax of three is that of two with a reference.
     let three = [1.5, 0.4, 0.0, 0.4, 0.8, 0.0, 0.0, 0.0, 0.0];
     let model = mixture(Link::Softmax, 3, &three);
-    assert_eq!(model.rank(), 2);
+    assert_eq!(model.rank, 2);
     let found = estimates(&model, &row, &settings(Method::Auto), 0)[0];
     let two = mixture(Link::Reference, 3, &COVARIANCE);
     let expected = estimates(&two, &row, &settings(Method::Auto), 0)[0];

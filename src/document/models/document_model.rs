@@ -7,7 +7,7 @@ use crate::document::gaussian::{self, LogisticNormal};
 use crate::document::{
     self, Bounds, Event, Moments, Query, Score, Settings, TopicModel, Vocabularies, scoring,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::rng::{Key, Purpose};
 
 /// A prior of topic weights and a decoder.
@@ -165,15 +165,13 @@ impl DocumentModel {
         if let DocumentModel::Urn(model) = self {
             return document::check_completion(model, observed, held_out, settings);
         }
-        let (found, expected) = (held_out.n_documents(), observed.n_documents());
-        if found != expected {
-            return Err(Error::Length { name: "held-out documents", found, expected });
-        }
+        let n_documents = observed.n_documents();
+        check_length("held-out documents", held_out.n_documents(), n_documents)?;
         self.check(observed, settings)?;
         self.check(held_out, settings)?;
         let differ =
             |row: &usize| observed.document(*row).prior() != held_out.document(*row).prior();
-        match (0..found).find(differ) {
+        match (0..n_documents).find(differ) {
             Some(document) => Err(Error::PriorsDiffer { document }),
             None => Ok(()),
         }

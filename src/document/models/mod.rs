@@ -8,4 +8,5 @@ mod vocabularies;
 
 pub use document_model::{DocumentModel, Draws};
 pub use topic_model::{Event, LengthLaw, Query, TopicModel};
+pub(in crate::document) use topic_model::{check_shape, word_major};
 pub use vocabularies::Vocabularies;

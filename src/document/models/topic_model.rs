@@ -338,8 +338,8 @@ impl LengthLaw {
         for &length in lengths {
             while n < length {
                 n += 1;
-                if n % 4096 == 0 && observer.stopped() {
-                    return Err(Error::Stopped);
+                if n % 4096 == 0 {
+                    observer.check_stop()?;
                 }
                 let terms = self.shapes.iter().zip(&self.totals).zip(&sums);
                 p = terms.map(|((r, q), d)| r * q * d).sum::<f64>() / n as f64;
@@ -362,20 +362,30 @@ impl LengthLaw {
 
 /// Checks the prior and the topic-word matrix of a model; returns the number of words.
 fn check_topic_word(prior: &[f64], name: &'static str, phi: &[f64]) -> Result<usize> {
-    if prior.is_empty() {
-        return Err(Error::Empty { name: "number of topics" });
-    }
-    if phi.is_empty() || !phi.len().is_multiple_of(prior.len()) {
-        let expected = (phi.len() / prior.len()).max(1) * prior.len();
-        return Err(Error::Length { name: "topic_word", found: phi.len(), expected });
-    }
+    let n_words = check_shape(prior.len(), phi, "topic_word")?;
     check_positive(name, prior)?;
     check_all("topic_word", phi, "finite and not negative", |x| x >= 0.0 && x.is_finite())?;
-    Ok(phi.len() / prior.len())
+    Ok(n_words)
+}
+
+/// Checks that a matrix has a row for each topic; returns the number of words.
+pub(in crate::document) fn check_shape(
+    n_topics: usize,
+    matrix: &[f64],
+    name: &'static str,
+) -> Result<usize> {
+    if n_topics == 0 {
+        return Err(Error::Empty { name: "number of topics" });
+    }
+    if matrix.is_empty() || !matrix.len().is_multiple_of(n_topics) {
+        let expected = (matrix.len() / n_topics).max(1) * n_topics;
+        return Err(Error::Length { name, found: matrix.len(), expected });
+    }
+    Ok(matrix.len() / n_topics)
 }
 
 /// Transposes topics x words to words x topics, multiplying topic k by `factors[k]`.
-fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
+pub(in crate::document) fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
     let n_topics = factors.len();
     let n_words = phi.len() / n_topics;
     let mut q = vec![0.0; phi.len()];

@@ -19,7 +19,7 @@ mod prior;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
-use crate::error::{Error, Result, array_of, check_all, check_positive};
+use crate::error::{Error, Result, array_of, check_all, check_length, check_positive};
 use crate::training::limits::check_n_topics;
 use crate::training::start::{TopicStart, find_topics};
 use crate::training::tokens::{MemoryTokens, Position, Tokens};
@@ -333,11 +333,7 @@ fn check_start(counts: &CountMatrix, start: &EmStart, settings: &EmSettings) -> 
         let (found, expected) = (n_old, settings.alpha.len());
         return Err(Error::Length { name: "init", found, expected });
     }
-    let expected = counts.n_words() * n_old;
-    if start.phi.len() != expected {
-        let found = start.phi.len();
-        return Err(Error::Length { name: "init", found, expected });
-    }
+    check_length("init", start.phi.len(), counts.n_words() * n_old)?;
     check_all("init", &start.phi, "between 0 and 1", |x| (0.0..=1.0).contains(&x))?;
     for (doc_ix, document) in counts.documents().enumerate() {
         let impossible = |&&word: &&u32| {

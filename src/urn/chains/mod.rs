@@ -14,7 +14,7 @@ use sweeps::{SinglePrecision, SweptTokens, sweep, sweep_within};
 
 use super::{Counts, LocalUrn, Shortlists, SweepOrder, UrnTarget};
 use crate::control::Observer;
-use crate::error::{Error, Result, room_for};
+use crate::error::{Result, room_for};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Sweeps after which a chain is taken to have forgotten its start.
@@ -43,7 +43,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// Chains without tokens.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is no room for all tokens of the document.
+    /// [`Error::Memory`](crate::Error::Memory) where there is no room for all tokens of the document.
     pub fn new(urn: &LocalUrn, rng: &mut impl Stream<Lanes = U>) -> Result<Self> {
         TopicChains::with_uniforms(urn, rng.lanes())
     }
@@ -69,7 +69,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// Chains of all tokens, drawn in sequence.
     ///
     /// # Errors
-    /// The errors of [`new`](TopicChains::new), and [`Error::Stopped`] when the observer asks to stop.
+    /// The errors of [`new`](TopicChains::new), and [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn sequence(
         urn: &LocalUrn,
         rng: &mut impl Stream<Lanes = U>,
@@ -83,7 +83,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// Draws the topics of all tokens that are not there yet, and passes on the weights of each.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn extend_all(
         &mut self,
         target: UrnTarget<'_>,
@@ -92,8 +92,8 @@ impl<U: UniformLanes> TopicChains<U> {
     ) -> Result<()> {
         let every = self.tokens_between_looks();
         while self.topics.len() < self.cells.len() {
-            if self.topics.len().is_multiple_of(every) && observer.stopped() {
-                return Err(Error::Stopped);
+            if self.topics.len().is_multiple_of(every) {
+                observer.check_stop()?;
             }
             each(self.extend(target));
         }
@@ -242,7 +242,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// One Gibbs sweep over the tokens so far.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn sweep(
         &mut self,
         target: UrnTarget<'_>,
@@ -257,7 +257,7 @@ impl<U: UniformLanes> TopicChains<U> {
     /// distribution as [`sweep`](TopicChains::sweep), in less time.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when the observer asks to stop.
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
     pub fn sweep_within(
         &mut self,
         lists: &Shortlists,

@@ -13,7 +13,7 @@
 
 use super::axis::{MAX_TOKENS, WordAxis};
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// States of the lowest words: three words of count 1.
 pub(super) const N_LANES: usize = 8;
@@ -107,8 +107,8 @@ impl<'a, O: Observer> Convolution<'a, O> {
             return Ok(());
         }
         let axis = self.axes[level - 1];
-        if axis.stride >= POLL_FROM && self.observer.stopped() {
-            return Err(Error::Stopped);
+        if axis.stride >= POLL_FROM {
+            self.observer.check_stop()?;
         }
         let degree = f.n - 1;
         // Powers of t from `degree` up to this one are asked for.
