@@ -63,6 +63,14 @@ def test_the_leader_is_ahead_on_the_folds_that_it_shares():
     assert race.best([1, 2, 3]) == 2
 
 
+def test_one_document_drops_no_size():
+    race = race_of(np.array([-40.0]), np.array([10]), 1, 0.0, np.random.default_rng(0))
+    assert race.difference(2, 1).mean == -4.0
+    assert race.difference(2, 1).std_error == np.inf
+    assert race.behind(2, 1) == race.chance_to_stay(2, 1) == 0.5
+    assert not race.are_equal(1, 2, loss=5.0)
+
+
 def test_a_size_far_behind_in_each_of_two_groups_is_dropped():
     """One fold of 100 documents of two donors: Student's t of two groups cannot say so."""
     rng = np.random.default_rng(0)

@@ -75,12 +75,15 @@ class Race:
         """Paired difference on the common folds, in nats per token.
 
         The error is the larger of two: the delete-one jackknife over documents or groups, for new
-        documents, and the spread of differences between folds, for new documents and fits.
+        documents, and the spread of differences between folds, for new documents and fits. It is
+        infinite for a single document.
         """
         common = sorted(self.fits[first].keys() & self.fits[second].keys())
         if first == second or not common:
             return Difference(0.0, 0.0, np.inf)
         found = paired_difference(*self._ahead(first, second, common))
+        if np.isnan(found.std_error):
+            return Difference(found.mean, np.inf, np.inf)
         by_fold = self._by_fold(first, second, common)
         if len(common) > 2:
             std_error = float(np.sqrt(by_fold.var(ddof=1) / len(common)))
