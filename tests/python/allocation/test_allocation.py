@@ -77,12 +77,6 @@ def test_saturated_graph_has_a_closed_form():
             assert (found.method, found.std_error) == ("exact", 0)
 
 
-def test_rank_one_is_independence():
-    one = AllocationModel.nmf(1).log_evidence(TABLE, "exact")
-    independent = AllocationModel("i, j").log_evidence(TABLE, "exact")
-    assert one.value == pytest.approx(independent.value, abs=1e-12)
-
-
 @pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "tempered"])
 @pytest.mark.parametrize("scale", [1, 10**6])
 def test_one_hidden_value_is_exact_by_any_method(method, scale):

@@ -1,14 +1,11 @@
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
-from polyabayes.allocation.inference import fitting
-from polyabayes.allocation.inference.contraction import Factor, contract
-from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
+from polyabayes.allocation.options import DECOMPOSITIONS
 from polyabayes.exceptions import (
     BudgetExceededError,
     InvalidArgumentError,
@@ -278,51 +275,6 @@ def test_dense_reconstruction_has_a_limit():
     found = MODELS["cp"].decompose(CUBE, random_state=0)
     with pytest.raises(BudgetExceededError, match="all cells take 216 bytes, above max_bytes=100"):
         found.reconstruction(max_bytes=100)
-
-
-@pytest.mark.parametrize("keep", [(), ("a",), ("d", "a"), ("b", "c")])
-def test_contraction_is_the_sum_over_all_joint_values(keep):
-    rng = np.random.default_rng(0)
-    scopes = ["ab", "bc", "cd", "da", "bd"]
-    sizes = dict(zip("abcd", (2, 3, 4, 5), strict=True))
-    arrays = [rng.random([sizes[name] for name in scope]) for scope in scopes]
-    expected = np.einsum(f"{','.join(scopes)}->{''.join(keep)}", *arrays)
-    factors = [Factor(array, tuple(s)) for array, s in zip(arrays, scopes, strict=True)]
-    np.testing.assert_allclose(contract(factors, keep), expected, rtol=1e-12)
-
-
-def test_many_nodes_are_contracted():
-    """More nodes than there are letters for one sum."""
-    links = [Factor(np.full((2, 2), 0.5), (f"n{i}", f"n{i + 1}")) for i in range(80)]
-    np.testing.assert_allclose(contract(links, ("n80",)), [1.0, 1.0])
-
-
-def test_options_reach_the_core():
-    seen = {}
-
-    class Core:
-        n_states, n_cliques, n_marginals, n_tokens = 2, 1, 8, 10
-
-        def gibbs(self, **options):
-            seen.update(options)
-            return SimpleNamespace()
-
-        def variational(self, method, **options):
-            seen.update(options, method=method)
-            return SimpleNamespace()
-
-    core = Core()
-    run = Run(5, 2, False)
-    fitting._gibbs(core, Options("gibbs", max_iter=100), run)
-    assert seen == {"n_sweeps": 100, "burn_in": 50, "seed": 5, "n_jobs": 2, "progress": None}
-    seen.clear()
-    fitting._climb(core, Options("icm", max_iter=7, tol=1e-3, n_restarts=2), run)
-    assert (seen["method"], seen["max_iter"], seen["tolerance"], seen["n_restarts"]) == (
-        "icm",
-        7,
-        1e-3,
-        2,
-    )
 
 
 @pytest.mark.parametrize(

@@ -62,21 +62,6 @@ def test_any_text_is_a_graph_or_one_clear_refusal(text):
     assert set(model.graph.nodes) <= {"a", "b", "ab", "ba"} | set(text.split())
 
 
-@given(
-    st.sampled_from(["concentration", "rate"]),
-    st.one_of(
-        st.floats(max_value=0.0),
-        st.just(float("nan")),
-        st.just(float("inf")),
-        st.text(max_size=3),
-        st.lists(st.floats(), max_size=1),
-    ),
-)
-def test_what_is_no_positive_number_is_refused_by_name(name, value):
-    with pytest.raises(PolyabayesError, match=name):
-        AllocationModel("a -> b", {"a": 2}, **{name: value})
-
-
 @given(st.integers(0, 2**31), st.sampled_from([(2, 3), (3, 2), (1, 4)]))
 def test_order_of_rows_and_columns_does_not_change_the_evidence(seed, shape):
     rng = np.random.default_rng(seed)

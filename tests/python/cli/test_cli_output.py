@@ -92,33 +92,29 @@ def test_a_trained_model_goes_to_the_temporary_directory(folder, monkeypatch, ca
     np.testing.assert_array_equal(pb.load(found[1]).components_, model.components_)
 
 
-def test_all_results_of_a_command_are_kept(folder, monkeypatch, capsys):
+def test_all_results_of_a_command_are_kept_or_printed(folder, monkeypatch, capsys):
     (folder / "gaps.csv").write_text("doc,word\n0,2\n")
     (folder / "data.csv").write_text("doc,word,count\n0,0,4\n0,1,3\n1,2,3\n2,2,3\n")
     options = ["--size", "topic=2", "--rate", 0.5, "--missing", "gaps.csv", "--seed", 0]
-    outputs = ["-o", "tables", "--predict", "cells.csv"]
+    command = ["decompose", GRAPH, "data.csv", *options, "--predict"]
+    assert run(*command, "-", "-o", "written") == 0
+    expected = capsys.readouterr().out
+    model, observed = AllocationModel.nmf(2, rate=0.5), np.ones((3, 3), dtype=bool)
+    observed[0, 2] = False
+    (row,) = table(expected)
+    found = model.decompose(COUNTS, observed=observed, random_state=0).missing_counts
+    assert (row["doc"], row["word"], float(row["expected_count"])) == ("0", "2", found[0])
     fill_disk(monkeypatch)
-    assert run("decompose", GRAPH, "data.csv", *options, *outputs) == 2
+    assert run(*command, "-", "-o", "tables") == 2
+    output = capsys.readouterr()
+    assert output.out == expected
+    assert f"cannot write {Path('tables', 'doc.csv')}: No space left on device" in output.err
+    assert run(*command, "cells.csv", "-o", "tables") == 2
     output = capsys.readouterr().err
     assert "objective" in output
     tables, cells = map(Path, re.findall(r"kept as ([^;\n]*)", output))
     assert sorted(path.name for path in tables.iterdir()) == ["doc.csv", "topic.csv", "word.csv"]
-    assert [(row["doc"], row["word"]) for row in table(cells)] == [("0", "2")]
-
-
-def test_predictions_are_printed_where_the_tables_cannot_be_written(folder, monkeypatch, capsys):
-    (folder / "gaps.csv").write_text("doc,word\n0,2\n")
-    (folder / "data.csv").write_text("doc,word,count\n0,0,4\n0,1,3\n1,2,3\n2,2,3\n")
-    options = ["--size", "topic=2", "--rate", 0.5, "--missing", "gaps.csv", "--seed", 0]
-    command = ["decompose", GRAPH, "data.csv", *options, "--predict", "-", "-o"]
-    assert run(*command, "written") == 0
-    expected = capsys.readouterr().out
-    assert [(row["doc"], row["word"]) for row in table(expected)] == [("0", "2")]
-    fill_disk(monkeypatch)
-    assert run(*command, "tables") == 2
-    output = capsys.readouterr()
-    assert output.out == expected
-    assert f"cannot write {Path('tables', 'doc.csv')}: No space left on device" in output.err
+    assert cells.read_text() == expected
 
 
 def test_a_folder_is_made_when_there_are_tables(folder, capsys):

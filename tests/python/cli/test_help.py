@@ -142,20 +142,6 @@ def test_importing_the_package_imports_no_room():
     assert set(pb.__all__) <= set(dir(pb))
 
 
-def test_models_of_other_packages_are_known_before_interop_is_named():
-    program = (
-        "import polyabayes as pb, numpy as np\n"
-        "from sklearn.decomposition import LatentDirichletAllocation\n"
-        "X = np.array([[3, 1], [0, 2]])\n"
-        "model = LatentDirichletAllocation(2, random_state=0).fit(X)\n"
-        "print(pb.log_likelihood(model, X).total)"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ, capture_output=True, text=True, check=True
-    )
-    assert float(found.stdout) < 0
-
-
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_learns_the_commands(shell, capsys):
     assert cli.main(["completion", shell]) == 0

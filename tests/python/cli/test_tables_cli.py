@@ -8,17 +8,8 @@ from polyabayes.cli import signatures, values
 
 REVIEWS = "id,review,stars\na,good cat food,5\nb,bad dog food,1\n"
 CATALOGUE = "gene;S1;S2\nA;10;2\nB;5;7\n"
+MATRIX = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"
 TRIPLETS = "1 1 2\n1 2 3\n2 2 1\n"
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content, encoding="utf-8"):
-        path = tmp_path / name
-        path.write_bytes(content.encode(encoding))
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize(
@@ -60,7 +51,8 @@ def test_columns_are_named(write, tmp_path, name, content, options, shape, n_tok
 
 
 def test_encodings_and_metadata(write, tmp_path):
-    path = write("x.csv", "id,text,year\na,café noir,1\nb,thé vert,2\nc,thé noir,2\n", "latin-1")
+    text = "id,text,year\na,café noir,1\nb,thé vert,2\nc,thé noir,2\n"
+    path = write("x.csv", text.encode("latin-1"))
     parts = [tmp_path / "train.npz", tmp_path / "test.npz"]
     out = ["--train", parts[0], "--test", parts[1], "--groups", "year", "--test-size", 1]
     assert run("split", path, *out, "--encoding", "latin-1", "--seed", 1) == 0
@@ -81,10 +73,18 @@ def test_encodings_and_metadata(write, tmp_path):
         ("x.csv", REVIEWS, ["--ids", "nope"], "--ids nope: .* no column 'nope'"),
         ("x.csv", REVIEWS, ["--text", "review", "--min-df", "3"], "the words cannot be counted"),
         ("x.ldac", "1 0:2\n", ["--sep", ";"], "the format ldac: .*sep"),
+        ("x.csv", "1,6,2\n1,7,5\n3,6,4\n", [], "--columns document,word,count"),
+        ("x.csv", "a,b\nthe urn,a ball\nan urn,the ball\n", [], "name one by --text"),
+        ("x.csv", "who,n_urns\nann,5\nbob,1\n", [], "--text who .* or by --ids who"),
+        ("x.mtx", MATRIX, ["--vocabulary", "w.vocab"], "other axis.*--transpose"),
     ],
 )
-def test_the_remedy_is_an_option(write, tmp_path, capsys, name, content, options, says):
-    path = write(name, content, "latin-1")
+def test_the_remedy_is_an_option(
+    write, tmp_path, monkeypatch, capsys, name, content, options, says
+):
+    monkeypatch.chdir(tmp_path)
+    write("w.vocab", "a\nb\nc\n")
+    path = write(name, content.encode("latin-1"))
     parts = ["--train", tmp_path / "a.npz", "--test", tmp_path / "b.npz"]
     status = run("split", path, *parts, "--test-size", 1, *options)
     assert_one_error_line(status, capsys.readouterr().err, says)

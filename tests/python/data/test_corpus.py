@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,13 +134,6 @@ def test_duplicates_may_not_sum_beyond_the_largest_count():
         as_corpus(large)
 
 
-def test_index_outside_of_a_sparse_matrix_is_refused():
-    broken = sparse.csr_matrix(DENSE)
-    broken.indices[0] = 9
-    with pytest.raises(InvalidCountsError, match="not a valid sparse matrix"):
-        as_corpus(broken)
-
-
 @pytest.mark.parametrize(
     ("documents", "error", "says"),
     [
@@ -236,12 +227,6 @@ def test_top_words(corpus):
     assert corpus.top_words(2) == [("draw", 5), ("ball", 3)]
     assert Corpus([[1, 1, 2]]).top_words() == [(2, 2), (0, 1), (1, 1)]
     assert corpus.top_words(0) == []
-
-
-def test_corpus_survives_pickling(corpus):
-    back = pickle.loads(pickle.dumps(corpus))
-    np.testing.assert_array_equal(dense(back), DENSE)
-    assert back.vocabulary.tolist() == WORDS
 
 
 def test_masked_counts_are_refused():

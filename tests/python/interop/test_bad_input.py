@@ -2,7 +2,6 @@
 
 import copy
 import gzip
-import pickle
 import warnings
 
 import anndata
@@ -327,11 +326,6 @@ def test_normalised_cells_are_refused_everywhere(cells, sklearn_lda):
         pb.AllocationModel.nmf(2).decompose,
     ):
         assert refuses(errors.InvalidArgumentError, message, call, logged)
-
-
-def test_pickled_results_of_foreign_models_stay_usable(sklearn_lda, counts):
-    result = pickle.loads(pickle.dumps(pb.log_likelihood(sklearn_lda, counts)))
-    assert np.isfinite(result.values).all()
 
 
 def test_documents_that_a_vectoriser_cannot_read_and_columns_without_a_table_are_refused():

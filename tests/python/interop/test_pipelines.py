@@ -1,7 +1,6 @@
 """Pipelines that end in a model of ours: words are handed on, set_output works."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation
@@ -117,13 +116,3 @@ def test_plots_take_models_of_other_packages():
     assert set(pb.topics.diagnostics(theirs[-1], named, 3).words.ravel()) <= words
     arguments = pb.interop.pyldavis_arguments(theirs, TEXTS)
     assert set(arguments["vocab"]) == words
-
-
-def test_frames_of_counts_are_not_read_as_texts():
-    theirs = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0))
-    theirs.fit(TEXTS)
-    counts = pd.DataFrame(theirs[0].transform(TEXTS).toarray())
-    counts.columns = theirs[0].get_feature_names_out()
-    np.testing.assert_array_equal(
-        pb.log_likelihood(theirs, counts).values, pb.log_likelihood(theirs, TEXTS).values
-    )

@@ -155,15 +155,6 @@ def test_real_corpora(shared_data):
     assert (round(summary.mean_length, 1), round(summary.sd_length, 1)) == (129.6, 262.6)
 
 
-def test_real_corpus_survives_writing(shared_data, tmp_path):
-    ap = read_corpus(shared_data / "ap.ldac.gz", vocabulary=shared_data / "ap.vocab")
-    for name in ("ap.ldac.gz", "ap.npz"):
-        write_corpus(ap, tmp_path / name)
-        back = read_corpus(tmp_path / name, vocabulary=tmp_path / "ap.vocab")
-        assert (back.counts != ap.counts).nnz == 0
-        np.testing.assert_array_equal(back.vocabulary, ap.vocabulary)
-
-
 # vocabularies
 
 
@@ -244,35 +235,20 @@ def test_bare_matrix_is_written_without_words(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.ldac"]
 
 
-def test_failed_writing_leaves_the_old_file(tmp_path, corpus, monkeypatch):
-    path = tmp_path / "x.npz"
-    write_corpus(corpus, path)
-    before = path.read_bytes()
-
-    def fail(handle, **_):
-        handle.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(np, "savez_compressed", fail)
-    with pytest.raises(FileAccessError, match=r"cannot write .*x\.npz: No space left"):
-        write_corpus(corpus, path)
-    assert path.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
-
-
-def test_failed_writing_leaves_the_words_of_the_old_file(tmp_path, corpus, monkeypatch):
-    path = tmp_path / "x.mtx"
+@pytest.mark.parametrize("name", ["x.npz", "x.mtx"])
+def test_failed_writing_leaves_the_old_file_and_its_words(tmp_path, corpus, monkeypatch, name):
+    path = tmp_path / name
     write_corpus(corpus, path)
     before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
-    assert before.keys() == {"x.mtx", "x.vocab"}
 
     def fail(handle, *_, **__):
         handle.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(matrix_market, "mmwrite", fail)
+    monkeypatch.setattr(np, "savez_compressed", fail)
     new = [f"new{word}" for word in range(corpus.n_words)]
-    with pytest.raises(FileAccessError, match=r"cannot write .*x\.mtx: No space left"):
+    with pytest.raises(FileAccessError, match=rf"cannot write .*{name}: No space left"):
         write_corpus(Corpus(corpus.counts, new), path)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy import sparse
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesError
@@ -60,44 +59,6 @@ def test_a_tensor_comes_back(name, tensor):
     with tempfile.TemporaryDirectory() as folder:
         pb.write_tensor(tensor, Path(folder) / name)
         assert pb.read_tensor(Path(folder) / name) == tensor
-
-
-@given(tensors())
-def test_constructors_of_tensors_agree(tensor):
-    dense = tensor.to_dense()
-    assert pb.CountTensor.from_dense(dense, tensor.axes, tensor.labels) == tensor
-    order = np.random.default_rng(0).permutation(tensor.n_cells)
-    shuffled = pb.CountTensor.from_coo(
-        tensor.coordinates[order], tensor.counts[order], tensor.axes, tensor.shape, tensor.labels
-    )
-    assert shuffled == tensor
-    assert tensor.total == dense.sum()
-    for axis, name in enumerate(tensor.axes):
-        others = tuple(i for i in range(dense.ndim) if i != axis)
-        assert tensor.marginal(name).to_dense().tolist() == dense.sum(axis=others).tolist()
-
-
-@given(COUNTS, st.sampled_from(["csr", "csc", "coo", "lil", "dense", "lists", "float"]))
-def test_constructors_of_corpora_agree(counts, form):
-    if form == "lists":
-        data = counts.tolist()
-    elif form in ("dense", "float"):
-        data = counts.astype(float) if form == "float" else counts
-    else:
-        data = sparse.csr_matrix(counts).asformat(form)
-    corpus = pb.Corpus(data)
-    assert np.array_equal(corpus.counts.toarray(), counts)
-    assert corpus.n_tokens == counts.sum()
-    assert corpus.counts.nnz == np.count_nonzero(counts)
-
-
-@given(COUNTS, st.sampled_from([-1.0, 0.5, np.nan, np.inf, -np.inf]), st.data())
-def test_one_bad_count_anywhere_is_refused(counts, bad, data):
-    spoiled = counts.astype(float)
-    row = data.draw(st.integers(0, counts.shape[0] - 1))
-    spoiled[row, data.draw(st.integers(0, counts.shape[1] - 1))] = bad
-    with pytest.raises(PolyabayesError, match=rf"(row|document)\D*{row}\b"):
-        pb.Corpus(spoiled)
 
 
 @pytest.mark.parametrize("name", ["x.ldac", "docword.x.txt", "x.tns", "x.svmlight"])

@@ -156,22 +156,6 @@ def test_impossible_documents_are_left_out_and_their_models_come_last():
     assert row[["behind_best", "p_better", "p_as_good"]].tolist() == [np.inf, 0, 0]
 
 
-def test_a_model_that_cannot_produce_a_document_does_not_win():
-    good = np.array([-9.0, -9.0, -9.0, -30.0])
-    results = {
-        "possible": as_scored(good, np.full(4, 5)),
-        # Ahead by far on all documents but the one that it cannot produce.
-        "impossible": as_scored(np.array([-4.0, -4.2, -4.1, -np.inf]), np.full(4, 5)),
-    }
-    frame = pb.Comparison(results, "sequence", given_length=True).to_frame()
-    assert frame.loc["impossible", ["behind_best", "p_better", "p_as_good"]].tolist() == [
-        np.inf,
-        0,
-        0,
-    ]
-    assert frame.loc["possible", ["behind_best", "p_better"]].tolist() == [0, 0.5]
-
-
 def test_p_values_of_six_equal_models_hold_for_all_of_them():
     rng = np.random.default_rng(3)
     n_documents, n_runs, together, alone = 30, 150, 0, 0
@@ -232,7 +216,9 @@ def test_documents_without_a_number_do_not_spoil_the_others():
 
 @pytest.mark.parametrize("n_documents", [10, 30])
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 1.5])
-def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma):
+def test_intervals_and_p_values_are_calibrated_at_ties(n_documents, sigma, monkeypatch):
+    # Its simulations take nearly all the time, and nothing is asked of them here.
+    monkeypatch.setattr(pb.Comparison, "_p_as_good", lambda _: {})
     rng = np.random.default_rng(7)
     covered, sure, n_runs = 0, 0, 1000
     for _ in range(n_runs):
@@ -331,24 +317,6 @@ def test_unknown_names_are_listed():
     comparison = pb.compare({"a": lda(), "b": lda(topics=FLAT)}, COUNTS)
     with pytest.raises(errors.InvalidArgumentError, match=r"'c'.*'a'"):
         comparison.difference("a", "c")
-
-
-def test_models_of_different_vocabularies_score_the_same_tokens():
-    words = ["a", "b", "c", "d"]
-    topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
-    part = topics[:, :2] / topics[:, :2].sum(axis=1, keepdims=True)
-    make = pb.LatentDirichletAllocation.from_parameters
-    models = {
-        "four words": make(doc_topic_prior=0.5, topic_word=topics, vocabulary=words),
-        "two words": make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[:2]),
-    }
-    documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
-    comparison = pb.compare(models, documents, unseen="drop")
-    for result in comparison.results.values():
-        assert result.n_tokens.tolist() == [4, 2]
-        assert result.n_unseen_tokens == 8
-    with pytest.raises(errors.InvalidArgumentError, match="unseen"):
-        pb.compare(models, documents)
 
 
 def test_compare_and_log_likelihood_agree_under_one_seed():

@@ -295,14 +295,6 @@ def test_what_is_too_expensive_is_refused_before_any_work(method, options):
         pb.log_likelihood(LDA, documents, method, **options)
 
 
-@pytest.mark.parametrize("method", SAMPLERS)
-@pytest.mark.parametrize("option", ["n_samples", "n_particles"])
-@pytest.mark.parametrize("value", [0, -1, 10**12, 1.5, True, "10"])
-def test_bad_sizes_are_refused(method, option, value):
-    with pytest.raises(BAD, match=f"{option} must be"):
-        pb.log_likelihood(LDA, COUNTS, method, **{option: value})
-
-
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize(("method", "options"), [*((m, None) for m in METHODS), *VARIANTS])
 def test_single_tokens_and_impossible_topics(method, options):

@@ -108,23 +108,6 @@ def test_inference_data_hold_the_draws(corpus):
     assert data["posterior"]["shape"].dims == ("chain", "draw", "rank")
 
 
-def test_an_interruption_leaves_whole_chains(corpus, monkeypatch):
-    fit = LDA.fit
-    fits = []
-
-    def broken(model, *rest, **named):
-        fits.append(model)
-        if len(fits) == 3:
-            raise errors.Interrupted("stopped", model)
-        return fit(model, *rest, **named)
-
-    monkeypatch.setattr(LDA, "fit", broken)
-    with pytest.raises(errors.Interrupted, match="chain 3 of 4") as caught:
-        pb.sample_chains(LDA(3, max_iter=20, thin=2), corpus, 4, random_state=0)
-    assert len(caught.value.partial.models) == 2
-    assert caught.value.partial.draws["log_joint"].shape == (2, 5)
-
-
 @pytest.mark.parametrize(
     ("estimator", "n_chains", "message"),
     [

@@ -29,14 +29,6 @@ def test_files_that_are_cut_short(share, tmp_path):
         pb.load(path)
 
 
-@pytest.mark.parametrize("content", [b"{}", b"word,count\n" * 50, b"\x00" * 64, b"\xff" * 64])
-def test_files_of_another_format(content, tmp_path):
-    path = tmp_path / "model"
-    path.write_bytes(content)
-    with pytest.raises(errors.FileFormatError, match="model"):
-        pb.load(path)
-
-
 STATE = b"#doc source pos typeindex type topic\n#alpha : 0.1 0.1\n"
 
 

@@ -284,27 +284,6 @@ def test_every_way_to_score_gives_the_same_bits(model, tmp_path):
     assert scores.to_numpy() == pytest.approx(expected, rel=1e-12)
 
 
-@each_kind
-def test_files_keep_the_model(model, tmp_path):
-    model.save(tmp_path / "model.safetensors")
-    again = pb.load(tmp_path / "model.safetensors")
-    covariates = np.ones((4, 2)) if hasattr(model, "coefficients_") else None
-    expected = pb.log_likelihood(model, DOCUMENTS, covariates=covariates, random_state=2)
-    found = pb.log_likelihood(again, DOCUMENTS, covariates=covariates, random_state=2)
-    assert np.array_equal(found.values, expected.values)
-    assert again.get_params() == model.get_params()
-
-
-def test_models_of_any_prior_are_compared():
-    models = {
-        "logistic normal": pb.DocumentModel.logistic_normal(PHI, np.zeros(2), np.eye(2)),
-        "lda": lda(1.0),
-        "mixture": pb.DocumentModel.mixture(PHI, [1, 1, 1]),
-    }
-    table = pb.compare(models, DOCUMENTS[:3], random_state=0).to_frame()
-    assert len(table) == 3
-
-
 def test_models_are_compared_at_covariates_of_their_own():
     design = np.column_stack([np.ones(4), [1.0, -1.0, 0.5, 2.0]])
     dmr = pb.DocumentModel.dirichlet(PHI, coefficients=[[0.0, 1.5], [0.0, -1.5], [0.1, 0.0]])

@@ -231,12 +231,3 @@ def test_interrupted_training_leaves_a_usable_model(seconds, grow, monkeypatch):
     assert np.isfinite(model.score(np.eye(2, 500, dtype=int)))
     if grow:
         assert model.bound_ >= init.bound_
-
-
-def test_cora_grows(shared_data):
-    corpus = pb.read_corpus(shared_data / "cora.ldac")
-    model = em(1).fit(corpus)
-    for n_components in (2, 3, 4):
-        grown = em(n_components, init=model, max_iter=30, tol=1e-4).fit(corpus)
-        assert grown.bound_ > model.bound_ + 100
-        model = grown

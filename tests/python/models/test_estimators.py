@@ -1,13 +1,9 @@
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import polyabayes as pb
@@ -37,39 +33,6 @@ def parameters(model):
 def test_scikit_learn_contract(estimator, check):
     # Checks of scikit-learn raise where the contract is broken.
     assert check(estimator) is None
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_constructor_only_stores(cls):
-    odd = {name: object() for name in cls().get_params()}
-    model = cls(**odd)
-    assert all(getattr(model, name) is value for name, value in odd.items())
-    copy = clone(cls(3, thin=2, random_state=1))
-    assert (copy.n_components, copy.thin, copy.random_state) == (3, 2, 1)
-    assert not hasattr(copy, "components_")
-    fitted = cls(2, max_iter=4, random_state=0).fit(COUNTS)
-    assert not hasattr(clone(fitted), "components_")
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_pickled_models_are_the_same(cls):
-    model = cls(3, max_iter=6, random_state=0).fit(pb.Corpus(COUNTS, WORDS))
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.score_samples(COUNTS), model.score_samples(COUNTS))
-    np.testing.assert_array_equal(copy.transform(COUNTS), model.transform(COUNTS))
-    assert copy.vocabulary_.tolist() == WORDS
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_pipeline_from_text(cls):
-    texts = ["red red blue", "blue blue green", "red green", "", "green green blue"] * 4
-    pipeline = make_pipeline(CountVectorizer(), cls(2, max_iter=20, random_state=0))
-    weights = pipeline.fit_transform(texts)
-    assert weights.shape == (20, 2)
-    np.testing.assert_array_equal(weights, pipeline.transform(texts))
-    assert pipeline.get_feature_names_out().tolist() == ["topic0", "topic1"]
-    counts = pipeline[0].transform(texts)
-    assert pipeline.score(texts) == pipeline[-1].score(counts)
 
 
 def test_grid_search_prefers_the_true_number_of_topics():

@@ -4,8 +4,6 @@ import copy
 import itertools
 import math
 import pickle
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -191,16 +189,15 @@ def test_draws_agree_with_the_sum_over_all_allocations(estimator, exposure):
     assert np.abs((means.mean(axis=0) - exact) / errors_of_means).max() < 4
 
 
-def test_equal_draws_for_any_threads_and_workers():
+def test_equal_draws_for_any_threads_and_workers(spawned):
     corpus = make_corpus()
     found = []
     for n_jobs in (1, 3):
         estimator = LDA(3, max_iter=20, thin=2, n_jobs=n_jobs)
         found.append(pb.sample_chains(estimator, corpus, 3, variables=EVERY, random_state=1))
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        found.append(
-            pb.sample_chains(estimator, corpus, 3, variables=EVERY, random_state=1, executor=pool)
-        )
+    found.append(
+        pb.sample_chains(estimator, corpus, 3, variables=EVERY, random_state=1, executor=spawned)
+    )
     for other in found[1:]:
         for name in EVERY:
             np.testing.assert_array_equal(other.draws[name], found[0].draws[name])

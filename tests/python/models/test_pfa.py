@@ -83,24 +83,6 @@ def test_nmf_depends_on_the_seed_only(corpus, nmf):
     assert (starts[0].trace_.log_joint != starts[1].trace_.log_joint).any()
 
 
-def test_a_resumed_run_ends_bit_equal(tmp_path, corpus):
-    settings = {"max_iter": 30, "random_state": 1}
-    whole = PFA(4, **settings).fit(corpus)
-    broken = PFA(4, **settings, checkpoint=tmp_path, checkpoint_every=5)
-
-    def callback(model):
-        if model.n_iter_ >= 13:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        broken.fit(corpus, callback=callback, eval_every=1)
-    resumed = PFA(4, **settings, checkpoint=tmp_path).fit(corpus)
-    np.testing.assert_array_equal(resumed.components_, whole.components_)
-    np.testing.assert_array_equal(resumed.topic_counts_, whole.topic_counts_)
-    with pytest.raises(errors.InvalidArgumentError, match="of another run"):
-        PFA(4, prior="gap", **settings, checkpoint=tmp_path).fit(corpus)
-
-
 def test_nmf_has_no_likelihood_and_says_what_to_do(corpus, nmf):
     for score in (pb.log_likelihood, pb.completion_perplexity):
         with pytest.raises(errors.InvalidArgumentError, match=r"prior='gamma'.*from_parameters"):

@@ -38,7 +38,6 @@ def test_lda_finds_ten_topics_of_two_thousand_documents():
         pb.LatentDirichletAllocation(8, max_iter=100),
         pb.LatentDirichletAllocation(8, fit_method="em", learn_priors=True),
         pb.PoissonFactorAnalysis(8, max_iter=100),
-        pb.PoissonFactorAnalysis(8, prior="nmf"),
     ],
 )
 def test_every_seed_finds_every_topic(model):

@@ -217,11 +217,6 @@ def test_a_callback_may_end_training(data):
     assert seen[-1][1] == pytest.approx(4)
 
 
-def test_topic_counts_add_up(data):
-    model = pb.PoissonFactorAnalysis(4, max_iter=10, random_state=1).fit(data.corpus)
-    assert model.topic_counts_.sum() == data.corpus.n_tokens
-
-
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_last_sample_is_the_state_that_a_run_without_averages_returns(data, kind):
     averaged = kind(4, max_iter=30, burn_in=10, random_state=1).fit(data.corpus)
@@ -312,12 +307,6 @@ def test_densities_without_a_common_scale_have_axes_of_their_own(data):
     )
     with pytest.raises(errors.InvalidArgumentError, match="no common scale"):
         pb.plotting.plot_trace(models, ax=first)
-
-
-def test_plot_topic_weights_are_shares_in_order(trained):
-    heights = [bar.get_height() for bar in pb.plotting.plot_topic_weights(trained).patches]
-    assert heights == sorted(heights, reverse=True)
-    assert sum(heights) == pytest.approx(1)
 
 
 def test_plot_topic_similarity_is_one_on_the_diagonal(trained):

@@ -97,12 +97,6 @@ def test_the_mean_is_that_of_transform_on_any_threads(cls):
     np.testing.assert_array_equal([*model.set_params(n_jobs=1).topic_weights(counts)], [*weights])
 
 
-def test_longer_documents_are_surer():
-    model = known(LDA, TOPICS)
-    std = [model.topic_weights([[n, n, n, n]]).std[0] for n in (1, 10, 100, 1000)]
-    assert (np.diff(std, axis=0) < 0).all()
-
-
 @pytest.mark.parametrize("cls", [LDA, PFA])
 def test_names_of_documents_stay_with_their_weights(cls):
     corpus = pb.Corpus([[3, 0, 0, 1], [0, 2, 2, 0]], ids=["one", "two"])

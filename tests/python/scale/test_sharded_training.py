@@ -2,9 +2,8 @@
 
 import dataclasses
 import hashlib
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -115,19 +114,13 @@ def test_both_kinds_of_tallies_and_threads(tmp_path, n_components):
     assert_same(model.fit(shards), expected.fit(counts))
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def processes(request):
-    with ProcessPoolExecutor(request.param, multiprocessing.get_context("spawn")) as pool:
-        yield pool
-
-
-@pytest.mark.parametrize("n_shards", [1, 2, 5])
+@pytest.mark.parametrize("n_shards", [2, 5])
 @pytest.mark.parametrize(
     "kind", ["learned", "fixed", "beta-gamma-gamma", "exposed beta-gamma-gamma"]
 )
-def test_processes_give_the_bits_of_memory(tmp_path, processes, kind, n_shards):
+def test_processes_give_the_bits_of_memory(tmp_path, spawned, kind, n_shards):
     shards = pb.write_shards(corpus_of(kind), tmp_path, n_shards)
-    model = new_model(kind).fit(shards, executor=processes, **looks_of(kind))
+    model = new_model(kind).fit(shards, executor=spawned, **looks_of(kind))
     assert_same(model, in_memory(kind))
 
 

@@ -254,5 +254,5 @@ def test_the_end_of_the_concentrations_is_said_where_they_are_found() -> None:
     table = np.full((4, 4), 50)
     with pytest.warns(errors.EdgeWarning, match="most probable concentration"):
         pb.choose_n_components(
-            pb.AllocationModel.nmf(None), table, [1, 2], concentrations="auto", random_state=0
+            pb.AllocationModel.nmf(None), table, [1], concentrations="auto", random_state=0
         )

@@ -216,15 +216,6 @@ def test_holes_of_the_prior_do_not_end_the_search(prior, order):
     assert (search.bounds_["upper"] >= math.log(truth)).all()
 
 
-def test_even_sizes_only():
-    even = priors.Custom(
-        lambda k: -math.inf if k % 2 else -(k // 2) * math.log(2), lambda k: -(k // 2) * math.log(2)
-    )
-    table = WitnessSearch(lambda k: -3.0 / k, even, max_steps=5).fit().bounds_
-    assert table["size"].tolist() == [2, 4, 6, 8, 10]
-    assert math.exp(table["log_h"][-1]) == pytest.approx(1 / 32)
-
-
 @pytest.mark.parametrize(
     "prior",
     [

@@ -220,16 +220,6 @@ def test_evidence_bounds_contain_the_sum(seed):
         np.testing.assert_allclose(search.bounds_["lower"], search.bounds_["log_f"], rtol=1e-11)
 
 
-def test_a_lower_bound_by_witnesses_would_fail_where_scores_fall():
-    def score(k):
-        return math.log(0.5 if k == 1 else 0.01)
-
-    truth = 0.5 * 0.5 + 0.5 * 0.01
-    evidence = WitnessSearch(score, HALF, kind="evidence", max_steps=1).fit()
-    nested = WitnessSearch(score, HALF, max_steps=1).fit()
-    assert evidence.bounds_["lower"][0] <= math.log(truth) < nested.bounds_["lower"][0]
-
-
 def test_the_sum_of_two_bounds_on_a_prediction_is_twice_the_prediction():
     """A1 + B1 <= p(y'|y) <= A2 + B2, equation 13 of the paper, fails; what is offered holds.
 

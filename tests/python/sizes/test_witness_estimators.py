@@ -262,19 +262,6 @@ def test_mistakes(make, error, message):
         make()
 
 
-def test_a_search_on_cora(shared_data, tmp_path):
-    corpus = pb.read_corpus(shared_data / "cora.ldac")[::4]
-    search = WitnessSearch(
-        lda(tol=1e-3), priors.Poisson(5.0), scoring="bound", max_steps=4, random_state=0
-    ).fit(corpus)
-    scores = search.bounds_["log_score"]
-    assert (np.diff(scores) > 100).all()
-    assert (scores < search.log_ceiling_).all()
-    search.set_params(checkpoint=tmp_path, max_steps=2).fit(corpus)
-    again = search.set_params(max_steps=4).fit(corpus)
-    assert again.bounds_["log_score"].tolist() == scores.tolist()
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_evidence_finds_the_number_of_topics():

@@ -1,13 +1,10 @@
 """Decompositions of tensors with cells that were not observed."""
 
-import csv
-
 import numpy as np
 import pytest
 from scipy import sparse, stats
 
-import polyabayes as pb
-from polyabayes import AllocationModel, CountTensor, cli
+from polyabayes import AllocationModel, CountTensor
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError
 
 RNG = np.random.default_rng(3)
@@ -158,29 +155,3 @@ def test_bad_input_is_refused():
         NMF.decompose(np.where(OBSERVED, TABLE, np.nan))
     with pytest.raises(InvalidArgumentError, match="'em' takes no burn_in"):
         NMF.decompose(TABLE, "em", observed=OBSERVED, burn_in=3)
-
-
-def test_on_the_command_line(tmp_path, capsys):
-    files = {name: tmp_path / name for name in ("a.tns", "gaps.tns", "cells.csv", "tables")}
-    axes = ["doc", "word"]
-    pb.write_tensor(CountTensor.from_dense(TABLE, axes), files["a.tns"])
-    pb.write_tensor(CountTensor.from_dense((~OBSERVED).astype(int), axes), files["gaps.tns"])
-
-    def run(*options):
-        model = ["doc <- topic -> word", files["a.tns"], "--size", "topic=2", "--concentration", 3]
-        arguments = ["decompose", *model, "--seed", 1, "-o", files["tables"], *options]
-        return cli.main([str(argument) for argument in arguments])
-
-    missing = ["--missing", files["gaps.tns"], "--rate", "0.1"]
-    assert run(*missing, "--predict", files["cells.csv"]) == 0
-    error = capsys.readouterr().err
-    found = NMF.decompose(TABLE, observed=OBSERVED, random_state=1)
-    assert f"objective      ln P(X) >= {found.value:,.4f} nats, " in error
-    with files["cells.csv"].open() as stream:
-        rows = list(csv.DictReader(stream))
-    assert [float(row["expected_count"]) for row in rows] == found.missing_counts.tolist()
-    assert run("--predict", files["cells.csv"]) == 2
-    assert "--predict needs --missing" in capsys.readouterr().err
-    assert run(*missing, "--method", "gibbs") == 2
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert line.endswith("needs all cells observed; use --method vb, --method em or --method ml")
