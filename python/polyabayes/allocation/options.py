@@ -169,9 +169,7 @@ class Options:
             if getattr(self, name) is not None:
                 checks.positive_number(name, getattr(self, name))
         checks.choice("resampling", self.resampling, _RESAMPLING)
-        below: Any = self.resample_below
-        if isinstance(below, bool) or not isinstance(below, (int, float)):
-            raise InvalidTypeError(f"resample_below must be a number, got {below!r}")
+        below = checks.number("resample_below", self.resample_below)
         if not 0 <= below <= 1:
             raise InvalidArgumentError(f"resample_below must be between 0 and 1, got {below}")
         return replace(self, order=_checked_order(self.order, n_cells))

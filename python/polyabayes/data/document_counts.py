@@ -212,8 +212,7 @@ class DocumentCounts(Selectable):
         >>> aligned.counts.toarray().tolist(), n_dropped
         ([[0, 2], [3, 0]], 2)
         """
-        if unseen not in ("raise", "drop"):
-            raise InvalidArgumentError(f"unseen must be 'raise' or 'drop', got {unseen!r}")
+        checks.choice("unseen", unseen, ("raise", "drop"))
         if self.vocabulary is None:
             raise InvalidArgumentError(
                 "the corpus has no vocabulary, so its columns cannot be matched with words; "

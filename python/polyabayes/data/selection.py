@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.checks import whole_number
+from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
@@ -237,7 +237,7 @@ class Selectable(Grouped):
             counts=self.counts[:, is_kept],
             vocabulary=None if self.vocabulary is None else self.vocabulary[is_kept],
         )
-        shortest = whole_number("min_tokens", min_tokens, least=0)
+        shortest = checks.whole_number("min_tokens", min_tokens, least=0)
         lengths = np.asarray(found.counts.sum(axis=1)).ravel()
         if not (lengths >= shortest).any():
             raise InvalidArgumentError("the filter leaves no documents; relax it")
@@ -269,8 +269,7 @@ class Selectable(Grouped):
         >>> pb.Corpus([[2, 0], [0, 1], [2, 0]]).duplicated().tolist()
         [False, False, True]
         """
-        if by not in ("words", "ids"):
-            raise InvalidArgumentError(f"{argument('by')} must be 'words' or 'ids', got {by!r}")
+        checks.choice("by", by, ("words", "ids"))
         alone = other is None
         if by == "words" and other is not None:
             other = _over_words_of(self, other)
@@ -313,7 +312,7 @@ def _number_of_documents(name: str, value: Any, n_documents: int) -> float:
     """A bound of document frequencies, from a number or a share of documents."""
     if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
         return float(value) * n_documents
-    return whole_number(name, value, least=0)
+    return checks.whole_number(name, value, least=0)
 
 
 def _number_of_test_documents(test_size: float, n_documents: int) -> int:

@@ -6,16 +6,11 @@ import csv
 from pathlib import Path
 
 from polyabayes._support.files import content_of, read_lines, reading
+from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import (
-    DataWarning,
-    FileFormatError,
-    InvalidArgumentError,
-    MissingDependencyError,
-    argument,
-)
+from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
 from polyabayes.io.vocabularies import with_vocabulary
 
@@ -60,12 +55,7 @@ def read_h5ad(path: Path, vocabulary: Words | None = None, *, layer: str | None 
 
     ``var_names`` are the words and ``obs_names`` the ids; the counts are in `layer`, default ``X``.
     """
-    try:
-        import anndata
-    except ImportError as error:
-        raise MissingDependencyError(
-            "reading .h5ad files needs anndata: pip install anndata"
-        ) from error
+    anndata = import_optional("anndata", "reading .h5ad files needs anndata")
     with reading(path):
         cells = anndata.read_h5ad(path)
     with content_of(path):

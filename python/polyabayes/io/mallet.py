@@ -7,11 +7,12 @@ import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes._support.files import content_of, open_binary, read_lines, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -80,9 +81,7 @@ def read_mallet(
     FileFormatError
         If the file is an instance list (a serialised Java object) or is truncated.
     """
-    known = ("auto", "lines", "printed", "matrix", "svmlight")
-    if layout not in known:
-        raise InvalidArgumentError(f"layout must be one of {', '.join(known)}, got {layout!r}")
+    checks.choice("layout", layout, get_args(Layout))
     _refuse_java(path)
     lines = read_lines(path, encoding)
     if layout == "auto":

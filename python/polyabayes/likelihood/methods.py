@@ -112,8 +112,7 @@ def check_settings(
 ) -> Settings:
     """Check all values and make the settings."""
     method = checks.choice("method", method, tuple(METHODS))
-    if not isinstance(trace, bool):
-        raise InvalidTypeError(f"trace must be a bool, got {trace!r}")
+    trace = checks.flag("trace", trace)
     if trace and target_std_error is not None:
         raise InvalidArgumentError("trace=True needs a fixed sample size; omit target_std_error")
 

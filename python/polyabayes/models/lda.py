@@ -15,7 +15,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
@@ -523,11 +523,7 @@ class LatentDirichletAllocation(TopicModel):
         if self.learn_priors is None:
             of_topics = None if self.fit_method == "em" else self.topic_word_prior
             return self.doc_topic_prior is None and of_topics is None
-        if not isinstance(self.learn_priors, bool):
-            raise InvalidTypeError(
-                f"learn_priors must be a bool or None, got {self.learn_priors!r}"
-            )
-        return self.learn_priors
+        return checks.flag("learn_priors", self.learn_priors)
 
     def _before(self) -> PreviousState:
         """The topics so far as a Dirichlet prior."""

@@ -140,7 +140,7 @@ def test_frames_and_ties_of_different_shapes_are_refused():
         ({"method": "smc", "order": 3}, "order must be 'random', 'sorted' or a permut"),
         ({"budget": -1}, "budget must be positive"),
         ({"elimination_order": 3}, "elimination_order must name every hidden node once"),
-        ({"given_total": "yes"}, "given_total must be a bool"),
+        ({"given_total": "yes"}, "given_total must be True or False"),
         ({"elimination_order": ["word"]}, r"every hidden node once \(topic\)"),
         ({"elimination_order": "topic"}, "every hidden node once"),
         ({"random_state": -1}, "random_state must be"),

@@ -62,7 +62,7 @@ def test_documents_of_the_training_are_left_out_of_others(reviews, tmp_path, cap
     assert pb.read_corpus(test).ids.tolist() == ["a", "b", "c", "d"]
     bad = run("convert", reviews, "-o", test, *reading, "--drop-duplicates", "texts")
     error = capsys.readouterr().err.splitlines()[-1]
-    assert_one_error_line(bad, error, "--drop-duplicates must be 'words' or 'ids'")
+    assert_one_error_line(bad, error, "--drop-duplicates must be one of 'words', 'ids'")
 
 
 def test_a_split_tells_of_documents_in_both_parts(reviews, tmp_path, capsys):

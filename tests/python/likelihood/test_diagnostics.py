@@ -165,7 +165,7 @@ def test_exact_values_have_no_trace_or_a_flat_one():
 def test_traces_follow_a_sample_of_given_size():
     with pytest.raises(errors.InvalidArgumentError, match="omit target_std_error"):
         pb.log_likelihood(LDA, COUNTS, "smc", trace=True, target_std_error=0.1)
-    with pytest.raises(errors.InvalidTypeError, match="trace must be a bool"):
+    with pytest.raises(errors.InvalidTypeError, match="trace must be True or False"):
         pb.log_likelihood(LDA, COUNTS, trace=1)
 
 

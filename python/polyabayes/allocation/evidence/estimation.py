@@ -20,7 +20,6 @@ from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
     UnreliableErrorWarning,
     argument,
 )
@@ -115,8 +114,7 @@ def find_evidence(
             f"are drawn node by node: omit {argument('n_sweeps')}, {argument('n_samples')} and "
             f"{argument('target_std_error')}"
         )
-    if not isinstance(given_total, (bool, np.bool_)):
-        raise InvalidTypeError(f"given_total must be a bool, got {given_total!r}")
+    checks.flag("given_total", given_total)
     n_tokens = layout.tensor.total
     ln_total = np.nan
     if not given_total or layout.model.rate is not None or n_tokens:

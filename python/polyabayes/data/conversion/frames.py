@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support.optional import import_optional
 from polyabayes.data.conversion.labels import kind_of_strings
 from polyabayes.data.conversion.tables import Kind, Table
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
-from polyabayes.exceptions import InvalidTypeError, MissingDependencyError
+from polyabayes.exceptions import InvalidTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,14 +46,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
             "an IterableDataset has no table: count its tokens as they come, by "
             "Corpus.from_documents(row['text'].split() for row in dataset)"
         )
-    try:
-        import pandas
-        import pyarrow
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"reading a {type(table).__name__} needs pandas and pyarrow: pip install "
-            "'polyabayes[frames]'"
-        ) from error
+    why = f"reading a {type(table).__name__} needs pandas and pyarrow"
+    pandas, pyarrow = (import_optional(name, why, "frames") for name in ("pandas", "pyarrow"))
     try:
         # The Arrow table of a dataset ignores its selections, shuffles and splits; its rows do not.
         found = table.with_format("arrow")[:] if kind else pyarrow.table(table)
@@ -64,7 +59,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         return found.to_pandas()  # type: ignore[no-any-return]
     # pandas cannot hold some list types of Arrow, such as polars' lists of string views.
     columns = [pandas.Series(column.to_pylist()) for column in found.columns]
-    return pandas.concat(columns, axis=1, keys=found.column_names)
+    return pandas.concat(columns, axis=1, keys=found.column_names)  # type: ignore[no-any-return]
 
 
 def _dataset_kind(table: Any) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from polyabayes._support import checks
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import CountMatrix
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
@@ -70,10 +71,7 @@ class NamedColumns:
     layout: Layout = "auto"
 
     def __post_init__(self) -> None:
-        if self.layout not in _LAYOUTS:
-            raise InvalidArgumentError(
-                f"{argument('layout')} must be 'auto', 'wide' or 'long', got {self.layout!r}"
-            )
+        checks.choice("layout", self.layout, _LAYOUTS)
 
 
 class Roles(NamedTuple):

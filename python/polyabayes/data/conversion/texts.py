@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from polyabayes._support import checks
+from polyabayes._support.optional import import_optional
 from polyabayes.data.counts import CountMatrix, Words, checked_words
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    MissingDependencyError,
-    PolyabayesError,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, PolyabayesError, argument
 
 Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
@@ -41,11 +37,7 @@ _OF_TOKENS: dict[str, Any] = {
 
 def checked_on_empty(on_empty: Any) -> str | None:
     """Check `on_empty`: one of three options, or None for the default."""
-    if on_empty is not None and on_empty not in ON_EMPTY:
-        raise InvalidArgumentError(
-            f"{argument('on_empty')} must be 'raise', 'drop' or 'keep', got {on_empty!r}"
-        )
-    return on_empty  # type: ignore[no-any-return]
+    return None if on_empty is None else checks.choice("on_empty", on_empty, ON_EMPTY)
 
 
 def places_of(rows: Iterable[int], place: Place) -> str:
@@ -153,13 +145,8 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return sorted(ENGLISH_STOP_WORDS)
-    try:
-        import stop_words
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"stop words of {language!r} need the package stop-words; install it with: pip install "
-            "'polyabayes[stem]'"
-        ) from error
+    why = f"stop words of {language!r} need the package stop-words"
+    stop_words = import_optional("stop_words", why, "stem")
     known = stop_words.AVAILABLE_LANGUAGES
     if language not in known:
         raise InvalidArgumentError(
@@ -171,12 +158,7 @@ def stop_words_of(language: str, analyze: Analyzer = _own_tokens) -> list[str]:
 
 
 def _stemming_analyzer(language: str, options: Mapping[str, Any]) -> Analyzer:
-    try:
-        import Stemmer
-    except ImportError as error:
-        raise MissingDependencyError(
-            "stemming needs PyStemmer; install it with: pip install 'polyabayes[stem]'"
-        ) from error
+    Stemmer = import_optional("Stemmer", "stemming needs PyStemmer", "stem")
     try:
         stemmer = Stemmer.Stemmer(language)
     except KeyError as error:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    MissingDependencyError,
-    argument,
-)
+from polyabayes._support.optional import import_optional
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
 if TYPE_CHECKING:
     pass
@@ -113,11 +110,5 @@ def unpacked(state: Any) -> Any:
 
 def import_formulaic() -> Any:
     """Import formulaic; the error names the extra."""
-    try:
-        import formulaic
-        import formulaic.parser.types
-    except ImportError as error:
-        raise MissingDependencyError(
-            "formulas need formulaic: pip install 'polyabayes[formula]'"
-        ) from error
-    return formulaic
+    import_optional("formulaic.parser.types", "formulas need formulaic", "formula")
+    return import_module("formulaic")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.sizes.priors.base import Sizes, UnivariatePrior, Vector
 from polyabayes.sizes.priors.tails import log_negative_binomial_tail, log_poisson_tail
 
@@ -24,9 +24,7 @@ class _CountPrior(UnivariatePrior):
     _log_norm: float
 
     def _place(self) -> None:
-        if not isinstance(self.truncate, bool):
-            raise InvalidTypeError(f"truncate must be a bool, got {self.truncate!r}")
-        if self.truncate and self.shift is not None:
+        if checks.flag("truncate", self.truncate) and self.shift is not None:
             raise InvalidArgumentError("give either shift or truncate=True, not both")
         if not self.truncate:
             shift = 1 if self.shift is None else checks.whole_number("shift", self.shift, 0)
