@@ -9,15 +9,7 @@ import polyabayes as pb
 
 
 def run_demo(folder: Path, **options: Any) -> None:
-    """Run the demo and print what it finds.
-
-    Parameters
-    ----------
-    folder : Path
-        Where models, scores and pictures go; made if it is not there.
-    **options
-        ``random_state`` (0), ``n_jobs`` and ``progress`` of all fits and scores.
-    """
+    """Print what the demo finds; models, scores and pictures go to the folder."""
     options = {"random_state": 0, **options}
     folder.mkdir(parents=True, exist_ok=True)
     _known_truth(options)

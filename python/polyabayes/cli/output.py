@@ -105,13 +105,7 @@ def need(module: str, extra: str, purpose: str) -> None:
 
 
 def keep(writers: Mapping[Path, Callable[[Path], object]]) -> None:
-    """Write results; one whose place fails goes to the temporary directory.
-
-    Raises
-    ------
-    FileAccessError
-        If one is not where it should be; the message tells where it is instead.
-    """
+    """Write results; where a place fails, the error tells in which temporary folder it is."""
     problems = [_problem(path, write) for path, write in writers.items()]
     if any(problems):
         raise FileAccessError("; ".join(filter(None, problems)))

@@ -54,24 +54,14 @@ _SAME = {
 
 @dataclass(frozen=True)
 class Takes:
-    """Parameters of a function that a command hands on: all that text can stand for.
-
-    Parameters
-    ----------
-    call : str
-        The public function or class.
-    of : str
-        Kind of input or model that they are for, where a command has several.
-    only, without : collection of str
-        The parameters, if not all.
-    names : mapping of str to str
-        Parameters that are another argument of the command, and what they are called in it.
-    """
+    """Parameters of a function that a command hands on: all that text can stand for."""
 
     call: str
+    # Kind of input or model that they are for, where a command has several.
     of: str = ""
     only: Collection[str] = ()
     without: Collection[str] = ()
+    # Parameters that the command calls something else.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> Iterator[tuple[str, Parameter]]:

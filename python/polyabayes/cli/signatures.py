@@ -43,14 +43,7 @@ class Documented(NamedTuple):
 
 @cache
 def documented(name: str, module: str = "polyabayes") -> Documented:
-    """Read the signature and the docstring of a function, class or method.
-
-    Parameters
-    ----------
-    name : str
-        As users write it after the module, for example ``"Corpus.split"``.
-    module : str, default="polyabayes"
-        The module.
+    """Read the signature and the docstring of a function, class or method of a module.
 
     Examples
     --------

@@ -47,39 +47,17 @@ def read_mallet(
     encoding: str = "utf-8",
     **options: Any,
 ) -> Corpus:
-    r"""Read documents in a text form of MALLET, plain or gzipped.
+    r"""Read documents in a text form of MALLET, plain or gzipped; labels are ignored.
 
-    Parameters
-    ----------
-    path : Path
-        A file in one of these layouts; labels are ignored:
+    * ``"lines"``: input of ``import-file``, ``name label text`` on each line.
+    * ``"printed"``: output of ``import-file --print-output`` or ``info --print-instances``.
+    * ``"matrix"``: output of ``info --print-matrix`` with words (``sic``, ``siw``).
+    * ``"svmlight"``: input of ``import-svmlight``, a label and ``word:count`` pairs with words as
+      text.
 
-        * ``"lines"``: input of ``import-file``, ``name label text`` on each line.
-        * ``"printed"``: output of ``import-file --print-output`` or ``info --print-instances``.
-        * ``"matrix"``: output of ``info --print-matrix`` with words (``sic``, ``siw``).
-        * ``"svmlight"``: input of ``import-svmlight``, a label and ``word:count`` pairs with words
-          as text.
-    vocabulary : ndarray of str, shape (n_words,), optional
-        For lines of text, the words to count; for other layouts, the order of the columns.
-    layout : {"auto", "lines", "printed", "matrix", "svmlight"}, default="auto"
-        The layout; "auto" detects it from the content.
-    encoding : str, default="utf-8"
-        Encoding of the text.
-    **options
-        For lines: options of ``sklearn.feature_extraction.text.CountVectorizer``, and ``stem``. As
-        in MALLET, texts are lower-cased and ``token_pattern`` is ``\p{L}[\p{L}\p{P}]+\p{L}``. For
-        files imported with ``--token-regex '\S+'``, use ``token_pattern=r"(?a:\S+)"``; for files
-        imported with ``--remove-stopwords``, give its list as ``stop_words``.
-
-    Returns
-    -------
-    Corpus
-        Documents in order, with names; words are sorted.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is an instance list (a serialised Java object) or is truncated.
+    Lines take the options of texts. As in MALLET, texts are lower-cased and ``token_pattern`` is
+    ``\p{L}[\p{L}\p{P}]+\p{L}``. For files imported with ``--token-regex '\S+'``, use
+    ``token_pattern=r"(?a:\S+)"``; with ``--remove-stopwords``, give its list as ``stop_words``.
     """
     checks.choice("layout", layout, get_args(Layout))
     _refuse_java(path)

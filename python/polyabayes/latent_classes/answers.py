@@ -45,26 +45,16 @@ _UNITS = 2.0**40
 
 
 class Answers(NamedTuple):
-    """Answers of rows.
-
-    Attributes
-    ----------
-    items : tuple of str
-        Names of the items.
-    labels : tuple of tuple of str
-        Levels of each item.
-    levels : ndarray of int, shape (n_rows, n_items)
-        Answers by the numbers of their levels; -1 is missing.
-    weights : ndarray of shape (n_rows,)
-        Rows that each row stands for.
-    covariates : ndarray of shape (n_rows, n_columns), optional
-        What the class of a row depends on, standardised; the first column is the intercept.
-    """
+    """Answers of rows to items, by the numbers of their levels."""
 
     items: tuple[str, ...]
+    # Levels of each item.
     labels: tuple[tuple[str, ...], ...]
+    # Shape (n_rows, n_items); -1 is missing.
     levels: Integers
+    # Rows that each row stands for.
     weights: NDArray[np.float64]
+    # What the class of a row depends on, standardised; the first column is the intercept.
     covariates: NDArray[np.float64] | None = None
 
     @property
@@ -121,24 +111,10 @@ def ln_orders(tensor: CountTensor) -> float:
 
 
 def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str] = ()) -> Answers:
-    """Answers to fit classes to.
+    """Answers to fit classes to; columns of covariates are no items unless they are named.
 
-    Parameters
-    ----------
-    data : DataFrame, table of polars or pyarrow, integer array, or CountTensor
-        Rows, or cells and their counts.
-    items : sequence of str, optional
-        The columns; by default all but that of the weights.
-    weights : array of shape (n_rows,) or str, optional
-        Weights of the rows, or the column that has them.
-    covariates : collection of str
-        Columns that are no items unless they are named.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If a column is no item, or a row has no answer; or if a column of counts would be an item
-        without being named.
+    A column that is no item, a row without an answer, and a column of counts that would be an item
+    without being named are refused.
     """
     frame, counts = _frame_of(data, weights)
     left_out = {*covariates, weights} if isinstance(weights, str) else {*covariates}
@@ -160,13 +136,7 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
 def like_answers(
     data: Any, items: Sequence[str], labels: Sequence[Sequence[str]], weights: Any = None
 ) -> Answers:
-    """Answers of new rows to the items of a fit.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidCountsError, InvalidTypeError
-        If an item is not there, or has a level that the fit has not seen.
-    """
+    """Answers of new rows to the items of a fit; other levels are refused."""
     frame, counts = _frame_of(data, weights)
     named = {str(column): column for column in frame.columns}
     if not isinstance(data, CountTensor) and frame_of(data) is None:

@@ -38,28 +38,18 @@ Candidate = tuple[int, int]
 
 
 class CandidateEvidences:
-    """Evidences and draws of candidates for one table of answers.
-
-    Attributes
-    ----------
-    evidences : dict of Candidate to Evidence
-        What is known so far, given the number of rows.
-    looked_at : set of Candidate
-        Those with particles or an exact sum of their own.
-    origins : dict of Candidate to Candidate
-        Whose particles tell the evidence of each.
-    draws : dict of Candidate to PosteriorDraws
-        Of the candidates that were looked at twice, or drawn.
-    tempered_error : float
-        Least error in nats that a tempering has had; 0 before the first.
-    """
+    """Evidences, given the number of rows, and draws of candidates for one table of answers."""
 
     def __init__(self, tensor: CountTensor, prior: ClassPrior, run: Run) -> None:
         self.tensor, self.prior, self.run = tensor, prior, run
         self.evidences: dict[Candidate, Evidence] = {}
+        # Candidates with particles or an exact sum of their own.
         self.looked_at: set[Candidate] = set()
+        # Whose particles tell the evidence of each.
         self.origins: dict[Candidate, Candidate] = {}
+        # Draws of the candidates that were looked at twice, or drawn.
         self.draws: dict[Candidate, PosteriorDraws] = {}
+        # Least error in nats that a tempering has had; 0 before the first.
         self.tempered_error = 0.0
         self._layouts: dict[int, list[Layout]] = {}
         self._most_exact: float = np.inf

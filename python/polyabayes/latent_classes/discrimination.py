@@ -23,20 +23,13 @@ _MOST_DRAWS, _MOST_NAMED = 100, 6
 
 
 class ItemEvidence(NamedTuple):
-    """What draws of the classes tell of each item.
+    """What draws of the classes tell of each item."""
 
-    Attributes
-    ----------
-    log_bayes_factors : ndarray of shape (n_items,)
-        Ln of the odds that the classes have profiles of their own, against one profile of all.
-    concentrations : ndarray of shape (n_items,)
-        Dirichlet parameters of the items' own, geometric means.
-    log_own : float
-        Ln of the Bayes factor of a Dirichlet parameter for each item against one of all items.
-    """
-
+    # Ln of the odds that the classes have profiles of their own, against one profile of all.
     log_bayes_factors: Floats
+    # Dirichlet parameters of the items' own, geometric means.
     concentrations: Floats
+    # Ln of the Bayes factor of a Dirichlet parameter for each item against one of all items.
     log_own: float
 
     @classmethod

@@ -27,19 +27,8 @@ class MembershipChain:
     p(class k | x) ∝ exp(x·λ_k). Exponential variables of rate Σ_k exp(x·λ_k), one a row, make the
     λ_k independent, each with the density of a Poisson regression. exp of each intercept, at the
     mean of the covariates, has a gamma prior, so that without slopes the weights are Dirichlet.
-
-    Parameters
-    ----------
-    levels : ndarray of int, shape (n_rows, n_items)
-        Answers; -1 is missing.
-    covariates : ndarray of shape (n_rows, n_columns)
-        The design matrix, standardised; the first column is the intercept.
-    weights : ndarray of shape (n_classes,)
-        Shares of the classes at the start.
-    items : sequence of ndarray, shape (n_levels, n_classes)
-        Probabilities of the answers at the start.
-    alphas : sequence of float
-        Dirichlet parameters of the weights and of each item.
+    Weights and items, of shape (n_levels, n_classes) each, are those of the start; `alphas` are
+    Dirichlet parameters of the weights and of each item.
     """
 
     def __init__(
@@ -105,21 +94,10 @@ class MembershipChain:
 def draw_memberships(
     answers: Answers, counts: ClassCounts, run: Run
 ) -> tuple[ClassCounts, NDArray[np.intp]]:
-    """Draws of counts and coefficients, and the chain of each.
+    """Draws of counts and coefficients, and the chain of each; chains start from given draws.
 
-    Parameters
-    ----------
-    answers : Answers
-        Rows with their covariates, each once.
-    counts : ClassCounts
-        Draws without covariates, from which chains start.
-    run : Run
-        Seed and progress.
-
-    Notes
-    -----
-    Classes of a draw are numbered as those of the start that hold the same rows, as nearly as an
-    assignment gets.
+    Answers have each row once. Classes of a draw are numbered as those of the start that hold the
+    same rows, as nearly as an assignment gets.
     """
     levels, covariates = answers.levels, answers.covariates
     assert covariates is not None

@@ -19,20 +19,13 @@ _CHUNK = 2**22
 
 
 class ClassTables(NamedTuple):
-    """Weights of classes and probabilities of their answers, draw after draw.
+    """Weights of classes and probabilities of their answers, draw after draw."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_draws, n_classes)
-        They sum to 1 over the classes.
-    items : tuple of ndarray, shape (n_draws, n_levels, n_classes)
-        One an item; they sum to 1 over the levels.
-    coefficients : ndarray of shape (n_draws, n_classes, n_columns), optional
-        λ of p(class k | x) ∝ exp(x·λ_k), which then takes the place of the weights.
-    """
-
+    # Shape (n_draws, n_classes).
     weights: Floats
+    # An array of shape (n_draws, n_levels, n_classes) for each item.
     items: tuple[Floats, ...]
+    # λ of p(class k | x) ∝ exp(x·λ_k) in place of the weights: (n_draws, n_classes, n_columns).
     coefficients: Floats | None = None
 
     @property
@@ -104,16 +97,9 @@ class ClassTables(NamedTuple):
     def draw(
         self, generator: np.random.Generator, tables: Integers, covariates: Floats | None = None
     ) -> tuple[Integers, NDArray[np.intp]]:
-        """Rows from the model: each from the tables of the draw that is named for it.
+        """Answers of rows and their classes, each from the tables of the draw named for it.
 
         Rows have covariates where classes depend on them.
-
-        Returns
-        -------
-        levels : ndarray of int, shape (n_rows, n_items)
-            Answers.
-        classes : ndarray of int, shape (n_rows,)
-            Their classes.
         """
         weights = self.weights[tables]
         if self.coefficients is not None and covariates is not None:
@@ -125,18 +111,9 @@ class ClassTables(NamedTuple):
 
 
 class ClassCounts(NamedTuple):
-    """Rows of each class and of its answers, draw after draw, and the prior's pseudo-counts.
+    """Rows of each class and of its answers, of the shapes of :class:`ClassTables`.
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_draws, n_classes)
-        Rows of each class.
-    items : tuple of ndarray, shape (n_draws, n_levels, n_classes)
-        Answers of the rows of each class, one array an item.
-    alphas : sequence of float
-        Dirichlet parameters of the weights and of each item.
-    coefficients : ndarray of shape (n_draws, n_classes, n_columns), optional
-        As of :class:`ClassTables`.
+    `alphas` are the Dirichlet parameters of the weights and of each item.
     """
 
     classes: Floats

@@ -100,13 +100,7 @@ class Checkpoint:
 
 
 class CheckpointPeriod:
-    """Period of checkpoints: a number of sweeps, or a time.
-
-    Parameters
-    ----------
-    every : int or str
-        Sweeps, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.
-    """
+    """Period of checkpoints: a number of sweeps, or a time as ``"10min"``."""
 
     def __init__(self, every: Any) -> None:
         self._n_sweeps, self._seconds = 1, 0.0

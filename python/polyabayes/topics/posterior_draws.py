@@ -25,18 +25,13 @@ def n_effective(draws: NDArray[np.float64]) -> NDArray[np.float64]:
 def central_interval(
     draws: NDArray[np.float64], level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interval that contains a further draw with probability `level`, and the shortage of draws.
+    """Interval, shape (2, ...), that has a further draw with probability `level`, and its shortage.
 
     The quantile at p of n draws worth m independent ones, as NumPy interpolates it, has probability
     p + (1 - 2p) c below it on average, c = (1/m + 1/n) / 2: one half by the noise of the empirical
     distribution, one by the definition. The quantile is taken where that is (1 - level) / 2. The
     shortage is the factor by which there are too few draws for it; above 1, the ends are the
     outermost draws, and the interval is too narrow.
-
-    Returns
-    -------
-    ends : ndarray of shape (2, ...)
-    shortage : ndarray of shape (...)
     """
     n, tail = len(draws), (1 - level) / 2
     short = (1 / n_effective(draws) + 1 / n) / 2

@@ -25,15 +25,7 @@ _COARSE = (18.0, 1.0)
 
 
 class RatePoints(NamedTuple):
-    """Points of a quadrature over the rate.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_points,)
-        Values of b.
-    ln_weights : ndarray of shape (n_points,)
-        ln w, where Σ w f(b) is the prior mean of f, for f such as P(T | b).
-    """
+    """Points b of a quadrature over the rate, and ln w: Σ w f(b) is the prior mean of f."""
 
     values: Floats
     ln_weights: Floats

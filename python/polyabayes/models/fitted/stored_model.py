@@ -33,29 +33,14 @@ _OTHER_FORMATS = (
 
 
 class StoredModel(NamedTuple):
-    """Contents of a model file.
-
-    Attributes
-    ----------
-    class_name : str
-        Name of its class.
-    parameters : dict
-        Arguments of the constructor.
-    scalars : dict
-        Fitted attributes that are single numbers or texts.
-    arrays : dict of str to ndarray
-        Fitted attributes that are arrays.
-    vocabulary : list of str, optional
-        The words.
-    provenance : mapping
-        For a file that was read: version of the package, date, and notes of the user.
-    """
+    """Contents of a model file; scalars and arrays are fitted attributes."""
 
     class_name: str
     parameters: dict[str, Any]
     scalars: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
     vocabulary: list[str] | None
+    # Version of the package, date, and notes of the user, of a file that was read.
     provenance: Mapping[str, Any] = MappingProxyType({})
 
     def write(self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
@@ -75,13 +60,7 @@ class StoredModel(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> StoredModel:
-        """Read a file written by :meth:`write`.
-
-        Raises
-        ------
-        FileAccessError, FileFormatError
-            If the file is unreadable, or holds no model.
-        """
+        """Read a file written by :meth:`write`."""
         header, arrays = read_arrays(path)
         words = arrays.pop(_VOCABULARY, None)
         try:

@@ -182,13 +182,7 @@ def _join(
     name: str,
     unseen: str,
 ) -> tuple[Corpus, int]:
-    """Documents over all columns, and the number of tokens that were dropped.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is not one corpus for each vocabulary, with the same documents.
-    """
+    """Documents over all columns, and the number of tokens that were dropped."""
     policy = checks.choice("unseen", unseen, ("raise", "drop"))
     if len(documents) != len(sizes) or all(part is None for part in documents):
         raise InvalidArgumentError(
