@@ -7,15 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes import _core
 from polyabayes._support import checks
-from polyabayes._support.progress import progress_bar
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
 from polyabayes.models.fitted.fitted_model import FittedModel
-from polyabayes.models.fitting import START_SWEEPS
-from polyabayes.models.topic_model import row_normalised
-from polyabayes.models.traces import BoundTrace
 
 TOLERANCE = 1e-5
 
@@ -33,21 +28,9 @@ class EmStart(NamedTuple):
     doc_topic_prior: NDArray[np.float64]
     bound: float
 
-
-class EmFit(NamedTuple):
-    """Result of variational EM.
-
-    `bound` is the lower bound of ln p(words | phi, alpha) in nats; `topic_counts` are expected
-    tokens of each topic; `trace` has the bound of each iteration; `interruption` is the exception
-    that ended the run, if any.
-    """
-
-    topic_word: NDArray[np.float64]
-    doc_topic_prior: NDArray[np.float64]
-    bound: float
-    topic_counts: NDArray[np.float64]
-    trace: BoundTrace
-    interruption: Any
+    def for_core(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Topics as words x topics, alpha and the bound."""
+        return np.ascontiguousarray(self.topic_word.T), self.doc_topic_prior, self.bound
 
 
 def start_from(
@@ -94,46 +77,3 @@ def first_prior(
         shared = before * (len(before) / n_components)
         doc_topic_prior[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
     return checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
-
-
-def fit_em(
-    corpus: Corpus,
-    alpha: NDArray[np.float64],
-    start: EmStart | None,
-    *,
-    learned: bool,
-    topic_word_prior: float,
-    max_iter: int,
-    tol: float,
-    n_init: int,
-    seed: int,
-    n_jobs: int,
-    progress: bool,
-) -> EmFit:
-    """Fit by variational EM, from the topics of a short run of Gibbs sampling or from `start`."""
-    known = None
-    if start is not None:
-        known = (np.ascontiguousarray(start.topic_word.T), start.doc_topic_prior, start.bound)
-    with progress_bar(progress, max_iter, "iteration") as update:
-        result = _core.fit_em(
-            corpus._core_documents(),
-            alpha,
-            known,
-            learned=learned,
-            topic_word_prior=topic_word_prior,
-            max_iter=max_iter,
-            tolerance=tol,
-            start_sweeps=START_SWEEPS,
-            n_init=n_init,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=update,
-        )
-    return EmFit(
-        row_normalised(result.word_topic),
-        result.alpha,
-        result.bound,
-        result.n_tokens,
-        BoundTrace(np.arange(len(result.trace)), result.trace),
-        result.interruption,
-    )

@@ -13,21 +13,24 @@ from sklearn.utils.metaestimators import available_if
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.em import TOLERANCE, first_prior, fit_em, start_from
+from polyabayes.models.em import TOLERANCE, first_prior, start_from
 from polyabayes.models.fitting import (
     LEARNED_START,
+    START_SWEEPS,
     EvaluationSchedule,
     StartLength,
     all_or_nothing,
     fingerprint,
 )
 from polyabayes.models.latent_draws import TokenTopics
-from polyabayes.models.topic_model import PreviousState, TopicModel
+from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
+from polyabayes.models.traces import BoundTrace
 from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
@@ -293,25 +296,28 @@ class LatentDirichletAllocation(TopicModel):
         alpha = first_prior(self.doc_topic_prior, n_components, start)
         self._remember_features(X, corpus)
         self._trained_on = identity
-        fitted = fit_em(
-            corpus,
-            alpha,
-            start,
-            learned=learned,
-            topic_word_prior=pseudo_count,
-            max_iter=max_iter,
-            tol=tol,
-            n_init=n_init,
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=self.progress,
-        )
+        with progress_bar(self.progress, max_iter, "iteration") as update:
+            fitted = _core.fit_em(
+                corpus._core_documents(),
+                alpha,
+                None if start is None else start.for_core(),
+                learned=learned,
+                topic_word_prior=pseudo_count,
+                max_iter=max_iter,
+                tolerance=tol,
+                start_sweeps=START_SWEEPS,
+                n_init=n_init,
+                seed=seed,
+                n_jobs=n_jobs,
+                progress=update,
+            )
         self.__dict__.pop("_last", None)
-        self.components_, self.doc_topic_prior_ = fitted.topic_word, fitted.doc_topic_prior
+        self.components_, self.doc_topic_prior_ = row_normalised(fitted.word_topic), fitted.alpha
         self._seal()
-        self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.topic_counts
+        self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.n_tokens
         self.bound_, self._bound_is_of = fitted.bound, identity
-        self.trace_, self.n_iter_ = fitted.trace, len(fitted.trace.bound) - 1
+        self.trace_ = BoundTrace(np.arange(len(fitted.trace)), fitted.trace)
+        self.n_iter_ = len(fitted.trace) - 1
         self.vocabulary_, self.seed_ = corpus.vocabulary, seed
         if isinstance(fitted.interruption, KeyboardInterrupt):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {max_iter:,} iterations", self)

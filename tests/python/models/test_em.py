@@ -11,7 +11,7 @@ import polyabayes as pb
 from helpers.interruption import interrupted_at_work
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
-from polyabayes.models import em as em_module
+from polyabayes.models import lda as lda_module
 
 LDA = pb.LatentDirichletAllocation
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
@@ -223,7 +223,7 @@ def test_interrupted_training_leaves_a_usable_model(seconds, grow, monkeypatch):
     corpus = pb.datasets.make_lda_corpus(3_000, 500, 10, document_length=300, random_state=0).corpus
     init = em(2, max_iter=1, topic_word_prior=0.1).fit(corpus) if grow else None
     model = em(200, max_iter=10**6, tol=0.0, topic_word_prior=0.1, init=init)
-    interruption = interrupted_at_work(seconds, monkeypatch, em_module)
+    interruption = interrupted_at_work(seconds, monkeypatch, lda_module)
     with interruption, pytest.raises(errors.Interrupted) as caught:
         model.fit(corpus)
     assert caught.value.partial is model

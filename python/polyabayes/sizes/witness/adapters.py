@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -33,33 +33,6 @@ _FRESH_EVERY = 1.1
 # Parameters that the search sets, or that do not affect the model.
 _NOT_FOR_LIKELIHOODS = ("model", "documents", "event", "given_length", "random_state")
 _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
-
-
-class Scorer(Protocol):
-    """Interface between the search and a source of scores."""
-
-    @property
-    def function(self) -> Callable[..., Any] | None:
-        """The score as a function of only the sizes; None if it needs other configurations."""
-
-    @property
-    def is_lower_bound(self) -> bool:
-        """Whether scores are lower bounds."""
-
-    def score(self, sizes: Sizes, witness: Record | None) -> Any:
-        """Score a configuration, which may start from its best witness."""
-
-    def predict(self, sizes: Sizes, documents: Any) -> Score:
-        """Ln p(documents | data, sizes) of a configuration that has a score."""
-
-    def model(self, sizes: Sizes) -> Any:
-        """The model of a configuration that has a score."""
-
-    def can_resume(self, record: Record) -> bool:
-        """Whether all data behind a record of a checkpoint still exist."""
-
-    def identity(self) -> dict[str, Any]:
-        """Properties that two searches must share for one to resume the other."""
 
 
 class FunctionScorer:
@@ -256,6 +229,9 @@ class NestedEstimator:
             )
         warn_of_caveats(result, "WitnessSearch(scoring_options=dict({}))")
         return Score(result.total, result.total_std_error, degrees_of_freedom(result))
+
+
+Scorer: TypeAlias = FunctionScorer | NestedEstimator
 
 
 def starts_afresh(size: int) -> bool:
