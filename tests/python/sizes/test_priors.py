@@ -221,7 +221,7 @@ def test_priors_pickle(prior):
         (lambda: priors.Poisson("5"), InvalidTypeError, "mean must be a number"),
         (lambda: priors.Poisson(2.0, shift=0), InvalidArgumentError, "mass at size 0"),
         (lambda: priors.Poisson(2.0, shift=1, truncate=True), InvalidArgumentError, "not both"),
-        (lambda: priors.Poisson(2.0, truncate=1), InvalidTypeError, "truncate must be True or False"),
+        (lambda: priors.Poisson(2.0, truncate=1), InvalidTypeError, "truncate must be True"),
         (lambda: priors.NegativeBinomial(2.0, 0.0), InvalidArgumentError, "shape must be positive"),
         (lambda: priors.NegativeBinomial(-1.0, 2.0), InvalidArgumentError, "mean must be positive"),
         (lambda: priors.Geometric(1.5), InvalidArgumentError, "strictly between 0 and 1"),
