@@ -126,8 +126,8 @@ PACKAGES: dict[str, Callable[[pb.Corpus, int], tuple[Floats, Floats, Floats | No
 def run_planted(n_corpora: int, is_kept: bool) -> None:
     """Coverage and errors of contrasts of prevalence."""
     columns = {
-        "model": "s", "corpora": "d", "95 % intervals that hold the effect": ".1%",
-        "that hold 0, null covariate": ".1%", "rms error, effects": ".4f",
+        "model": "s", "corpora": "d", "coverage of 95 % intervals": ".1%",
+        "coverage, null covariate": ".1%", "rms error, effects": ".4f",
         "rms error, null covariate": ".4f", "s a corpus": ".1f",
     }  # fmt: skip
     table = Table("covariates-planted", f"{COMMAND} planted", columns, RESTS_ON)

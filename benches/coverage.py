@@ -29,7 +29,7 @@ COLUMNS = {
     "data": "s",
     "method": "s",
     "estimates": ",",
-    "95 % intervals that hold": ".1%",
+    "coverage of 95 % intervals": ".1%",
     "beyond 4 errors": "d",
     "of them without a warning": "d",
     "median ±, nats": ".2g",

@@ -213,9 +213,9 @@ def peers(n_sets: int) -> None:
     columns = {
         "rows": ",",
         "items": "d",
-        "ours, nats a row": ".5f",
-        "StepMix": ".5f",
-        "ours, s": ".2f",
+        "polyabayes, nats per row": ".5f",
+        "StepMix, nats per row": ".5f",
+        "polyabayes, s": ".2f",
         "StepMix, s": ".2f",
     }
     command = f"{COMMAND} peers --sets {n_sets}"
@@ -260,7 +260,7 @@ def speed(n_sets: int) -> None:
     from stepmix import StepMix
 
     columns = {"answers": "s", "rows": ",", "items": "d", "ours named": "d", "P": ".2f"}
-    columns |= {"ours, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
+    columns |= {"polyabayes, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
     sets = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
     sets += [("noise, 5 levels", noise(200, 20)), ("3 classes, binary", binary(5000, 20))]
     command = f"{COMMAND} speed" + (f" --sets {n_sets}" if n_sets < len(sets) else "")

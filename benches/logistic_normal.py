@@ -20,7 +20,7 @@ import polyabayes as pb
 COMMAND = "python benches/logistic_normal.py"
 COLUMNS = {
     "topics": "d", "tokens": "d", "s": ".1f", "documents": "d", "rms error": ".3f",
-    "95 % intervals that hold": ".1%", "misses that are too low": ".0%", "ms a document": ".0f",
+    "coverage of 95 % intervals": ".1%", "misses that are too low": ".0%", "ms a document": ".0f",
 }  # fmt: skip
 SEED = 20_261_126
 SIZES = ((20, 200, 2.0, 200), (50, 300, 2.0, 200), (100, 300, 1.5, 50))

@@ -205,7 +205,7 @@ def coverage(n_tables: int = 60) -> None:
         {
             "tokens": ",",
             "tables": "d",
-            "intervals of 95 % that hold": ".0%",
+            "coverage of 95 % intervals": ".0%",
             "converged": ".0%",
             "beyond 4 errors": "d",
             "of them without a warning": "d",

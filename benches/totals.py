@@ -91,7 +91,7 @@ def trained(corpus: str, n_topics: int) -> tuple[pb.Corpus, pb.LatentDirichletAl
 def totals(cases: list[tuple[str, str]]) -> None:
     columns = {
         "corpus": "s", "topics": "s", "documents": ",", "default, s": ".1f", "total, s": ".2f",
-        "ratio": ".0f", "stated error": ".5f", "intervals that hold": ".3f",
+        "ratio": ".0f", "stated error": ".5f", "coverage of 95 % intervals": ".3f",
     }  # fmt: skip
     table = Table("totals", "python benches/totals.py", columns, ["lda, annealed"])
     for corpus, n_topics in cases:

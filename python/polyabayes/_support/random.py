@@ -26,7 +26,7 @@ def random_generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(
-            f"{argument('random_state')} must be None, a non-negative int, a RandomState, a "
+            f"{argument('random_state')} must be a non-negative int, None, a RandomState, a "
             f"Generator or a SeedSequence, got {random_state!r}",
             argument="random_state",
             value=random_state,

@@ -51,7 +51,8 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             metadata, arrays = _parsed(content)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise FileFormatError(
-                f"{path} is not a whole safetensors file ({error!r:.200}); save the model again"
+                f"{path} is not a whole safetensors file ({error!r:.200}): give the file "
+                "of a model, or save it again"
             ) from error
     try:
         about = json.loads(metadata["polyabayes"])

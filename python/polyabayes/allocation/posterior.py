@@ -279,7 +279,10 @@ def posterior_over_models(
     {'rank 3': 0.5643, 'rank 2': 0.4339, 'rank 1': 0.0018}
     """
     if not isinstance(models, Mapping):
-        raise InvalidTypeError("models must be a mapping from names to models")
+        raise InvalidTypeError(
+            "models must be a mapping from names to models, as {'first': model}, got "
+            f"{type(models).__name__}"
+        )
     if not models:
         raise InvalidArgumentError("models is empty; give at least one model", argument="models")
     for name, model in models.items():

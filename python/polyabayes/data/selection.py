@@ -83,7 +83,7 @@ class Selectable(Grouped):
         if selection.ndim != 1 or (selection.size and selection.dtype.kind not in "iub"):
             raise InvalidTypeError(
                 "a corpus is indexed by a name, a slice, a one-dimensional integer array or a "
-                f"boolean mask, got {rows!r}"
+                f"boolean mask, got {rows!r}; one document is corpus[[3]]"
             )
         if selection.dtype.kind == "b":
             if len(selection) != n_documents:

@@ -119,7 +119,7 @@ def reader_of(
         inspect.signature(readers[name]).bind(path, None, **options)
     except TypeError as error:
         other = f"another format is named by {argument('format')}"
-        raise InvalidArgumentError(f"the format {name}: {error}; {other}") from error
+        raise InvalidArgumentError(f"reading the format {name}: {error}; {other}") from error
     return readers[name]
 
 
@@ -158,6 +158,7 @@ def _format_of(path: Path, known: list[str]) -> str:
     suffix = Path(name).suffix.lower()
     if suffix not in _FORMAT_OF_SUFFIX:
         raise InvalidArgumentError(
-            f"the name of {path} does not show its format; known formats are {', '.join(known)}"
+            f"the name of {path} does not show its format; name it by {argument('format')}: "
+            f"{', '.join(known)}"
         )
     return _FORMAT_OF_SUFFIX[suffix]

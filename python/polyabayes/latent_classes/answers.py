@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 _MOST_LEVELS = 50
 # Rows above which a column with another value in each is taken for the names of the rows.
 _FEW_ROWS = 10
+
+# What marks a missing answer; numbers do if they are far above all others.
+_MISSING_TEXTS = {"", "na", "n/a", "nan", "none", "null", "missing", ".", "?"}
+_MISSING_NUMBERS = {8, 9, *(10**n + m for n in (2, 3, 4) for m in (-3, -2, -1)), 77, 88, 888}
 
 # Units that weights with fractions are rounded to, in all: their relative error is far below that
 # of an ascent.
@@ -128,6 +133,7 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
     _refuse_items(columns, levels, labels)
+    _warn_of_codes(frame, columns)
     answers = Answers(tuple(map(str, columns)), labels, levels, counts)
     _refuse_empty_rows(answers, frame)
     return answers
@@ -211,6 +217,7 @@ def _array_of(data: Any) -> pd.DataFrame:
         raise InvalidTypeError(
             "X must be a table of pandas, polars or pyarrow, a CountTensor, or an array of shape "
             f"(n_rows, n_items), got {type(data).__name__} of shape {array.shape}"
+            f"{'; read files by pandas.read_csv' if isinstance(data, (str, os.PathLike)) else ''}"
         )
     return data_frame({f"x{column}": array[:, column] for column in range(array.shape[1])})
 
@@ -271,6 +278,37 @@ def _refuse_measurement(values: Any, column: Any) -> None:
             f"item {column!r} has {n_levels:,} levels{in_each}; {remedy}, or make it categorical "
             "if these are levels"
         )
+
+
+def _warn_of_codes(frame: pd.DataFrame, columns: list[Any]) -> None:
+    """Warn of levels by which surveys mark missing answers."""
+    found = []
+    for column in columns:
+        if not hasattr(frame[column], "cat"):
+            codes = _missing_codes(frame[column].dropna().unique().tolist())
+            found += [f"{column!r} has {code!r}" for code in codes]
+    if found:
+        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
+        warn(
+            f"item {', '.join(found[:3])}{more}, taken for an answer: if it marks a missing one, "
+            "replace it by NaN, as by frame.replace; if not, make the item categorical",
+            DataWarning,
+        )
+
+
+def _missing_codes(levels: list[Any]) -> list[Any]:
+    if not all(isinstance(level, int) for level in levels):
+        return [x for x in levels if isinstance(x, str) and x.strip().lower() in _MISSING_TEXTS]
+    if {-level for level in levels} == set(levels):
+        return []
+    codes, last = [level for level in sorted(levels) if level < 0], 0
+    for level in sorted(levels):
+        if level in _MISSING_NUMBERS and level > last + 2:
+            codes.append(level)
+        elif level > last:
+            last = level
+    # An item has two answers at least.
+    return codes if len(codes) < len(levels) - 1 else []
 
 
 def _refuse_items(columns: list[Any], levels: Integers, labels: Sequence[Sequence[str]]) -> None:

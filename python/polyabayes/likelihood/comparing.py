@@ -134,14 +134,17 @@ def compare(
     ['0.1', '1.0']
     """
     if not isinstance(models, Mapping):
-        raise InvalidTypeError("models must be a mapping from names to models")
+        raise InvalidTypeError(
+            "models must be a mapping from names to models, as {'first': model}, got "
+            f"{type(models).__name__}"
+        )
     if not models:
         raise InvalidArgumentError("models is empty; give at least one model", argument="models")
     refused: dict[str, PolyabayesError] = {}
     known: dict[str, Scorable] = {}
     for name, model in models.items():
         try:
-            known[str(name)] = as_scorable(f"models[{name!r}]", model)
+            known[str(name)] = as_scorable("a model", model)
         except PolyabayesError as error:
             refused[str(name)] = error
     if given_length is None:

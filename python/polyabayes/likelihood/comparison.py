@@ -319,7 +319,7 @@ def _statistic(ahead: float, std_error: float) -> float:
 
 _NOTES = (
     "P(better): chance of being ahead of the best on new documents, each model by itself",
-    "p(as good): p-value of no other model being better, valid for all models together",
+    'p(as good): p-value of "no other model is better", adjusted for all models',
 )
 
 # Smaller errors would print as 0.

@@ -206,6 +206,11 @@ def log_completion(
         options=options,
     )
     n_threads = threads_of_task(check_executor(executor), n_jobs)
+    if isinstance(held_out, (int, float, str)):
+        raise InvalidTypeError(
+            f"held_out must be documents, got {held_out!r:.100}: split_tokens makes observed and "
+            "held_out of a share"
+        )
     first, n_unseen_first = model._aligned(observed, "observed", unseen)
     second, n_unseen_second = model._aligned(held_out, "held_out", unseen)
     _refuse_other_documents(first, second)

@@ -5,7 +5,8 @@ Adapters of single packages register themselves here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -17,6 +18,9 @@ from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.scale.shards import Shards
+
+# Longest text of a value that a message shows.
+_MOST_SHOWN = 80
 
 _Exposed = TypeVar("_Exposed", Corpus, Shards)
 
@@ -80,23 +84,47 @@ def as_scorable(name: str, model: Any) -> Scorable:
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation, a PoissonFactorAnalysis or a DocumentModel, "
         f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED))}, "
-        f"got {model!r:.200}; make other models with from_parameters"
+        f"got {given_instead(model)}"
     )
 
 
-def read_documents(models: Iterable[Scorable], documents: Any, name: str = "documents") -> Corpus:
+def given_instead(value: Any) -> str:
+    """What was given in place of a model, and the remedy."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}: make a model of it, and fit that"
+    if isinstance(value, (str, os.PathLike)):
+        return f"{value!r:.100}: open the file of a model with polyabayes.load"
+    shown = repr(value) if len(repr(value)) <= _MOST_SHOWN else f"a {type(value).__name__}"
+    if isinstance(value, Corpus) or hasattr(value, "shape"):
+        return f"{shown}: the model comes first, then the documents"
+    return f"{shown}: make other models with from_parameters"
+
+
+def read_documents(models: Collection[Scorable], documents: Any, name: str = "documents") -> Corpus:
     """Documents as counts; raw documents go through a model that reads them (a Pipeline).
 
     With several such models, the one that finds the most tokens reads the documents; words that
-    another model lacks then count as unseen there.
+    another model lacks then count as unseen there. Words need a vocabulary to be found in.
     """
     readers = [model._vectorise for model in models if getattr(model, "_vectorise", None)]  # type: ignore[attr-defined]
-    if not readers:
-        return as_corpus(documents, name)
-    if len(readers) > 1 and isinstance(documents, Iterator):
+    if isinstance(documents, Iterator):
         documents = list(documents)
+    if not readers:
+        are_words = isinstance(documents, (list, tuple)) and any(map(_has_words, documents[:1]))
+        if are_words and any(getattr(model, "vocabulary_", ()) is None for model in models):
+            raise InvalidArgumentError(
+                f"{name} has words, but the model has no vocabulary to find them in: give counts "
+                "over the columns of its training, or train it on words or named columns"
+            )
+        return as_corpus(documents, name)
     found = [as_corpus(read(documents, name), name) for read in readers]
     return max(found, key=lambda corpus: corpus.n_tokens)
+
+
+def _has_words(document: Any) -> bool:
+    return isinstance(document, str) or (
+        isinstance(document, (list, tuple)) and any(isinstance(x, str) for x in document[:1])
+    )
 
 
 def exposed(model: Any, corpus: _Exposed, exposure: Any) -> _Exposed:

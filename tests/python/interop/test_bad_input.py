@@ -93,6 +93,34 @@ def test_models_that_were_not_fitted(counts, gensim_parts):
             assert refuses(errors.NotFittedError, message, pb.plotting.plot_topics, model)
 
 
+def test_what_is_no_model(sklearn_lda, counts):
+    corpus = pb.Corpus(counts)
+    instead = {
+        "a csr_matrix: the model comes first": counts,
+        "<Corpus: .*>: the model comes first": corpus,
+        "the class LatentDirichletAllocation: make a model": LatentDirichletAllocation,
+        "'lda.safetensors': open .* with polyabayes.load": "lda.safetensors",
+        "got None: make other models with from_parameters": None,
+    }
+    for message, wrong in instead.items():
+        assert refuses(errors.InvalidTypeError, message, pb.log_likelihood, wrong, sklearn_lda)
+        assert refuses(errors.InvalidTypeError, message, pb.choose_n_components, wrong, counts, [2])
+    message = "mapping from names to models, as .* got list"
+    assert refuses(errors.InvalidTypeError, message, pb.compare, [sklearn_lda], counts)
+    assert refuses(errors.InvalidTypeError, message, pb.posterior_over_models, [], counts)
+
+
+def test_words_need_a_vocabulary(sklearn_lda):
+    message = "has words, but the model has no vocabulary to find them in: give counts"
+    four_words = [["urn", "ball", "ball"], ["gene", "cell"]]
+    models = {"one": sklearn_lda, "other": sklearn_lda}
+    for documents in (four_words, [" ".join(words) for words in four_words], iter(four_words)):
+        assert refuses(
+            errors.InvalidArgumentError, message, pb.log_likelihood, sklearn_lda, documents
+        )
+    assert refuses(errors.InvalidArgumentError, message, pb.compare, models, four_words)
+
+
 def without(model, name):
     """The same model as a version that lacks an attribute would have it."""
     older = copy.copy(model)

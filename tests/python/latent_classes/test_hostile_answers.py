@@ -65,7 +65,7 @@ MANY = pd.DataFrame({"a": np.arange(120) % 2, "age": np.arange(120)})
         (GOOD, {"random_state": -1}, None, "random_state"),
         (GOOD[:0], {}, None, "no rows"),
         (np.zeros(4, dtype=int), {}, None, "shape"),
-        ("answers.csv", {}, None, "X must be a table"),
+        ("answers.csv", {}, None, "X must be a table.*pandas.read_csv"),
         (pb.CountTensor.from_frame(GOOD), {}, [1], "takes no `?weights`?"),
     ],
 )
@@ -95,6 +95,32 @@ def test_rows_that_do_not_fit_are_refused() -> None:
         classes.residuals(GOOD, weights=np.full(6, 0.5))
     extra = classes.predict(GOOD.assign(other=1.5)[["c", "other", "b", "a"]])
     assert extra.tolist() == classes.predict(GOOD).tolist()
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ([0, 1, 0, -9, 1, 1], "-9"),
+        ([1, 2, 5, 9, 1, 2], "9"),
+        ([1, 2, 99.0, np.nan, 1, 2], "99"),
+        ([1, 2, 1, -1, 2, 1], "-1"),
+        (["yes", "no", "N/A", "no", "yes", "no"], "'N/A'"),
+        (["yes", "no", " ", "no", "yes", "no"], "' '"),
+        ([-1, 1, 0, -1, 1, 0], None),
+        ([0, 9, 0, 9, 9, 9], None),
+        ([1, 2, 3, 7, 9, 8], None),
+        ([-3, -2, -1, -1, -2, -3], None),
+        (pd.Categorical([1, 2, 99, 1, 2, 99]), None),
+    ],
+)
+def test_levels_that_mark_missing_answers_are_warned_of(answers, code, recwarn):
+    pb.LatentClassAnalysis(1, random_state=0).fit(GOOD.assign(b=answers))
+    told = [str(one.message) for one in recwarn]
+    if code is None:
+        assert not told
+    else:
+        assert len(told) == 1
+        assert f"item 'b' has {code}, taken for an answer: if it marks a missing one" in told[0]
 
 
 def test_counts_that_are_left_out_are_warned_of():

@@ -109,7 +109,7 @@ def test_tables_name_every_model():
     assert row["nats_per_token"] == comparison.results[other].nats_per_token
     *lines, better, as_good = str(comparison).splitlines()
     assert better.startswith("P(better): chance of being ahead of the best on new documents")
-    assert as_good.startswith("p(as good): p-value of no other model being better, valid for all")
+    assert as_good == 'p(as good): p-value of "no other model is better", adjusted for all models'
     assert [line.split("  ")[0].strip() for line in lines] == ["model", best, other]
     assert f"{row['nats_per_token']:.4f}" in lines[2]
     # The best is not compared with itself.

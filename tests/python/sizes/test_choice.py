@@ -187,6 +187,10 @@ def test_bad_arguments_are_refused_before_any_work(corpus):
     for options in ({"method": "exact"}, {"concentrations": "auto"}):
         with pytest.raises(errors.InvalidTypeError, match="is an option of a choice by evidence"):
             choose(LDA, corpus, **options)
+    with pytest.raises(errors.InvalidTypeError, match=r"no option 'tolerence': .* tolerance\?"):
+        choose(LDA, corpus, tolerence=0.1)
+    with pytest.raises(errors.InvalidTypeError, match="no option 'cv'$"):
+        choose(LDA, corpus, cv=5)
     with pytest.raises(errors.InvalidArgumentError, match="max_time must be positive"):
         choose(LDA, corpus, max_time=0)
     with pytest.raises(errors.InvalidTypeError, match="executor must be"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.grouping import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.likelihood.foreign import exposed
+from polyabayes.likelihood.foreign import exposed, given_instead
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found, work_of_given
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
@@ -184,6 +186,10 @@ def choose_n_components(
             f"{argument('covariates')} come with the documents: give corpus.with_metadata(frame), "
             f"and a model with a {argument('formula')}"
         )
+    for name in options.keys() - signature(AllocationModel.log_evidence).parameters.keys():
+        near = get_close_matches(name, [*held_out, *signature(choose_n_components).parameters])
+        remedy = f": did you mean {argument(near[0])}?" if near else ""
+        raise InvalidTypeError(f"choose_n_components has no option {name!r}{remedy}")
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations, **options})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, labels = checked_folds(corpus, n_folds, groups, times)
@@ -285,7 +291,8 @@ def _checked(
     if not isinstance(model, (LatentDirichletAllocation, PoissonFactorAnalysis)):
         raise InvalidTypeError(
             "model must be a LatentDirichletAllocation, a PoissonFactorAnalysis or an "
-            f"AllocationModel of polyabayes, which is trained at every size; got {model!r:.100}"
+            f"AllocationModel of polyabayes, which is trained at every size, got "
+            f"{given_instead(model)}"
         )
     if not model._has_likelihood():
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
