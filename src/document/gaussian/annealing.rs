@@ -175,11 +175,6 @@ impl Plan {
         Estimate::from_runs(&runs, n_draws)
     }
 
-    /// Chains whose mean has this standard error.
-    pub(super) fn n_chains(&self, std_error: f64) -> f64 {
-        self.variance.exp_m1() / (std_error * std_error)
-    }
-
     /// Variance of a weight over the mean of its square.
     fn relative_variance(&self) -> f64 {
         -(-self.variance).exp_m1()

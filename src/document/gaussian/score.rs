@@ -14,8 +14,13 @@ use crate::estimate::Estimate;
 use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Purpose, Rng};
 
-/// Chains of a document at most.
-const MOST_REPLICATES: f64 = 65_536.0;
+/// Runs of [`LANES`] chains of a document at most: 65,536 chains.
+const MOST_RUNS: f64 = 4096.0;
+
+/// Share of the chains that a pilot has which finds their number, and how many times as many as it
+/// finds are run: the error of the estimate is then below its target in 19 of 20 documents.
+const SHARE_OF_PILOT: f64 = 0.25;
+const MORE_THAN_PILOT: f64 = 1.5;
 
 /// Steps of the chains behind posterior means, beside those of annealing.
 const MOMENT_STEPS: usize = 64;
@@ -153,16 +158,32 @@ fn score_document(
         Some(n_temperatures) => Plan { n_temperatures, variance: 0.0 },
         None => Plan::from_pilots(&target, &path, rng, observer)?,
     };
-    let wanted = settings.target_std_error.map_or(0.0, |error| plan.n_chains(error).ceil());
-    let n_runs = (wanted.min(MOST_REPLICATES) as usize).max(settings.n_replicates).div_ceil(LANES);
-    let n = plan.n_temperatures;
-    let mut replicates = Vec::with_capacity(n_runs * LANES);
-    for _ in 0..n_runs {
-        replicates.extend(ln_weights(&target, n, &path, rng, observer)?.0);
+    let mut run = |n_runs: usize| -> Result<Vec<f64>> {
+        let mut chains = Vec::with_capacity(n_runs * LANES);
+        for _ in 0..n_runs {
+            let run = ln_weights(&target, plan.n_temperatures, &path, rng, observer)?;
+            chains.extend(run.0);
+        }
+        Ok(chains)
+    };
+    let mut n_runs = settings.n_replicates.div_ceil(LANES);
+    if let Some(error) = settings.target_std_error {
+        // Pilots of ever more chains, up to a share of those that the last one finds necessary.
+        let least = n_runs;
+        loop {
+            let ratio = plan.estimate(&run(n_runs)?).std_error / error;
+            let wanted = (MORE_THAN_PILOT * n_runs as f64 * ratio * ratio).min(MOST_RUNS);
+            if SHARE_OF_PILOT * wanted <= n_runs as f64 {
+                n_runs = (wanted.ceil() as usize).max(least);
+                break;
+            }
+            n_runs = (SHARE_OF_PILOT * wanted).ceil() as usize;
+        }
     }
+    let replicates = run(n_runs)?;
     let estimate = plan.estimate(&replicates);
     let spread = Some(Spread::of(&replicates, estimate.ln_value));
-    Ok(Score { size: n, spread, ..Score::of(estimate, annealed.estimator()) })
+    Ok(Score { size: plan.n_temperatures, spread, ..Score::of(estimate, annealed.estimator()) })
 }
 
 /// Means and standard deviations of the topic weights given a document: annealed chains, each by its
