@@ -153,7 +153,6 @@ impl Model {
     /// softmax of the latent coordinates, or the coordinates themselves.
     #[staticmethod]
     #[pyo3(signature = (loadings, bias, mean, covariance, is_softmax, sizes = Vec::new()))]
-    #[allow(clippy::too_many_arguments)]
     fn product_of_experts(
         py: Python<'_>,
         loadings: PyReadonlyArray2<'_, f64>,

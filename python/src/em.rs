@@ -29,7 +29,6 @@ pub(crate) struct EmResult {
 #[pyfunction]
 #[pyo3(signature = (documents, alpha, start, *, learned, topic_word_prior, max_iter, tolerance,
                     start_sweeps, n_init, seed, n_jobs, progress = None))]
-#[expect(clippy::too_many_arguments, reason = "the settings of EM, by name")]
 pub(crate) fn fit_em(
     py: Python<'_>,
     documents: &Documents,

@@ -1,8 +1,8 @@
 //! The Python binding of polyabayes. It converts and nothing else: the mathematics is in the core
 //! crate, the user's interface in the Python package.
 
-// PyO3 hands arguments over by value.
-#![allow(clippy::needless_pass_by_value)]
+// PyO3 hands arguments over by value, each by its name.
+#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments)]
 
 mod allocation;
 mod convert;

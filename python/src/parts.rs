@@ -291,7 +291,6 @@ pub(crate) fn order_topics<'py>(
 /// pseudo-counts, and rates where documents have exposures.
 #[pyfunction]
 #[pyo3(signature = (blocks, topics, urns, counts, *, seed, to, tables, n_jobs))]
-#[expect(clippy::too_many_arguments, reason = "blocks and their sweep, by name")]
 pub(crate) fn sweep_part<'py>(
     py: Python<'py>,
     blocks: Blocks<'py>,

@@ -205,7 +205,6 @@ pub(crate) fn score(
 /// ln p of every document for the sake of their sum, through so many temperatures.
 #[pyfunction]
 #[pyo3(signature = (model, documents, settings, *, n_temperatures, seed, n_jobs, progress = None))]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn score_for_total(
     py: Python<'_>,
     model: &Model,
@@ -251,7 +250,6 @@ pub(crate) fn check_completion(
 /// ln p of held-out tokens given the observed tokens of every document.
 #[pyfunction]
 #[pyo3(signature = (model, observed, held_out, settings, *, seed, n_jobs, progress = None))]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn completion(
     py: Python<'_>,
     model: &Model,
@@ -280,7 +278,6 @@ pub(crate) enum Drawn<'py> {
 /// errors of either, and the sizes of the replicates.
 #[pyfunction]
 #[pyo3(signature = (model, documents, draws, settings, *, seed, n_jobs, progress = None))]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn bidirectional(
     py: Python<'_>,
     model: &Model,
@@ -318,7 +315,6 @@ pub(crate) fn bidirectional(
 /// deviations, (D, 1 or 2, K).
 #[pyfunction]
 #[pyo3(signature = (model, documents, *, spread, n_sweeps, seed, n_jobs, progress = None))]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn transform<'py>(
     py: Python<'py>,
     model: &Model,

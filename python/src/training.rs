@@ -110,7 +110,6 @@ impl Training {
     #[staticmethod]
     #[pyo3(signature = (source, n_words, *, alpha, beta, learned, schedule, topic_priors = None,
                         covariates = None, state = None))]
-    #[expect(clippy::too_many_arguments, reason = "the model's priors, by name")]
     fn lda(
         py: Python<'_>,
         source: Source,
@@ -147,7 +146,6 @@ impl Training {
     #[pyo3(signature = (source, n_words, *, n_documents, shape, probability, topic_word_prior,
                         probability_prior, shape_prior, schedule, covariates = None,
                         state = None))]
-    #[expect(clippy::too_many_arguments, reason = "the model's parameters and priors, by name")]
     fn pfa(
         py: Python<'_>,
         source: Source,

@@ -88,7 +88,6 @@ impl IncompleteAllocation {
     /// A lower bound of the evidence, by variational Bayes, shared out by its own distribution of
     /// the total.
     #[pyo3(signature = (*, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn bound(
         &self,
         py: Python<'_>,
@@ -109,7 +108,6 @@ impl IncompleteAllocation {
     /// Family counts by coordinate ascent: variational Bayes, by a lower bound of
     /// ln Pr(X_observed), or EM.
     #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn variational(
         &self,
         py: Python<'_>,

@@ -49,7 +49,6 @@ impl Allocation {
     #[new]
     #[pyo3(signature = (sizes, parents, axes, ties, concentration, tables, shape, coordinates, counts,
                         elimination = None, form = "joint"))]
-    #[expect(clippy::too_many_arguments, reason = "the parts of a model and its data, by name")]
     fn new(
         py: Python<'_>,
         sizes: Vec<usize>,
@@ -155,7 +154,6 @@ impl Allocation {
     /// the exception that cut it short. `others` are the same network and data under other priors,
     /// whose evidence the particles of smc tell, too.
     #[pyo3(signature = (options, others, *, n_draws, seed, n_jobs, progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn draws(
         &self,
         py: Python<'_>,
@@ -196,7 +194,6 @@ impl Allocation {
 
     /// Coordinate ascent: "vb", "em", "dual-em" or "icm".
     #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn variational(
         &self,
         py: Python<'_>,
@@ -240,7 +237,6 @@ impl Allocation {
     /// are low, and high, in expectation.
     #[pyo3(signature = (total, *, n_chains, n_temperatures, n_replicates, seed, n_jobs,
                         progress = None))]
-    #[expect(clippy::too_many_arguments, reason = "options, by name")]
     fn bidirectional_bounds(
         &self,
         py: Python<'_>,
