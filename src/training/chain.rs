@@ -3,8 +3,8 @@
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{ExposedTokens, Topics};
-use super::tokens::{ChainState, FirstTopics, Position, Tokens, TopicWeights};
+use super::sweeps::{ExposedTokens, TopicWeights, Topics};
+use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length};
 use crate::math::ExactSum;

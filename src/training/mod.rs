@@ -31,7 +31,5 @@ pub use pfa::{PfaGlobals, PfaPrior};
 pub use pseudo_counts::PseudoCounts;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
-pub use sweeps::{ExposedTokens, Topics};
-pub use tokens::{
-    ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens, TopicWeights,
-};
+pub use sweeps::{ExposedTokens, TopicWeights, Topics};
+pub use tokens::{ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens};

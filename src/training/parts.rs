@@ -8,8 +8,10 @@ use rayon::prelude::*;
 
 use super::limits::check_topics;
 use super::pseudo_counts::PseudoCounts;
-use super::sweeps::{self, DocumentBlock, ExposedTokens, SpareTallies, add_words, ln_urns};
-use super::tokens::{Position, TopicWeights};
+use super::sweeps::{
+    self, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, add_words, ln_urns,
+};
+use super::tokens::Position;
 use crate::control::Observer;
 use crate::counts::CountMatrix;
 use crate::error::{Error, Result, check_length};
@@ -133,7 +135,7 @@ pub fn sweep_part(
             return Err(Error::Length { name: "documents of the part", found, expected });
         }
     }
-    let step = weights.step(to.key(seed));
+    let step = Step { urns: weights, key: to.key(seed) };
     let spare = SpareTallies::default();
     let n_tables =
         sweeps::sweep(&mut blocks, part.counts, part.longest, step, tables, &spare, observer)?;

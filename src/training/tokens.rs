@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::limits::{check_tokens, check_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, DocumentBlock, ExposedTokens, SpareTallies, Step, add_words, count_words, ln_urns,
-    split_documents,
+    self, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, add_words, count_words,
+    ln_urns, split_documents,
 };
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -56,26 +56,6 @@ impl Position {
             Position::Merged { .. } => Position::Chain { sweep: 0 },
             Position::Chain { sweep } => Position::Chain { sweep: sweep + 1 },
         }
-    }
-}
-
-/// Topics of words and pseudo-counts of documents, as a sweep over the tokens needs them.
-#[derive(Debug, Clone, Copy)]
-pub struct TopicWeights<'a> {
-    /// Pseudo-counts of documents: α, or r.
-    pub a: PseudoCounts<'a>,
-    /// φ up to the scale of each topic, word-major.
-    pub weights: &'a [f64],
-    /// The scales.
-    pub scale: &'a [f64],
-    /// Rates of the gamma distributions of θ, where documents have exposures.
-    pub rates: Option<&'a [f64]>,
-}
-
-impl<'a> TopicWeights<'a> {
-    pub(super) fn step(self, key: Key) -> Step<'a> {
-        let TopicWeights { a, weights, scale, rates } = self;
-        Step { a, weights, scale, rates, key }
     }
 }
 
@@ -288,7 +268,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         counts: &mut [u32],
         observer: &impl Observer,
     ) -> Result<Vec<u64>> {
-        let (step, n_topics) = (weights.step(to.key(seed)), weights.a.n_topics());
+        let (step, n_topics) = (Step { urns: weights, key: to.key(seed) }, weights.a.n_topics());
         let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);
         let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
         let swept = sweeps::sweep(blocks, documents, longest, step, tables, &self.spare, observer);

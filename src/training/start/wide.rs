@@ -7,8 +7,8 @@ use crate::rng::Key;
 use crate::training::limits::check_n_topics;
 use crate::training::pseudo_counts::PseudoCounts;
 use crate::training::schedule::TopicStep;
-use crate::training::sweeps::Topics;
-use crate::training::tokens::{Position, TopicWeights};
+use crate::training::sweeps::{TopicWeights, Topics};
+use crate::training::tokens::Position;
 use crate::urn::MAX_TOPICS;
 
 /// Topics at first, for each topic asked for.

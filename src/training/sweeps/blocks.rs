@@ -30,25 +30,33 @@ pub(in crate::training) struct DocumentBlock {
     topics: Vec<u16>,
 }
 
-/// Pseudo-counts and weights of the urn, and the key of the random numbers.
-#[derive(Clone, Copy)]
-pub(in crate::training) struct Step<'a> {
-    pub(in crate::training) a: PseudoCounts<'a>,
-    /// Word-major, up to the scale of each topic.
-    pub(in crate::training) weights: &'a [f64],
-    pub(in crate::training) scale: &'a [f64],
+/// Topics of words and pseudo-counts of documents, as a sweep over the tokens needs them.
+#[derive(Debug, Clone, Copy)]
+pub struct TopicWeights<'a> {
+    /// Pseudo-counts of documents: α, or r.
+    pub a: PseudoCounts<'a>,
+    /// φ up to the scale of each topic, word-major.
+    pub weights: &'a [f64],
+    /// The scales.
+    pub scale: &'a [f64],
     /// Rates x of the gamma distributions of θ, where documents have exposures: weights are then
     /// divided by x + e.
-    pub(in crate::training) rates: Option<&'a [f64]>,
+    pub rates: Option<&'a [f64]>,
+}
+
+/// The urns of a sweep, and the key of its random numbers.
+#[derive(Clone, Copy)]
+pub(in crate::training) struct Step<'a> {
+    pub(in crate::training) urns: TopicWeights<'a>,
     pub(in crate::training) key: Key,
 }
 
 impl<'a> Step<'a> {
     /// The urn of a word.
     fn word(&self, word: usize) -> Word<'a> {
-        let n_topics = self.a.n_topics();
-        let weights = &self.weights[word * n_topics..][..n_topics];
-        Word { a: self.a.first(), weights, scale: self.scale }
+        let TopicWeights { a, weights, scale, .. } = self.urns;
+        let n_topics = a.n_topics();
+        Word { a: a.first(), weights: &weights[word * n_topics..][..n_topics], scale }
     }
 }
 

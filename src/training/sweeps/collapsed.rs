@@ -48,9 +48,9 @@ pub(in crate::training) fn sweep(
     spare: &SpareTallies,
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let n_topics = step.a.n_topics();
+    let n_topics = step.urns.a.n_topics();
     let is_long = longest > dense::MAX_COUNT;
-    let is_own = step.a.is_grouped() || step.rates.is_some();
+    let is_own = step.urns.a.is_grouped() || step.urns.rates.is_some();
     let documents = || counts.ok_or(Error::Empty { name: "documents of the part" });
     let is_listed = !is_own && (n_topics >= SPARSE_TOPICS || is_long);
     if is_listed || is_long {
@@ -67,18 +67,18 @@ pub(in crate::training) fn sweep(
         let new = || Sparse::new(n_topics);
         return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tally), observer);
     }
-    let exposed = step.rates.map(|rates| Ok((rates, documents()?))).transpose()?;
+    let exposed = step.urns.rates.map(|rates| Ok((rates, documents()?))).transpose()?;
     let tally = |block: &DocumentBlock, tallies: &mut Dense, is_counted: bool| {
         if !is_counted {
             block.tally(tallies);
         }
-        if step.a.is_grouped() {
-            tallies.take_rows(block.in_corpus().map(|doc_ix| step.a.row(doc_ix)));
+        if step.urns.a.is_grouped() {
+            tallies.take_rows(block.in_corpus().map(|doc_ix| step.urns.a.row(doc_ix)));
         }
         if let Some((rates, counts)) = exposed {
             let exposures =
                 block.documents.clone().map(|doc_ix| counts.document(doc_ix).exposure());
-            tallies.take_exposures(step.a.first(), rates, exposures);
+            tallies.take_exposures(step.urns.a.first(), rates, exposures);
         }
     };
     let new = || Dense::new(n_topics);
@@ -96,7 +96,7 @@ fn sweep_blocks<T: Tallies + Send>(
     ),
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let n_tables = step.a.n_groups() * step.a.n_topics();
+    let n_tables = step.urns.a.n_groups() * step.urns.a.n_topics();
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     // Blocks have tallies of their own where all are swept side by side.
     let are_shared = blocks.len() > rayon::current_num_threads();
@@ -117,7 +117,7 @@ fn sweep_blocks<T: Tallies + Send>(
             for (document, doc_ix) in block.in_corpus().enumerate() {
                 let mut rng = key.unit(doc_ix as u64).rng();
                 let counts = tallies.counts(document);
-                tables::seat(counts, step.a, doc_ix, &mut rng, &mut n_tables);
+                tables::seat(counts, step.urns.a, doc_ix, &mut rng, &mut n_tables);
             }
         }
         spare().push((first, tallies));

@@ -21,10 +21,10 @@ pub(super) fn sweep(
     tables: bool,
     observer: &impl Observer,
 ) -> Result<Vec<u64>> {
-    let n_topics = step.a.n_topics();
-    let n_tables = step.a.n_groups() * n_topics;
+    let n_topics = step.urns.a.n_topics();
+    let n_tables = step.urns.a.n_groups() * n_topics;
     let draw_block = |block: &mut DocumentBlock| -> Result<Vec<u64>> {
-        let (mut sweeper, mut balls) = (Sweeper::new(n_topics), Balls::new(step.a.first()));
+        let (mut sweeper, mut balls) = (Sweeper::new(n_topics), Balls::new(step.urns.a.first()));
         let (mut weights, mut scale) = (Vec::new(), vec![0.0; n_topics]);
         let mut n_tables = vec![0; n_tables];
         let mut topics = block.topics_by_document();
@@ -35,22 +35,22 @@ pub(super) fn sweep(
             let (own, after) = rest.split_at_mut(document.n_tokens() as usize);
             rest = after;
             let mut rng = step.key.unit(in_corpus as u64).rng();
-            scale.copy_from_slice(step.scale);
-            for (scale, rate) in scale.iter_mut().zip(step.rates.into_iter().flatten()) {
+            scale.copy_from_slice(step.urns.scale);
+            for (scale, rate) in scale.iter_mut().zip(step.urns.rates.into_iter().flatten()) {
                 *scale /= rate + document.exposure();
             }
             weights.clear();
             for &word in document.words() {
-                let row = &step.weights[word as usize * n_topics..][..n_topics];
+                let row = &step.urns.weights[word as usize * n_topics..][..n_topics];
                 weights.extend(row.iter().zip(&scale).map(|(q, scale)| q * scale));
             }
-            balls.set_pseudo_counts(step.a.row(in_corpus));
+            balls.set_pseudo_counts(step.urns.a.row(in_corpus));
             balls.refill(own);
             let cells = weights.chunks_exact(n_topics).zip(document.counts().iter().copied());
             sweeper.draw_all::<true>(cells, own, &mut balls, &mut rng);
             if tables {
                 let drawn = balls.drawn().iter().copied().enumerate();
-                tables::seat(drawn, step.a, in_corpus, &mut rng, &mut n_tables);
+                tables::seat(drawn, step.urns.a, in_corpus, &mut rng, &mut n_tables);
             }
         }
         block.set_topics_by_document(&topics);

@@ -16,6 +16,7 @@ mod tallies;
 mod tests;
 mod topics;
 
+pub use blocks::TopicWeights;
 pub(super) use blocks::{DocumentBlock, Step, split_documents};
 pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_urns, sweep};
 pub use exposed::ExposedTokens;
