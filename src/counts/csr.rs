@@ -291,18 +291,6 @@ mod tests {
     }
 
     #[test]
-    fn equal_documents_are_found() {
-        let matrix =
-            CountMatrix::from_dense(&[vec![1, 0, 2], vec![0, 0, 0], vec![1, 0, 2], vec![0, 3, 0]])
-                .unwrap();
-        let distinct = matrix.distinct();
-        assert_eq!(distinct.representatives, [0, 1, 3]);
-        assert_eq!(distinct.index, [0, 1, 0, 2]);
-        assert_eq!(matrix.n_tokens(), 9);
-        assert_eq!(matrix.document(1).n_distinct(), 0);
-    }
-
-    #[test]
     fn exposures_tell_equal_counts_apart() {
         let matrix = CountMatrix::from_dense(&vec![vec![1, 2]; 4]).unwrap();
         let exposed = matrix.clone().with_exposures(vec![1.0, 0.5, 1.0, 0.5]).unwrap();

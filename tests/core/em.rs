@@ -4,7 +4,7 @@ use crate::common;
 use polyabayes::counts::Document;
 use polyabayes::math::{digamma, ln_gamma};
 use polyabayes::training::{EmFit, EmSettings, EmStart, fit_em};
-use polyabayes::{CountMatrix, Event, Method, Query, Settings, Stop, TopicModel, score};
+use polyabayes::{CountMatrix, Event, Method, Query, Settings, TopicModel, score};
 
 const NONE: f64 = f64::NEG_INFINITY;
 
@@ -141,21 +141,6 @@ fn a_model_that_em_cannot_better_comes_back_with_the_bound_it_had() {
     };
     let (alone, with_more) = (unknown(&seed, 4), unknown(&padded, 6));
     assert!((alone - with_more).abs() < 1e-6 * alone.abs(), "{alone} {with_more}");
-}
-
-#[test]
-fn a_stop_leaves_a_model() {
-    let (_, counts) = common::simulated(3, 40, 0.2, 25, 60, 2);
-    let stop = Stop::default();
-    stop.raise();
-    // Topics of a start that has not begun, of which no bound is known.
-    let first = fit_em(&counts, None, &settings(3, 1), &stop).unwrap();
-    assert_eq!((first.bound, first.trace.len()), (f64::NEG_INFINITY, 1));
-    let sums = (0..3).map(|k| first.phi.iter().skip(k).step_by(3).sum::<f64>());
-    assert!(sums.into_iter().all(|sum| (sum - 1.0).abs() < 1e-12));
-    let seed = fit_em(&counts, None, &settings(3, 1), &()).unwrap();
-    let grown = fit_em(&counts, Some(start_of(&seed)), &settings(4, 1), &stop).unwrap();
-    assert_eq!((grown.bound, grown.alpha.len()), (seed.bound, 4));
 }
 
 #[test]

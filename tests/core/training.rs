@@ -3,12 +3,12 @@
 use crate::common;
 use std::collections::HashMap;
 
+use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
 use polyabayes::training::{
     Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Position,
     PseudoCounts, Schedule, Tokens, TopicStart, TopicWeights,
 };
-use polyabayes::{CountMatrix, Stop};
 
 use common::{MemoryChain, drawing, lda, lda_globals, pfa, pfa_globals, uniform};
 
@@ -315,21 +315,6 @@ fn the_log_joint_is_that_of_the_enumeration() {
         })
         .sum();
     assert!((sampler.ln_joint().unwrap() - ln_documents - ln_topics(&by_word, beta)).abs() < 1e-12);
-}
-
-#[test]
-fn a_stopped_fit_keeps_what_it_has() {
-    let counts = tiny();
-    let prior = LdaPrior { alpha: vec![0.3, 0.8], beta: 0.4, learned: false };
-    let mut sampler = lda(&counts, prior, 1);
-    let stop = Stop::default();
-    stop.raise();
-    sampler.run(10, 5, &stop, |_, _| panic!("no sweep is done")).unwrap();
-    assert_eq!((sampler.n_sweeps(), sampler.state().n_kept), (0, 0));
-    for topic in 0..2 {
-        let sum: f64 = sampler.mean().unwrap()[..6].iter().skip(topic).step_by(2).sum();
-        assert!((sum - 1.0).abs() < 1e-12);
-    }
 }
 
 #[test]

@@ -105,40 +105,6 @@ fn a_prior_too_wide_for_quadrature_is_annealed_from_itself() {
 }
 
 #[test]
-fn quadrature_of_experts_is_the_integral_of_its_definition() {
-    let row = vec![1, 5, 0, 2];
-    let model = experts(Link::Identity, 2, &COVARIANCE);
-    let words = |eta: [f64; 2]| {
-        let bias = [0.1, -0.3, 0.2, 0.0];
-        let logit = |w: usize| -> f64 {
-            bias[w] + (0..2).map(|k| (5.0 * PHI[k * 4 + w] - 1.0) * eta[k]).sum::<f64>()
-        };
-        let powers: [f64; 4] = std::array::from_fn(|w| logit(w).exp());
-        powers.map(|power| power / powers.iter().sum::<f64>())
-    };
-    let found = estimates(&model, std::slice::from_ref(&row), &settings(Method::Auto), 0)[0];
-    assert!((found.ln_value - by_grid(words, &row)).abs() < 1e-9, "{found:?}");
-}
-
-#[test]
-fn documents_of_a_length_have_probabilities_that_sum_to_one() {
-    let documents: Vec<Vec<i64>> = (0..81)
-        .map(|code| vec![code / 27, code / 9 % 3, code / 3 % 3, code % 3])
-        .filter(|row: &Vec<i64>| row.iter().sum::<i64>() == 2)
-        .collect();
-    let counts = Settings {
-        query: Query { event: Event::Counts, given_length: true },
-        ..settings(Method::Auto)
-    };
-    for model in [mixture(Link::Reference, 3, &COVARIANCE), experts(Link::Softmax, 2, &COVARIANCE)]
-    {
-        let found = estimates(&model, &documents, &counts, 0);
-        let total: f64 = found.iter().map(|estimate| estimate.ln_value.exp()).sum();
-        assert!((total - 1.0).abs() < 1e-10, "{total}");
-    }
-}
-
-#[test]
 fn no_covariance_is_the_multinomial_and_one_topic_needs_no_integral() {
     let row = vec![2, 1, 0, 1];
     let still = mixture(Link::Reference, 3, &[0.0; 4]);
@@ -218,28 +184,6 @@ fn a_wanted_error_takes_more_chains() {
 }
 
 #[test]
-fn weights_are_the_posterior_means() {
-    let model = mixture(Link::Reference, 3, &COVARIANCE);
-    let documents = CountMatrix::from_dense(&[vec![0, 0, 0, 1]]).unwrap();
-    let found = transform(&model, &documents, 3, &()).unwrap();
-    let (means, deviations) = found.split_at(3);
-    // θ_k p(w) as the probability of a "word" k, and p(w) itself as that of the last one.
-    let weighted = |eta: [f64; 2]| {
-        let powers = [eta[0].exp(), eta[1].exp(), 1.0];
-        let p = reference_mixture(eta)[3];
-        let share = |k: usize| powers[k] / powers.iter().sum::<f64>() * p;
-        [share(0), share(1), share(2), p]
-    };
-    let ln_p = by_grid(weighted, &[0, 0, 0, 1]);
-    for k in 0..3 {
-        let mut row = [0; 4];
-        row[k] = 1;
-        let expected = (by_grid(weighted, &row) - ln_p).exp();
-        assert!((means[k] - expected).abs() < 0.15 * deviations[k], "{} {expected}", means[k]);
-    }
-}
-
-#[test]
 fn impossible_words_and_empty_documents_have_their_values() {
     let phi = [0.5, 0.5, 0.0, 0.25, 0.75, 0.0];
     let decoder = Decoder::mixture(2, &phi, &[]).unwrap();
@@ -272,20 +216,4 @@ fn what_is_no_model_is_refused() {
     assert!(score(&three, &documents(), &exact, Key::new(0, Purpose::Score), &()).is_err());
     let filter = settings(Method::Sample(Sampler::Smc));
     assert!(score(&model, &documents(), &filter, Key::new(0, Purpose::Score), &()).is_err());
-}
-
-#[test]
-fn a_document_may_have_a_mean_of_its_own() {
-    let row = vec![3, 0, 2, 4];
-    let rows = [row.clone(), row.clone()];
-    let documents = CountMatrix::from_dense(&rows).unwrap();
-    let means = [MEAN, [1.0, 1.0]].concat();
-    let documents = documents.with_priors(means).unwrap();
-    let model = mixture(Link::Reference, 3, &COVARIANCE);
-    let scores =
-        score(&model, &documents, &settings(Method::Auto), Key::new(0, Purpose::Score), &())
-            .unwrap();
-    let found = |i: usize| scores[i].as_ref().unwrap().estimate.ln_value;
-    let shared = estimates(&model, &rows, &settings(Method::Auto), 0)[0].ln_value;
-    assert!((found(0) - shared).abs() < 1e-12 && (found(1) - shared).abs() > 0.01);
 }

@@ -234,15 +234,6 @@ mod tests {
     }
 
     #[test]
-    fn word_probabilities_of_a_dirichlet_are_integrated_out() {
-        let documents = CountMatrix::from_dense(&[vec![2, 1]]).unwrap();
-        let model =
-            FiniteMixture::new(Component::DirichletMultinomial, &[2.0], &[0.5, 1.5], &[]).unwrap();
-        let expected: f64 = 0.5 * 1.5 * 1.5 / (2.0 * 3.0 * 4.0);
-        assert!((values(&model, &documents)[0] - expected.ln()).abs() < 1e-14);
-    }
-
-    #[test]
     fn what_is_no_mixture_is_refused() {
         let new = |weights: &[f64], rows: &[f64]| {
             FiniteMixture::new(Component::Multinomial, weights, rows, &[])

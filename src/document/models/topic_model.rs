@@ -318,11 +318,6 @@ pub struct LengthLaw {
 }
 
 impl LengthLaw {
-    /// ln P(N = 0).
-    pub fn ln_no_tokens(&self) -> f64 {
-        self.ln_no_tokens
-    }
-
     /// ln P(N = n)/P(N = 0) for each of `lengths`, which must increase, at a cost of the largest
     /// times the number of topics.
     ///

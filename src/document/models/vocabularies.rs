@@ -99,17 +99,6 @@ impl Vocabularies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::CountMatrix;
-
-    #[test]
-    fn orders_are_those_of_each_vocabulary() {
-        let documents = CountMatrix::from_dense(&[vec![2, 1, 0, 1, 3]]).unwrap();
-        let orders = |sizes: &[usize]| {
-            Vocabularies::new(sizes, 5).unwrap().ln_orders(documents.document(0)).exp()
-        };
-        assert!((orders(&[3, 2]) - 3.0 * 4.0).abs() < 1e-9);
-        assert!((orders(&[5]) - 5040.0 / 12.0).abs() < 1e-9);
-    }
 
     #[test]
     fn sizes_that_are_none_of_the_columns_are_refused() {
