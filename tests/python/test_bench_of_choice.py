@@ -1,8 +1,6 @@
 """The bench of choices: pieces are kept, ended at their budget, and counted; data are as said."""
 
-import json
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,94 +8,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benches.choice import factors, pieces, signatures, singular, tables
-from benches.choice.pieces import Case, Choice, Part
-
-calls = []
-
-
-def right(case):
-    calls.append(case.data)
-    return {"right": Choice(case.truth, (case.truth, 9), 2.0)}
-
-
-def endless(_case):
-    while True:
-        time.process_time()
-
-
-PART = Part(
-    "part",
-    {"small": 10, "large": 20},
-    lambda truth, seed: Case(truth, seed, [10, 20]),
-    {"right": right, "endless": endless, "ten": lambda _case: {"ten": Choice(10)}},
-)
-
-
-def measured(methods, until=np.inf):
-    pieces.measure(PART, methods, [*PART.regimes], range(2), 0.05, until)
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(pieces, "save", lambda table, note: saved.append((table, note)))
-    saved: list[object] = []
-    calls.clear()
-    return saved
-
-
-def test_choices_are_kept_and_counted(runs):
-    measured(["right", "endless"], until=0.0)
-    assert not calls
-    measured(["right", "ten"])
-    assert calls == [0, 0, 1, 1]
-    measured(["right", "ten"])
-    assert len(calls) == 4
-    pieces.share_table(PART)
-    (table, note) = runs[0]
-    assert table.rows == [
-        ["right", "4 of 4", "4 of 4", "4 of 4", 0.0, 2.0],
-        ["ten", "2 of 4", "2 of 4", "2 of 4", np.log(0.5) / 2, pytest.approx(0, abs=0.05)],
-    ]
-    assert note.endswith(".")
-    pieces.size_table(PART)
-    assert runs[1][0].rows == [["small", 10, "10, 10", "10, 10"], ["large", 20, "20, 20", "10, 10"]]
-    pieces.forget(PART, ["right"], ["small"])
-    assert len(pieces.kept(PART)) == 6
-
-
-def test_shares_leave_out_what_cannot_be_told_and_more_exact_criteria_come_first(runs):
-    near = {"near": lambda case: {"near": Choice(case.truth + 1)}}
-    part = PART._replace(methods={**near, **PART.methods}, vague=frozenset({"large"}))
-    pieces.measure(part, ["near", "right"], [*part.regimes], range(2), 0.05, np.inf)
-    pieces.share_table(part)
-    assert [row[:4] for row in runs[0][0].rows] == [
-        ["right", "2 of 2", "2 of 2", "2 of 2"],
-        ["near", "0 of 2", "2 of 2", "2 of 2"],
-    ]
-
-
-def test_a_method_ends_at_its_budget(runs):
-    measured(["endless"])
-    kept = [json.loads(line) for line in pieces.path_of(PART).read_text().splitlines()]
-    assert [piece["choices"] for piece in kept] == [None] * 4
-    pieces.share_table(PART)
-    assert runs[0][0].rows == []
-
-
-def test_a_tenth_is_near():
-    assert pieces.near([9, 10, 45, 44, 1], [10, 8, 50, 50, 2]).tolist() == [
-        True,
-        False,
-        True,
-        False,
-        True,
-    ]
-
-
-def test_grids_reach_their_end():
-    assert pieces.grid(12) == [2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+from benches.choice import factors, signatures, singular, tables
+from benches.choice.pieces import Case
 
 
 @pytest.mark.parametrize("part", [tables.TABLES, signatures.SIGNATURES], ids=lambda part: part.name)

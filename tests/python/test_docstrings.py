@@ -113,12 +113,3 @@ def test_missing_sections_are_found():
 
     assert missing_sections(silent) == ["Examples", "Parameters", "Returns"]
     assert documented_names(silent) == []
-
-
-def test_documented_names_are_those_of_the_section_alone():
-    assert documented_names(polyabayes.bidirectional_bounds)[:3] == [
-        "model",
-        "method",
-        "n_documents",
-    ]
-    assert "BidirectionalBounds" not in documented_names(polyabayes.bidirectional_bounds)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import polyabayes as pb
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
 
 import leaderboard
-import record
 
 COUNTS = np.random.default_rng(0).poisson(1.0, (30, 8)) + 1
 WORDS = [f"w{word_ix}" for word_ix in range(8)]
@@ -55,29 +53,6 @@ def test_rows_are_made_once_and_dropped_when_their_golden_values_change(kept):
     assert leaderboard.rows() == []
     kept.write_text(json.dumps(row | {"settings": "10 sweeps"}))
     assert leaderboard.rows() == []
-
-
-@pytest.mark.usefixtures("kept")
-def test_models_are_fitted_again_when_the_golden_values_of_fits_change(monkeypatch):
-    first = leaderboard.measured("AP", "polyabayes, LDA", 2)
-    changed = leaderboard.MODELS["polyabayes, LDA"]._replace(fits=("lda, EM",))
-    monkeypatch.setitem(leaderboard.MODELS, "polyabayes, LDA", changed)
-    assert leaderboard.measured("AP", "polyabayes, LDA", 2)["seconds"] != first["seconds"]
-
-
-@pytest.mark.usefixtures("kept")
-def test_tables_order_models_by_their_score_with_the_fewest_topics(tmp_path, monkeypatch):
-    monkeypatch.setattr(leaderboard, "PAGE", tmp_path)
-    monkeypatch.setattr(leaderboard, "save", partial(record.save, folder=tmp_path))
-    (tmp_path / "images").mkdir()
-    leaderboard.run(["AP"], ["polyabayes, LDA", "polyabayes, PFA"], [20, 50])
-    leaderboard.table()
-    made = json.loads((tmp_path / "leaderboard-ap.json").read_text())
-    scores = {row["model"]: row["nats"] for row in leaderboard.rows() if row["topics"] == 20}
-    order = [scores[model] for model, *_ in made["rows"]]
-    assert order == sorted(order, reverse=True)
-    assert len((tmp_path / "leaderboard.csv").read_text().splitlines()) == 5
-    assert (tmp_path / "images" / "leaderboard.png").exists()
 
 
 def test_the_hash_is_that_of_counts_order_and_split():

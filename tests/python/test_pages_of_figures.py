@@ -62,30 +62,6 @@ def test_an_older_record_is_found(tmp_path, monkeypatch):
     assert record.golden(["nmf, vb"]) != kept
 
 
-def test_times_under_load_are_not_shown():
-    made = {"commit": "0" * 10, "date": "", "machine": "", "command": "", "rows": [["x", 3.5, 2]]}
-    made["columns"] = {"method": "s", "training, s": ".1f", "tokens": "d"}
-    assert "training" not in record.page_table({**made, "load": 3.1})
-    assert "3.5" in record.page_table({**made, "load": 3.0})
-    assert "3.5" not in record.page_table({**made, "note": ""})
-
-
-def test_a_page_shows_the_rows_with_the_largest_values_in_their_order(tmp_path):
-    made = {"commit": "0" * 10, "note": "", "command": "x", "columns": {"a": "s", "n": "d"}}
-    rows = [["p", 2], ["q", 1], ["r", 3]]
-    (tmp_path / "some.json").write_text(json.dumps({**made, "rows": rows}))
-    page = record.filled("<!-- record: some, 2 by n -->\n<!-- end -->", tmp_path)
-    assert re.findall(r"\| (\w) \| (\d)", page) == [("p", "2"), ("r", "3")]
-    assert "`x` (2 of 3 rows)" in page
-
-
-def test_an_edited_figure_is_put_back():
-    text = next(page for page in PAGES if page.name == "README.md").read_text(encoding="utf-8")
-    edited = text.replace("| tomotopy, 1000 sweeps |", "| tomotopy, 10 sweeps |")
-    assert edited != text
-    assert record.filled(edited) == text
-
-
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_table_of_figures_is_written_by_hand(page):
     assert rows_with_figures(page.read_text(encoding="utf-8")) == []

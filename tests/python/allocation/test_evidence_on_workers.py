@@ -145,8 +145,9 @@ def test_a_comparison_goes_on_from_the_evidences_that_are_done(tmp_path, monkeyp
 
     with monkeypatch.context() as patched:
         patched.setattr(AllocationModel, "log_evidence", interrupted)
-        with pytest.raises(Interrupted, match="1 of 2 models"):
+        with pytest.raises(Interrupted, match="1 of 2 models are done") as caught:
             pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
+    assert caught.value.partial.probabilities == {"K = 2": 1.0}
     assert sorted(path.name for path in tmp_path.glob("model-*")) == ["model-0.safetensors"]
     found = pb.posterior_over_models(MODELS, COUNTS, checkpoint=tmp_path, **COMPARED)
 

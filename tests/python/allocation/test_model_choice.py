@@ -1,5 +1,3 @@
-import itertools
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -8,12 +6,7 @@ from scipy import special, stats
 
 import polyabayes as pb
 from polyabayes import AllocationModel, Evidence, ModelPosterior, plotting, posterior_over_models
-from polyabayes.exceptions import (
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-    PolyabayesError,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, PolyabayesError
 
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 MODELS = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
@@ -94,22 +87,6 @@ def test_tables_of_models():
     assert frame.loc[found.best, "log_odds"] == 0
     assert str(found).splitlines()[1].startswith("rank 3")
     assert repr(found).startswith("<ModelPosterior of 3 models>")
-
-
-def test_interrupted_posteriors_are_kept(monkeypatch):
-    original = AllocationModel.log_evidence
-    calls = itertools.count()
-
-    def interrupt(self, *arguments, **options):
-        if next(calls) == 2:
-            raise KeyboardInterrupt
-        return original(self, *arguments, **options)
-
-    monkeypatch.setattr(AllocationModel, "log_evidence", interrupt)
-    with pytest.raises(Interrupted, match="2 of 3 models are done") as caught:
-        posterior_over_models(MODELS, DEEP)
-    assert set(caught.value.partial.evidences) == {"rank 1", "rank 2"}
-    assert sum(caught.value.partial.probabilities.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -97,16 +97,6 @@ def test_levels_of_tied_axes_are_matched_by_label(case, prior):
     assert evidence(model, CountTensor.from_frame(shared)) == pytest.approx(expected, abs=1e-10)
 
 
-def test_values_of_edge_lists_and_of_a_tied_chain():
-    tensor = CountTensor.from_frame(frame("abaa", "bccb").rename(columns={"x1": "i", "x2": "j"}))
-    assert evidence(AllocationModel.symmetric_nmf(2), tensor) == pytest.approx(-8.971220, abs=5e-7)
-    by_table = AllocationModel.symmetric_nmf(2, prior="bdeu")
-    assert evidence(by_table, tensor) == pytest.approx(-10.101604, abs=5e-7)
-    chain = AllocationModel.hidden_markov(3, 2, tied=True, prior="flat")
-    found = evidence(chain, CountTensor.from_frame(frame("aac", "bcc", "bba")))
-    assert found == pytest.approx(-9.077000, abs=5e-7)
-
-
 def test_results_have_the_labels_of_all_tied_axes():
     model, table = links(frame)
     tensor = CountTensor.from_frame(table)

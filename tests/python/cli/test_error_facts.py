@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes.cli import main
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    FileAccessError,
-    InvalidArgumentError,
-    PolyabayesError,
-    ScoreWarning,
-    argument,
-)
+from polyabayes import exceptions as errors
 
 COUNTS = np.arange(12).reshape(3, 4)
 TOPICS = [[0.25] * 4, [0.1, 0.2, 0.3, 0.4]]
@@ -24,7 +16,7 @@ NMF = pb.AllocationModel.nmf(2)
 
 
 def raised(call):
-    with pytest.raises(PolyabayesError) as caught:
+    with pytest.raises(errors.PolyabayesError) as caught:
         call()
     return caught.value
 
@@ -72,32 +64,13 @@ def test_errors_carry_argument_value_and_limit(call, name, value, limit, says):
 
 def test_budgets_tell_what_would_be_needed():
     error = raised(lambda: pb.log_likelihood(LDA, COUNTS, "exact", budget=5.0))
-    assert isinstance(error, BudgetExceededError)
+    assert isinstance(error, errors.BudgetExceededError)
     assert error.value > 5.0
 
 
 def test_references_are_text_until_they_are_told():
-    for kind in (InvalidArgumentError, FileAccessError, ScoreWarning):
-        error = kind(f"use {argument('method', 'vb')}, or raise {argument('budget')}")
+    for kind in (errors.InvalidArgumentError, errors.FileAccessError, errors.ScoreWarning):
+        error = kind(f"use {errors.argument('method', 'vb')}, or raise {errors.argument('budget')}")
         assert str(error) == "use method='vb', or raise budget"
         assert "\x1f" not in repr(error)
         assert error.told(str.upper) == "use METHOD='VB', or raise BUDGET"
-
-
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        ("evidence {graph} --method exact --budget 5", "raise --budget, or use --method tempered"),
-        ("evidence {graph} --method smc --particles 0", "--particles must be between 1 and 10000"),
-        ("evidence {graph} --jobs 0", "--jobs must not be 0"),
-        ("evidence {graph} --rate -1", "--rate must be positive and finite, got -1"),
-    ],
-)
-def test_the_command_line_speaks_of_its_options(command, says, tmp_path, capsys):
-    pb.write_tensor(pb.CountTensor.from_dense(COUNTS, axes=["i", "j"]), tmp_path / "x.npz")
-    words = command.replace("{graph}", "GRAPH --size k=2").split()
-    words[1:2] = ["i<-k->j", str(tmp_path / "x.npz")]
-    assert main(words) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert "\x1f" not in error

@@ -8,6 +8,7 @@ import pytest
 
 import polyabayes as pb
 from helpers.command_line import table
+from helpers.small_models import known_lda
 from polyabayes.cli import main
 
 
@@ -33,11 +34,16 @@ def test_the_number_of_topics_is_chosen(corpus, tmp_path, capsys):
     assert "no list of whole numbers" in capsys.readouterr().err
 
 
-def test_topics_are_printed_and_written(corpus, tmp_path, capsys):
-    model = str(tmp_path / "lda.safetensors")
-    fit = ["fit", "lda", corpus, "-k", "3", "-o", model, "--max-iter", "40", "--seed", "0"]
-    assert main(fit) == 0
-    capsys.readouterr()
+@pytest.fixture(scope="module")
+def model(corpus, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("model") / "lda.safetensors")
+    pb.LatentDirichletAllocation(3, max_iter=40, random_state=0).fit(pb.read_corpus(corpus)).save(
+        path
+    )
+    return path
+
+
+def test_topics_are_printed_and_written(corpus, model, tmp_path, capsys):
     assert main(["topics", model, corpus, "--words", "4"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [len(line.split()) for line in lines] == [6, 6, 6]
@@ -49,19 +55,12 @@ def test_topics_are_printed_and_written(corpus, tmp_path, capsys):
     assert "<title>lda</title>" in (tmp_path / "report.html").read_text()
 
 
-def test_scores_are_printed_where_no_file_is_named(corpus, tmp_path, capsys):
-    model = str(tmp_path / "lda.safetensors")
-    fit = ["fit", "lda", corpus, "-k", "2", "-o", model, "--max-iter", "20", "--seed", "0"]
-    assert main(fit) == 0
-    capsys.readouterr()
+def test_scores_are_printed_where_no_file_is_named(corpus, model, capsys):
     assert main(["score", model, corpus, "--seed", "0"]) == 0
     assert "nats per token" in capsys.readouterr().out
 
 
-def test_topics_of_a_saved_model_are_drawn(corpus, tmp_path, capsys):
-    model = str(tmp_path / "lda.safetensors")
-    fit = ["fit", "lda", corpus, "-k", "2", "-o", model, "--max-iter", "20", "--seed", "0"]
-    assert main(fit) == 0
+def test_topics_of_a_saved_model_are_drawn(corpus, model, tmp_path, capsys):
     words = tmp_path / "words.txt"
     words.write_text("".join(f"other{column}\n" for column in range(40)))
     asked = {
@@ -133,11 +132,8 @@ def named(tmp_path):
         ["=a", "b", "c", "d"],
         metadata={"year": [1999, 1999, 2024, 2024]},
     )
-    lda = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.1,
-        topic_word=[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]],
-        vocabulary=corpus.vocabulary,
-        random_state=0,
+    lda = known_lda(
+        0.1, [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], vocabulary=corpus.vocabulary, random_state=0
     )
     pb.write_corpus(corpus, tmp_path / "corpus.npz")
     lda.save(tmp_path / "lda.safetensors", notes={"corpus": "urns"})

@@ -4,6 +4,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
+from helpers.small_models import known_lda
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
@@ -253,17 +254,13 @@ def test_lists_and_streams_of_bags_tokens_texts_and_blocks(kind):
 
 @pytest.mark.parametrize("empty", [[[]], [[], []]])
 def test_empty_documents_have_their_likelihood_in_every_form(empty):
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=[[0.5, 0.25, 0.25]], vocabulary=["a", "b", "c"]
-    )
+    model = known_lda(0.5, [[0.5, 0.25, 0.25]], vocabulary=["a", "b", "c"])
     assert pb.log_likelihood(model, empty).values.tolist() == [0.0] * len(empty)
     assert Corpus.from_documents(empty).n_tokens == 0
 
 
 def test_every_door_takes_bags_and_streams_of_them():
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=[[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]]
-    )
+    model = known_lda(0.5, [[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]])
     matrix = [[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 0]]
     doors = {
         "log_likelihood": lambda X: pb.log_likelihood(model, X, "exact").values,
@@ -272,7 +269,11 @@ def test_every_door_takes_bags_and_streams_of_them():
         "score": lambda X: model.score(X),
         "completion": lambda X: pb.completion_perplexity(model, X, random_state=0).value,
         "fit": lambda X: pb.LatentDirichletAllocation(1, max_iter=2, random_state=0).fit(X).seed_,
-        "prevalence": lambda X: pb.topics.diagnostics(model, X, n_words=2).to_frame()["tokens"],
+        "diagnostics": lambda X: pb.topics.diagnostics(model, X, n_words=2).tokens,
+        "coherence": lambda X: pb.topics.coherence(model, X, n_words=2),
+        "top documents": lambda X: pb.topics.top_documents(model, X).shares,
+        "pyLDAvis": lambda X: pb.interop.pyldavis_arguments(model, X)["doc_topic_dists"],
+        "score_samples": lambda X: model.score_samples(X),
     }
     for name, door in doors.items():
         expected = np.asarray(door(matrix), dtype=float)

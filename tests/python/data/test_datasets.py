@@ -149,14 +149,6 @@ def python_docs():
     return load_python_docs()
 
 
-def test_python_docs_are_a_corpus_of_some_size(python_docs):
-    assert python_docs.n_documents > 700
-    assert python_docs.n_words > 1000
-    assert python_docs.n_tokens > 40_000
-    assert len(set(python_docs.ids)) == len(python_docs)
-    assert {"topic:if", "json.dumps", "collections.Counter"} <= set(python_docs.ids)
-
-
 def test_python_docs_follow_their_rules(python_docs):
     words = python_docs.vocabulary
     assert all(re.fullmatch("[a-z]{3,}", word) for word in words)
@@ -173,13 +165,6 @@ def test_python_docs_hold_the_counts_of_the_texts(python_docs):
     row = python_docs.ids.tolist().index("topic:if")
     column = python_docs.vocabulary.tolist().index("statement")
     assert python_docs.counts[row, column] == len(expected) > 0
-
-
-def test_python_docs_repeat_and_are_silent(python_docs, capfd):
-    again = load_python_docs()
-    assert (again.counts != python_docs.counts).nnz == 0
-    assert again.ids.tolist() == python_docs.ids.tolist()
-    assert capfd.readouterr() == ("", "")
 
 
 def test_python_docs_without_their_sources(monkeypatch):

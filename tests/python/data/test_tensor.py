@@ -12,14 +12,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
-from polyabayes import CountTensor
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    InvalidCountsError,
-    InvalidTypeError,
-    MissingDependencyError,
-)
+from polyabayes import CountTensor, exceptions as errors
 
 AXES = ["hair", "eye"]
 DENSE = np.array([[2, 0, 1], [0, 0, 0], [0, 3, 5]])
@@ -74,7 +67,7 @@ def test_a_tensor_never_changes(tensor):
         tensor.counts = DENSE
     with pytest.raises(TypeError, match="unhashable"):
         hash(tensor)
-    with pytest.raises(InvalidTypeError, match="made by from_dense"):
+    with pytest.raises(errors.InvalidTypeError, match="made by from_dense"):
         CountTensor()
 
 
@@ -205,7 +198,7 @@ def test_a_corpus_is_a_tensor_of_documents_and_words():
     assert tensor == CountTensor.from_dense(DENSE, ["doc", "word"], LABELS)
     bare = CountTensor.from_corpus(DENSE, axes=AXES)
     assert bare == CountTensor.from_dense(DENSE, AXES)
-    with pytest.raises(InvalidArgumentError, match="labels of axis 'doc' holds 'x' twice"):
+    with pytest.raises(errors.InvalidArgumentError, match="labels of axis 'doc' holds 'x' twice"):
         CountTensor.from_corpus(pb.Corpus(DENSE, ids=["x", "y", "x"]))
 
 
@@ -261,7 +254,7 @@ def test_marginals_and_renamed_tensors_keep_labels(tensor):
     ],
 )
 def test_unknown_and_repeated_axes(tensor, call, says):
-    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+    with pytest.raises((errors.InvalidArgumentError, errors.InvalidTypeError), match=says):
         call(tensor)
 
 
@@ -270,10 +263,10 @@ def test_unknown_and_repeated_axes(tensor, call, says):
 
 def test_dense_arrays_are_refused_before_they_take_memory(tensor):
     assert tensor.to_dense(max_bytes=72).tolist() == DENSE.tolist()
-    with pytest.raises(BudgetExceededError, match=r"takes 72 bytes, above max_bytes=71"):
+    with pytest.raises(errors.BudgetExceededError, match=r"takes 72 bytes, above max_bytes=71"):
         tensor.to_dense(max_bytes=71)
     wide = CountTensor.from_coo([[10**12, 0, 5]], [1], ["i", "j", "k"], shape=(10**13,) * 3)
-    with pytest.raises(BudgetExceededError, match=f"takes {8 * 10**39:,} bytes"):
+    with pytest.raises(errors.BudgetExceededError, match=f"takes {8 * 10**39:,} bytes"):
         wide.to_dense()
     assert wide.marginal("k").coordinates.tolist() == [[5]]
 
@@ -323,7 +316,7 @@ def test_a_million_cells_take_seconds():
     ],
 )
 def test_bad_counts_are_located(array, says):
-    with pytest.raises(InvalidCountsError, match=says):
+    with pytest.raises(errors.InvalidCountsError, match=says):
         CountTensor.from_dense(array, AXES)
 
 
@@ -339,7 +332,7 @@ def test_bad_counts_are_located(array, says):
     ],
 )
 def test_what_is_no_array_of_counts(array, says):
-    with pytest.raises((InvalidTypeError, InvalidArgumentError), match=says):
+    with pytest.raises((errors.InvalidTypeError, errors.InvalidArgumentError), match=says):
         CountTensor.from_dense(array, AXES)
 
 
@@ -363,12 +356,14 @@ def test_sparse_arrays_of_any_number_of_axes():
     ],
 )
 def test_bad_coordinates(coordinates, says):
-    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+    with pytest.raises((errors.InvalidArgumentError, errors.InvalidTypeError), match=says):
         CountTensor.from_coo(coordinates, [1, 1], AXES, shape=(2, 3))
 
 
 def test_bad_counts_of_cells_are_located():
-    with pytest.raises(InvalidCountsError, match=r"count -1 at cell 1, coordinates \(4, 0\)"):
+    with pytest.raises(
+        errors.InvalidCountsError, match=r"count -1 at cell 1, coordinates \(4, 0\)"
+    ):
         CountTensor.from_coo([[0, 0], [4, 0]], [1, -1], AXES)
 
 
@@ -401,7 +396,7 @@ def test_axes_shape_and_labels_must_fit(arguments, says):
     given = {"coordinates": [[0, 0]], "counts": [1], "axes": AXES, "shape": (1, 2)}
     if "coordinates" in arguments:
         given["shape"] = None
-    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+    with pytest.raises((errors.InvalidArgumentError, errors.InvalidTypeError), match=says):
         CountTensor.from_coo(**{**given, **arguments})
 
 
@@ -432,24 +427,26 @@ FRAME = pd.DataFrame(
     ],
 )
 def test_bad_frames_are_located(axes, counts, says):
-    with pytest.raises((InvalidArgumentError, InvalidTypeError), match=says):
+    with pytest.raises((errors.InvalidArgumentError, errors.InvalidTypeError), match=says):
         CountTensor.from_frame(FRAME, axes, counts)
 
 
 def test_what_is_no_table_of_observations():
-    with pytest.raises(InvalidTypeError, match=r"frame must be a table of pandas, .* got ndarray"):
+    with pytest.raises(
+        errors.InvalidTypeError, match=r"frame must be a table of pandas, .* got ndarray"
+    ):
         CountTensor.from_frame(DENSE, AXES)
-    with pytest.raises(InvalidArgumentError, match="2 columns called 'i'"):
+    with pytest.raises(errors.InvalidArgumentError, match="2 columns called 'i'"):
         CountTensor.from_frame(pd.DataFrame([[1, 2]], columns=["i", "i"]), ["i"])
-    with pytest.raises(InvalidArgumentError, match="column 'age' has no value"):
+    with pytest.raises(errors.InvalidArgumentError, match="column 'age' has no value"):
         CountTensor.from_frame(FRAME[:0], ["age"])
 
 
 def test_frames_need_pandas(tensor, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match=r"polyabayes\[frames\]"):
+    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[frames\]"):
         tensor.to_frame()
-    with pytest.raises(InvalidTypeError, match="frame must be a table"):
+    with pytest.raises(errors.InvalidTypeError, match="frame must be a table"):
         CountTensor.from_frame(5)
 
 
@@ -471,5 +468,5 @@ def test_columns_of_any_name_and_package_are_axes():
     polars = pytest.importorskip("polars")
     assert CountTensor.from_frame(polars.DataFrame(table.to_dict("list"))) == tensor
     clash = table.rename(columns={"Sepal.Length": "hair.colour"})
-    with pytest.raises(InvalidArgumentError, match="names 'hair_colour' twice"):
+    with pytest.raises(errors.InvalidArgumentError, match="names 'hair_colour' twice"):
         CountTensor.from_frame(clash)

@@ -73,6 +73,8 @@ def tomotopy_lda(sweeps=20, texts=TOKENS, kind=None, **options):
 
 def test_models_that_were_not_fitted(counts, gensim_parts):
     dictionary, _ = gensim_parts
+    never_trained = tomotopy.LDAModel()
+    never_trained.add_doc(["urn", "ball"])
     unfitted = {
         "scikit-learn is not fitted yet: call its fit": [
             LatentDirichletAllocation(),
@@ -80,7 +82,7 @@ def test_models_that_were_not_fitted(counts, gensim_parts):
             make_pipeline(CountVectorizer(), LatentDirichletAllocation()),
         ],
         "call its update": [gensim_models.LdaModel(id2word=dictionary, num_topics=2)],
-        "call its train": [tomotopy.LDAModel()],
+        "call its train": [tomotopy.LDAModel(), never_trained],
         "call fit, or make it by from_parameters": [
             pb.LatentDirichletAllocation(),
             make_pipeline(CountVectorizer(), pb.PoissonFactorAnalysis()),

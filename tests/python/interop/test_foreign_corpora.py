@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from helpers.small_models import known_lda
 
 COUNTS = np.array([[1, 0, 2], [0, 3, 1]])
 WORDS = ["a", "b", "c"]
@@ -79,16 +80,6 @@ def test_a_gensim_model_scores_its_own_bags():
     # Streams, which every door reads once, and empty documents.
     streamed = pb.log_likelihood(lda, map(dictionary.doc2bow, texts[:3]))
     np.testing.assert_array_equal(streamed.values, of_bags.values)
-    ours = pb.interop.from_gensim(lda, random_state=0)
-    for door in (
-        lambda documents: pb.compare({"it": ours}, documents).results["it"].values,
-        lambda documents: pb.topics.diagnostics(ours, documents).tokens,
-        lambda documents: pb.topics.coherence(ours, documents),
-        lambda documents: pb.topics.top_documents(ours, documents).shares,
-        lambda documents: pb.interop.pyldavis_arguments(ours, documents)["vocab"],
-        *(ours.transform, ours.score, ours.score_samples),
-    ):
-        np.testing.assert_array_equal(door(bag for bag in bags), door(bags))
     assert pb.log_likelihood(lda, [[]]).values.tolist() == [0.0]
     assert pb.log_likelihood(lda, [[], bags[0]]).values[1] == of_bags.values[0]
     with pytest.raises(errors.InvalidArgumentError, match="holds the id 9"):
@@ -181,11 +172,8 @@ def test_backed_blocks_come_together(tmp_path):
 
 def test_topics_go_into_anndata():
     adata = cells()
-    lda = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[0.5, 0.2],
-        topic_word=[[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]],
-        vocabulary=["c", "b", "a"],
-        random_state=0,
+    lda = known_lda(
+        [0.5, 0.2], [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], vocabulary=["c", "b", "a"], random_state=0
     )
     pb.interop.to_anndata(adata, lda, key="lda")
     np.testing.assert_array_equal(adata.obsm["X_lda"], lda.transform(pb.Corpus(cells())))

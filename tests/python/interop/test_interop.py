@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes import exceptions as errors
 from polyabayes.interop import pyldavis_arguments, to_pyldavis
 
@@ -37,9 +38,7 @@ def test_arguments_are_what_they_are_called(estimator):
 
 def test_shares_are_of_expected_tokens():
     topics = np.array([[3.0, 0.0], [0.0, 1.0]])
-    model = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=topics, shape=1.0, probability=0.5, random_state=0
-    )
+    model = known_pfa(1.0, 0.5, topics, random_state=0)
     arguments = pyldavis_arguments(model, [[4, 2]])
     np.testing.assert_allclose(arguments["doc_topic_dists"][0], [4 / 6, 2 / 6])
     assert arguments["vocab"] == ["0", "1"]
@@ -47,7 +46,7 @@ def test_shares_are_of_expected_tokens():
 
 def test_what_cannot_be_shown_is_refused():
     topics = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    model = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=topics)
+    model = known_lda(1.0, topics)
     with pytest.raises(errors.InvalidArgumentError, match="topic 1 has no word"):
         pyldavis_arguments(model, [[2, 1, 0]])
     with pytest.raises(errors.InvalidArgumentError, match="no tokens"):
@@ -58,26 +57,12 @@ def test_what_cannot_be_shown_is_refused():
         pyldavis_arguments(pb.LatentDirichletAllocation(), [[2, 1, 0]])
 
 
-def test_pyldavis_prepares_them():
-    pyldavis = pytest.importorskip("pyLDAvis", reason="pyLDAvis is not installed")
-    corpus = pb.Corpus(COUNTS, WORDS)
-    model = pb.LatentDirichletAllocation(4, max_iter=10, random_state=0).fit(corpus)
-    prepared = to_pyldavis(model, corpus, sort_topics=False, n_jobs=1)
-    assert len(prepared.topic_coordinates) == 4
-    assert prepared.topic_order == [1, 2, 3, 4]
-    html = pyldavis.prepared_data_to_html(prepared)
-    assert "colour" in html
-    assert "never" not in html
-
-
 @pytest.mark.parametrize("n_topics", [1, 2, 40])
 def test_pyldavis_prepares_any_number_of_topics(n_topics):
     pyldavis = pytest.importorskip("pyLDAvis", reason="pyLDAvis is not installed")
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(50, 0.3), n_topics)
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.2, topic_word=topics, random_state=0
-    )
+    model = known_lda(0.2, topics, random_state=0)
     prepared = to_pyldavis(model, rng.poisson(2, (30, 50)), sort_topics=False, n_jobs=1)
     places = prepared.topic_coordinates[["x", "y"]].to_numpy()
     assert places.dtype == np.float64

@@ -8,12 +8,7 @@ import pytest
 from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes import exceptions as errors
 
 STM = Path(__file__).resolve().parents[4] / "shared" / "interop" / "stm"
 WORDS = [f"w{word}" for word in range(12)]
@@ -73,13 +68,13 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
     pytest.importorskip("rdata")
     path = tmp_path / "fit.RData"
     path.write_bytes(b"no file of R")
-    with pytest.raises(FileFormatError, match=r"fit.RData"):
+    with pytest.raises(errors.FileFormatError, match=r"fit.RData"):
         pb.interop.from_stm(path)
-    with pytest.raises(FileAccessError, match=r"absent\.RData"):
+    with pytest.raises(errors.FileAccessError, match=r"absent\.RData"):
         pb.interop.from_stm(tmp_path / "absent.RData")
-    with pytest.raises(InvalidTypeError, match="must be a file of R"):
+    with pytest.raises(errors.InvalidTypeError, match="must be a file of R"):
         pb.interop.from_stm(3)
-    with pytest.raises(InvalidArgumentError, match="holds no fit of stm; it holds survey"):
+    with pytest.raises(errors.InvalidArgumentError, match="holds no fit of stm; it holds survey"):
         pb.interop.from_stm({"survey": {}})
 
 
@@ -94,7 +89,7 @@ def test_topics_of_a_level_of_the_content_covariate():
     }
     right = pb.interop.from_stm(fit, level="right")
     np.testing.assert_allclose(right.components_, np.exp(tables[1]))
-    with pytest.raises(InvalidArgumentError, match="must be one of left, right"):
+    with pytest.raises(errors.InvalidArgumentError, match="must be one of left, right"):
         pb.interop.from_stm(fit)
 
 
@@ -118,7 +113,7 @@ def test_correlated_and_dynamic_topics_of_tomotopy():
     for number, text in enumerate(TEXTS):
         dynamic.add_doc(text, timepoint=number % 2)
     dynamic.train(50, workers=1)
-    with pytest.raises(InvalidArgumentError, match="give timepoint, and eta_variance"):
+    with pytest.raises(errors.InvalidArgumentError, match="give timepoint, and eta_variance"):
         pb.interop.from_tomotopy(dynamic)
     model = pb.interop.from_tomotopy(dynamic, timepoint=1, eta_variance=0.5)
     order = [WORDS.index(word) for word in model.vocabulary_]
@@ -178,7 +173,7 @@ def test_correlated_and_structural_topics_and_mixtures_of_topica():
     mixture = topica.GSDMM(4, seed=1)
     mixture.fit(TEXTS)
     order = [WORDS.index(word) for word in mixture.vocabulary]
-    with pytest.raises(InvalidArgumentError, match="documents must be given"):
+    with pytest.raises(errors.InvalidArgumentError, match="documents must be given"):
         pb.interop.from_topica(mixture)
     model = pb.interop.from_topica(mixture, documents=COUNTS[:, order])
     named = pb.interop.from_topica(mixture, documents=pb.Corpus(COUNTS, WORDS))

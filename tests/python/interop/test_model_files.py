@@ -149,11 +149,7 @@ def test_damaged_states_of_mallet_are_refused(tmp_path, text, message):
         pb.interop.from_mallet(mallet(tmp_path, text))
 
 
-def test_java_objects_and_missing_priors_are_refused(tmp_path):
-    java = tmp_path / "inferencer"
-    java.write_bytes(b"\xac\xed\x00\x05sr")
-    with pytest.raises(errors.FileFormatError, match="serialised Java object"):
-        pb.interop.from_mallet(java)
+def test_cut_archives_and_missing_priors_are_refused(tmp_path):
     cut = tmp_path / "state.gz"
     cut.write_bytes(gzip.compress(SPACED.encode())[:-12])
     with pytest.raises(errors.FileFormatError, match="damaged or cut"):

@@ -1,14 +1,17 @@
-"""Programs of README and docs run as they stand, and print what the pages say."""
+"""Programs and commands of README and docs run as they stand; programs print what the pages say."""
 
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.command_line import run, table
 from polyabayes.cli.parser import parse
 
 ROOT = Path(__file__).parents[3]
@@ -27,6 +30,55 @@ pages = _module()
 _PACKAGES = {
     "coming-from.md": ("gensim", "tomotopy", "anndata"),
     "pycistopic.md": ("tomotopy", "pandas"),
+    "cells.md": ("anndata",),
+}
+
+
+def assert_a_report_by_party(printed):
+    left = [row for row in table(Path("parties.csv")) if row["group"] == "left"]
+    assert min(float(row["mean"]) for row in left) < 0.25
+    corpus = pb.read_corpus("speeches.npz")
+    weights = table(Path("weights.csv"))
+    assert list(dict.fromkeys(row["document"] for row in weights)) == corpus.ids.tolist()
+    assert not {"s005", "s017"} & set(corpus.ids)
+    page = Path("report.html").read_text()
+    content = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page, re.S)[1])
+    assert content["part"] == "held out"
+    assert content["topics"][0]["documents"][0]["excerpt"].startswith("We speak of")
+    assert "corpus: speeches" in printed[-1]
+    assert "@software" in printed[-1]
+
+
+def assert_programmes_of_donors(_printed):
+    donors = table(Path("donors.csv"))
+    assert len(donors) == 12 * 4
+    assert all(float(row["lower"]) <= float(row["mean"]) <= float(row["upper"]) for row in donors)
+    cells = [row["document"] for row in table(Path("activities.csv"))]
+    assert cells[::4] == [f"cell {number}" for number in range(240)]
+
+
+def assert_signatures(_printed):
+    model = pb.load("signatures.safetensors")
+    assert sorted(model.vocabulary_)[:2] == ["A[C>A]A", "A[C>A]C"]
+    assert len(table(Path("exposures.csv"))) == 80 * 4
+    assert Path("signatures.png").stat().st_size > 10_000
+
+
+def assert_a_model_with_a_history(printed):
+    by_command, by_program = pb.load("model.safetensors"), pb.read_corpus("train.npz")
+    again = pb.LatentDirichletAllocation(4, max_iter=60, random_state=0).fit(by_program)
+    np.testing.assert_array_equal(by_command.components_, again.components_)
+    assert next(row["document"] for row in table(Path("scores.csv"))) == "d200"
+    assert printed[3].splitlines()[1].startswith("model ")
+    assert "corpus: May" in printed[4]
+
+
+# What commands of a page leave, which run on the files of its programs.
+_RESULTS = {
+    "texts.md": assert_a_report_by_party,
+    "cells.md": assert_programmes_of_donors,
+    "signatures.md": assert_signatures,
+    "production.md": assert_a_model_with_a_history,
 }
 
 
@@ -35,7 +87,7 @@ def test_there_are_pages():
 
 
 @pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_programs_print_what_the_page_says(page, monkeypatch, tmp_path):
+def test_programs_print_what_the_page_says(page, monkeypatch, tmp_path, capsys):
     """Words alike; numbers within 2 %, as other machines may round other libraries elsewhere."""
     for package in _PACKAGES.get(page.name, ()):
         pytest.importorskip(package)
@@ -50,10 +102,15 @@ def test_programs_print_what_the_page_says(page, monkeypatch, tmp_path):
             for text in (printed, told)
         ]
         assert numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.005)
+    if page.name in _RESULTS:
+        outputs = []
+        for line in _commands(page):
+            assert run(*shlex.split(line)[1:]) == 0, capsys.readouterr().err
+            outputs.append(capsys.readouterr().out)
+        _RESULTS[page.name](outputs)
 
 
-def _commands():
-    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+def _commands(*files):
     for path in files:
         for block in re.findall(r"```sh\n(.*?)```", path.read_text(), re.DOTALL):
             for line in block.replace("\\\n", " ").splitlines():
@@ -62,7 +119,8 @@ def _commands():
 
 
 def test_commands_on_the_pages_exist():
-    commands = [line for line in _commands() if "COMMAND" not in line]
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    commands = [line for line in _commands(*files) if "COMMAND" not in line]
     assert len(commands) > 10
     for line in commands:
         assert parse(shlex.split(line)[1:], "0").command in line

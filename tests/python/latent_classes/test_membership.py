@@ -9,12 +9,7 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    NotFittedError,
-)
+from polyabayes import exceptions as errors
 from polyabayes.latent_classes.membership import MembershipChain
 
 ITEMS = list("abcdef")
@@ -156,36 +151,36 @@ def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
     items, classes = frame[ITEMS], pb.LatentClassAnalysis(2, random_state=0)
     gap = frame[["age"]].where(frame[["age"]].index.to_numpy()[:, None] != 7)
     refused: list[tuple[type[Exception], str, Any]] = [
-        (InvalidArgumentError, "'age' has no value in row 7", gap),
-        (InvalidArgumentError, "'one' is the same", {"one": np.ones(60)}),
-        (InvalidArgumentError, "combination", {"x": frame.age, "y": 2 * frame.age + 1}),
-        (InvalidArgumentError, "59 rows for 60", frame[["age"]][1:]),
+        (errors.InvalidArgumentError, "'age' has no value in row 7", gap),
+        (errors.InvalidArgumentError, "'one' is the same", {"one": np.ones(60)}),
+        (errors.InvalidArgumentError, "combination", {"x": frame.age, "y": 2 * frame.age + 1}),
+        (errors.InvalidArgumentError, "59 rows for 60", frame[["age"]][1:]),
     ]
     for error, text, covariates in refused:
         with pytest.raises(error, match=text):
             classes.fit(items, covariates=covariates)
-    with pytest.raises(BudgetExceededError, match="weights is 60,000,000,000"):
+    with pytest.raises(errors.BudgetExceededError, match="weights is 60,000,000,000"):
         classes.fit(items, covariates=frame[["age"]], weights=[10**9] * 60)
-    with pytest.raises(InvalidArgumentError, match="no column 'income'"):
+    with pytest.raises(errors.InvalidArgumentError, match="no column 'income'"):
         pb.LatentClassAnalysis(2, formula="~ income").fit(items)
-    with pytest.raises(InvalidArgumentError, match=r"cannot be read: .*\.$") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match=r"cannot be read: .*\.$") as caught:
         pb.LatentClassAnalysis(2, formula="~ age +").fit(frame)
     assert str(caught.value).isprintable()
-    with pytest.raises(InvalidArgumentError, match="are for method='bayes'"):
+    with pytest.raises(errors.InvalidArgumentError, match="are for method='bayes'"):
         pb.LatentClassAnalysis(2, formula="~ age", method="em").fit(frame)
     found = pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
         frame[[*ITEMS, "party"]]
     )
-    with pytest.raises(InvalidArgumentError, match="level 'x', which training never saw"):
+    with pytest.raises(errors.InvalidArgumentError, match="level 'x', which training never saw"):
         found.predict(frame.assign(party="x"))
-    with pytest.raises(InvalidArgumentError, match="no column 'party'"):
+    with pytest.raises(errors.InvalidArgumentError, match="no column 'party'"):
         found.predict(items)
-    with pytest.raises(InvalidTypeError, match="must be a data frame"):
+    with pytest.raises(errors.InvalidTypeError, match="must be a data frame"):
         found.predict(items.to_numpy())
-    with pytest.raises(InvalidArgumentError, match="give those of these rows"):
+    with pytest.raises(errors.InvalidArgumentError, match="give those of these rows"):
         found.sample(3)
     plain = pb.LatentClassAnalysis(2, random_state=0).fit(items)
-    with pytest.raises(InvalidArgumentError, match="depend on no covariates"):
+    with pytest.raises(errors.InvalidArgumentError, match="depend on no covariates"):
         plain.predict(items, covariates=frame[["age"]])
-    with pytest.raises(NotFittedError, match="depend on no covariates"):
+    with pytest.raises(errors.NotFittedError, match="depend on no covariates"):
         plain.effects()

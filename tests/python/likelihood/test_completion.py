@@ -6,6 +6,7 @@ import pytest
 from scipy.special import gammaln
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes import exceptions as errors
 from polyabayes.likelihood.methods import METHODS
 
@@ -24,15 +25,11 @@ OBSERVED, HELD_OUT = (np.array(part) for part in zip(*PAIRS, strict=True))
 
 
 def lda(prior=PRIOR, topics=TOPICS, **options):
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=prior, topic_word=topics, random_state=0, **options
-    )
+    return known_lda(prior, topics, random_state=0, **options)
 
 
 def pfa(topics=RATES, **options):
-    return pb.PoissonFactorAnalysis.from_parameters(
-        shape=SHAPE, probability=PROBABILITY, topic_word=topics, random_state=0, **options
-    )
+    return known_pfa(SHAPE, PROBABILITY, topics, random_state=0, **options)
 
 
 MODELS = {"lda": lda(), "pfa": pfa()}

@@ -8,18 +8,15 @@ from matplotlib.colors import same_color
 from scipy import stats
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes import exceptions as errors
 from polyabayes._support.warnings import quiet
 from polyabayes.likelihood.methods import METHODS
 from polyabayes.plotting import plot_convergence
 
 TOPICS = np.array([[0.5, 0.3, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.1, 0.5, 0.1, 0.3]])
-LDA = pb.LatentDirichletAllocation.from_parameters(
-    doc_topic_prior=[0.4, 0.9, 0.2], topic_word=TOPICS
-)
-PFA = pb.PoissonFactorAnalysis.from_parameters(
-    shape=[0.7, 1.3, 0.4], probability=[0.6, 0.85, 0.8], topic_word=TOPICS * [[2], [0.5], [1]]
-)
+LDA = known_lda([0.4, 0.9, 0.2], TOPICS)
+PFA = known_pfa([0.7, 1.3, 0.4], [0.6, 0.85, 0.8], TOPICS * [[2], [0.5], [1]])
 MODELS = {"lda": LDA, "pfa": PFA}
 COUNTS = np.array([[3, 2, 4, 1], [0, 0, 0, 0], [0, 6, 1, 2], [1, 0, 0, 0], [2, 0, 0, 9]])
 SAMPLERS = sorted(set(METHODS) - {"auto", "exact", "recursive"})
@@ -179,7 +176,7 @@ def test_traces_follow_a_sample_of_given_size():
     ],
 )
 def test_options_change_the_draws_and_not_the_truth(method, default, other):
-    model = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=2, topic_word=TOPICS)
+    model = known_lda(2, TOPICS)
     documents = [[2, 1, 0, 2], [3, 1, 1, 1]]
     plain, same, result = (
         pb.log_likelihood(model, documents, method, options=given, n_samples=500, random_state=0)
@@ -262,9 +259,7 @@ def test_sizes_are_those_asked_for_or_chosen(method):
 def test_auto_anneals_unless_particles_are_asked_for():
     options = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05, "random_state": 0}
     made = pb.datasets.make_lda_corpus(3, 300, 20, document_length=[60, 60, 400], **options)
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.1, topic_word=made.topic_word * 0.9 + 0.1 / 300
-    )
+    model = known_lda(0.1, made.topic_word * 0.9 + 0.1 / 300)
     result = pb.log_likelihood(model, made.corpus, random_state=1)
     assert set(result.methods) == {"annealed"}
     truth = pb.log_likelihood(
@@ -300,10 +295,8 @@ def test_what_is_too_expensive_is_refused_before_any_work(method, options):
 def test_single_tokens_and_impossible_topics(method, options):
     topics = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.3, 0.0, 0.7, 0.0]])
     prior = np.array([0.3, 0.5, 0.2])
-    lda = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=prior, topic_word=topics)
-    pfa = pb.PoissonFactorAnalysis.from_parameters(
-        shape=prior, probability=[0.2, 0.5, 0.8], topic_word=topics
-    )
+    lda = known_lda(prior, topics)
+    pfa = known_pfa(prior, [0.2, 0.5, 0.8], topics)
     single = pb.log_likelihood(lda, np.eye(4)[:3], method, options=options, random_state=0)
     deviations = np.abs(single.values - np.log(prior @ topics[:, :3]))
     assert (deviations <= 5 * np.nan_to_num(single.std_errors) + 1e-12).all()

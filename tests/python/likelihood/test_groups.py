@@ -9,7 +9,6 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes.cli import main
 from polyabayes.likelihood.comparing import _targets
 
 N_GROUPS, IN_A_GROUP, N_RUNS = 40, 5, 150
@@ -179,26 +178,3 @@ def test_blocks_of_time_are_groups_of_a_choice_and_of_folds(authors):
         for given in ({"times": times}, {"groups": blocks})
     )
     assert one["lower"].tolist() == other["lower"].tolist()
-
-
-def test_groups_and_times_on_the_command_line(authors, tmp_path, capsys):
-    corpus = authors[0][:60].with_metadata({"author": np.arange(60) // 4, "day": np.arange(60)})
-    path, bounds = tmp_path / "all.npz", tmp_path / "bounds.csv"
-    pb.write_corpus(corpus, path)
-    files = [str(tmp_path / f"{name}.safetensors") for name in MODELS]
-    for file, model in zip(files, MODELS.values(), strict=True):
-        model.save(file)
-    assert main(["compare", *files, "--on", str(path), "--groups", "author", "--seed", "0"]) == 0
-    assert "by 15 groups" in capsys.readouterr().out
-    parts = [str(tmp_path / name) for name in ("train.npz", "test.npz")]
-    split = ["split", str(path), "--train", parts[0], "--test", parts[1], "--times", "day"]
-    assert main(split) == 0
-    assert pb.read_corpus(parts[1]).metadata["day"].min() == 48
-    choose = ["choose", "lda", str(path), "--sizes", "1,2", "--n-folds", "2", "--max-iter", "5"]
-    assert main([*choose, "--times", "day", "--seed", "0"]) == 0
-    search = ["search", str(path), "--prior", "uniform:1,2", "--folds", "2", "-o", str(bounds)]
-    for given in (["--groups", "author"], ["--times", "day"]):
-        assert main([*search, "--max-steps", "1", "--seed", "0", *given]) == 0
-    capsys.readouterr()
-    assert main([*search, "--groups", "blog"]) == 2
-    assert "no such column; there are 'author', 'day'" in capsys.readouterr().err

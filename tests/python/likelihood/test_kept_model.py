@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes.data import counts
 from polyabayes.likelihood import core_parts
 
@@ -19,12 +20,8 @@ TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]])
 OTHERS = TOPICS[:, ::-1].copy()
 DOCUMENTS = np.array([[2, 0, 1, 0], [0, 3, 0, 1], [1, 1, 1, 1]])
 MAKERS = {
-    "lda": lambda topics: pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[0.3, 0.5], topic_word=topics, random_state=0
-    ),
-    "pfa": lambda topics: pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=topics, shape=[0.7, 1.2], probability=[0.5, 0.6], random_state=0
-    ),
+    "lda": lambda topics: known_lda([0.3, 0.5], topics, random_state=0),
+    "pfa": lambda topics: known_pfa([0.7, 1.2], [0.5, 0.6], topics, random_state=0),
     "dirichlet": lambda topics: pb.DocumentModel.dirichlet(topics, [0.3, 0.5], random_state=0),
     "mixture": lambda topics: pb.DocumentModel.mixture(
         5 * topics, [0.3, 0.7], is_dirichlet=True, random_state=0

@@ -99,15 +99,8 @@ def test_exact_values_of_a_published_corpus(shared_data):
 @pytest.mark.parametrize(
     "documents",
     [
-        pb.Corpus(COUNTS),
-        pb.Corpus(COUNTS, WORDS),
-        sparse.csr_matrix(COUNTS),
         sparse.csc_array(COUNTS),
-        sparse.coo_matrix(COUNTS),
-        COUNTS.astype(np.uint8),
-        COUNTS.astype(float),
         COUNTS.tolist(),
-        pd.DataFrame(COUNTS),
         pd.DataFrame(COUNTS, columns=WORDS),
         pd.DataFrame(COUNTS, columns=WORDS)[WORDS[::-1]],
         pb.Corpus(COUNTS[:, [2, 0, 3, 1]], [WORDS[i] for i in (2, 0, 3, 1)]),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.small_models import known_lda
 from polyabayes import exceptions as errors
 from polyabayes.likelihood.methods import ESTIMATORS, METHODS
 
@@ -63,9 +64,7 @@ SIMILAR = [[0.4, 0.5, 0.3], [0.6, 0.5, 0.7]]
     ],
 )
 def test_results_name_the_draws_of_topic_weights(topics, counts, name, default, least):
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[0.1, 0.13, 0.08], topic_word=np.transpose(topics)
-    )
+    model = known_lda([0.1, 0.13, 0.08], np.transpose(topics))
     exact = pb.log_likelihood(model, [counts], "exact").total
 
     def score(**options):
@@ -92,9 +91,7 @@ def test_topics_that_replicates_may_all_miss_are_a_doubt(method):
     document = [[2, 2, 2, 2, 0, 0, 0, 0]]
 
     def score(prior):
-        model = pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=prior, topic_word=topics
-        )
+        model = known_lda(prior, topics)
         return pb.log_likelihood(model, document, method, random_state=0)
 
     for prior in (1e-3, [0.5, 1e-5, 1e-5, 1e-5], [0.5, 0.005, 0.005, 0.005]):
@@ -117,9 +114,7 @@ def test_the_documented_costs_are_those_of_the_core():
 @pytest.mark.parametrize("n_topics", [2, 3, 4, 5])
 @pytest.mark.parametrize("prior", [1e-99, 1e-50, 1e-24, 1e-8, 0.1, 1e8, 1e14])
 def test_topics_without_common_words_have_a_closed_form(n_topics, prior):
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=prior, topic_word=np.eye(n_topics)
-    )
+    model = known_lda(prior, np.eye(n_topics))
     # One token of each topic: a^K / (K a)_K.
     ks = np.arange(n_topics)
     expected = n_topics * np.log(prior) - np.log(n_topics * prior + ks).sum()
@@ -129,6 +124,4 @@ def test_topics_without_common_words_have_a_closed_form(n_topics, prior):
 
 
 def models_of_lda(data):
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-    )
+    return known_lda(data.doc_topic_prior, data.topic_word)

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import polyabayes as pb
-from helpers.small_models import COUNTS, TOPICS, gamma_poisson, lda
+from helpers.small_models import COUNTS, gamma_poisson, lda
 from polyabayes import exceptions as errors
 from polyabayes.likelihood.blocks import ScoringPlan
 from polyabayes.likelihood.methods import check_settings
@@ -88,12 +88,6 @@ def test_bad_options_are_refused_by_name(call, name, value, error):
 def test_bad_documents_are_refused_by_place(call, documents, error, message):
     with pytest.raises(error, match=message):
         call(documents)
-
-
-@pytest.mark.parametrize("model", ["lda", None, pb.LatentDirichletAllocation, TOPICS])
-def test_scoring_needs_a_model(model):
-    with pytest.raises(errors.InvalidTypeError, match="model must be"):
-        pb.log_likelihood(model, COUNTS)
 
 
 def test_derived_quantities():

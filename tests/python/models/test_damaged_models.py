@@ -268,18 +268,3 @@ def test_missing_files_and_folders(tmp_path):
         with pytest.raises(errors.FileAccessError, match="cannot write"):
             known_lda().save(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_what_is_no_path_is_refused():
-    counts = [[1, 2]]
-    tensor = pb.CountTensor.from_dense(counts, ["i", "j"])
-    for call in (
-        lambda: pb.load(3),
-        lambda: known_lda().save(None),
-        lambda: pb.read_corpus(3),
-        lambda: pb.write_corpus(counts, None),
-        lambda: pb.read_tensor(b"name"),
-        lambda: pb.write_tensor(tensor, 3),
-    ):
-        with pytest.raises(errors.InvalidTypeError, match="path must be a str or a path, got"):
-            call()

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes.cli import main
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError
 
@@ -19,7 +20,7 @@ PRIORS = np.array([[0.2, 0.5, 1.0], [1.0, 0.0, 0.3], [0.5, 0.5, 0.5], [0.1, 0.1,
 
 
 def lda(alpha, topics=PHI):
-    return pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=alpha, topic_word=topics)
+    return known_lda(alpha, topics)
 
 
 def by_document(documents=DOCUMENTS, priors=PRIORS):
@@ -50,9 +51,7 @@ def test_samplers_take_priors_of_documents(method):
 
 def test_gamma_shapes_of_documents():
     def pfa(shape):
-        return pb.PoissonFactorAnalysis.from_parameters(
-            topic_word=PHI, shape=shape, probability=[0.5, 0.3, 0.6]
-        )
+        return known_pfa(shape, [0.5, 0.3, 0.6], PHI)
 
     shapes = np.array([[0.2, 0.5, 1.0], [1.0, 0.7, 0.3], [0.5, 0.5, 0.5], [2.0, 1.0, 1.0]])
     for given_length in (False, True):
@@ -302,79 +301,52 @@ def test_models_are_compared_at_covariates_of_their_own():
         pb.compare({"lda": lda(1.0), "flat": lda(9.0)}, DOCUMENTS, covariates=design)
 
 
+dirichlet, mixture = pb.DocumentModel.dirichlet, pb.DocumentModel.mixture
+normal = pb.DocumentModel.logistic_normal
+
+
+def score(model, *arguments, **options):
+    return pb.log_likelihood(model, DOCUMENTS, *arguments, **options)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: pb.DocumentModel.dirichlet(PHI), "doc_topic_prior"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, 1.0]), r"\(3,\)"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, -1.0, 1.0]), "negative"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, np.zeros((2, 3))), r"0.0 at \[0, 0\].* positive"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, [1.0, np.nan, 1.0]), r"nan at \[1\].* finite"),
-        (lambda: pb.DocumentModel.dirichlet(PHI, coefficients=[[np.inf]] * 3), "finite"),
+        (lambda: dirichlet(PHI), "doc_topic_prior"),
+        (lambda: dirichlet(PHI, [1.0, 1.0]), r"\(3,\)"),
+        (lambda: dirichlet(PHI, [1.0, -1.0, 1.0]), "negative"),
+        (lambda: dirichlet(PHI, np.zeros((2, 3))), r"0.0 at \[0, 0\].* positive"),
+        (lambda: dirichlet(PHI, [1.0, np.nan, 1.0]), r"nan at \[1\].* finite"),
+        (lambda: dirichlet(PHI, coefficients=[[np.inf]] * 3), "finite"),
+        (lambda: dirichlet(PHI, np.ones(3), covariate_names=["a"]), "needs coefficients"),
         (
-            lambda: pb.DocumentModel.dirichlet(PHI, np.ones(3), covariate_names=["a"]),
-            "needs coefficients",
-        ),
-        (
-            lambda: pb.DocumentModel.dirichlet(
-                PHI, coefficients=np.ones((3, 2)), covariate_names=["a"]
-            ),
+            lambda: dirichlet(PHI, coefficients=np.ones((3, 2)), covariate_names=["a"]),
             "one name for each",
         ),
+        (lambda: mixture(np.eye(3) - np.eye(3), np.ones(3), is_dirichlet=True), "zero"),
+        (lambda: normal(PHI, np.zeros(2), np.ones((2, 3))), "rows and"),
         (
-            lambda: pb.DocumentModel.mixture(np.eye(3) - np.eye(3), np.ones(3), is_dirichlet=True),
-            "zero",
-        ),
-        (lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), np.ones((2, 3))), "rows and"),
-        (
-            lambda: pb.DocumentModel.logistic_normal(
-                PHI, np.zeros(2), np.eye(2), decoder="softmax", weights="identity"
-            ),
+            lambda: normal(PHI, np.zeros(2), np.eye(2), decoder="softmax", weights="identity"),
             "3 rows and columns",
         ),
         (
-            lambda: pb.DocumentModel.logistic_normal(
-                PHI, np.zeros(3), np.eye(3), weights="identity"
-            ),
+            lambda: normal(PHI, np.zeros(3), np.eye(3), weights="identity"),
             "is only for decoder='softmax'",
         ),
-        (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(2)), r"\(2,\)"),
-        (lambda: pb.DocumentModel.logistic_normal(PHI, [0.0], np.eye(1)), "reference"),
+        (lambda: normal(PHI, [0.0], np.eye(2)), r"\(2,\)"),
+        (lambda: normal(PHI, [0.0], np.eye(1)), "reference"),
+        (lambda: normal(PHI, np.zeros(2), [[1, 2], [2, 1]]), "eigenvalue"),
+        (lambda: normal(PHI, np.zeros(2), [[1, 0.5], [0, 1]]), "symmetric"),
+        (lambda: score(lda(1.0), doc_topic_prior=PRIORS[:2]), r"\(4, 3\)"),
+        (lambda: score(lda(1.0), doc_topic_prior=-PRIORS), r"doc_topic_prior\[0, 0\] is -"),
         (
-            lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), [[1, 2], [2, 1]]),
-            "eigenvalue",
-        ),
-        (
-            lambda: pb.DocumentModel.logistic_normal(PHI, np.zeros(2), [[1, 0.5], [0, 1]]),
-            "symmetric",
-        ),
-        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=PRIORS[:2]), r"\(4, 3\)"),
-        (
-            lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=-PRIORS),
-            r"doc_topic_prior\[0, 0\] is -",
-        ),
-        (
-            lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, doc_topic_prior=0 * PRIORS),
+            lambda: score(lda(1.0), doc_topic_prior=0 * PRIORS),
             r"doc_topic_prior\[0\] is zero for every topic",
         ),
-        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, shape=PRIORS), "shape"),
-        (
-            lambda: pb.log_likelihood(
-                pb.PoissonFactorAnalysis.from_parameters(
-                    topic_word=PHI, shape=1.0, probability=0.5
-                ),
-                DOCUMENTS,
-                shape=-PRIORS,
-            ),
-            r"shape\[0, 0\] is -",
-        ),
-        (lambda: pb.log_likelihood(lda(1.0), DOCUMENTS, covariates=PRIORS), "covariates"),
-        (
-            lambda: pb.log_likelihood(
-                pb.DocumentModel.mixture(PHI, [1, 1, 1]), DOCUMENTS, "left-to-right"
-            ),
-            "method",
-        ),
+        (lambda: score(lda(1.0), shape=PRIORS), "shape"),
+        (lambda: score(known_pfa(1.0, 0.5, PHI), shape=-PRIORS), r"shape\[0, 0\] is -"),
+        (lambda: score(lda(1.0), covariates=PRIORS), "covariates"),
+        (lambda: score(mixture(PHI, [1, 1, 1]), "left-to-right"), "method"),
     ],
 )
 def test_what_is_no_model_is_refused(make, message):

@@ -8,10 +8,7 @@ from scipy.special import digamma
 from sklearn.base import clone
 
 import polyabayes as pb
-from helpers.interruption import interrupted_at_work
 from polyabayes import exceptions as errors
-from polyabayes.cli import main
-from polyabayes.models import lda as lda_module
 
 LDA = pb.LatentDirichletAllocation
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
@@ -205,29 +202,3 @@ def test_plot_trace_draws_the_bound(data):
         with pytest.raises(errors.InvalidArgumentError):
             pb.plotting.plot_trace(model, what, against)
     assert sum(bar.get_height() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
-
-
-def test_the_command_line_fits_by_em(tmp_path, capsys):
-    pb.write_corpus(pb.Corpus(COUNTS), tmp_path / "c.npz")
-    output = str(tmp_path / "m.safetensors")
-    arguments = ["fit", "lda", str(tmp_path / "c.npz"), "-k", "2", "-o", output]
-    assert main([*arguments, "--fit-method", "em", "--seed", "1"]) == 0
-    assert "iterations in" in capsys.readouterr().err
-    assert pb.load(output).fit_method == "em"
-    assert main(["fit", "pfa", *arguments[2:], "--fit-method", "em"]) == 2
-
-
-@pytest.mark.parametrize("seconds", [0.15, 0.8])
-@pytest.mark.parametrize("grow", [False, True])
-def test_interrupted_training_leaves_a_usable_model(seconds, grow, monkeypatch):
-    corpus = pb.datasets.make_lda_corpus(3_000, 500, 10, document_length=300, random_state=0).corpus
-    init = em(2, max_iter=1, topic_word_prior=0.1).fit(corpus) if grow else None
-    model = em(200, max_iter=10**6, tol=0.0, topic_word_prior=0.1, init=init)
-    interruption = interrupted_at_work(seconds, monkeypatch, lda_module)
-    with interruption, pytest.raises(errors.Interrupted) as caught:
-        model.fit(corpus)
-    assert caught.value.partial is model
-    np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
-    assert np.isfinite(model.score(np.eye(2, 500, dtype=int)))
-    if grow:
-        assert model.bound_ >= init.bound_

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
 import polyabayes as pb
-from polyabayes.cli import main
+from helpers.small_models import known_lda, known_pfa
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 
 TOPICS = np.array([[0.5, 0.3, 0.2, 0.1], [0.1, 0.2, 0.7, 0.4]])
@@ -16,9 +16,7 @@ EXPOSURE = [0.25, 3.0, 1.0, 40.0]
 
 
 def model(probability=0.4, topic_word=TOPICS):
-    return pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=topic_word, shape=[0.7, 1.3], probability=probability, random_state=0
-    )
+    return known_pfa([0.7, 1.3], probability, topic_word, random_state=0)
 
 
 def planted(n_documents=300, seed=0):
@@ -231,29 +229,6 @@ def test_cells_bring_their_sizes_from_a_column():
         pb.Corpus.from_anndata(cells, exposure="depth")
 
 
-def test_the_command_line_takes_a_file_or_a_column(tmp_path, capsys):
-    pandas = pytest.importorskip("pandas")
-    table, sizes = tmp_path / "cells.csv", tmp_path / "sizes.txt"
-    corpus, _ = planted(30)
-    frame = pandas.DataFrame(corpus.counts.toarray(), columns=[f"g{i}" for i in range(30)])
-    frame.assign(depth=corpus.exposure).to_csv(table, index=False)
-    sizes.write_text("\n".join(map(repr, corpus.exposure.tolist())))
-    fitted, scores = str(tmp_path / "pfa.safetensors"), str(tmp_path / "scores.csv")
-    fit = ["fit", "pfa", str(table), "-k", "2", "--max-iter", "10", "--seed", "0", "-o", fitted]
-    assert main([*fit, "--exposure", "depth"]) == 0
-    assert main(["score", fitted, str(table), "--exposure", "depth", "-o", scores]) == 0
-    found = pandas.read_csv(scores)
-    expected = pb.log_likelihood(pb.load(fitted), corpus, random_state=0).values
-    assert found["log_likelihood"].to_numpy() == pytest.approx(expected, rel=1e-9)
-    pb.write_corpus(pb.Corpus(corpus.counts, frame.columns), tmp_path / "plain.npz")
-    on = ["--on", str(tmp_path / "plain.npz"), "--exposure", str(sizes)]
-    assert main(["compare", fitted, *on]) == 0
-    capsys.readouterr()
-    lda = ["fit", "lda", str(table), "-k", "2", "-o", str(tmp_path / "lda.safetensors")]
-    assert main([*lda, "--exposure", "depth"]) == 2
-    assert "exposure" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_sizes_that_are_none_are_refused_and_the_document_named(bad):
     exposure = [1.0, 2.0, bad, 1.0]
@@ -277,9 +252,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_lda_refuses_exposures_and_leaves_those_of_a_corpus_alone():
-    lda = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=TOPICS / TOPICS.sum(axis=1, keepdims=True), random_state=0
-    )
+    lda = known_lda(0.5, TOPICS / TOPICS.sum(axis=1, keepdims=True), random_state=0)
     untrained = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0)
     for call in (
         lambda: pb.log_likelihood(lda, COUNTS, exposure=EXPOSURE),

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.decomposition import NMF
 
 import polyabayes as pb
-from polyabayes import cli, exceptions as errors
+from polyabayes import exceptions as errors
 
 PFA = pb.PoissonFactorAnalysis
 WORDS = [f"w{i:02}" for i in range(60)]
@@ -127,22 +127,6 @@ def test_a_model_may_be_fitted_again_with_another_prior(corpus):
     assert not hasattr(model, "score")
     model.set_params(prior="gap").fit(corpus)
     assert np.isfinite(model.score(corpus))
-
-
-def test_the_command_line_trains_nmf_and_refuses_to_score_it(tmp_path, corpus, capsys):
-    pb.write_corpus(corpus, tmp_path / "c.npz")
-    model, scores = tmp_path / "m.safetensors", tmp_path / "s.csv"
-    fit = ["fit", "pfa", str(tmp_path / "c.npz"), "-k", "3", "--max-iter", "9", "-o", str(model)]
-    assert cli.main([*fit, "--prior", "nmf", "--seed", "1"]) == 0
-    assert pb.load(model).prior == "nmf"
-    capsys.readouterr()
-    assert cli.main(["score", str(model), str(tmp_path / "c.npz"), "-o", str(scores)]) == 2
-    assert "prior='gamma'" in capsys.readouterr().err
-    assert cli.main([*fit, "--sampler", "gibbs"]) == 2
-    assert "sampler must be one of" in capsys.readouterr().err
-    fit[1] = "lda"
-    assert cli.main([*fit, "--sampler", "collapsed"]) == 2
-    assert "--sampler is an option of pfa" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", ["gibbs", "blocked", None])

@@ -182,10 +182,14 @@ def test_nothing_else_in_the_folder_of_a_checkpoint_is_removed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "message"),
-    [("a\0.npz", "null character"), ("a\ud800.npz", "characters that no file name can have")],
+    ("path", "error", "message"),
+    [
+        (3, errors.InvalidTypeError, "path must be a str or a path, got"),
+        ("a\0.npz", errors.InvalidArgumentError, "path has .*null character"),
+        ("a\ud800.npz", errors.InvalidArgumentError, "characters that no file name can have"),
+    ],
 )
-def test_what_no_file_can_be_called_is_refused(path, message):
+def test_what_no_file_can_be_called_is_refused(path, error, message):
     tensor = pb.CountTensor.from_dense([[1, 2]], ["i", "j"])
     for call in (
         lambda: pb.load(path),
@@ -195,7 +199,7 @@ def test_what_no_file_can_be_called_is_refused(path, message):
         lambda: pb.read_tensor(path),
         lambda: pb.write_tensor(tensor, path),
     ):
-        with pytest.raises(errors.InvalidArgumentError, match=f"path has .*{message}"):
+        with pytest.raises(error, match=message):
             call()
 
 

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 from sklearn import config_context
 
 import polyabayes as pb
+from helpers.small_models import known_lda, known_pfa
 from polyabayes import exceptions as errors
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
@@ -21,10 +22,8 @@ TOKENS = [0, 1, 2, 2, 3]
 
 def known(cls, topics, random_state=0):
     if cls is LDA:
-        return LDA.from_parameters(doc_topic_prior=A, topic_word=topics, random_state=random_state)
-    return PFA.from_parameters(
-        topic_word=SUMS[:, np.newaxis] * topics, shape=A, probability=P, random_state=random_state
-    )
+        return known_lda(A, topics, random_state=random_state)
+    return known_pfa(A, P, SUMS[:, np.newaxis] * topics, random_state=random_state)
 
 
 def scale():
@@ -77,13 +76,13 @@ def test_an_empty_document_has_the_spread_of_the_prior(cls):
 
 def test_one_topic_in_closed_form():
     counts = np.array([[1, 2, 0, 4]])
-    model = PFA.from_parameters(topic_word=3 * TOPICS[:1], shape=0.7, probability=0.4)
+    model = known_pfa(0.7, 0.4, 3 * TOPICS[:1])
     # theta | y ~ Gamma(r + N, scale p / (1 - p + p Phi)).
     theta_scale = 0.4 / (1 - 0.4 + 0.4 * 3)
     mean, std = model.topic_weights(counts)
     np.testing.assert_allclose(mean, [[7.7 * theta_scale]], rtol=1e-12)
     np.testing.assert_allclose(std, [[np.sqrt(7.7) * theta_scale]], rtol=1e-12)
-    alone = LDA.from_parameters(doc_topic_prior=0.3, topic_word=TOPICS[:1])
+    alone = known_lda(0.3, TOPICS[:1])
     np.testing.assert_allclose([*alone.topic_weights(counts)], [[[1.0]], [[0.0]]])
 
 
@@ -116,9 +115,7 @@ def test_names_of_documents_stay_with_their_weights(cls):
 
 
 def test_words_that_the_model_does_not_know_are_left_out_of_weights_on_request():
-    model = LDA.from_parameters(
-        doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.1, 0.9]], vocabulary=["urn", "ball"]
-    )
+    model = known_lda(0.5, [[0.9, 0.1], [0.1, 0.9]], vocabulary=["urn", "ball"])
     corpus = pb.Corpus([[2, 1, 4]], ["urn", "ball", "zebra"])
     for weights in (model.transform, model.topic_weights):
         with pytest.raises(errors.InvalidArgumentError, match=r"have 1 word \('zebra'\)"):

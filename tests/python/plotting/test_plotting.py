@@ -11,12 +11,8 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 import polyabayes as pb
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    MissingDependencyError,
-    NotFittedError,
-)
+from helpers.small_models import known_lda, known_pfa
+from polyabayes import exceptions as errors
 from polyabayes.plotting import plot_comparison, plot_topics
 
 PHI = np.array(
@@ -30,9 +26,7 @@ WORDS = ["urn", "ball", "colour", "draw", "replace", "count"]
 
 
 def lda(prior=0.1, phi=PHI, vocabulary=WORDS):
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=prior, topic_word=phi, vocabulary=vocabulary
-    )
+    return known_lda(prior, phi, vocabulary=vocabulary)
 
 
 def texts(ax):
@@ -137,16 +131,12 @@ def test_a_symmetric_prior_keeps_the_order_and_shows_eight():
 
 def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first():
     # Means r p / (1 - p) of 2, 9 and 5 tokens a document.
-    model = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=PHI, shape=[2.0, 1.0, 5.0], probability=[0.5, 0.9, 0.5]
-    )
+    model = known_pfa([2.0, 1.0, 5.0], [0.5, 0.9, 0.5], PHI)
     assert titles(plot_topics(model)) == ["topic 1  (56%)", "topic 2  (31%)", "topic 0  (12%)"]
 
 
 def test_the_rate_of_a_topic_counts_the_sum_of_its_weights():
-    model = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=PHI * [[3.0], [1.0], [1.0]], shape=1.0, probability=0.5
-    )
+    model = known_pfa(1.0, 0.5, PHI * [[3.0], [1.0], [1.0]])
     ax = plot_topics(model, n_words=1)
     assert titles(ax) == ["topic 0  (60%)", "topic 1  (20%)", "topic 2  (20%)"]
     assert widths(bars(ax)[0]) == [pytest.approx(1.2)]
@@ -169,13 +159,13 @@ def test_a_long_word_is_shortened():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"topics": [3]}, InvalidArgumentError, "there is no topic 3; .* topics 0 to 2"),
-        ({"topics": [-1]}, InvalidArgumentError, "there is no topic -1"),
-        ({"topics": []}, InvalidTypeError, "topics must be a sequence of ints"),
-        ({"topics": [0.5]}, InvalidTypeError, "topics must be a sequence of ints"),
-        ({"topics": 1}, InvalidTypeError, "topics must be a sequence of ints"),
-        ({"n_words": 0}, InvalidArgumentError, "n_words must be at least 1"),
-        ({"vocabulary": ["a"]}, InvalidArgumentError, "vocabulary has 1 words.* 6 columns"),
+        ({"topics": [3]}, errors.InvalidArgumentError, "there is no topic 3; .* topics 0 to 2"),
+        ({"topics": [-1]}, errors.InvalidArgumentError, "there is no topic -1"),
+        ({"topics": []}, errors.InvalidTypeError, "topics must be a sequence of ints"),
+        ({"topics": [0.5]}, errors.InvalidTypeError, "topics must be a sequence of ints"),
+        ({"topics": 1}, errors.InvalidTypeError, "topics must be a sequence of ints"),
+        ({"n_words": 0}, errors.InvalidArgumentError, "n_words must be at least 1"),
+        ({"vocabulary": ["a"]}, errors.InvalidArgumentError, "vocabulary has 1 words.* 6 columns"),
     ],
 )
 def test_bad_arguments_of_plot_topics(arguments, error, message):
@@ -184,10 +174,11 @@ def test_bad_arguments_of_plot_topics(arguments, error, message):
 
 
 def test_models_without_topics_are_refused():
-    with pytest.raises(NotFittedError):
+    with pytest.raises(errors.NotFittedError):
         plot_topics(pb.LatentDirichletAllocation())
     with pytest.raises(
-        InvalidTypeError, match="must be a LatentDirichletAllocation, a PoissonFactorAnalysis"
+        errors.InvalidTypeError,
+        match="must be a LatentDirichletAllocation, a PoissonFactorAnalysis",
     ):
         plot_topics(PHI)  # type: ignore[arg-type]
     assert not plt.get_fignums()
@@ -198,9 +189,8 @@ def comparison():
     data = pb.datasets.make_lda_corpus(60, 30, 3, document_length=25, random_state=1)
     rng = np.random.default_rng(2)
     models = {
-        name: pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=0.1,
-            topic_word=(1 - noise) * data.topic_word + noise * rng.dirichlet(np.ones(30), size=3),
+        name: known_lda(
+            0.1, (1 - noise) * data.topic_word + noise * rng.dirichlet(np.ones(30), size=3)
         )
         for name, noise in (("far", 0.6), ("true", 0.0), ("near", 0.2))
     }
@@ -331,9 +321,9 @@ def test_empty_documents_have_no_nats_per_token():
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_bad_arguments_of_plot_comparison(comparison):
-    with pytest.raises(InvalidArgumentError, match="level must be strictly between 0 and 1"):
+    with pytest.raises(errors.InvalidArgumentError, match="level must be strictly between 0 and 1"):
         plot_comparison(comparison, level=1.5)
-    with pytest.raises(InvalidTypeError, match="must be a Comparison, got dict"):
+    with pytest.raises(errors.InvalidTypeError, match="must be a Comparison, got dict"):
         plot_comparison(comparison.results)  # type: ignore[arg-type]
 
 
@@ -361,7 +351,7 @@ def test_plots_can_be_rendered(comparison):
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingDependencyError, match=r"polyabayes\[plot\]"):
+    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[plot\]"):
         plot_topics(lda())
 
 
@@ -371,24 +361,17 @@ def test_signatures_are_drawn_in_the_order_of_cosmic():
     rng = np.random.default_rng(0)
     shuffled = rng.permutation(96)
     rows = rng.dirichlet(np.ones(96), 2)
-    model = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=rows[:, shuffled],
-        shape=1.0,
-        probability=0.5,
-        vocabulary=[channels[place] for place in shuffled],
+    model = known_pfa(
+        1.0, 0.5, rows[:, shuffled], vocabulary=[channels[place] for place in shuffled]
     )
     ax = pb.plotting.plot_signatures(model, [1], labels=["SBS1"])
     heights = {round(bar.get_x() + 0.4): bar.get_height() for bar in ax.patches}
     np.testing.assert_allclose([heights[place] for place in range(96)], rows[1], rtol=1e-12)
     assert [label.get_text() for label in ax.get_xticklabels()] == changes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["SBS1"]
-    with pytest.raises(InvalidArgumentError, match="'urn' is not a channel"):
-        pb.plotting.plot_signatures(
-            pb.LatentDirichletAllocation.from_parameters(
-                doc_topic_prior=0.5, topic_word=PHI, vocabulary=WORDS
-            )
-        )
-    with pytest.raises(InvalidArgumentError, match="2 names for 1 signatures"):
+    with pytest.raises(errors.InvalidArgumentError, match="'urn' is not a channel"):
+        pb.plotting.plot_signatures(known_lda(0.5, PHI, vocabulary=WORDS))
+    with pytest.raises(errors.InvalidArgumentError, match="2 names for 1 signatures"):
         pb.plotting.plot_signatures(model, [0], labels=["a", "b"])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.small_models import known_lda
 from polyabayes.exceptions import BudgetExceededError, Interrupted, InvalidTypeError, WorkerError
 from polyabayes.scale.executors import _Missing, sharing
 
@@ -24,9 +25,7 @@ CORPUS = pb.Corpus(
         [DATA.corpus.counts.toarray(), DATA.corpus.counts.toarray()[:3], np.zeros((1, N_WORDS))]
     ).astype(int)
 )
-MODEL = pb.LatentDirichletAllocation.from_parameters(
-    doc_topic_prior=0.1, topic_word=np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.3), 8)
-)
+MODEL = known_lda(0.1, np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.3), 8))
 SETTINGS = {"method": "annealed", "n_samples": 200, "random_state": 5}
 PLAIN = pb.log_likelihood(MODEL, CORPUS, **SETTINGS)
 
@@ -105,9 +104,7 @@ def test_the_trace_and_exact_values_are_the_same():
 
 
 def test_comparisons_and_completions_are_the_same():
-    other = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=1.0, topic_word=MODEL.components_
-    )
+    other = known_lda(1.0, MODEL.components_)
     models = {"one": MODEL, "other": other}
     settings = SETTINGS
     alone = pb.compare(models, CORPUS, **settings)

@@ -16,12 +16,8 @@ from scipy import sparse
 
 import polyabayes as pb
 from helpers.sharded_corpus import CORPUS, COUNTS, DATA, MODEL, rows_of
-from polyabayes.exceptions import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from helpers.small_models import known_lda, known_pfa
+from polyabayes import exceptions as errors
 from polyabayes.io.matrices import ldac
 
 
@@ -65,7 +61,7 @@ def test_exposures_are_written_beside_counts(tmp_path):
     path = again[1].folder / "exposure.npy"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(FileFormatError, match="checksum"):
+    with pytest.raises(errors.FileFormatError, match="checksum"):
         again.verify()
     # Exposures of 1 are none.
     ones = pb.write_shards(CORPUS.with_exposure(1.0), tmp_path / "ones", 4)
@@ -74,9 +70,7 @@ def test_exposures_are_written_beside_counts(tmp_path):
 
 @pytest.mark.parametrize("options", [{"method": "smc"}, {"total_std_error": 3.0}])
 def test_scores_of_exposed_shards_are_those_of_memory(tmp_path, options):
-    model = pb.PoissonFactorAnalysis.from_parameters(
-        topic_word=DATA.topic_word, shape=0.5, probability=0.8
-    )
+    model = known_pfa(0.5, 0.8, DATA.topic_word)
     exposure = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 45)
     expected = pb.log_likelihood(model, CORPUS, exposure=exposure, random_state=0, **options)
     shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path / "own", 3)
@@ -100,9 +94,7 @@ def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path):
         assert np.concatenate([shard.corpus().ids for shard in found]).tolist() == ids
     # Names change no number: a run on either goes on from the other's checkpoint.
     assert again.fingerprint() == bare.fingerprint()
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.1, topic_word=DATA.topic_word
-    )
+    model = known_lda(0.1, DATA.topic_word)
     assert pb.log_likelihood(model, again).to_frame()["document"].tolist() == ids
     half = pb.write_shards(iter([named[:20], CORPUS[20:]]), tmp_path / "named", 4)
     assert next(half.blocks()).ids is None
@@ -169,11 +161,11 @@ def test_streams_tables_and_cells_make_the_same_shards(tmp_path):
 
 
 def test_blocks_with_other_words_are_refused(tmp_path):
-    with pytest.raises(InvalidArgumentError, match="same words"):
+    with pytest.raises(errors.InvalidArgumentError, match="same words"):
         pb.write_shards(iter([CORPUS, DATA.corpus.counts[:, :3]]), tmp_path)
-    with pytest.raises(FileAccessError):
+    with pytest.raises(errors.FileAccessError):
         pb.read_shards(tmp_path)
-    with pytest.raises(InvalidArgumentError, match="no documents"):
+    with pytest.raises(errors.InvalidArgumentError, match="no documents"):
         pb.write_shards(iter([]), tmp_path)
 
 
@@ -258,25 +250,25 @@ def test_shards_are_no_counts_where_nothing_reads_them_by_blocks(tmp_path):
         lambda: pb.compare({"one": lda}, shards),
         lambda: pb.topics.coherence(lda, shards),
     ):
-        with pytest.raises(InvalidTypeError, match="read by log_likelihood and by fit"):
+        with pytest.raises(errors.InvalidTypeError, match="read by log_likelihood and by fit"):
             call()
 
 
 def test_files_that_are_not_read_block_by_block_are_refused(tmp_path):
     path = tmp_path / "bad.ldac"
     path.write_text("1 0:2\n2 1:1 7:1\n1 1:1:1\n")
-    with pytest.raises(FileFormatError, match=r"bad.ldac, line 3"):
+    with pytest.raises(errors.FileFormatError, match=r"bad.ldac, line 3"):
         pb.write_shards(path, tmp_path / "shards")
-    with pytest.raises(FileFormatError, match=r"line 2.*word id 7 is outside"):
+    with pytest.raises(errors.FileFormatError, match=r"line 2.*word id 7 is outside"):
         pb.write_shards(path, tmp_path / "shards", vocabulary=["a", "b"])
     path.write_text("")
-    with pytest.raises(InvalidArgumentError, match="holds no documents"):
+    with pytest.raises(errors.InvalidArgumentError, match="holds no documents"):
         pb.write_shards(path, tmp_path / "shards")
-    with pytest.raises(InvalidArgumentError, match="cannot be read in blocks"):
+    with pytest.raises(errors.InvalidArgumentError, match="cannot be read in blocks"):
         pb.write_shards(tmp_path / "corpus.mtx", tmp_path / "shards")
-    with pytest.raises(InvalidArgumentError, match="is for an LDA-C file"):
+    with pytest.raises(errors.InvalidArgumentError, match="is for an LDA-C file"):
         pb.write_shards(COUNTS, tmp_path / "shards", vocabulary=["a"])
-    with pytest.raises(InvalidArgumentError, match="give the vocabulary"):
+    with pytest.raises(errors.InvalidArgumentError, match="give the vocabulary"):
         pb.write_shards("-", tmp_path / "shards")
 
 
@@ -335,8 +327,6 @@ def test_a_file_larger_than_memory_is_written_and_scored(tmp_path):
     refused, total = done.stdout.splitlines()
     assert refused.startswith("refused")
     shards = pb.read_shards(tmp_path / "few")
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[0.5, 0.5], topic_word=np.random.default_rng(0).dirichlet(np.ones(500), 2)
-    )
+    model = known_lda([0.5, 0.5], np.random.default_rng(0).dirichlet(np.ones(500), 2))
     few = pb.log_likelihood(model, shards, "recursive", n_jobs=1).total
     assert float(total) == pytest.approx(400 * few, rel=1e-12)

@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 import polyabayes as pb
+from helpers.small_models import known_lda
 from polyabayes.sizes.choice import held_out_scores
 from polyabayes.sizes.choice.comparable import comparable
 from polyabayes.sizes.choice.fits import fit_and_score, frequent_words
@@ -40,15 +41,11 @@ def test_fits_begin_with_long_starts():
 def test_rare_topics_are_scored_fast_and_nearly_as_they_are():
     drawn = pb.datasets.make_lda_corpus(20, 60, 4, random_state=0)
     prior = np.array([0.5, 0.5, 0.5, 0.0005])
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=prior, topic_word=drawn.topic_word
-    )
+    model = known_lda(prior, drawn.topic_word)
     model.n_jobs = 1
     found = annealed(model, drawn.corpus[:5], 0)
     assert model.doc_topic_prior_[3] == 0.0005
-    raised = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=np.maximum(prior, 0.0011), topic_word=drawn.topic_word
-    )
+    raised = known_lda(np.maximum(prior, 0.0011), drawn.topic_word)
     exact = pb.log_likelihood(raised, drawn.corpus[:5], event="sequence", given_length=True)
     assert np.allclose(found.values, exact.values, atol=1.0)
 
@@ -69,9 +66,7 @@ def test_corrected_filters_score_as_annealing_all_documents_does(monkeypatch):
     assert (n_scored(documents), len(part)) == (300, 100)
     assert len(annealed_part(documents[:200])) == 200
     for prior in (0.1, 1.0):
-        model = pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=np.full(8, prior), topic_word=drawn.topic_word
-        )
+        model = known_lda(np.full(8, prior), drawn.topic_word)
         model.n_jobs = 1
         full = annealed(model, documents, 1)
         scored.append((held_out_scores.held_out_scores(model, documents, 0), full))

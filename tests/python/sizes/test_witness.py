@@ -35,27 +35,6 @@ def step(sizes, witnesses, pruned):
     return SearchStep(sizes, None, tuple(witnesses), witnesses[0], tuple(pruned))
 
 
-def test_the_trace_of_one_size():
-    search = WitnessSearch(lambda k: math.log(k / 10), HALF, max_steps=4).fit()
-    assert search.trace_ == [
-        step((1,), [(1,)], []),
-        step((2,), [(2,)], [(1,)]),
-        step((3,), [(3,)], [(2,)]),
-        step((4,), [(4,)], [(3,)]),
-    ]
-    # F = sum of 2^-k k/10, H = 2^-n; p(y | k) is at least that of the last, at most 1.
-    table = search.bounds_
-    f, h = [0.05, 0.1, 0.1375, 0.1625], [0.5, 0.25, 0.125, 0.0625]
-    last = [0.1, 0.2, 0.3, 0.4]
-    np.testing.assert_allclose(np.exp(table["log_f"]), f, rtol=1e-12)
-    np.testing.assert_allclose(np.exp(table["log_h"]), h, rtol=1e-12)
-    np.testing.assert_allclose(np.exp(table["log_prior"]), h, rtol=1e-12)
-    np.testing.assert_allclose(np.exp(table["log_score"]), last, rtol=1e-12)
-    np.testing.assert_allclose(np.exp(table["lower"]), np.add(f, np.multiply(h, last)), rtol=1e-11)
-    np.testing.assert_allclose(np.exp(table["upper"]), np.add(f, h), rtol=1e-11)
-    assert table["witness"].tolist() == [1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("bound", ["witness", "min-witness", "paper"])
 def test_the_trace_of_two_sizes(bound):
     """Every set at every step, and the bounds, worked by hand."""

@@ -140,11 +140,9 @@ def test_errors_of_the_evidence_are_carried_into_the_bounds():
 
 def test_a_variational_bound_is_flagged():
     options = {"method": "vb", "n_restarts": 2}
-    search = WitnessSearch(
-        PACHINKO, CASES[3].values[2], scoring_options=options, random_state=0
-    ).fit(WORDS)
+    search = pachinko(scoring_options=options, random_state=0)
     assert search.holds_ == {"lower": True, "upper": False, "posterior": False, "predictive": False}
-    exact = WitnessSearch(PACHINKO, CASES[3].values[2]).fit(WORDS)
+    exact = pachinko()
     assert search.bounds_["lower"][-1] < exact.bounds_["upper"][-1]
 
 
@@ -206,6 +204,10 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path):
     search(scoring_options={"n_jobs": 1}).fit(counts)
 
 
+def pachinko(**options):
+    return WitnessSearch(PACHINKO, CASES[3].values[2], **options).fit(WORDS)
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -225,28 +227,22 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path):
             "X is missing: an allocation model needs counts",
         ),
         (
-            lambda: WitnessSearch(PACHINKO, CASES[3].values[2], kind="nested").fit(WORDS),
+            lambda: pachinko(kind="nested"),
             InvalidArgumentError,
             "may fall as sizes grow: use kind=",
         ),
         (
-            lambda: WitnessSearch(
-                PACHINKO, CASES[3].values[2], scoring_options={"particles": 3}
-            ).fit(WORDS),
+            lambda: pachinko(scoring_options={"particles": 3}),
             InvalidArgumentError,
             "scoring_options has 'particles', but log_evidence takes method, given_total",
         ),
         (
-            lambda: WitnessSearch(
-                PACHINKO, CASES[3].values[2], scoring_options={"method": "best"}
-            ).fit(WORDS),
+            lambda: pachinko(scoring_options={"method": "best"}),
             InvalidArgumentError,
             "method must be one of 'auto'",
         ),
         (
-            lambda: WitnessSearch(
-                PACHINKO, CASES[3].values[2], scoring_options={"n_samples": "x"}
-            ).fit(WORDS),
+            lambda: pachinko(scoring_options={"n_samples": "x"}),
             InvalidTypeError,
             "n_samples must be an int",
         ),

@@ -280,31 +280,29 @@ def test_nothing_is_asked_for_beyond_the_last_step(threads):
     assert sorted(score.asked) == [(k,) for k in range(1, 7)]
 
 
+THREAD = {"executor": ThreadPoolExecutor(1)}
+
+
 @pytest.mark.parametrize(
     ("search", "options", "error", "message"),
     [
-        (lambda: WitnessSearch(rising, TWO), {"executor": 3}, InvalidTypeError, "executor must be"),
+        ((rising, TWO), {"executor": 3}, InvalidTypeError, "executor must be"),
+        ((rising, TWO), {**THREAD, "n_in_flight": 0}, InvalidArgumentError, "must be at least 1"),
         (
-            lambda: WitnessSearch(rising, TWO),
-            {"executor": ThreadPoolExecutor(1), "n_in_flight": 0},
-            InvalidArgumentError,
-            "n_in_flight must be at least 1",
-        ),
-        (
-            lambda: WitnessSearch(rising, TWO),
+            (rising, TWO),
             {"n_in_flight": 3},
             InvalidArgumentError,
-            "n_in_flight needs an executor: give one, or leave it out",
+            "needs an executor: give one, or",
         ),
         (
-            lambda: WitnessSearch(lambda a, b: rising(a, b), TWO),
+            (lambda a, b: rising(a, b), TWO),
             {"executor": ProcessPoolExecutor(1)},
             InvalidTypeError,
             r"an argument cannot be sent to processes .*: use functions",
         ),
         (
-            lambda: WitnessSearch(pb.LatentDirichletAllocation(), POISSON),
-            {"executor": ThreadPoolExecutor(1), "X": [[1, 2], [2, 0]]},
+            (pb.LatentDirichletAllocation(), POISSON),
+            {**THREAD, "X": [[1, 2], [2, 0]]},
             InvalidArgumentError,
             "an estimator trains each size from the one before",
         ),
@@ -312,4 +310,4 @@ def test_nothing_is_asked_for_beyond_the_last_step(threads):
 )
 def test_mistakes(search, options, error, message):
     with pytest.raises(error, match=message):
-        search().fit(**options)
+        WitnessSearch(*search).fit(**options)

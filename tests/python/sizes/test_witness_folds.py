@@ -1,13 +1,7 @@
 """Averages over sizes against the best model, fold by fold."""
 
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,62 +97,6 @@ def test_folds_in_processes_give_the_same(tmp_path):
     there = cross_validate(search, DATA.corpus, 2, n_workers=2, checkpoint=tmp_path)
     for name in here:
         assert here[name].tolist() == there[name].tolist()
-
-
-def processes():
-    """Parents by process, of those that run."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = path.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if state not in "ZX":
-            found[int(path.parent.name)] = int(parent)
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_killed_folds_go_on_where_they_were(tmp_path):
-    """SIGKILL to the command alone: its workers end too, and no size is trained twice."""
-    data = pb.datasets.make_lda_corpus(400, 60, 5, document_length=60, random_state=0)
-    pb.write_corpus(data.corpus, tmp_path / "corpus.npz")
-    arguments = "corpus.npz --prior uniform:1,6 --scoring bound --tol 1e-9 --max-iter 300 --seed 3"
-
-    def command(output, state):
-        folds = f"--folds 4 --workers 2 --jobs 1 --checkpoint {state} -o {output}"
-        return [*[sys.executable, "-m", "polyabayes", "search"], *arguments.split(), *folds.split()]
-
-    def records():
-        return {
-            path: [file.read_bytes() for file in sorted(path.glob("score-*"))]
-            for path in sorted((tmp_path / "killed").glob("fold-*"))
-        }
-
-    subprocess.run(command("whole.csv", "whole"), check=True, cwd=tmp_path, capture_output=True)
-    process = subprocess.Popen(command("killed.csv", "killed"), cwd=tmp_path)
-    deadline = time.monotonic() + 120
-    while sum(map(len, records().values())) < 8:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.02)
-    workers = {child for child, parent in processes().items() if parent == process.pid}
-    assert len(workers) >= 2
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    while workers & processes().keys():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    before = records()
-    assert 8 <= sum(map(len, before.values())) < 24
-    subprocess.run(command("killed.csv", "killed"), check=True, cwd=tmp_path, capture_output=True)
-    after = records()
-    assert [len(lines) for lines in after.values()] == [6, 6, 6, 6]
-    for path, lines in before.items():
-        # Seconds are those of the first run: what was there has not been scored again.
-        assert after[path][: len(lines)] == lines
-    assert (tmp_path / "killed.csv").read_text() == (tmp_path / "whole.csv").read_text()
 
 
 def test_the_average_is_the_mean_over_sizes_by_their_posterior():

@@ -9,15 +9,11 @@ import pytest
 from sklearn.decomposition import LatentDirichletAllocation
 
 import polyabayes as pb
+from helpers.small_models import known_lda
 
 WORDS = ["a", "b", "c", "d"]
 CORPUS = pb.Corpus([[3, 1, 0, 0], [0, 1, 2, 2], [1, 1, 1, 1]], WORDS)
-LDA = pb.LatentDirichletAllocation.from_parameters(
-    doc_topic_prior=0.3,
-    topic_word=[[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]],
-    vocabulary=WORDS,
-    random_state=0,
-)
+LDA = known_lda(0.3, [[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]], vocabulary=WORDS, random_state=0)
 FITTED = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(CORPUS)
 SCORES = pb.log_likelihood(LDA, CORPUS, "direct", n_samples=32, trace=True, random_state=0)
 THEIRS = LatentDirichletAllocation(2, random_state=0).fit(CORPUS.counts)

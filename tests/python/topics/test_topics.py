@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from helpers.small_models import known_lda, known_pfa
 
 ROOT = Path(__file__).parents[3]
 WORDS = ["urn", "ball", "draw", "gene", "cell", "rate", "law", "sum"]
@@ -24,12 +25,7 @@ PHI = np.array(
 
 @pytest.fixture(scope="module")
 def lda():
-    return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.3,
-        topic_word=PHI / PHI.sum(axis=1, keepdims=True),
-        vocabulary=WORDS,
-        random_state=0,
-    )
+    return known_lda(0.3, PHI / PHI.sum(axis=1, keepdims=True), vocabulary=WORDS, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +100,12 @@ def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(lda
 
 
 def test_small_vocabularies_and_corpora_have_all_there_is():
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.5, topic_word=[[0.5, 0.5, 0], [0, 0.5, 0.5]], random_state=0
-    )
+    model = known_lda(0.5, [[0.5, 0.5, 0], [0, 0.5, 0.5]], random_state=0)
     documents = [[3, 1, 0], [0, 1, 2]]
     assert pb.topics.diagnostics(model, documents).words.shape == (2, 3)
     assert np.isfinite(pb.topics.coherence(model, documents)).all()
     assert pb.topics.top_documents(model, documents).rows.shape == (2, 2)
-    alone = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=[[1.0]])
+    alone = known_lda(0.5, [[1.0]])
     assert np.isnan(pb.topics.coherence(alone, [[3]])).all()
 
 
@@ -119,10 +113,8 @@ def test_small_vocabularies_and_corpora_have_all_there_is():
 def test_a_permuted_model_is_matched_to_itself(lda, metric):
     order = [2, 0, 1]
     columns = np.random.default_rng(0).permutation(8)
-    other = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.3,
-        topic_word=lda.components_[order][:, columns],
-        vocabulary=np.array(WORDS)[columns].tolist(),
+    other = known_lda(
+        0.3, lda.components_[order][:, columns], vocabulary=np.array(WORDS)[columns].tolist()
     )
     match = pb.topics.match_topics(lda, other, metric)
     assert {(f, s) for f, s in zip(match.first, match.second, strict=True)} == {
@@ -225,9 +217,7 @@ def test_the_citation_names_this_model_and_this_result(lda):
 
 
 def test_models_without_common_words_are_refused(lda):
-    other = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.3, topic_word=[[0.5, 0.5]], vocabulary=["x", "y"]
-    )
+    other = known_lda(0.3, [[0.5, 0.5]], vocabulary=["x", "y"])
     with pytest.raises(errors.InvalidArgumentError, match="no words in common"):
         pb.topics.match_topics(lda, other)
     with pytest.raises(errors.InvalidArgumentError, match="at least two models"):
@@ -276,14 +266,9 @@ TOPICS = np.array([[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.2, 0.3, 0.5]])
 def test_tokens_are_counted_where_their_topics_are_known(kind, exposure):
     """As MALLET counts its state: priors, however large, add no tokens."""
     if kind == "lda":
-        model = pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=[4.0, 9.0], topic_word=TOPICS, random_state=0
-        )
+        model = known_lda([4.0, 9.0], TOPICS, random_state=0)
     else:
-        model = pb.PoissonFactorAnalysis.from_parameters(
-            topic_word=TOPICS * [[1.0], [3.0]], shape=[4.0, 2.0], probability=[0.9, 0.2],
-            random_state=0,
-        )  # fmt: skip
+        model = known_pfa([4.0, 2.0], [0.9, 0.2], TOPICS * [[1.0], [3.0]], random_state=0)
     corpus = pb.Corpus([[3, 2, 1, 0, 1], [0, 0, 4, 0, 0], [0, 0, 0, 0, 0]], exposure=exposure)
     wanted = np.array([[5.0, 2.0], [0.0, 4.0], [0.0, 0.0]])
     found = pb.topics.diagnostics(model, corpus, n_words=2)
@@ -313,9 +298,7 @@ def page_of(lda, folder, **options):
     rng = np.random.default_rng(3)
     counts = np.vstack([rng.multinomial(40, lda.components_[d % 3]) for d in range(60)])
     words = ["</script><b>urn</b>", *WORDS[1:]]
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=0.3, topic_word=lda.components_, vocabulary=words, random_state=0
-    )
+    model = known_lda(0.3, lda.components_, vocabulary=words, random_state=0)
     corpus = pb.Corpus(counts, words)
     path = pb.topics.report(model, corpus, folder / "report.html", title="A <title>", **options)
     return path, pb.log_likelihood(model, corpus, random_state=0)
