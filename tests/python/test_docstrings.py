@@ -105,11 +105,3 @@ def test_the_walk_reaches_functions_classes_and_methods_of_every_kind():
         "models.fitted.fitted_model.FittedModel.transform",
         "data.datasets.load_python_docs",
     } <= reached
-
-
-def test_missing_sections_are_found():
-    def silent(size: int) -> int:
-        return size
-
-    assert missing_sections(silent) == ["Examples", "Parameters", "Returns"]
-    assert documented_names(silent) == []

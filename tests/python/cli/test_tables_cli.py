@@ -15,21 +15,10 @@ TRIPLETS = "1 1 2\n1 2 3\n2 2 1\n"
 @pytest.mark.parametrize(
     ("name", "content", "options", "shape", "n_tokens"),
     [
-        ("x.csv", REVIEWS, ["--text", "review"], (2, 5), 6),
         ("x.csv", REVIEWS, ["--text", "review", "--stop-words", "good,bad"], (2, 3), 4),
-        (
-            "x.csv",
-            "id,review,stars\na,a cat of the food,5\nb,the dog,1\n",
-            ["--text", "review", "--stop-words", "english"],
-            (2, 3),
-            3,
-        ),
-        ("x.csv", REVIEWS, ["--text", "review", "--min-df", "2"], (2, 1), 2),
-        ("x.csv", REVIEWS, ["--text", "review", "--max-df", "0.5"], (2, 4), 4),
         ("x.txt", CATALOGUE, ["--sep", ";", "--transpose"], (2, 2), 24),
         ("x.txt", CATALOGUE, ["--format", "csv", "--transpose", "--ids", "gene"], (2, 2), 24),
         ("x.txt", TRIPLETS, ["--format", "csv", "--columns", "document,word,count"], (2, 2), 6),
-        ("x.csv", "u,i,x\n1,7,5\n2,7,6\n", ["--document", "u", "--word", "i"], (2, 1), 2),
         (
             "x.csv",
             "u,i,x\n1,7,5\n2,7,6\n",

@@ -183,19 +183,6 @@ def test_means_of_groups_have_intervals_and_a_picture(named, tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_a_report_shows_texts_labels_and_the_part(named, tmp_path, capsys):
-    model, path, _, _ = named
-    texts = tmp_path / "texts.csv"
-    texts.write_text("text\nAll about urns\nUrns\nBalls\nBalls again\n")
-    page = tmp_path / "page.html"
-    options = ["--metadata", str(texts), "--labels", "urns,balls", "--part", "held out"]
-    assert main(["topics", model, path, *options, "--texts", "text", "-o", str(page)]) == 0
-    for text in ("All about urns", '"label": "balls"', '"part": "held out"'):
-        assert text in page.read_text()
-    assert main(["topics", model, path, "--texts", "review", "-o", str(page)]) == 2
-    assert "no such column; there are 'year'" in capsys.readouterr().err
-
-
 def test_files_of_models_tell_of_themselves(named, tmp_path, capsys):
     model, path, _, _ = named
     assert main(["info", model]) == 0

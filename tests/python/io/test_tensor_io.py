@@ -378,18 +378,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     ("name", "axes", "shape", "n_cells", "total", "largest"),
     [
         ("icews14.tns.gz", "sender receiver action", (184, 184, 173), 6585, 15366, 54),
-        (
-            "icews14_month.tns.gz",
-            "sender receiver action month",
-            (184, 184, 20, 12),
-            8675,
-            15366,
-            27,
-        ),
-        ("enron.tns.gz", "sender receiver month", (184, 184, 44), 10394, 38181, 147),
-        ("hair_eye_sex.tns", "hair eye sex", (4, 4, 2), 32, 592, 66),
-        ("ucb_admissions.tns", "admit gender dept", (2, 2, 6), 24, 4526, 512),
-        ("titanic.tns", "class sex age survived", (4, 2, 2, 2), 24, 2201, 670),
         ("letter_bigrams.csv", "first second", (26, 26), 669, BIG, 100_272_945_963),
     ],
 )

@@ -194,15 +194,9 @@ def comparison():
         )
         for name, noise in (("far", 0.6), ("true", 0.0), ("near", 0.2))
     }
-    return pb.compare(
-        models,
-        data.corpus,
-        method="smc",
-        event="counts",
-        n_particles=20,
-        n_replicates=8,
-        random_state=3,
-    )
+    sizes = {"n_particles": 20, "n_replicates": 8, "random_state": 3}
+    with pytest.warns(errors.UnreliableErrorWarning):
+        return pb.compare(models, data.corpus, method="smc", event="counts", **sizes)
 
 
 def points(ax):
@@ -220,7 +214,6 @@ def numbers(text):
     return [float(n.replace("−", "-")) for n in re.findall(r"−?\d+\.\d+", text)]
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_intervals_are_the_estimate_and_a_quantile_of_its_error(comparison, level):
     ax = plot_comparison(comparison, level=level)
@@ -231,7 +224,6 @@ def test_intervals_are_the_estimate_and_a_quantile_of_its_error(comparison, leve
         assert found == pytest.approx((y, value, value - error, value + error), rel=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_models_stand_from_best_to_worst(comparison):
     ax = plot_comparison(comparison)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["true", "near", "far"]
@@ -240,7 +232,6 @@ def test_models_stand_from_best_to_worst(comparison):
     assert top < 0 < 2 < bottom
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_paired_differences_are_drawn_and_written(comparison):
     ax = plot_comparison(comparison, level=0.9)
     bands = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
@@ -261,7 +252,6 @@ def test_paired_differences_are_drawn_and_written(comparison):
         assert "behind" in text
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_limits_hold_the_intervals_but_not_zero(comparison):
     ax = plot_comparison(comparison)
     low, high = ax.get_xlim()
@@ -272,7 +262,6 @@ def test_limits_hold_the_intervals_but_not_zero(comparison):
     assert max(reached) - min(reached) > 0.8 * (high - low)
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_labels_name_the_unit_and_the_event(comparison):
     ax = plot_comparison(comparison, level=0.9)
     assert "nats per token (higher is better)" in ax.get_xlabel()
@@ -319,7 +308,6 @@ def test_empty_documents_have_no_nats_per_token():
     assert texts(ax) == ["no tokens", "no tokens"]
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_bad_arguments_of_plot_comparison(comparison):
     with pytest.raises(errors.InvalidArgumentError, match="level must be strictly between 0 and 1"):
         plot_comparison(comparison, level=1.5)
@@ -327,7 +315,6 @@ def test_bad_arguments_of_plot_comparison(comparison):
         plot_comparison(comparison.results)  # type: ignore[arg-type]
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_plots_use_the_axes_given_and_change_no_settings(comparison):
     before = dict(mpl.rcParams)
     _, (left, right) = plt.subplots(1, 2)
@@ -337,7 +324,6 @@ def test_plots_use_the_axes_given_and_change_no_settings(comparison):
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 def test_plots_can_be_rendered(comparison):
     for ax in (plot_topics(lda(), n_words=3), plot_comparison(comparison)):
         figure = ax.figure

@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from polyabayes import priors
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import PolyabayesError
 
 LAWS = [
     priors.Poisson(3.5),
@@ -214,64 +214,50 @@ def test_priors_pickle(prior):
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "message"),
     [
-        (lambda: priors.Poisson(-2.0), InvalidArgumentError, "mean must be positive"),
-        (lambda: priors.Poisson(math.nan), InvalidArgumentError, "mean must be positive"),
-        (lambda: priors.Poisson("5"), InvalidTypeError, "mean must be a number"),
-        (lambda: priors.Poisson(2.0, shift=0), InvalidArgumentError, "mass at size 0"),
-        (lambda: priors.Poisson(2.0, shift=1, truncate=True), InvalidArgumentError, "not both"),
-        (lambda: priors.Poisson(2.0, truncate=1), InvalidTypeError, "truncate must be True"),
-        (lambda: priors.NegativeBinomial(2.0, 0.0), InvalidArgumentError, "shape must be positive"),
-        (lambda: priors.NegativeBinomial(-1.0, 2.0), InvalidArgumentError, "mean must be positive"),
-        (lambda: priors.Geometric(1.5), InvalidArgumentError, "strictly between 0 and 1"),
-        (lambda: priors.Uniform(0, 4), InvalidArgumentError, "low must be at least 1"),
-        (lambda: priors.Uniform(5, 4), InvalidArgumentError, "high must be at least 5"),
-        (lambda: priors.Table({1: 0.5, 2: 0.6}), InvalidArgumentError, "sum to 1.1, not to 1"),
-        (lambda: priors.Table({0: 0.5, 1: 0.5}), InvalidArgumentError, "size 0 must be at least 1"),
-        (lambda: priors.Table({1: math.nan}), InvalidArgumentError, "mass of size 1 is nan"),
-        (lambda: priors.Table([1.5, -0.5]), InvalidArgumentError, "mass of size 2 is -0.5"),
-        (lambda: priors.Table({}), InvalidArgumentError, "masses are empty"),
-        (lambda: priors.Table(["a"]), InvalidTypeError, "masses must hold numbers"),
-        (lambda: priors.Table({10**9: 1.0}), InvalidArgumentError, "more than a table"),
-        (
-            lambda: priors.Custom(geometric, 3.0),
-            InvalidTypeError,
-            "log_survival must be a function",
-        ),
-        (lambda: priors.Custom(geometric, geometric), InvalidArgumentError, "do not fit at size 1"),
-        (
-            lambda: priors.Custom(lambda _: math.nan, geometric_tail),
-            InvalidArgumentError,
-            r"log_pmf\(1\) is nan",
-        ),
+        (lambda: priors.Poisson(-2.0), "mean must be positive"),
+        (lambda: priors.Poisson(math.nan), "mean must be positive"),
+        (lambda: priors.Poisson("5"), "mean must be a number"),
+        (lambda: priors.Poisson(2.0, shift=0), "mass at size 0"),
+        (lambda: priors.Poisson(2.0, shift=1, truncate=True), "not both"),
+        (lambda: priors.Poisson(2.0, truncate=1), "truncate must be True"),
+        (lambda: priors.NegativeBinomial(2.0, 0.0), "shape must be positive"),
+        (lambda: priors.NegativeBinomial(-1.0, 2.0), "mean must be positive"),
+        (lambda: priors.Geometric(1.5), "strictly between 0 and 1"),
+        (lambda: priors.Uniform(0, 4), "low must be at least 1"),
+        (lambda: priors.Uniform(5, 4), "high must be at least 5"),
+        (lambda: priors.Table({1: 0.5, 2: 0.6}), "sum to 1.1, not to 1"),
+        (lambda: priors.Table({0: 0.5, 1: 0.5}), "size 0 must be at least 1"),
+        (lambda: priors.Table({1: math.nan}), "mass of size 1 is nan"),
+        (lambda: priors.Table([1.5, -0.5]), "mass of size 2 is -0.5"),
+        (lambda: priors.Table({}), "masses are empty"),
+        (lambda: priors.Table(["a"]), "masses must hold numbers"),
+        (lambda: priors.Table({10**9: 1.0}), "more than a table"),
+        (lambda: priors.Custom(geometric, 3.0), "log_survival must be a function"),
+        (lambda: priors.Custom(geometric, geometric), "do not fit at size 1"),
+        (lambda: priors.Custom(lambda _: math.nan, geometric_tail), r"log_pmf\(1\) is nan"),
         (
             lambda: priors.Custom(lambda k: geometric(k + 1), lambda k: geometric_tail(k + 1)),
-            InvalidArgumentError,
             "do not fit at size 1",
         ),
-        (lambda: priors.Mixture([]), InvalidArgumentError, "one or more .* got none"),
-        (lambda: priors.Mixture([HYPER, 2]), InvalidTypeError, "priors: 1 must be a prior"),
-        (lambda: priors.Mixture([HYPER], [0.0]), InvalidArgumentError, "weights must be positive"),
+        (lambda: priors.Mixture([]), "one or more .* got none"),
+        (lambda: priors.Mixture([HYPER, 2]), "priors: 1 must be a prior"),
+        (lambda: priors.Mixture([HYPER], [0.0]), "weights must be positive"),
         (
             lambda: priors.Mixture([HYPER, priors.Uniform(2, 3)]),
-            InvalidArgumentError,
             r"begin at the same sizes, got \(1,\), \(2,\)",
         ),
-        (lambda: priors.Product(), InvalidArgumentError, "at least one prior"),
-        (lambda: priors.Product(3), InvalidTypeError, "prior 0 must be of one size"),
-        (lambda: priors.JointTable({(1, 0): 1.0}), InvalidArgumentError, r"size \(1, 0\)"),
-        (lambda: priors.JointTable(1.0), InvalidArgumentError, "must have 1 dimensions"),
-        (lambda: priors.JointTable([[0.5, 0.4]]), InvalidArgumentError, "sum to 0.9"),
-        (lambda: priors.JointTable({(1, 1): 0.5, (1,): 0.5}), InvalidTypeError, "tuple of 2 sizes"),
-        (lambda: priors.Joint(lambda *_: -1.0, 2), InvalidArgumentError, "all must be 1"),
-        (
-            lambda: priors.Joint(independent_geometric, 2, first=(1,)),
-            InvalidArgumentError,
-            "first must have 2 entries",
-        ),
+        (lambda: priors.Product(), "at least one prior"),
+        (lambda: priors.Product(3), "prior 0 must be of one size"),
+        (lambda: priors.JointTable({(1, 0): 1.0}), r"size \(1, 0\)"),
+        (lambda: priors.JointTable(1.0), "must have 1 dimensions"),
+        (lambda: priors.JointTable([[0.5, 0.4]]), "sum to 0.9"),
+        (lambda: priors.JointTable({(1, 1): 0.5, (1,): 0.5}), "tuple of 2 sizes"),
+        (lambda: priors.Joint(lambda *_: -1.0, 2), "all must be 1"),
+        (lambda: priors.Joint(independent_geometric, 2, first=(1,)), "first must have 2 entries"),
     ],
 )
-def test_bad_priors_are_refused(make, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_priors_are_refused(make, message):
+    with pytest.raises(PolyabayesError, match=message):
         make()

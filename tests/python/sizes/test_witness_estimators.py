@@ -13,6 +13,7 @@ from polyabayes.exceptions import (
     FileFormatError,
     Interrupted,
     InvalidArgumentError,
+    PolyabayesError,
 )
 from polyabayes.sizes.witness import Score, WitnessSearch
 from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
@@ -235,15 +236,14 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "message"),
     [
-        (lambda: nested().fit(), InvalidArgumentError, "X is missing"),
-        (lambda: nested(upper="vacuous").fit(), InvalidArgumentError, "X is missing"),
-        (lambda: nested(kind="evidence").fit(DATA.corpus), InvalidArgumentError, "an estimator"),
-        (lambda: nested(scoring="elbo").fit(DATA.corpus), InvalidArgumentError, "scoring must be"),
+        (lambda: nested().fit(), "X is missing"),
+        (lambda: nested(upper="vacuous").fit(), "X is missing"),
+        (lambda: nested(kind="evidence").fit(DATA.corpus), "an estimator"),
+        (lambda: nested(scoring="elbo").fit(DATA.corpus), "scoring must be"),
         (
             lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(DATA.corpus),
-            InvalidArgumentError,
             "PoissonFactorAnalysis has no parameter fit_method and no init",
         ),
         (
@@ -252,13 +252,12 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
                 .set_params(prior=priors.Product(priors.Poisson(2.0), priors.Poisson(1.0)))
                 .fit(DATA.corpus)
             ),
-            InvalidArgumentError,
             "a prior of one size",
         ),
     ],
 )
-def test_mistakes(make, error, message):
-    with pytest.raises(error, match=message):
+def test_mistakes(make, message):
+    with pytest.raises(PolyabayesError, match=message):
         make()
 
 
