@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from helpers.command_line import run
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
 
 BANNER = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"
@@ -134,8 +133,3 @@ def test_metadata_that_name_the_documents_in_another_order_do_not_describe_other
     write("same.csv", "id,year\nd1,2024\nd2,1999\n")
     corpus = pb.read_corpus("x.csv").with_metadata(pd.read_csv("same.csv"))
     assert corpus["d1"].metadata["year"].tolist() == [2024]
-    parts = ["--test-size", "1", "--train", "a.npz", "--test", "b.npz", "--seed", "0"]
-    assert run("split", "x.csv", "--metadata", "same.csv", *parts) == 0
-    assert run("split", "x.csv", "--metadata", "meta.csv", *parts) == 0
-    years = pd.concat([pb.read_corpus(part).metadata["year"] for part in ("a.npz", "b.npz")])
-    assert years.to_dict() == {"d1": 2024, "d2": 1999}
