@@ -344,9 +344,11 @@ def test_convergence_draws_traces_bands_and_the_truth(document):
 def test_convergence_of_one_result_needs_no_legend():
     ax = plot_convergence(traced("chib"), exact=-12.5)
     assert isinstance(ax, mpl.axes.Axes)
-    assert ax.get_legend() is None
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["exact"]
     assert [set(line.get_ydata()) for line in ax.lines[1:]] == [{-12.5}]
-    assert len(plot_convergence(traced("chib")).lines) == 1
+    alone = plot_convergence(traced("chib"), ax=plt.figure().add_subplot())
+    assert alone.get_legend() is None
+    assert len(alone.lines) == 1
 
 
 @pytest.mark.parametrize(
