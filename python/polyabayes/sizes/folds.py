@@ -11,7 +11,7 @@ from sklearn.base import clone
 from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.models.fitted.covariates import Design
 
 # Default number of folds.
@@ -28,13 +28,15 @@ def checked_folds(
     labels, lengths = corpus._groups_of(groups, times), corpus._lengths()
     held = lengths if labels is None else np.bincount(labels, lengths)
     n_units = int(np.count_nonzero(held))
+    units = counted(n_units, "document" if labels is None else "group")
     if n_units < 2:
-        unit = "document" if labels is None else "group"
-        raise InvalidArgumentError(
-            f"there is {counted(n_units, unit)} with tokens, but folds need two or more"
-        )
+        raise InvalidArgumentError(f"there is {units} with tokens, but folds need two or more")
     n_folds = min(_N_FOLDS, n_units) if n_folds is None else n_folds
-    return checks.whole_number("n_folds", n_folds, 2, n_units), labels
+    if checks.whole_number("n_folds", n_folds, 2) > n_units:
+        raise InvalidArgumentError(
+            f"{argument('n_folds')} is {n_folds}, but there are only {units} with tokens"
+        )
+    return n_folds, labels
 
 
 def folds_of(

@@ -315,6 +315,8 @@ def test_other_bad_input_is_refused_before_any_work(corpus, frame, fitted, tmp_p
         lda(formula="~ day").fit(corpus, covariates=np.ones((N_DOCUMENTS, 1)))
     with pytest.raises(pb.exceptions.InvalidArgumentError, match="constraints='center'"):
         lda(formula="~ cr(day, df=3)").fit(corpus)
+    with pytest.raises(pb.exceptions.InvalidArgumentError, match=r"s\(day\) of stm is bs\(day, df"):
+        lda(formula="~ party + s(day)").fit(corpus)
     with pytest.raises(pb.exceptions.InvalidArgumentError, match=r"\(n_documents, n_covariates\)"):
         lda().fit(corpus, covariates=frame["day"].to_numpy())
     with pytest.raises(pb.exceptions.InvalidArgumentError, match="two columns that are called 'a'"):

@@ -164,6 +164,7 @@ def test_the_table_lists_topics_by_weight(corpus, kind):
         best = np.sort(model.components_[topic])[::-1][:3]
         found = [model.components_[topic, WORDS.index(word)] for word in words]
         np.testing.assert_array_equal(found, best)
+    assert " ".join(table.words[0]) in str(table).splitlines()[1]
     frame = table.to_frame()
     assert list(frame) == ["topic", "weight", "n_tokens", "words"]
     assert frame["words"][0] == " ".join(table.words[0])

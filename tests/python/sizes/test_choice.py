@@ -173,7 +173,9 @@ def test_bad_arguments_are_refused_before_any_work(corpus):
     ):
         with pytest.raises(error, match=message):
             choose(*arguments)
-    with pytest.raises(errors.InvalidArgumentError, match="n_folds must be between 2 and 60"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"n_folds is 61, but .* only 60 documents"
+    ):
         choose(LDA, corpus, n_folds=61)
     with pytest.raises(errors.InvalidTypeError, match="covariates come with the documents"):
         pb.choose_n_components(pb.LatentDirichletAllocation(), [[1, 2]], covariates=[[1.0]])

@@ -117,7 +117,7 @@ def test_bad_input_is_refused(model, corpus):
     refused = pytest.raises(InvalidArgumentError, match="covariates")
     with refused:
         pb.topics.prevalence(pb.LatentDirichletAllocation(2, max_iter=5).fit(corpus), at={"day": 1})
-    with pytest.raises(InvalidArgumentError, match="no column 'party'"):
+    with pytest.raises(InvalidArgumentError, match=r"no column 'party'.* 'party', 'day'"):
         pb.topics.prevalence(model, at={"day": 1.0})
     with pytest.raises(InvalidArgumentError, match="never saw"):
         pb.topics.prevalence(model, at={"party": "L", "day": 1.0})

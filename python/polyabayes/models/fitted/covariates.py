@@ -160,7 +160,8 @@ class Design(NamedTuple):
         for name in self.columns or []:
             if name not in frame.columns:
                 raise InvalidArgumentError(
-                    f"{argument('covariates')} has no column {name!r}, on which the prior depends"
+                    f"the covariates have no column {name!r}, on which the prior depends: give "
+                    f"values of {', '.join(map(repr, self.columns or []))}"
                 )
         frame = complete(frame[list(self.columns or [])])
         for name, levels in self.levels_of_columns().items():

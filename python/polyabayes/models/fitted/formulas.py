@@ -53,6 +53,10 @@ def formula_columns(formula: Any) -> list[str]:
     return list(columns)
 
 
+# In R's stm, the function s makes a spline of at most ten columns.
+_OF_STM = "; the s(day) of stm is bs(day, df=10)"
+
+
 def _names_in(expression: str, formula: str) -> list[str]:
     """Columns in an expression of Python."""
     try:
@@ -69,7 +73,7 @@ def _names_in(expression: str, formula: str) -> list[str]:
             raise InvalidArgumentError(
                 f"{argument('formula')}={formula!r:.80} holds {ast.unparse(node)!r:.40}: it may "
                 f"hold columns, numbers and {', '.join(sorted(_FUNCTIONS))}; make other columns "
-                "before"
+                f"before{_OF_STM if ast.unparse(node) == 's' else ''}"
             )
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     return [node.id for node in names if node not in functions]

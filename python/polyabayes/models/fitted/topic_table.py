@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.output.tables import columns_of, counted, html_table, text_table
 from polyabayes._support.results import Record
 
 _TOPICS_SHOWN, _WORDS_SHOWN = 20, 10
@@ -48,6 +48,9 @@ class TopicTable(Record):
     def __repr__(self) -> str:
         topics = counted(len(self.topic), "topic")
         return f"<TopicTable: {topics} of {int(self.n_tokens.sum()):,} tokens>"
+
+    def __str__(self) -> str:
+        return text_table(columns_of(self._columns()))
 
     def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]
