@@ -185,7 +185,7 @@ def test_format_overrides_the_name(write):
 
 
 def test_unknown_format_or_option(write):
-    with pytest.raises(InvalidArgumentError, match=r"does not show its format; known .* ldac"):
+    with pytest.raises(InvalidArgumentError, match=r"does not show its format; name it by .* ldac"):
         read_corpus(write("x.bag", LDAC))
     with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
         read_corpus(write("x.ldac", LDAC), format="bag")
