@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
+from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.options import DECOMPOSITIONS
 from polyabayes.exceptions import (
     BudgetExceededError,
@@ -275,6 +276,12 @@ def test_dense_reconstruction_has_a_limit():
     found = MODELS["cp"].decompose(CUBE, random_state=0)
     with pytest.raises(BudgetExceededError, match="all cells take 216 bytes, above max_bytes=100"):
         found.reconstruction(max_bytes=100)
+
+
+def test_many_nodes_are_contracted():
+    """More nodes than there are letters for one sum."""
+    links = [Factor(np.full((2, 2), 0.5), (f"n{i}", f"n{i + 1}")) for i in range(80)]
+    np.testing.assert_allclose(contract(links, ("n80",)), [1.0, 1.0])
 
 
 @pytest.mark.parametrize(
