@@ -1,7 +1,7 @@
 """The compiled core of polyabayes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, NotRequired, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,16 @@ _Exposed = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32]]
 _Urns = tuple[_Floats, _Floats, _Floats, _Floats | None]
 _Position = tuple[str, int, int]
 _Progress = Callable[[int], None] | None
+
+class _Run(TypedDict):
+    seed: int
+    n_jobs: int
+    progress: NotRequired[_Progress]
+
+class _Ascent(_Run):
+    max_iter: int
+    tolerance: float
+    n_restarts: int
 
 @final
 class Documents:
@@ -124,13 +134,7 @@ class EmResult:
     interruption: Final[BaseException | None]
 
 def score(
-    model: Model,
-    documents: Documents,
-    settings: Settings,
-    *,
-    seed: int,
-    n_jobs: int,
-    progress: _Progress = None,
+    model: Model, documents: Documents, settings: Settings, **run: Unpack[_Run]
 ) -> Scores: ...
 def score_for_total(
     model: Model,
@@ -138,23 +142,14 @@ def score_for_total(
     settings: Settings,
     *,
     n_temperatures: int,
-    seed: int,
-    n_jobs: int,
-    progress: _Progress = None,
+    **run: Unpack[_Run],
 ) -> Scores: ...
 def check_score(model: Model, documents: Documents, settings: Settings) -> None: ...
 def check_completion(
     model: Model, observed: Documents, held_out: Documents, settings: Settings
 ) -> None: ...
 def completion(
-    model: Model,
-    observed: Documents,
-    held_out: Documents,
-    settings: Settings,
-    *,
-    seed: int,
-    n_jobs: int,
-    progress: _Progress = None,
+    model: Model, observed: Documents, held_out: Documents, settings: Settings, **run: Unpack[_Run]
 ) -> Scores: ...
 def estimators() -> list[
     tuple[str, str, tuple[bool, bool, bool, bool], str | None, int | None, list[str]]
@@ -164,20 +159,10 @@ def bidirectional(
     documents: Documents,
     draws: NDArray[np.uint16] | _Floats,
     settings: Settings,
-    *,
-    seed: int,
-    n_jobs: int,
-    progress: _Progress = None,
+    **run: Unpack[_Run],
 ) -> _Floats: ...
 def transform(
-    model: Model,
-    documents: Documents,
-    *,
-    spread: bool,
-    n_sweeps: int,
-    seed: int,
-    n_jobs: int,
-    progress: _Progress = None,
+    model: Model, documents: Documents, *, spread: bool, n_sweeps: int, **run: Unpack[_Run]
 ) -> _Floats: ...
 def order_tokens(documents: Documents) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]: ...
 def order_topics(blocks: Blocks, topics: NDArray[np.uint16]) -> NDArray[np.uint16]: ...
@@ -268,9 +253,7 @@ def fit_em(
     tolerance: float,
     start_sweeps: int,
     n_init: int,
-    seed: int,
-    n_jobs: int,
-    progress: _Progress = None,
+    **run: Unpack[_Run],
 ) -> EmResult: ...
 
 @final
@@ -328,35 +311,16 @@ class Allocation:
     n_marginals: Final[int]
     def ln_total(self, rate: float) -> float: ...
     def evidence(
-        self, options: Options, *, seed: int, n_jobs: int, progress: _Progress = None
+        self, options: Options, **run: Unpack[_Run]
     ) -> tuple[_Evidence, BaseException | None]: ...
     def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def draws(
-        self,
-        options: Options,
-        others: Sequence[Allocation],
-        *,
-        n_draws: int,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
+        self, options: Options, others: Sequence[Allocation], *, n_draws: int, **run: Unpack[_Run]
     ) -> tuple[AllocationDraws, BaseException | None]: ...
-    def best_particle(
-        self, options: Options, *, seed: int, n_jobs: int, progress: _Progress = None
-    ) -> AllocationDecomposition: ...
-    def variational(
-        self,
-        method: str,
-        *,
-        max_iter: int,
-        tolerance: float,
-        n_restarts: int,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
-    ) -> AllocationDecomposition: ...
+    def best_particle(self, options: Options, **run: Unpack[_Run]) -> AllocationDecomposition: ...
+    def variational(self, method: str, **run: Unpack[_Ascent]) -> AllocationDecomposition: ...
     def gibbs(
-        self, *, n_sweeps: int, burn_in: int, seed: int, n_jobs: int, progress: _Progress = None
+        self, *, n_sweeps: int, burn_in: int, **run: Unpack[_Run]
     ) -> AllocationDecomposition: ...
     def bidirectional_bounds(
         self,
@@ -365,9 +329,7 @@ class Allocation:
         n_chains: int,
         n_temperatures: int,
         n_replicates: int,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
+        **run: Unpack[_Run],
     ) -> tuple[AllocationEstimate, AllocationEstimate]: ...
 
 @final
@@ -392,35 +354,10 @@ class IncompleteAllocation:
     n_marginals: Final[int]
     n_missing: Final[int]
     def complete(
-        self,
-        options: Options,
-        *,
-        max_total: int | None,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
+        self, options: Options, *, max_total: int | None, **run: Unpack[_Run]
     ) -> tuple[str, AllocationCompletion]: ...
-    def bound(
-        self,
-        *,
-        max_iter: int,
-        tolerance: float,
-        n_restarts: int,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
-    ) -> AllocationCompletion: ...
-    def variational(
-        self,
-        method: str,
-        *,
-        max_iter: int,
-        tolerance: float,
-        n_restarts: int,
-        seed: int,
-        n_jobs: int,
-        progress: _Progress = None,
-    ) -> AllocationDecomposition: ...
+    def bound(self, **run: Unpack[_Ascent]) -> AllocationCompletion: ...
+    def variational(self, method: str, **run: Unpack[_Ascent]) -> AllocationDecomposition: ...
 
 @final
 class AllocationCompletion:
