@@ -25,11 +25,11 @@ _MOST_THREADS = 1024
 def whole_number(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """`value` as an int of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise _wrong_type(name, value, f"must be an int, got {value!r}")
+        raise wrong_type(name, value, f"must be an int, got {value!r}")
     found = int(value)
     if found < least or (most is not None and found > most):
         limit = f"at least {least}" if most is None else f"between {least} and {most}"
-        raise _wrong(name, value, f"must be {limit}, got {value}", (least, most))
+        raise wrong(name, value, f"must be {limit}, got {value}", (least, most))
     return found
 
 
@@ -37,7 +37,7 @@ def positive_number(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
     found = number(name, value)
     if not (found > 0 and np.isfinite(found)):
-        raise _wrong(name, value, f"must be positive and finite, got {value!r}")
+        raise wrong(name, value, f"must be positive and finite, got {value!r}")
     return found
 
 
@@ -45,7 +45,7 @@ def not_negative_number(name: str, value: Any) -> float:
     """`value` as a finite float of at least 0."""
     found = number(name, value)
     if not (found >= 0 and np.isfinite(found)):
-        raise _wrong(name, value, f"must be finite and not negative, got {value!r}")
+        raise wrong(name, value, f"must be finite and not negative, got {value!r}")
     return found
 
 
@@ -53,7 +53,7 @@ def share(name: str, value: Any) -> float:
     """`value` as a float strictly between 0 and 1."""
     found = positive_number(name, value)
     if not found < 1:
-        raise _wrong(name, value, f"must be strictly between 0 and 1, got {value!r}", (0, 1))
+        raise wrong(name, value, f"must be strictly between 0 and 1, got {value!r}", (0, 1))
     return found
 
 
@@ -61,21 +61,21 @@ def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """`value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(repr(known) for known in choices)
-        raise _wrong(name, value, f"must be one of {known}; got {value!r}", choices)
+        raise wrong(name, value, f"must be one of {known}; got {value!r}", choices)
     return value
 
 
 def text(name: str, value: Any) -> str:
     """`value` as a str."""
     if not isinstance(value, str):
-        raise _wrong_type(name, value, f"must be a str, got {value!r:.100}")
+        raise wrong_type(name, value, f"must be a str, got {value!r:.100}")
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """`value` as True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise _wrong_type(name, value, f"must be True or False, got {value!r:.100}")
+        raise wrong_type(name, value, f"must be True or False, got {value!r:.100}")
     return bool(value)
 
 
@@ -96,7 +96,7 @@ def vector(name: str, value: Any, size: int) -> Vector:
     array = floats(name, value)
     if array.ndim > 1 or array.shape not in ((), (size,)):
         rule = f"must be a number or have shape ({size},), got shape {array.shape}"
-        raise _wrong(name, value, rule, (size,))
+        raise wrong(name, value, rule, (size,))
     return np.ascontiguousarray(np.broadcast_to(array, (size,)))
 
 
@@ -106,7 +106,7 @@ def positive_vector(name: str, value: Any, size: int) -> Vector:
     bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
     if len(bad):
         rule = f"must be positive and finite, but entry {bad[0]} is {array[bad[0]]}"
-        raise _wrong(name, value, rule)
+        raise wrong(name, value, rule)
     return array
 
 
@@ -115,7 +115,7 @@ def matrix(name: str, value: Any, shape: str = "(n_components, n_words)") -> NDA
     array = floats(name, value)
     if array.ndim != 2 or 0 in array.shape:
         rule = f"must have shape {shape}, got shape {array.shape}"
-        raise _wrong(name, value, rule)
+        raise wrong(name, value, rule)
     return np.ascontiguousarray(array)
 
 
@@ -126,23 +126,25 @@ def n_threads(n_jobs: Any) -> int:
         return cores or 1
     wanted = whole_number("n_jobs", n_jobs, least=-(cores or 1), most=_MOST_THREADS)
     if wanted == 0:
-        raise _wrong("n_jobs", 0, "must not be 0; leave it out for all cores")
+        raise wrong("n_jobs", 0, "must not be 0; leave it out for all cores")
     return wanted if wanted > 0 else (cores or 1) + 1 + wanted
 
 
-def _wrong(name: str, value: Any, rule: str, limit: Any = None) -> InvalidArgumentError:
+def wrong(name: str, value: Any, rule: str, limit: Any = None) -> InvalidArgumentError:
+    """The error that an argument breaks a rule, with its value and the limit."""
     message = f"{argument(name)} {rule}"
     return InvalidArgumentError(message, argument=name, value=value, limit=limit)
 
 
-def _wrong_type(name: str, value: Any, rule: str) -> InvalidTypeError:
+def wrong_type(name: str, value: Any, rule: str) -> InvalidTypeError:
+    """The same of an argument of another type."""
     return InvalidTypeError(f"{argument(name)} {rule}", argument=name, value=value)
 
 
 def number(name: str, value: Any) -> float:
     """`value` as a float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise _wrong_type(name, value, f"must be a number, got {value!r}")
+        raise wrong_type(name, value, f"must be a number, got {value!r}")
     try:
         return float(value)
     except OverflowError:
@@ -156,10 +158,10 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
         if array.dtype.kind in "iufO":
             return np.asarray(array, dtype=np.float64)
     except OverflowError as error:
-        raise _wrong(name, value, "holds a number that no float is as large as") from error
+        raise wrong(name, value, "holds a number that no float is as large as") from error
     except (TypeError, ValueError) as error:
-        raise _wrong_type(name, value, f"must hold numbers, got {value!r:.100}") from error
-    raise _wrong_type(name, value, f"must hold numbers, got {value!r:.100}")
+        raise wrong_type(name, value, f"must hold numbers, got {value!r:.100}") from error
+    raise wrong_type(name, value, f"must hold numbers, got {value!r:.100}")
 
 
 def is_single(value: Any) -> bool:
@@ -192,7 +194,7 @@ def row_names(name: str, rows: Any, names: Any) -> None:
     if set(mine) != set(theirs) and mine == list(map(str, range(len(mine)))):
         return
     row = next(row for row, pair in enumerate(zip(mine, theirs, strict=True)) if len({*pair}) > 1)
-    raise _wrong(
+    raise wrong(
         name,
         mine[row],
         f"has the row {mine[row]!r} in place {row}, where the data have {theirs[row]!r}: rows are "

@@ -12,12 +12,7 @@ from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes.data.sparse_arrays import checked_sparse
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidCountsError,
-    InvalidTypeError,
-    argument,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
 CountMatrix: TypeAlias = "sparse.csr_matrix[np.int64]"
 Words: TypeAlias = "NDArray[np.object_]"
@@ -146,14 +141,13 @@ def checked_exposure(values: Any, n_documents: int) -> NDArray[np.float64]:
     bad = np.flatnonzero(~((exposure >= _LEAST_EXPOSURE) & (exposure <= _MOST_EXPOSURE)))
     if len(bad):
         document = int(bad[0])
-        raise InvalidArgumentError(
-            f"{argument('exposure')} of document {document} is {exposure[document]}: the size of a "
-            f"document must be positive and finite, between {_LEAST_EXPOSURE:g} and "
-            f"{_MOST_EXPOSURE:g}; correct it or omit the document",
-            argument="exposure",
-            value=float(exposure[document]),
-            limit=(_LEAST_EXPOSURE, _MOST_EXPOSURE),
+        rule = (
+            f"of document {document} is {exposure[document]}: the size of a document must be "
+            f"positive and finite, between {_LEAST_EXPOSURE:g} and {_MOST_EXPOSURE:g}; correct it "
+            "or omit the document"
         )
+        limit = (_LEAST_EXPOSURE, _MOST_EXPOSURE)
+        raise checks.wrong("exposure", float(exposure[document]), rule, limit)
     return exposure
 
 

@@ -53,13 +53,8 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
     """Check an array with a row of finite numbers per document."""
     rows = checks.matrix(name, values, str(wanted))
     if rows.shape != wanted:
-        raise InvalidArgumentError(
-            f"{argument(name)} has shape {rows.shape}; these documents need {wanted}, a row for "
-            "each",
-            argument=name,
-            value=rows.shape,
-            limit=wanted,
-        )
+        rule = f"has shape {rows.shape}; these documents need {wanted}, a row for each"
+        raise checks.wrong(name, rows.shape, rule, wanted)
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         document, place = bad[0]
@@ -100,13 +95,11 @@ def covariates_by_model(
     if isinstance(covariates, Mapping):
         strangers = [name for name in covariates if name not in models]
         if strangers:
-            raise InvalidArgumentError(
-                f"{argument('covariates')} has the name {strangers[0]!r:.100}, which is not one of "
-                f"the models ({', '.join(map(str, models)):.200}); columns of covariates go into "
-                "a data frame",
-                argument="covariates",
-                value=strangers[0],
+            rule = (
+                f"has the name {strangers[0]!r:.100}, which is not one of the models "
+                f"({', '.join(map(str, models)):.200}); columns of covariates go into a data frame"
             )
+            raise checks.wrong("covariates", strangers[0], rule)
         return {str(name): rows for name, rows in covariates.items()}
     taking = [name for name, model in known.items() if hasattr(model, "coefficients_")]
     if not taking:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polyabayes._support import checks
-from polyabayes.exceptions import InvalidTypeError, WorkerError, argument
+from polyabayes.exceptions import InvalidTypeError, WorkerError
 from polyabayes.scale.scratch import scratch_folder
 
 # Tasks in flight per worker, so that none is idle, and in all if the number of workers is unknown.
@@ -53,12 +53,8 @@ def check_executor(executor: Any) -> Executor | None:
         remedy = "not a pool of multiprocessing: use concurrent.futures.ProcessPoolExecutor"
     elif type(executor).__module__.startswith("joblib."):
         remedy = "not joblib's Parallel: use joblib.externals.loky.get_reusable_executor()"
-    raise InvalidTypeError(
-        f"{argument('executor')} must be a concurrent.futures.Executor or None, {remedy}; "
-        f"got {executor!r:.100}",
-        argument="executor",
-        value=executor,
-    )
+    rule = f"must be a concurrent.futures.Executor or None, {remedy}; got {executor!r:.100}"
+    raise checks.wrong_type("executor", executor, rule)
 
 
 def threads_of_task(executor: Executor | None, n_jobs: Any) -> int:

@@ -254,13 +254,8 @@ def _by_formula(
 
 def _check_length(found: int, n_documents: int) -> None:
     if found != n_documents:
-        raise InvalidArgumentError(
-            f"{argument('covariates')} has {found:,} rows for {n_documents:,} documents; give one "
-            "row for each",
-            argument="covariates",
-            value=found,
-            limit=n_documents,
-        )
+        rule = f"has {found:,} rows for {n_documents:,} documents; give one row for each"
+        raise checks.wrong("covariates", found, rule, n_documents)
 
 
 def _check_finite(names: list[str], rows: NDArray[np.float64]) -> None:
