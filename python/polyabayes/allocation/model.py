@@ -10,7 +10,7 @@ from polyabayes._support import checks
 from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState
-from polyabayes.allocation.evidence.bidirectional import find_bounds
+from polyabayes.allocation.evidence.bounds import find_bounds
 from polyabayes.allocation.evidence.estimation import find_evidence
 from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.graphs.network import Network

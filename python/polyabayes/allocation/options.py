@@ -157,7 +157,11 @@ class Options:
                     argument=name,
                 )
         if known is METHODS and method == "auto" and not self.samplers():
-            told = [f"`{name}` is of {_methods_with(name)}" for name in self.given()]
+            methods_with = {
+                name: ", ".join(repr(n) for n, m in METHODS.items() if name in m.options)
+                for name in self.given()
+            }
+            told = [f"`{name}` is of {methods_with[name]}" for name in self.given()]
             raise InvalidArgumentError(
                 "method 'auto' chooses from 'smc' and 'tempered', neither of which takes all of "
                 f"these options: {'; '.join(told)}"
@@ -173,10 +177,6 @@ class Options:
         if not 0 <= below <= 1:
             raise InvalidArgumentError(f"resample_below must be between 0 and 1, got {below}")
         return replace(self, order=_checked_order(self.order, n_cells))
-
-
-def _methods_with(option: str) -> str:
-    return ", ".join(repr(name) for name, method in METHODS.items() if option in method.options)
 
 
 def _checked_order(order: Any, n_cells: int) -> str | tuple[int, ...]:

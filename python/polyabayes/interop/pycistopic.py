@@ -77,7 +77,9 @@ def from_pycistopic(
     if not hasattr(table, "index"):
         raise InvalidTypeError("topic_region of the model must be a DataFrame, regions x topics")
     topics = np.asarray(table, dtype=np.float64).T
-    parameters = _parameters(attribute(model, "parameters", "pycisTopic"))
+    trained = attribute(model, "parameters", "pycisTopic")
+    # Models loaded from feather files have no parameters of the training.
+    parameters = {} if trained is None else dict(trained["Parameter"])
     package = str(parameters.get("package", "Mallet" if (topics == 0).any() else "lda"))
     if package.lower() == "mallet":
         eta = _given("topic_word_prior", topic_word_prior, parameters.get("eta"))
@@ -88,11 +90,6 @@ def from_pycistopic(
         vocabulary=[str(region) for region in table.index],
         random_state=random_state,
     )
-
-
-def _parameters(table: Any) -> dict[str, Any]:
-    """The parameters of the training by name; none for models loaded from feather files."""
-    return {} if table is None else dict(table["Parameter"])
 
 
 def _given(name: str, given: float | None, stored: Any) -> float:

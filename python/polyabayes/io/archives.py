@@ -38,7 +38,9 @@ def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[
                 raise FileFormatError(f"{path} holds the array {name!r} twice")
             if member.flag_bits & 1:
                 raise FileFormatError(f"{path}: {member.filename!r} is encrypted; decrypt it first")
-            arrays[name] = _read_member(path, archive, member)
+            with archive.open(member) as content:
+                about = f"{path}: {member.filename!r}"
+                arrays[name] = _read_array(about, content, member.file_size)
     return arrays
 
 
@@ -48,11 +50,6 @@ def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
             f"{path} is not a .npz archive: it is damaged, truncated or a single array"
         )
     return zipfile.ZipFile(stream)
-
-
-def _read_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    with archive.open(member) as stream:
-        return _read_array(f"{path}: {member.filename!r}", stream, member.file_size)
 
 
 def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:

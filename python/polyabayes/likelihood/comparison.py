@@ -269,7 +269,7 @@ class Comparison(Result):
 
     def __str__(self) -> str:
         found = self._columns()
-        # The first row would compare the best with itself.
+        # Counts have no perplexity; the first row would compare the best with itself.
         behind = [f"{x:.4f}" for x in found["behind_best"][1:]]
         errors = [_shown(x) for x in found["behind_best_std_error"][1:]]
         better = [_probability(x) for x in found["p_better"][1:]]
@@ -278,7 +278,9 @@ class Comparison(Result):
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
                 Column("+- estimate", [_shown(x) for x in found["std_error"]]),
-                Column("perplexity", [_finite(x) for x in found["perplexity"]]),
+                Column(
+                    "perplexity", ["" if np.isnan(x) else f"{x:,.1f}" for x in found["perplexity"]]
+                ),
                 Column("behind best", ["best", *behind]),
                 Column("+- new groups" if self._n_groups else "+- new docs", ["", *errors]),
                 Column("P(better)", ["", *better]),
@@ -296,11 +298,6 @@ def is_scored(result: LogLikelihood) -> NDArray[np.bool_]:
     """Which documents have positive probability under the model."""
     finite: NDArray[np.bool_] = np.isfinite(result.values)
     return finite
-
-
-def _finite(perplexity: float) -> str:
-    """A perplexity as text; empty for counts, which have none."""
-    return "" if np.isnan(perplexity) else f"{perplexity:,.1f}"
 
 
 def _shown(std_error: float) -> str:

@@ -1,10 +1,20 @@
-"""Lower bounds of the evidence that check estimates by tempering."""
+"""Bounds of the evidence: lower ones that check tempering, and both sides of simulated data."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.bidirectional import BidirectionalBounds
 from polyabayes.allocation.evidence.result import Estimate
+from polyabayes.allocation.graphs.network import Network
+from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import TOL, Options, Run
+from polyabayes.data.tensors.tensor import CountTensor
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 # Replicates of the particle filter.
 _REPLICATES = 4
@@ -59,3 +69,40 @@ def held_by_bound(
         return estimate.held_by(lower_bound(core, run.seed, run.n_jobs))
     except KeyboardInterrupt as error:
         return estimate._replace(interruption=error)
+
+
+# Most tokens of simulated data.
+_MOST_TOKENS = 10**8
+
+
+def find_bounds(
+    model: Network,
+    shape: Mapping[str, int],
+    total: int,
+    *,
+    n_chains: int,
+    n_samples: int,
+    n_replicates: int,
+    run: Run,
+) -> BidirectionalBounds:
+    """Draw a tensor of the given shape and total, and anneal in both directions."""
+    if not isinstance(shape, Mapping) or not shape:
+        raise InvalidTypeError(f"shape must map the axes to their sizes, got {shape!r}")
+    checks.whole_number("total", total, 1, _MOST_TOKENS)
+    sizes = {"n_chains": n_chains, "n_samples": n_samples, "n_replicates": n_replicates}
+    for name, size in sizes.items():
+        checks.whole_number(name, size, 1, 10**9)
+    empty = CountTensor.from_coo(
+        np.empty((0, len(shape)), dtype=np.int64), [], list(shape), list(shape.values())
+    )
+    layout = lay_out(model, empty)
+    if not layout.hidden:
+        raise InvalidArgumentError(
+            f"graph {model.graph.to_text()!r} has no hidden nodes: its evidence is exact"
+        )
+    with run.shown(n_replicates, "replicate") as running:
+        lower, upper = layout.core.bidirectional_bounds(
+            total, n_chains=n_chains, n_temperatures=n_samples, n_replicates=n_replicates, **running
+        )
+    found = (lower.ln_value, lower.std_error, upper.ln_value, upper.std_error, n_samples)
+    return BidirectionalBounds(*(np.array([number]) for number in found))

@@ -20,7 +20,7 @@ from polyabayes.data.grouping import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed, given_instead
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
-from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found, work_of_given
+from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found
 from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
 from polyabayes.sizes.choice.grid import START
 from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, most_size
@@ -269,7 +269,7 @@ def choice_cost(
 def _work(corpus: Corpus, given: list[int] | None, limits: Limits, n_folds: int) -> dict[int, int]:
     """Fits that are expected of each size."""
     if given is not None:
-        return work_of_given(given, n_folds)
+        return dict.fromkeys(given, n_folds)
     most = most_size(corpus, limits)
     return work_of_found(most if limits.max_size < MOST_SIZE else min(most, START[-1]), n_folds)
 

@@ -12,7 +12,7 @@ import numpy as np
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
 from polyabayes.sizes.choice import grid
-from polyabayes.sizes.choice.comparable import comparable, comparable_sweeps
+from polyabayes.sizes.choice.fits import comparable, comparable_sweeps
 from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, filtered, n_scored
 
 # Sweeps of two fits, whose times separate the start from the sweeps.
@@ -74,11 +74,6 @@ class ChoiceCost(NamedTuple):
             f"{_duration(high)} with {self.sizes[1]}: "
             f"{_duration(self.seconds)} in all, one after another{more}"
         )
-
-
-def work_of_given(sizes: list[int], n_folds: int) -> dict[int, int]:
-    """Most fits of each given size."""
-    return dict.fromkeys(sizes, n_folds)
 
 
 def work_of_found(most: int, n_folds: int) -> dict[int, int]:

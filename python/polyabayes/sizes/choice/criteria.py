@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
-from polyabayes.sizes.choice.comparable import comparable
+from polyabayes.sizes.choice.fits import comparable
 from polyabayes.topics.fitted import probabilities
 
 # Smallest probability in a logarithm: topics of maximum likelihood hold zeros.

@@ -118,10 +118,6 @@ class Plan(NamedTuple):
         }
 
 
-def _fit(plan: Plan, size: int, fold: int) -> FoldFit:
-    return plan.fit(size, fold)
-
-
 class Store:
     """Fits in a folder, one file each."""
 
@@ -312,14 +308,14 @@ class Chooser:
     def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
         """Fits as they finish, here or on workers."""
         if self._workers is None:
-            yield from (_fit(self._plan, *job) for job in jobs)
+            yield from (self._plan.fit(*job) for job in jobs)
             return
 
         def describe(number: int) -> str:
             size, fold = jobs[number]
             return f"the fit of {size} topics without fold {fold}"
 
-        yield from (fit for _, fit in self._workers.run(_fit, jobs, describe))
+        yield from (fit for _, fit in self._workers.run(Plan.fit, jobs, describe))
 
     def _take(self, fit: FoldFit) -> None:
         self.race.add(fit)
