@@ -82,12 +82,20 @@ formula : str, optional
     "vocabulary": """\
 vocabulary : sequence of str of length n_words, optional
     The words.""",
+    "sizes of a corpus": """\
+n_documents : int, default=1000
+    Number of documents.
+n_words, n_topics : int, default=500, 10
+    Size of the vocabulary and number of topics, unless `topic_word` gives them.""",
     "ax": """\
 ax : matplotlib Axes, optional
     Axes to plot on; None makes a figure.""",
     "topics model": """\
 model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
     A fitted model.""",
+    "as of fit": """\
+X, weights, covariates
+    As for :meth:`fit`.""",
     "as of transform": """\
 layer, exposure, covariates : optional
     As for :meth:`transform`.""",
@@ -146,6 +154,9 @@ InvalidArgumentError, InvalidCountsError, InvalidTypeError
     "bad documents": """\
 InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     If the documents do not fit the model, or the model has no topics.""",
+    "bad rows": """\
+InvalidArgumentError, InvalidTypeError, NotFittedError
+    If the rows do not have the items or their levels.""",
     "no tokens": """\
 InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     If the documents do not fit the model, or hold no tokens, or the model has no topics.""",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import fits
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, MissingDependencyError
@@ -102,6 +103,7 @@ class SyntheticGammaPoisson:
     doc_topic: NDArray[np.float64]
 
 
+@shared_docs
 def make_lda_corpus(
     n_documents: int = 1000,
     n_words: int = 500,
@@ -117,10 +119,7 @@ def make_lda_corpus(
 
     Parameters
     ----------
-    n_documents : int, default=1000
-        Number of documents.
-    n_words, n_topics : int, default=500, 10
-        Size of the vocabulary and number of topics, unless `topic_word` gives them.
+    {sizes of a corpus}
     document_length : int or array of shape (n_documents,), default=100
         Number of tokens of every document, or of each.
     doc_topic_prior : float or array of shape (n_topics,), default=0.1
@@ -129,8 +128,7 @@ def make_lda_corpus(
         Symmetric Dirichlet prior from which the topics are drawn.
     topic_word : array of shape (n_topics, n_words), optional
         The topics to use; rows sum to 1.
-    random_state : None, int, RandomState, Generator or SeedSequence, default=None
-        Source of the randomness.
+    {seed}
 
     Returns
     -------
@@ -146,7 +144,7 @@ def make_lda_corpus(
 
     References
     ----------
-    D. Blei, A. Ng and M. Jordan (2003). Latent Dirichlet allocation. JMLR 3, 993-1022.
+    {Blei 2003}
 
     Examples
     --------
@@ -178,6 +176,7 @@ def make_lda_corpus(
     return SyntheticLDA(corpus, topics, prior, doc_topic)
 
 
+@shared_docs
 def make_gamma_poisson_corpus(
     n_documents: int = 1000,
     n_words: int = 500,
@@ -196,10 +195,7 @@ def make_gamma_poisson_corpus(
 
     Parameters
     ----------
-    n_documents : int, default=1000
-        Number of documents.
-    n_words, n_topics : int, default=500, 10
-        Size of the vocabulary and number of topics, unless `topic_word` gives them.
+    {sizes of a corpus}
     shape : float or array of shape (n_topics,), default=1.0
         Gamma shape r.
     probability : float or array of shape (n_topics,), default=0.9
@@ -209,8 +205,7 @@ def make_gamma_poisson_corpus(
         Symmetric Dirichlet prior from which the topics are drawn.
     topic_word : array of shape (n_topics, n_words), optional
         The word rates phi to use: non-negative, with a positive rate in each row.
-    random_state : None, int, RandomState, Generator or SeedSequence, default=None
-        Source of the randomness.
+    {seed}
 
     Returns
     -------
@@ -226,8 +221,7 @@ def make_gamma_poisson_corpus(
 
     References
     ----------
-    M. Zhou and L. Carin (2013). Negative binomial process count and mixture modeling. IEEE TPAMI
-    37(2).
+    {Zhou 2013}
 
     Examples
     --------

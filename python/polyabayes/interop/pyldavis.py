@@ -44,9 +44,6 @@ def pyldavis_arguments(model: Any, corpus: Any) -> dict[str, Any]:
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> found = pb.interop.pyldavis_arguments(lda, [[9, 1], [2, 8]])
     >>> found["doc_lengths"].tolist(), found["vocab"], found["doc_topic_dists"].shape
     ([10, 10], ['0', '1'], (2, 2))

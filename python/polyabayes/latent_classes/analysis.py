@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
@@ -39,6 +40,7 @@ from polyabayes.sizes.priors import Geometric, SizePrior
 _SIZE_PRIOR = Geometric(0.5)
 
 
+@shared_docs
 class LatentClassAnalysis(FittedClasses):
     """Latent class analysis of categorical answers, with a probability for each number of classes.
 
@@ -91,10 +93,8 @@ class LatentClassAnalysis(FittedClasses):
         Random starts of ``"em"``.
     tol : float, default=1e-10
         Relative gain at which ``"em"`` has converged.
-    random_state : None, int, RandomState, Generator or SeedSequence
-        The same seed gives the same result, bit for bit, for any number of threads.
-    n_jobs : int, optional
-        Threads; None means all cores.
+    {seed}
+    {n_jobs}
     progress : bool, default=False
         Show the evaluations of numbers of classes (needs tqdm).
 
@@ -204,8 +204,7 @@ class LatentClassAnalysis(FittedClasses):
         X : DataFrame, table of polars or pyarrow, integer array, or CountTensor
             One row per respondent and one column per item; missing values are missing answers. A
             cell of a tensor stands for as many respondents as its count.
-        y : ignored
-            Present for scikit-learn.
+        {y}
         weights : array of shape (n_rows,) or str, optional
             Number of respondents that each row stands for, or the column with these numbers.
             Sampling weights, which have fractions, need ``method="em"``.
@@ -218,10 +217,7 @@ class LatentClassAnalysis(FittedClasses):
         LatentClassAnalysis
             The estimator itself.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an argument is bad; before any work.
+        {raises: bad argument}
 
         Examples
         --------
@@ -268,23 +264,17 @@ class LatentClassAnalysis(FittedClasses):
 
         Parameters
         ----------
-        X, weights, covariates
-            As for :meth:`fit`.
-        y : ignored
-            Present for scikit-learn.
+        {as of fit}
+        {y}
 
         Returns
         -------
         ndarray of int, shape (n_rows,)
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            As for :meth:`fit`.
+        {raises: bad argument}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> pb.LatentClassAnalysis(2, random_state=0).fit_predict(answers)[15:25].tolist()
         [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
         """
@@ -347,10 +337,7 @@ class LatentClassAnalysis(FittedClasses):
         ResultTable
             One row per number of classes, and one column of probabilities per prior.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an argument is bad.
+        {raises: bad argument}
 
         Examples
         --------

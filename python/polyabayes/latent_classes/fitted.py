@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _NUMBERS = ("log_evidence_", "log_likelihood_")
 
 
+@shared_docs
 class FittedClasses(ClassPredictions):
     """Fitted latent classes: their profiles, what they depend on, draws, and files."""
 
@@ -70,8 +72,7 @@ class FittedClasses(ClassPredictions):
 
         Parameters
         ----------
-        level : float, default=0.95
-            Posterior probability of each interval.
+        {level}
 
         Returns
         -------
@@ -86,7 +87,6 @@ class FittedClasses(ClassPredictions):
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0)
         >>> age = {"age": [60.0, 70.0] * 10 + [20.0, 70.0] * 5}
         >>> table = classes.fit(answers, covariates=age).effects().to_frame()
@@ -116,8 +116,7 @@ class FittedClasses(ClassPredictions):
 
         Parameters
         ----------
-        level : float, default=0.95
-            Posterior probability of each interval.
+        {level}
 
         Returns
         -------
@@ -132,7 +131,6 @@ class FittedClasses(ClassPredictions):
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> first = classes.profiles().row(0)
         >>> bool(first["lower"] < first["probability"] < first["upper"])
@@ -203,8 +201,7 @@ class FittedClasses(ClassPredictions):
 
         Parameters
         ----------
-        X, weights, covariates
-            As for :meth:`fit`.
+        {as of fit}
         n_samples : int, default=200
             Data sets drawn from the model; for ``"bayes"``, at most as many as there are draws.
 
@@ -221,7 +218,6 @@ class FittedClasses(ClassPredictions):
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> classes.residuals(answers).p_value > 0.05
         True
@@ -267,7 +263,6 @@ class FittedClasses(ClassPredictions):
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> rows, of = pb.LatentClassAnalysis(2, random_state=0).fit(answers).sample(5)
         >>> rows.shape, of.shape
         ((5, 3), (5,))
@@ -310,7 +305,6 @@ class FittedClasses(ClassPredictions):
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> file = folder / "classes.safetensors"
         >>> classes.save(file)

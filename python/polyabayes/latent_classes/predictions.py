@@ -11,6 +11,7 @@ from scipy import special
 from sklearn.base import BaseEstimator, DensityMixin
 
 from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.choice import ClassChoice, criteria
@@ -18,6 +19,7 @@ from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 
 
+@shared_docs
 class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of latent class analysis: predictions for rows under fitted classes."""
 
@@ -61,14 +63,10 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows, n_classes)
             p(class | answers); for ``"bayes"``, averaged over the draws.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            If the rows do not have the items or their levels.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> classes.predict_proba([[0, 0, 1]]).round(1).tolist()
         [[1.0, 0.0]]
@@ -87,14 +85,10 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of int, shape (n_rows,)
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> pb.LatentClassAnalysis(2, random_state=0).fit(answers).predict([[1, 1, 0]]).tolist()
         [1]
         """
@@ -114,14 +108,10 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,)
             For ``"bayes"``, ln of the posterior predictive probability.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> classes.score_samples([[0, 0, 1]]).round(4).tolist()
         [-0.4055]
@@ -140,23 +130,17 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, weights, covariates
-            As for :meth:`fit`.
-        y : ignored
-            Present for scikit-learn.
+        {as of fit}
+        {y}
 
         Returns
         -------
         float
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.score(answers), 4)
         -0.6365
@@ -169,22 +153,17 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, weights, covariates
-            As for :meth:`fit`.
+        {as of fit}
 
         Returns
         -------
         float
             p ln n - 2 ln p(rows), with p = ``n_parameters_``.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.bic(answers), 3)
         61.999
@@ -196,22 +175,17 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, weights, covariates
-            As for :meth:`fit`.
+        {as of fit}
 
         Returns
         -------
         float
             2 p - 2 ln p(rows), with p = ``n_parameters_``.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.aic(answers), 3)
         52.191
@@ -223,8 +197,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, weights, covariates
-            As for :meth:`fit`.
+        {as of fit}
 
         Returns
         -------
@@ -232,14 +205,10 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
             1 - Σ H(class | row) / (n ln K): 1 if all memberships are certain, 0 if all classes are
             equally probable in each row; NaN for one class.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            As for :meth:`predict_proba`.
+        {raises: bad rows}
 
         Examples
         --------
-        >>> answers = [[0, 0, 1]] * 20 + [[1, 1, 0]] * 10
         >>> classes = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers)
         >>> round(classes.entropy(answers), 3)
         1.0

@@ -128,8 +128,7 @@ class LatentDirichletAllocation(TopicModel):
         extra topics, which are then merged. Starts come before the sweeps of `max_iter`, or before
         EM without `init`.
     {n_jobs}
-    random_state : None, int, RandomState, Generator or SeedSequence
-        The same seed gives the same result, bit for bit.
+    {seed}
     {progress}
     {checkpoint}
     fit_method : {"gibbs", "em"}, default="gibbs"

@@ -130,8 +130,7 @@ class PoissonFactorAnalysis(TopicModel):
         sweeps (and at most 2/5 of the burn-in) with extra topics, which are then merged. Starts
         come before the sweeps of `max_iter`.
     {n_jobs}
-    random_state : None, int, RandomState, Generator or SeedSequence
-        The same seed gives the same result, bit for bit.
+    {seed}
     {progress}
     {checkpoint}
     {formula}

@@ -63,9 +63,6 @@ class TopicDiagnostics(Result):
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> found = pb.topics.diagnostics(lda, [[9, 0], [0, 9]], n_words=2)
     >>> found.words.shape, found.rank_1_docs.tolist()
     ((2, 2), [1.0, 1.0])
@@ -105,9 +102,6 @@ class TopDocuments(Result):
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> found = pb.topics.top_documents(lda, [[9, 0], [0, 9], [5, 5]], n_documents=2)
     >>> found.shares.shape, found.ids
     ((2, 2), None)
@@ -274,9 +268,6 @@ def top_documents(
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> pb.topics.top_documents(lda, [[9, 0], [0, 9], [5, 5]], n_documents=1).rows.tolist()
     [[0], [1]]
     """

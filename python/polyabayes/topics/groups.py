@@ -36,9 +36,6 @@ class TopicsByGroup(Result):
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> found = pb.topics.by_group(lda, [[9, 0], [8, 1], [0, 9], [1, 7]], ["a", "a", "b", "b"])
     >>> found.to_frame().columns.tolist()
     ['group', 'n_documents', 'topic', 'mean', 'std_error', 'lower', 'upper']
@@ -68,9 +65,6 @@ class TopicsByGroup(Result):
 
         Examples
         --------
-        >>> lda = pb.LatentDirichletAllocation.from_parameters(
-        ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-        ... )
         >>> found = pb.topics.by_group(lda, [[9, 0], [8, 1], [7, 0]], ["a", "a", "a"])
         >>> low, high = found.interval(0.9)
         >>> bool((low < found.means).all() and (found.means < high).all())
@@ -133,9 +127,6 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> corpus = pb.Corpus([[9, 0], [8, 1], [0, 9], [1, 7]]).with_metadata(
     ...     {"year": [1999, 1999, 2024, 2024]}
     ... )

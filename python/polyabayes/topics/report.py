@@ -104,9 +104,6 @@ def report(
 
     Examples
     --------
-    >>> lda = pb.LatentDirichletAllocation.from_parameters(
-    ...     doc_topic_prior=0.1, topic_word=[[0.9, 0.1], [0.1, 0.9]], random_state=0
-    ... )
     >>> page = folder / "report.html"
     >>> pb.topics.report(lda, [[9, 0], [0, 9], [5, 5]], page, n_words=2).stat().st_size > 1_000
     True
@@ -218,7 +215,9 @@ def _topics(
 ) -> list[dict[str, Any]]:
     """Data of each topic on the page, largest first."""
     figures = diagnostics(model, corpus, n_words=n_words)
-    places = _map(probabilities(model))
+    # Coordinates in the plane, from Hellinger distances.
+    roots = np.sqrt(probabilities(model))
+    places = principal_coordinates(1 - np.minimum(roots @ roots.T, 1))
     words = _words(model, corpus, n_words)
     top = top_documents(model, corpus, n_documents)
     return [
@@ -268,8 +267,3 @@ def _words(model: TopicModel, corpus: Corpus, n_words: int) -> list[list[list[An
         rounded = zip(own[known].round(4).tolist(), lift[known].round(4).tolist(), strict=True)
         found.append([[str(vocabulary[c]), *two] for c, two in zip(known, rounded, strict=True)])
     return found
-
-
-def _map(topics: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coordinates of the topics in the plane, from their Hellinger distances."""
-    return principal_coordinates(1 - np.minimum(np.sqrt(topics) @ np.sqrt(topics).T, 1))
