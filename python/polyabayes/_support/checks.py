@@ -131,8 +131,8 @@ def n_threads(n_jobs: Any) -> int:
 
 
 def wrong(name: str, value: Any, rule: str, limit: Any = None) -> InvalidArgumentError:
-    """The error that an argument breaks a rule, with its value and the limit."""
-    message = f"{argument(name)} {rule}"
+    """The error that an argument breaks a rule, or an entry of it, with its value and the limit."""
+    message = f"{argument(name)}{'' if rule.startswith('[') else ' '}{rule}"
     return InvalidArgumentError(message, argument=name, value=value, limit=limit)
 
 

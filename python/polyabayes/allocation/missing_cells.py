@@ -263,11 +263,8 @@ def find_missing(
     _check_method(options.method)
     options = options.checked(tensor.n_cells)
     if options.n_sweeps is not None:
-        raise InvalidArgumentError(
-            f"{argument('n_sweeps')} needs all cells observed: particles with missing tokens "
-            "make no Gibbs sweeps",
-            argument="n_sweeps",
-        )
+        rule = "needs all cells observed: particles with missing tokens make no Gibbs sweeps"
+        raise checks.wrong("n_sweeps", options.n_sweeps, rule)
     if max_total is not None:
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
     start = time.perf_counter()

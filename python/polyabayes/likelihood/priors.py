@@ -58,11 +58,8 @@ def checked_rows(name: str, values: Any, wanted: tuple[int, int]) -> NDArray[np.
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         document, place = bad[0]
-        raise InvalidArgumentError(
-            f"{argument(name)}[{document}, {place}] is {rows[document, place]}; it must be finite",
-            argument=name,
-            value=float(rows[document, place]),
-        )
+        value = float(rows[document, place])
+        raise checks.wrong(name, value, f"[{document}, {place}] is {value}; it must be finite")
     return np.ascontiguousarray(rows)
 
 
@@ -71,19 +68,13 @@ def _check_prior(name: str, rows: NDArray[np.float64]) -> None:
     bad = np.argwhere(rows < 0)
     if len(bad):
         document, place = bad[0]
-        raise InvalidArgumentError(
-            f"{argument(name)}[{document}, {place}] is {rows[document, place]}; it must be "
-            "positive, or zero for a topic that the document lacks",
-            argument=name,
-            value=float(rows[document, place]),
-        )
+        value = float(rows[document, place])
+        rule = "it must be positive, or zero for a topic that the document lacks"
+        raise checks.wrong(name, value, f"[{document}, {place}] is {value}; {rule}")
     empty = np.flatnonzero(~rows.any(axis=1))
     if len(empty):
-        raise InvalidArgumentError(
-            f"{argument(name)}[{empty[0]}] is zero for every topic; at least one must be positive",
-            argument=name,
-            value=0.0,
-        )
+        rule = f"[{empty[0]}] is zero for every topic; at least one must be positive"
+        raise checks.wrong(name, 0.0, rule)
 
 
 def covariates_by_model(

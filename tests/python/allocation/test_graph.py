@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from polyabayes import AllocationModel
-from polyabayes.allocation.graphs.graph import Graph
-from polyabayes.allocation.graphs.triangulation import directed
+from polyabayes.allocation.graphs.graph import Graph, directed
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, MissingDependencyError
 
 

@@ -15,9 +15,8 @@ from polyabayes.allocation.graphs.checks import (
     checked_ties,
     known_nodes,
 )
-from polyabayes.allocation.graphs.graph import Graph
+from polyabayes.allocation.graphs.graph import Graph, directed
 from polyabayes.allocation.graphs.rates import Rate, checked_rate
-from polyabayes.allocation.graphs.triangulation import directed
 from polyabayes.data.tensors.cells import checked_axes
 
 _Constructor: TypeAlias = "classmethod[Any, ..., Any]"

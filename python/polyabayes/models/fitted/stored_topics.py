@@ -148,13 +148,9 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         sums = topics.sum(axis=1)
         wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
         if normalised and len(wrong):
-            raise InvalidArgumentError(
-                f"{argument('topic_word')}[{wrong[0]}] sums to {sums[wrong[0]]}, not to 1: divide "
-                "each row by its sum",
-                argument="topic_word",
-                value=float(sums[wrong[0]]),
-                limit=1.0,
-            )
+            found = float(sums[wrong[0]])
+            rule = f"[{wrong[0]}] sums to {found}, not to 1: divide each row by its sum"
+            raise checks.wrong("topic_word", found, rule, 1.0)
         self.components_ = topics.copy()
         self._seal()
         self.n_features_in_ = topics.shape[1]
