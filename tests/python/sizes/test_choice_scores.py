@@ -10,8 +10,7 @@ from sklearn.base import clone
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.sizes.choice import held_out_scores
-from polyabayes.sizes.choice.fits import comparable
-from polyabayes.sizes.choice.fits import fit_and_score, frequent_words
+from polyabayes.sizes.choice.fits import comparable, fit_and_score, frequent_words
 from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, n_scored
 
 
