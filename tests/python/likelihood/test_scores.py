@@ -75,7 +75,7 @@ def test_bad_options_are_refused_by_name(call, name, value, error):
         ("text", errors.InvalidTypeError, "documents.*read_corpus"),
         ([["a", "b"]], errors.InvalidArgumentError, "documents has words, but the model"),
         ([1, 2, 3, 4], errors.InvalidArgumentError, "documents"),
-        ([[1, 2]], errors.InvalidArgumentError, "documents has words, but the model"),
+        ([[1, 2]], errors.InvalidArgumentError, "documents has 2 features"),
         (np.zeros((0, 4)), errors.InvalidArgumentError, "documents must hold at least one"),
         ([[0, 1, 2, 3], [0, -1, 0, 0]], errors.InvalidCountsError, "row. 1, word .column. 1"),
         ([[0, 0, 0.5, 0]], errors.InvalidCountsError, "fractional.*row. 0, word .column. 2"),
