@@ -149,13 +149,13 @@ def test_without_a_round_trip_tempering_has_not_converged():
 
 def test_looking_ahead_over_many_tokens_stays_in_range():
     """Guides of ten thousand tokens differ by more than double precision holds."""
-    counts, options = np.array([[16_000, 40]]), {"n_particles": 64, "n_replicates": 2}
-    found = AllocationModel.nmf(3).log_evidence(
-        counts, "smc-lookahead", given_total=True, random_state=0, **options
-    )
-    # The topics of a table of one row add up to one Dirichlet law of its cells.
-    exact = stats.dirichlet_multinomial.logpmf(counts[0], np.full(2, 1 / 2), counts.sum())
-    assert abs(found.value - exact) < 4 * found.std_error < 0.1
+    model = AllocationModel.nmf(3)
+    options = {"given_total": True, "random_state": 0, "n_particles": 200, "n_replicates": 4}
+    for counts in ([[16_000]], [[8_000, 8_000]]):
+        found = model.log_evidence(counts, "smc-lookahead", **options)
+        plain = model.log_evidence(counts, "smc", n_sweeps=0, **options)
+        gap = abs(found.value - plain.value)
+        assert gap < 4 * math.hypot(found.std_error, plain.std_error) < 0.1
 
 
 def test_weights_that_are_no_numbers_are_refused():
@@ -268,14 +268,14 @@ TUCKER_EVIDENCE, TUCKER_ERROR = -422.05, 0.14
 @pytest.mark.parametrize("method", ["smc", "auto"])
 def test_estimates_without_a_warning_are_within_their_errors(method):
     n_converged = 0
-    for seed in range(4):
+    for seed in range(6):
         found = TUCKER.log_evidence(TOKENS, method, given_total=True, random_state=seed)
         error = math.hypot(found.std_error, TUCKER_ERROR)
         assert found.converged == (not found.doubt)
         n_converged += found.converged
         if found.converged:
             assert abs(found.value - TUCKER_EVIDENCE) < 4 * error < 3
-    assert n_converged >= 2
+    assert n_converged >= 3
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")

@@ -254,8 +254,8 @@ def chib(letters, n_sweeps, rng):
     return ln_joint - special.logsumexp(parts) + np.log(10), np.std(parts) / np.sqrt(10)
 
 
-def test_evidence_of_long_tied_chains_is_that_of_another_method():
-    steps = 30
+@pytest.mark.parametrize("steps", [24, 30])
+def test_evidence_of_long_tied_chains_is_that_of_another_method(steps):
     sequences = sticky_sequences(20, steps)
     model = AllocationModel.hidden_markov(steps, 2, tied=True)
     found = model.log_evidence(sequences, given_total=True, random_state=0)

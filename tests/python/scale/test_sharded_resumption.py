@@ -155,9 +155,8 @@ def start(tmp_path, n_workers, killed, kind):
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
-@pytest.mark.parametrize(
-    ("kind", "killed"), [("learned", "driver"), ("beta-gamma-gamma", "worker")]
-)
+@pytest.mark.parametrize("killed", ["driver", "worker"])
+@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
 def test_killed_processes_go_on_to_the_same_bits(tmp_path, kind, killed):
     pb.write_shards(CORPUS, tmp_path / "shards", 5)
     first = start(tmp_path, 2, killed, kind)
