@@ -9,13 +9,13 @@ use polyabayes::allocation::{
     EvidenceMethod, EvidenceSettings, Network, Prior, Problem, Sweeps, evidence, gibbs,
 };
 use polyabayes::counts::CountTensor;
-use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate};
+use polyabayes::math::{gamma_law, ln_beta_variate};
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{LdaPrior, PfaPrior};
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 
-use crate::common::{MemoryChain, categorical, lda, pfa};
+use crate::common::{MemoryChain, categorical, lda, lda_documents, pfa, topics};
 
 pub(crate) const N_DOCUMENTS: usize = 15;
 pub(crate) const N_TOPICS: usize = 3;
@@ -27,16 +27,6 @@ pub(crate) const N_DRAWS: usize = 19;
 /// Sweeps between two of them: topics change their labels slowly, where the prior tells them apart.
 const THIN: usize = 25;
 const THIN_WITH_LABELS: usize = 400;
-
-pub(crate) fn topics(beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
-    (0..N_TOPICS)
-        .map(|_| {
-            let mut row = vec![0.0; N_WORDS];
-            dirichlet(&[beta; N_WORDS], &mut row, rng);
-            row
-        })
-        .collect()
-}
 
 /// Functions of φ that do not know the labels of the topics.
 fn topic_functions(phi: &[f64]) -> Vec<f64> {
@@ -107,7 +97,7 @@ fn exposures() -> Vec<f64> {
 fn pfa_ranks(prior: &PfaPrior, exposed: bool, seed: u64) -> Vec<usize> {
     let exposures = if exposed { exposures() } else { vec![1.0; N_DOCUMENTS] };
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let phi = topics(prior.topic_word, &mut rng);
+    let phi = topics(N_TOPICS, N_WORDS, prior.topic_word, &mut rng);
     let (mut r, mut p) = (vec![0.8; N_TOPICS], vec![0.7; N_TOPICS]);
     for k in 0..N_TOPICS {
         if let Some((shape, rate)) = prior.shape {
@@ -207,16 +197,9 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
         truth.alpha.iter_mut().for_each(|x| *x *= gamma_law(1.0).sample(&mut rng));
         truth.beta *= gamma_law(1.0).sample(&mut rng);
     }
-    let phi = topics(truth.beta, &mut rng);
-    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-    let mut theta = vec![0.0; N_TOPICS];
-    for document in &mut documents {
-        dirichlet(&truth.alpha, &mut theta, &mut rng);
-        for _ in 0..8 {
-            let topic = categorical(&theta, &mut rng);
-            document[categorical(&phi[topic], &mut rng)] += 1;
-        }
-    }
+    let phi = topics(N_TOPICS, N_WORDS, truth.beta, &mut rng);
+    let documents = (0..N_DOCUMENTS).map(|_| (truth.alpha.clone(), 8));
+    let counts = lda_documents(&phi, documents, &mut rng);
     let functions = |phi: &[f64], alpha: &[f64], beta: f64| {
         let rest = if learned {
             vec![alpha.iter().sum(), alpha.iter().copied().fold(0.0, f64::max), beta]
@@ -225,7 +208,6 @@ fn lda_ranks(alpha: &[f64], learned: bool, thin: usize, seed: u64) -> Vec<usize>
         };
         [topic_functions(phi), rest].concat()
     };
-    let counts = CountMatrix::from_dense(&documents).unwrap();
     let mut sampler = lda(&counts, prior, seed);
     let truth = functions(&word_major(&phi), &truth.alpha, truth.beta);
     ranks(&truth, &mut sampler, thin, |sampler| {
@@ -274,12 +256,7 @@ impl Graph {
         let tables: Vec<Vec<Vec<f64>>> = (0..sizes.len())
             .map(|node| {
                 let alpha = self.concentration / (n_rows(node) * sizes[node]) as f64;
-                let mut row = vec![0.0; sizes[node]];
-                let mut draw = || {
-                    dirichlet(&vec![alpha; row.len()], &mut row, rng);
-                    row.clone()
-                };
-                (0..n_rows(node)).map(|_| draw()).collect()
+                topics(n_rows(node), sizes[node], alpha, rng)
             })
             .collect();
         // Parents have larger numbers than their children here.

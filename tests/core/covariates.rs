@@ -1,15 +1,16 @@
 //! Pseudo-counts that depend on covariates of documents: the draws of their coefficients.
 
 use polyabayes::CountMatrix;
-use polyabayes::math::{dirichlet, gamma_law, ln_beta_variate, mean_and_error};
+use polyabayes::math::{gamma_law, ln_beta_variate, mean_and_error};
 use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{LdaPrior, PfaPrior};
 use rand_distr::{Distribution, Poisson, StandardNormal};
 
-use crate::calibration::{FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks, topics};
+use crate::calibration::{FEW_RUNS, N_DOCUMENTS, N_TOPICS, N_WORDS, check_uniform, ranks};
 use crate::common::{
-    MemoryChain, categorical, drawing, lda, lda_by_covariates, pfa_globals, simulated, uniform,
+    MemoryChain, categorical, drawing, lda, lda_by_covariates, lda_documents, pfa_globals,
+    simulated, topics, uniform,
 };
 
 /// A binary covariate and a continuous one.
@@ -66,17 +67,11 @@ fn lda_ranks(thin: usize, seed: u64) -> Vec<usize> {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
     let prior = LdaPrior { alpha: vec![MEAN; N_TOPICS], beta: 0.5, learned: false };
     let (truth, variance) = coefficients(1.0, &mut rng);
-    let (phi, x) = (topics(prior.beta, &mut rng), covariates(N_DOCUMENTS));
-    let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
-    let mut theta = vec![0.0; N_TOPICS];
-    for (doc_ix, (document, x)) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)).enumerate() {
-        dirichlet(&pseudo_counts(&truth, x), &mut theta, &mut rng);
-        // The first document is empty.
-        for _ in 0..if doc_ix > 0 { 8 } else { 0 } {
-            document[categorical(&phi[categorical(&theta, &mut rng)], &mut rng)] += 1;
-        }
-    }
-    let counts = CountMatrix::from_dense(&documents).unwrap();
+    let (phi, x) = (topics(N_TOPICS, N_WORDS, prior.beta, &mut rng), covariates(N_DOCUMENTS));
+    // The first document is empty.
+    let lengths = std::iter::once(0).chain(std::iter::repeat(8));
+    let documents = x.chunks_exact(N_SLOPES).map(|x| pseudo_counts(&truth, x)).zip(lengths);
+    let counts = lda_documents(&phi, documents, &mut rng);
     let design = Design::new(&x, N_DOCUMENTS, N_SLOPES).unwrap();
     let mut sampler = lda_by_covariates(&counts, prior, design, seed);
     ranks(&functions(&truth, variance), &mut sampler, thin, |sampler| {
@@ -93,7 +88,7 @@ fn pfa_ranks(thin: usize, seed: u64) -> Vec<usize> {
         shape: Some((SHAPE, SHAPE / MEAN)),
     };
     let (truth, variance) = coefficients(SHAPE, &mut rng);
-    let (phi, x) = (topics(prior.topic_word, &mut rng), covariates(N_DOCUMENTS));
+    let (phi, x) = (topics(N_TOPICS, N_WORDS, prior.topic_word, &mut rng), covariates(N_DOCUMENTS));
     let p: Vec<f64> = (0..N_TOPICS).map(|_| ln_beta_variate(2.0, 8.0, &mut rng).0.exp()).collect();
     let mut documents = vec![vec![0; N_WORDS]; N_DOCUMENTS];
     for (document, x) in documents.iter_mut().zip(x.chunks_exact(N_SLOPES)) {

@@ -1,39 +1,19 @@
 //! Starts with more topics than asked for: the best of several, what is known of them, and what stops
 //! them.
 
-use polyabayes::math::dirichlet;
-use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
     Chain, ChainState, LdaGlobals, LdaPrior, MemoryTokens, Schedule, TopicStart, find_topics,
 };
 use polyabayes::{CountMatrix, Error, Stop};
 
-use crate::common::categorical;
+use crate::common::simulated;
 
 const N_TOPICS: usize = 8;
 const N_WORDS: usize = 200;
 
 /// Documents of topics with few words each.
 fn planted() -> CountMatrix {
-    let mut rng = Key::new(1, Purpose::Score).rng();
-    let mut draw = |shape: f64, n: usize| {
-        let mut weights = vec![0.0; n];
-        dirichlet(&vec![shape; n], &mut weights, &mut rng);
-        weights
-    };
-    let topics: Vec<Vec<f64>> = (0..N_TOPICS).map(|_| draw(0.1, N_WORDS)).collect();
-    let weights: Vec<Vec<f64>> = (0..500).map(|_| draw(0.1, N_TOPICS)).collect();
-    let rows: Vec<Vec<i64>> = (weights.iter())
-        .map(|weights| {
-            let mut row = vec![0; N_WORDS];
-            for _ in 0..60 {
-                let topic = categorical(weights, &mut rng);
-                row[categorical(&topics[topic], &mut rng)] += 1;
-            }
-            row
-        })
-        .collect();
-    CountMatrix::from_dense(&rows).unwrap()
+    simulated(N_TOPICS, N_WORDS, 0.1, 60, 500, 1).1
 }
 
 fn prior() -> LdaPrior {

@@ -3,6 +3,7 @@
 pub(crate) mod looks;
 pub(crate) mod networks;
 
+use polyabayes::math::dirichlet;
 use polyabayes::regression::Design;
 use polyabayes::rng::{Key, Purpose, Rng};
 use polyabayes::training::{
@@ -65,24 +66,38 @@ pub(crate) fn simulated(
     seed: u64,
 ) -> (TopicModel, CountMatrix) {
     let mut rng = Key::new(seed, Purpose::Initialise).rng();
-    let mut phi = vec![0.0; n_topics * n_words];
-    for row in phi.chunks_exact_mut(n_words) {
-        polyabayes::math::dirichlet(&vec![0.05; n_words], row, &mut rng);
-    }
+    let phi = topics(n_topics, n_words, 0.05, &mut rng);
     let alpha = vec![alpha; n_topics];
-    let mut theta = vec![0.0; n_topics];
-    let rows: Vec<Vec<i64>> = (0..n_documents)
-        .map(|_| {
-            polyabayes::math::dirichlet(&alpha, &mut theta, &mut rng);
-            let mut row = vec![0; n_words];
-            for _ in 0..n_tokens {
-                let topic = categorical(&theta, &mut rng);
-                row[categorical(&phi[topic * n_words..][..n_words], &mut rng)] += 1;
-            }
-            row
-        })
-        .collect();
-    (TopicModel::lda(alpha, &phi).unwrap(), CountMatrix::from_dense(&rows).unwrap())
+    let documents = (0..n_documents).map(|_| (alpha.clone(), n_tokens));
+    let counts = lda_documents(&phi, documents, &mut rng);
+    (TopicModel::lda(alpha, &phi.concat()).unwrap(), counts)
+}
+
+/// Rows from a symmetric Dirichlet: topics, or a table of a network.
+pub(crate) fn topics(n_topics: usize, n_words: usize, beta: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
+    (0..n_topics).map(|_| shares(&vec![beta; n_words], rng)).collect()
+}
+
+/// Documents of LDA, each of its own α and number of tokens.
+pub(crate) fn lda_documents(
+    phi: &[Vec<f64>],
+    documents: impl Iterator<Item = (Vec<f64>, usize)>,
+    rng: &mut Rng,
+) -> CountMatrix {
+    let document = |(alpha, n_tokens): (Vec<f64>, usize)| {
+        let (theta, mut row) = (shares(&alpha, rng), vec![0; phi[0].len()]);
+        for _ in 0..n_tokens {
+            row[categorical(&phi[categorical(&theta, rng)], rng)] += 1;
+        }
+        row
+    };
+    CountMatrix::from_dense(&documents.map(document).collect::<Vec<_>>()).unwrap()
+}
+
+fn shares(alpha: &[f64], rng: &mut Rng) -> Vec<f64> {
+    let mut drawn = vec![0.0; alpha.len()];
+    dirichlet(alpha, &mut drawn, rng);
+    drawn
 }
 
 /// An index with these probabilities.
