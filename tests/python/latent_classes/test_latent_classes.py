@@ -56,9 +56,7 @@ def maximum(levels: Any, n_classes: int, seed: int) -> tuple[float, NDArray[np.f
                     ln_joint[at[:, item]] += ln_table[value]
             top = ln_joint.max(axis=1, keepdims=True)
             ln_rows = top[:, 0] + np.log(np.exp(ln_joint - top).sum(axis=1))
-            before, shares = shares, np.exp(ln_joint - ln_rows[:, None])
-            if abs(shares - before).max() < 1e-10:
-                break
+            shares = np.exp(ln_joint - ln_rows[:, None])
         found.append((ln_rows.sum(), shares))
     value, shares = max(found, key=lambda one: one[0])
     return value, shares[:, np.argsort(-shares.mean(axis=0))]
