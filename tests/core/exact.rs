@@ -5,9 +5,15 @@ use polyabayes::control::Stop;
 use polyabayes::document::exact::{Algorithm, ExactPlan, box_recursion, lattice, power_series};
 use polyabayes::rng::Rng;
 use polyabayes::urn::{LocalUrn, Urn};
-use polyabayes::{CountMatrix, Error, Event, Query};
+use polyabayes::{CountMatrix, Error, Event, Method, Query, Settings, TopicModel, score};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
+
+fn exact(model: &TopicModel, documents: &CountMatrix, query: Query) -> Vec<f64> {
+    let settings = Settings { method: Method::Exact, ..Settings::new(query) };
+    let scores = score(model, documents, &settings, 0, &()).unwrap();
+    scores.iter().map(|score| score.as_ref().unwrap().estimate.ln_value).collect()
+}
 
 fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-11 * expected.abs().max(1.0)
@@ -166,6 +172,72 @@ fn power_series_stop_when_asked_to() {
     stop.raise();
     let urn = random_urn(&[1; 18], 30, 0.1, 10.0, 1);
     assert_eq!(power_series::ln_urn_sum(&urn, &stop), Err(Error::Stopped));
+}
+
+fn all_documents(n_words: usize, n_tokens: i64) -> Vec<Vec<i64>> {
+    if n_words == 1 {
+        return vec![vec![n_tokens]];
+    }
+    (0..=n_tokens)
+        .flat_map(|first| {
+            all_documents(n_words - 1, n_tokens - first).into_iter().map(move |mut rest| {
+                rest.push(first);
+                rest
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn probabilities_of_all_documents_of_a_length_sum_to_one() {
+    let phi = [0.5, 0.25, 0.125, 0.125, 0.1, 0.2, 0.3, 0.4, 0.0, 0.9, 0.1, 0.0];
+    let models = [
+        TopicModel::lda(vec![0.1, 0.7, 2.0], &phi).unwrap(),
+        TopicModel::gamma_poisson(vec![0.7, 1.3, 0.2], &[0.6, 0.25, 0.9], &phi).unwrap(),
+    ];
+    let documents = CountMatrix::from_dense(&all_documents(4, 7)).unwrap();
+    let query = Query { event: Event::Counts, given_length: true };
+    for model in &models {
+        let sum: f64 = exact(model, &documents, query).iter().map(|x| x.exp()).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    }
+}
+
+#[test]
+fn lengths_follow_their_law() {
+    let phi = [0.5, 0.25, 0.6, 0.1, 0.2, 1.3];
+    let model = TopicModel::gamma_poisson(vec![0.7, 1.3], &[0.6, 0.25], &phi).unwrap();
+    let empty = CountMatrix::from_dense(&[vec![0; model.urn().n_words()]]).unwrap();
+    let law = model.lengths(empty.document(0)).unwrap();
+    let lengths: Vec<u64> = (0..=400).collect();
+    let ln_odds = law.ln_odds(&lengths, &()).unwrap();
+    let query = Query { event: Event::Counts, given_length: false };
+    let ln_no_tokens = exact(&model, &empty, query)[0];
+    let ln_lengths: Vec<f64> = ln_odds.iter().map(|x| x + ln_no_tokens).collect();
+    assert!((ln_lengths.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs() < 1e-12);
+    assert_eq!(law.ln_odds(&[3, 77], &()).unwrap(), [ln_odds[3], ln_odds[77]]);
+    for (n, expected) in (0..).zip(&ln_lengths).take(9) {
+        let documents = CountMatrix::from_dense(&all_documents(3, n)).unwrap();
+        let sum: f64 = exact(&model, &documents, query).iter().map(|x| x.exp()).sum();
+        assert!(close(sum.ln(), *expected), "{n}: {sum}");
+    }
+}
+
+#[test]
+fn unnormalised_topics_with_adjusted_probability_have_the_same_law() {
+    let phi = [0.5, 0.3, 0.2, 0.1, 0.2, 0.7];
+    let doubled: Vec<f64> = phi.iter().map(|x| 2.0 * x).collect();
+    let p = [0.6, 0.25];
+    // Doubling φ halves the scale p / (1 - p) of θ.
+    let halved = p.map(|p| p / (2.0 - p));
+    let documents = CountMatrix::from_dense(&[vec![3, 1, 4], vec![0, 0, 2]]).unwrap();
+    let query = Query { event: Event::Counts, given_length: false };
+    let shapes = vec![0.7, 1.3];
+    let one = TopicModel::gamma_poisson(shapes.clone(), &p, &phi).unwrap();
+    let other = TopicModel::gamma_poisson(shapes, &halved, &doubled).unwrap();
+    for (x, y) in exact(&one, &documents, query).iter().zip(exact(&other, &documents, query)) {
+        assert!(close(*x, y), "{x} {y}");
+    }
 }
 
 /// A state that would underflow plain doubles comes back: the first half of the document

@@ -1,10 +1,11 @@
 //! Documents of known sizes: against sums over all splits of their counts, and against the models
 //! whose odds p/(1-p) are multiplied by the exposure.
 
+use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::math::{ln_factorial, ln_rising};
 use polyabayes::{
-    CountMatrix, Error, Event, Method, Moments, Query, Score, Settings, TopicModel, completion,
-    score, transform,
+    Conditionals, CountMatrix, Error, Event, Form, MeanField, Method, Moments, Query, Sampler,
+    Score, Settings, Start, TopicModel, bidirectional, completion, score, transform,
 };
 
 const R: [f64; 3] = [0.7, 1.3, 0.2];
@@ -111,6 +112,86 @@ fn completions_keep_the_exposure_of_their_documents() {
         assert!(close(found, expected), "{exposure}: {found} {expected}");
         let unlike = completion(&model(), &exposed(observed), &plain(held_out), &settings, 0, &());
         assert!(matches!(unlike, Err(Error::Parameter { name: "exposure", .. })), "{unlike:?}");
+    }
+}
+
+#[test]
+fn every_estimator_is_near_the_exact_value_in_its_errors() {
+    let mean_field = MeanField { order: UpdateRule::First, n_iterations: 20 };
+    let samplers = [
+        (Sampler::Direct, 20_000),
+        (Sampler::MeanField(mean_field), 2_000),
+        (Sampler::LeftToRight(Form::MeanOfProducts), 200),
+        (Sampler::L2r(Conditionals::Exact), 200),
+        (Sampler::L2r(Conditionals::Sampled(3)), 200),
+        (Sampler::Smc, 500),
+        (Sampler::SmcLookahead, 500),
+        (Sampler::Annealed(Some(Start::Prior)), 500),
+        (Sampler::Annealed(Some(Start::MeanField)), 500),
+        (Sampler::Chib, 200),
+        (Sampler::LeftToRight(Form::Sequential), 500),
+    ];
+    let rows: [&[i64]; 3] = [&[5, 2, 4, 3], &[5, 2, 4, 3], &[1, 9, 0, 2]];
+    let documents = documents(&rows, &[0.1, 7.0, 3.0]);
+    let exact = scored(&model(), &documents, COUNTS);
+    assert!((exact[0] - exact[1]).abs() > 1.0, "{exact:?}");
+    for (sampler, size) in samplers {
+        let settings = Settings {
+            n_samples: Some(size),
+            n_particles: Some(size),
+            ..Settings { method: Method::Sample(sampler), ..Settings::new(COUNTS) }
+        };
+        let scores = score(&model(), &documents, &settings, 3, &()).unwrap();
+        for (found, exact) in scores.into_iter().flatten().zip(&exact) {
+            let error = found.estimate.ln_value - exact;
+            assert!(error.abs() < 4.0 * found.estimate.std_error, "{sampler:?}: {error}");
+            // Annealing from the prior of small shapes has rare large weights.
+            let most = if sampler == Sampler::Annealed(Some(Start::Prior)) { 1.0 } else { 0.3 };
+            assert!(found.estimate.std_error < most, "{sampler:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn biased_estimators_have_the_bias_of_the_scaled_model() {
+    let exposures = [0.1, 7.0, 3.0];
+    let rows: [&[i64]; 3] = [&[5, 2, 4, 3], &[5, 2, 4, 3], &[1, 9, 0, 2]];
+    for (method, size) in [
+        (Method::Recursive, 1),
+        (Method::Sample(Sampler::Harmonic), 2_000),
+        (Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans)), 200),
+    ] {
+        let sizes =
+            Settings { n_samples: Some(size), n_particles: Some(size), ..Settings::new(COUNTS) };
+        let settings = Settings { method, ..sizes };
+        let found = score(&model(), &documents(&rows, &exposures), &settings, 3, &()).unwrap();
+        for ((row, exposure), found) in rows.iter().zip(exposures).zip(found.into_iter().flatten())
+        {
+            let documents = documents(&[row], &[1.0]);
+            let scaled = score(&scaled_model(exposure), &documents, &settings, 3, &()).unwrap();
+            let (found, scaled) = (found.estimate, scaled[0].as_ref().unwrap().estimate);
+            let off = (found.ln_value - scaled.ln_value).abs();
+            let error = found.std_error.hypot(scaled.std_error);
+            let slack = if method == Method::Recursive { 1e-12 } else { 4.0 * error };
+            assert!(off < slack, "{method:?} {exposure}: {found:?} {scaled:?}");
+        }
+    }
+}
+
+#[test]
+fn both_bounds_are_near_the_exact_value() {
+    let documents = documents(&[&[1, 0, 2, 1]], &[5.0]);
+    let exact = scored(&model(), &documents, COUNTS)[0];
+    let settings = Settings {
+        method: Method::Sample(Sampler::Annealed(Some(Start::MeanField))),
+        n_samples: Some(500),
+        ..Settings::new(COUNTS)
+    };
+    // The topics in proportion to the posterior: the path with them is a draw of it nearly.
+    let found = bidirectional(&model(), &documents, &[0, 1, 1, 1], &settings, 1, &()).unwrap();
+    let bounds = found[0].unwrap();
+    for side in [bounds.lower, bounds.upper] {
+        assert!((side.ln_value - exact).abs() < 0.2, "{bounds:?} {exact}");
     }
 }
 
