@@ -335,13 +335,14 @@ def test_convergence_draws_traces_bands_and_the_truth(document):
         assert same_color(band.get_facecolor()[0][:3], line.get_color())
     value = exact.total if document is None else exact.values[document]
     np.testing.assert_array_equal(truth.get_ydata(), value)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(results)
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [*results, "exact"]
     assert ax.get_xscale() == "log"
     assert "90 %" in ax.get_xlabel()
     assert ("all documents" if document is None else "document 2") in ax.get_ylabel()
 
 
-def test_convergence_of_one_result_needs_no_legend():
+def test_the_legend_of_one_result_names_the_exact_value_alone():
     ax = plot_convergence(traced("chib"), exact=-12.5)
     assert isinstance(ax, mpl.axes.Axes)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["exact"]
