@@ -15,12 +15,7 @@ use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Purpose, Rng};
 
 /// Runs of [`LANES`] chains of a document at most: 65,536 chains.
-const MOST_RUNS: f64 = 4096.0;
-
-/// Share of the chains that a pilot has which finds their number, and how many times as many as it
-/// finds are run: the error of the estimate is then below its target in 19 of 20 documents.
-const SHARE_OF_PILOT: f64 = 0.25;
-const MORE_THAN_PILOT: f64 = 1.5;
+const MOST_RUNS: usize = 4096;
 
 /// Steps of the chains behind posterior means, beside those of annealing.
 const MOMENT_STEPS: usize = 64;
@@ -168,16 +163,15 @@ fn score_document(
     };
     let mut n_runs = settings.n_replicates.div_ceil(LANES);
     if let Some(error) = settings.target_std_error {
-        // Pilots of ever more chains, up to a share of those that the last one finds necessary.
-        let least = n_runs;
+        // Pilots of ever more chains, until one has the error; the estimate has twice as many.
         loop {
             let ratio = plan.estimate(&run(n_runs)?).std_error / error;
-            let wanted = (MORE_THAN_PILOT * n_runs as f64 * ratio * ratio).min(MOST_RUNS);
-            if SHARE_OF_PILOT * wanted <= n_runs as f64 {
-                n_runs = (wanted.ceil() as usize).max(least);
+            if ratio <= 1.0 || n_runs >= MOST_RUNS {
+                n_runs = (2 * n_runs).min(MOST_RUNS);
                 break;
             }
-            n_runs = (SHARE_OF_PILOT * wanted).ceil() as usize;
+            let necessary = (n_runs as f64 * ratio * ratio).ceil() as usize;
+            n_runs = necessary.max(2 * n_runs).min(MOST_RUNS);
         }
     }
     let replicates = run(n_runs)?;

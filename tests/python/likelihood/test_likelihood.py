@@ -2,13 +2,14 @@ import contextlib
 import importlib.util
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
 from helpers.interruption import interrupted_when_done
@@ -247,6 +248,26 @@ def test_target_error_is_reached_unless_the_budget_ends(dense, method):
     assert (np.abs(result.values - exact.values) < 6 * result.std_errors).all()
     poor = pb.log_likelihood(model, corpus, method, target_std_error=1e-9, budget=1e5, **options)
     assert (poor.std_errors > 1e-9).all()
+
+
+@pytest.mark.parametrize("prior", ["dirichlet", "logistic-normal"])
+def test_nearly_all_documents_reach_the_error_asked_for(prior):
+    rng = np.random.default_rng(8)
+    topics = rng.dirichlet(np.full(300, 0.1), 10)
+    if prior == "dirichlet":
+        model = lda(0.1, topics)
+        weights = rng.dirichlet(np.full(10, 0.1), 60)
+    else:
+        root = rng.normal(size=(10, 10))
+        covariance = root @ root.T / 5
+        model = pb.DocumentModel.logistic_normal(topics, np.zeros(10), covariance)
+        weights = softmax(rng.multivariate_normal(np.zeros(10), covariance, 60), axis=1)
+    documents = np.array([rng.multinomial(100, row @ topics) for row in weights])
+    options = {"target_std_error": 0.05, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pb.exceptions.TargetWarning)
+        result = pb.log_likelihood(model, documents, "annealed", **options)
+    assert result.reached.mean() >= 0.9
 
 
 def test_auto_is_exact_where_that_is_cheap():
