@@ -7,7 +7,7 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= target/base.json
 
-.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check test-slow fuzz audit bench bench-estimators papers docs clean
+.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check check-rust check-python test-slow fuzz audit bench bench-estimators papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -18,9 +18,14 @@ test: .venv/built
 	$(BIN)/python -m pytest --quiet -n auto --dist worksteal
 
 check: .venv/built
+	$(MAKE) --jobs=2 check-rust check-python
+
+check-rust:
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --no-deps --package polyabayes
+
+check-python:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-cache --no-logo
@@ -98,17 +103,19 @@ docs: .venv/docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d target/docs-trees docs target/docs
 
 .venv/docs: .venv/built pyproject.toml
-	. $(BIN)/activate && maturin develop --release --quiet --extras docs
+	$(BIN)/pip install --quiet --group docs
 	touch $@
 
 .venv/built: .venv/made $(RUST)
 	. $(BIN)/activate && maturin develop --release --quiet
 	touch $@
 
+# The core is compiled while packages are downloaded.
 .venv/made: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.8,<2'
-	. $(BIN)/activate && maturin develop --release --quiet --extras dev
+	. $(BIN)/activate; maturin build --release --quiet --out target/wheels & \
+		pip install --quiet --group dev && wait $$!
 	touch $@
 
 # What a release uploads, checked and tried: source distribution, manylinux wheel, crate, licences.
