@@ -272,6 +272,7 @@ def changed(frame, **columns):
         ({"week": lambda x: 7 * x["day"] + 1}, ["week", "combination", "omit"]),
         ({"name": [f"d{i}" for i in range(N_DOCUMENTS)]}, ["columns", "name", "merge"]),
         ({"day": pd.Timestamp("2008-01-01")}, ["day", "times", "number"]),
+        ({"day": 1j}, ["day", "complex", "real"]),
         ({"week": lambda x: 1e200 * x["day"]}, ["week", "differ", "units"]),
         ({"week": lambda x: 1e-200 * x["day"]}, ["week", "differ", "units"]),
     ],

@@ -72,6 +72,10 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
                 f"{argument('covariates')}: column {name!r} holds times; make it a number, such as "
                 "days since the first"
             )
+        if column.dtype.kind == "c":
+            raise InvalidTypeError(
+                f"{argument('covariates')}: column {name!r} holds complex numbers; make it real"
+            )
         if has_levels(column):
             used = column.cat.remove_unused_categories()
             frame[name] = used.cat.rename_categories(plain_values(used.cat.categories))
