@@ -259,9 +259,7 @@ def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
     event = {"event": "sequence", "given_length": True}
     options = {"nats_per_token_std_error": STD_ERROR, "n_jobs": 1, "random_state": 0}
     start = time.process_time()
-    result = pb.log_likelihood(
-        model, parts[1], covariates=fit["covariates"], unseen="drop", **event, **options
-    )
+    result = pb.log_likelihood(model, parts[1], covariates=fit["covariates"], **event, **options)
     return machine() | {
         "corpus": corpus,
         "counts": fit["counts"],
