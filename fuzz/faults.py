@@ -365,4 +365,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    # The date in a model's file is the same in every round.
+    os.environ["SOURCE_DATE_EPOCH"] = "0"
     sys.exit(main())

@@ -115,6 +115,18 @@ def test_a_killed_choice_goes_on(corpus, choice, tmp_path, monkeypatch):
         pb.choose_n_components(LDA, corpus, SIZES, **{**options, "n_folds": 4})
 
 
+@pytest.mark.parametrize("seconds", [None, [], 10**400])
+def test_a_fit_that_says_nonsense_is_made_again(corpus, tmp_path, seconds):
+    options = {"n_folds": 2, "random_state": 0, "checkpoint": tmp_path}
+    whole = pb.choose_n_components(LDA, corpus, [1], **options)
+    path = tmp_path / "size-1-fold-1.safetensors"
+    header, arrays = read_arrays(path)
+    write_arrays(path, {**header, "seconds": seconds}, arrays)
+    with pytest.warns(errors.CheckpointWarning, match="it is made again"):
+        again = pb.choose_n_components(LDA, corpus, [1], **options)
+    assert values(again) == values(whole)
+
+
 def test_a_fit_that_may_not_be_read_is_an_error(corpus, tmp_path, monkeypatch):
     options = {"n_folds": 2, "random_state": 0, "checkpoint": tmp_path}
     pb.choose_n_components(LDA, corpus, [1], **options)

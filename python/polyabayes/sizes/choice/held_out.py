@@ -133,10 +133,11 @@ class Store:
             return None
         header, arrays = found
         whole = (header.get("size"), header.get("fold")) == (size, fold)
+        whole = whole and isinstance(header.get("seconds"), float)
         if not whole or not is_fit(arrays, size, self._n_scored[fold]):
             self._folder.damaged(f"{self._folder.path / _file(size, fold)} is of another fit")
             return None
-        return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
+        return FoldFit(size, fold, seconds=header["seconds"], **arrays)
 
     def keep(self, fit: FoldFit) -> None:
         """Store a fit."""
