@@ -304,7 +304,10 @@ class LogLikelihood(Result):
     def __repr__(self) -> str:
         used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
         head = f"<LogLikelihood of {self.event}: {counted(len(self.values), 'document')} ({used}),"
-        total = f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}>"
+        total = f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}"
+        if self.n_unseen_tokens:
+            total += f";\n    {counted(self.n_unseen_tokens, 'token')} of unseen words left out"
+        total += ">"
         # A longer line would be cut, or wrap where it cannot be read.
         return f"{head} {total}" if len(head + total) < 88 else f"{head}\n    {total}"
 

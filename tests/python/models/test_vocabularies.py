@@ -117,6 +117,7 @@ def test_corpora_are_found_by_name_and_words_by_text():
     found = pb.log_likelihood(model, [more, german], unseen="drop")
     assert found.values == pytest.approx(EXPECTED, abs=1e-12)
     assert found.n_unseen_tokens == 4
+    assert "4 tokens of unseen words left out" in repr(found)
 
 
 def test_measurements_of_mudata_are_vocabularies():
