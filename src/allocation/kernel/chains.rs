@@ -368,6 +368,7 @@ fn in_lane(token: &[States], lane: usize) -> impl Iterator<Item = u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocation::model::margins::{Cells, MarginForm};
     use crate::allocation::model::network::{Network, Prior};
     use crate::counts::CountTensor;
     use crate::rng::{Key, Purpose};
@@ -380,22 +381,32 @@ mod tests {
         let network = Network::new(vec![3, 3, 2, 4], parents, vec![0, 1, 2], &[], prior).unwrap();
         let cells = [0, 0, 0, 0, 1, 1, 1, 0, 1, 2, 2, 0];
         let data = CountTensor::new(vec![3, 3, 2], &cells, &[5, 1, 40, 7]).unwrap();
-        let problem = Problem::new(&network, &data, None).unwrap();
-        assert!(problem.margins.iter().any(|laid| laid.margin.exponent == -2));
-        let alphas = problem.alphas();
-        let target = CountWeights { base: &alphas, unit: 0.7 };
-        let rng = || Key::new(3, Purpose::Score).rng();
-        assert!(problem.plan.mixture().is_some());
-        let mut general = problem.clone();
-        general.plan.cliques[0].is_apart = false;
-        let mut mixture = StateChains::uniform(&problem, &mut rng(), &()).unwrap();
-        let mut any = StateChains::uniform(&general, &mut rng(), &()).unwrap();
-        for _ in 0..50 {
-            mixture.sweep(target, &()).unwrap();
-            any.sweep(target, &()).unwrap();
-            assert_eq!(mixture.states, any.states);
-            assert_eq!(mixture.by_state, any.by_state);
-            assert_eq!(mixture.rows(), any.rows());
+        let cells = Cells { data: &data, missing: &[] };
+        for form in [MarginForm::LAW, MarginForm::WHOLE] {
+            let problem = Problem::lay_out(&network, &cells, None, form).unwrap();
+            let margins = problem.margins.iter().map(|laid| &laid.margin);
+            // The margin of the hidden node twice, or that of all tokens.
+            let (exponent, n_nodes) = if form.all_rows { (-1, 0) } else { (-2, 1) };
+            assert!(
+                margins
+                    .into_iter()
+                    .any(|margin| { margin.exponent == exponent && margin.shape.len() == n_nodes })
+            );
+            let alphas = problem.alphas();
+            let target = CountWeights { base: &alphas, unit: 0.7 };
+            let rng = || Key::new(3, Purpose::Score).rng();
+            assert!(problem.plan.mixture().is_some());
+            let mut general = problem.clone();
+            general.plan.cliques[0].is_apart = false;
+            let mut mixture = StateChains::uniform(&problem, &mut rng(), &()).unwrap();
+            let mut any = StateChains::uniform(&general, &mut rng(), &()).unwrap();
+            for _ in 0..50 {
+                mixture.sweep(target, &()).unwrap();
+                any.sweep(target, &()).unwrap();
+                assert_eq!(mixture.states, any.states);
+                assert_eq!(mixture.by_state, any.by_state);
+                assert_eq!(mixture.rows(), any.rows());
+            }
         }
     }
 }

@@ -170,7 +170,7 @@ pub(crate) fn sweep(
     }
 }
 
-/// Counts without a token that is in one state of each lane.
+/// Counts without a token that is in one state of each lane; rows that all states share do not matter.
 struct Without<'a> {
     rows: &'a Rows<'a>,
     /// 1 in the lanes where the token is in the state that is weighed.
@@ -181,6 +181,9 @@ impl Sizes for Without<'_> {
     #[inline(always)]
     fn sizes(&self, clique: &Clique, factor: usize, state: usize) -> Lanes {
         let Rows { counts, bases, target } = self.rows;
+        if clique.factors[factor].is_constant {
+            return [1.0; LANES];
+        }
         let row = clique.row(factor, state, bases);
         let (base, counts, mut sizes) = (target.base[row], &counts[row], [0.0; LANES]);
         for lane in 0..LANES {
@@ -190,8 +193,8 @@ impl Sizes for Without<'_> {
     }
 }
 
-/// A Gibbs draw of a token whose states share no rows: their counts are read once, and written only
-/// where a lane leaves its state.
+/// A Gibbs draw of a token whose states share no rows, but those that all share: their counts are
+/// read once, and written only where a lane leaves its state.
 #[inline(always)]
 fn redraw_apart(
     clique: &Clique,
@@ -217,7 +220,9 @@ fn redraw_apart(
         }
         if moved != [0; LANES] {
             for factor in 0..clique.factors.len() {
-                rows.add_all(clique, factor, state, &moved);
+                if !clique.factors[factor].is_constant {
+                    rows.add_all(clique, factor, state, &moved);
+                }
             }
         }
     }

@@ -130,7 +130,8 @@ impl PoweredMixture {
             let factor = clique.factors.get(index % n_filled);
             factor.map_or(0, |factor| factor.rows[index / n_filled])
         };
-        clique.is_apart.then(|| PoweredMixture {
+        let is_apart = clique.is_apart && clique.factors.iter().all(|factor| !factor.is_constant);
+        is_apart.then(|| PoweredMixture {
             factors,
             n_above: clique.n_above,
             n_factors,

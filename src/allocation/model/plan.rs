@@ -25,6 +25,8 @@ pub(crate) struct Factor {
     pub(crate) tied: bool,
     /// Row, relative to that of the visible values, of every joint state.
     pub(crate) rows: Vec<u32>,
+    /// Whether all states share one row, on which no draw of a state depends.
+    pub(crate) is_constant: bool,
     /// Factors of the same clique that are earlier slots of the same margin: a token that has
     /// already added to a cell through them finds it there.
     pub(crate) earlier: Vec<usize>,
@@ -51,7 +53,7 @@ pub(crate) struct Clique {
     pub(crate) n_before: usize,
     /// Cliques whose sums enter here, with the separator's state for each of the states here.
     pub(crate) children: Vec<(usize, Vec<u32>)>,
-    /// Whether no two states share a row of counts.
+    /// Whether no two states share a row of counts, but those that all states share.
     pub(crate) is_apart: bool,
     /// Values of the clique's nodes: (node, stride, size).
     digits: Vec<(usize, usize, usize)>,
@@ -79,7 +81,8 @@ impl Clique {
             rows.sort_unstable();
             rows.windows(2).all(|pair| pair[0] < pair[1])
         };
-        self.factors.iter().all(|factor| !factor.tied && distinct(&factor.rows))
+        let is_apart = |factor: &Factor| factor.is_constant || distinct(&factor.rows);
+        self.factors.iter().all(|factor| !factor.tied && is_apart(factor))
     }
 
     fn n_pairs(&self) -> usize {
@@ -139,7 +142,7 @@ pub(crate) struct SlotRows {
 }
 
 impl EliminationPlan {
-    /// The only clique, if no two of its states share a row of counts.
+    /// The only clique, if none but all of its states share a row of counts.
     pub(crate) fn mixture(&self) -> Option<&Clique> {
         let [clique] = &self.cliques[..] else { return None };
         clique.is_apart.then_some(clique)
@@ -260,7 +263,8 @@ impl EliminationPlan {
                 };
                 slot.summed.iter().map(offset).sum::<usize>() as u32
             };
-            let rows = (0..clique.n_states).map(row).collect();
+            let rows: Vec<u32> = (0..clique.n_states).map(row).collect();
+            let is_constant = rows.iter().all(|&row| row == rows[0]);
             let of_margin = |factor: &Factor| {
                 slots.iter().any(|other| other.slot == factor.slot && other.margin == slot.margin)
             };
@@ -269,7 +273,8 @@ impl EliminationPlan {
             let exponent = power(slot);
             clique.n_above += usize::from(exponent > 0);
             let tied = margins[slot.margin].slots.len() > 1;
-            clique.factors.push(Factor { slot: slot.slot, exponent, tied, rows, earlier });
+            let slot = slot.slot;
+            clique.factors.push(Factor { slot, exponent, tied, rows, is_constant, earlier });
         }
     }
 
