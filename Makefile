@@ -60,13 +60,13 @@ audit: .venv/built
 # Kernels by instructions, then tables that take minutes, kept in benches/records.
 bench: .venv/built
 	$(BIN)/python benches/record.py kernels
-	$(BIN)/python benches/record.py run -o $(RECORD)
+	$(BIN)/python benches/record.py run --output $(RECORD)
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
 # Times of one thread in RECORD: a base for the comparison below.
 bench-record: .venv/built
-	$(BIN)/python benches/record.py run -o $(RECORD)
+	$(BIN)/python benches/record.py run --output $(RECORD)
 
 # Times of one thread against an earlier record: make bench-compare BASE=target/base.json
 bench-compare: bench-record

@@ -1,7 +1,6 @@
 """Seconds from Ctrl-C to the end of long work, which should stay below one."""
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from record import Table, save
+from record import main
 
 import polyabayes as pb
 
@@ -90,7 +89,8 @@ def loops(lda: Any, corpus: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-def main() -> int:
+def interruption() -> None:
+    """Print the seconds of every kind of work, the most of three interruptions."""
     corpus = pb.datasets.make_lda_corpus(2_000, 300, 10, document_length=300, random_state=0).corpus
     lda = pb.LatentDirichletAllocation(50, max_iter=5, random_state=0).fit(corpus)
     forever: dict[str, Callable[[], Any]] = {
@@ -105,13 +105,11 @@ def main() -> int:
         "direct": lambda: pb.log_likelihood(lda, corpus, "direct", n_samples=10**6, budget=1e15),
     }
     forever |= long_documents() | evidence() | loops(lda, corpus)
-    columns = {"work": "s", f"seconds from Ctrl-C to its end, the most of {N_RUNS}": ".2f"}
-    table = Table("interruption", "python benches/interruption.py", columns)
+    print(f"seconds from Ctrl-C to the end of the work, the most of {N_RUNS}")
     for name, work in forever.items():
-        table.add(name, max(seconds_to_stop(work, 0.5 + 0.3 * run) for run in range(N_RUNS)))
-    save(table)
-    return 0
+        most = max(seconds_to_stop(work, 0.5 + 0.3 * run) for run in range(N_RUNS))
+        print(f"{most:6.2f} {name}", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(interruption)

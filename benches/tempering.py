@@ -4,24 +4,19 @@
     python benches/tempering.py coverage [N]
 
 Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository.
-Coverage runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run there and begins
-none after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
+Coverage runs on two processes.
 """
 
-import os
-import pickle
-import sys
-import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from evidence import planted
 from numpy.typing import NDArray
-from record import DATA, Table, save
+from record import Table, letter_shares, main, save, timed
 from scipy.special import gammaln
 
 from polyabayes import AllocationModel, Evidence
@@ -41,20 +36,14 @@ class Case(NamedTuple):
         """Evidence given the total, and the processor time that it took."""
         axes = ["first", "second"]
         model = AllocationModel.nmf(self.n_topics, axes=axes, concentration=self.concentration)
-        start = time.process_time()
-        found = model.log_evidence(
-            self.counts, "tempered", given_total=True, random_state=seed, n_jobs=1, **options
+        return timed(
+            model.log_evidence,
+            *(self.counts, "tempered"),
+            given_total=True,
+            random_state=seed,
+            n_jobs=1,
+            **options,
         )
-        return found, time.process_time() - start
-
-
-def planted(size: int, total: int, n_topics: int, alpha: float, seed: int) -> Counts:
-    """A table from topics whose rows are Dirichlet(alpha)."""
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.ones(n_topics))
-    first, second = (rng.dirichlet(np.full(size, alpha), n_topics) for _ in range(2))
-    counts: Counts = rng.multinomial(total, ((first.T * shares) @ second).ravel())
-    return counts.reshape(size, size)
 
 
 def from_prior(size: int, total: int, n_topics: int, concentration: float, seed: int) -> Counts:
@@ -70,13 +59,9 @@ def from_prior(size: int, total: int, n_topics: int, concentration: float, seed:
 
 def letters(total: int, seed: int) -> Counts:
     """Draws of pairs of letters."""
-    table = np.zeros((26, 26))
-    for line in (DATA / "letter_bigrams.csv").read_text().splitlines()[1:]:
-        first, second, count = line.split(",")
-        table[ord(first) - ord("A"), ord(second) - ord("A")] = float(count)
-    weights = table.ravel() / table.sum()
-    counts: Counts = np.random.default_rng(seed).multinomial(total, weights)
-    return counts.reshape(26, 26)
+    shares = letter_shares()
+    counts: Counts = np.random.default_rng(seed).multinomial(total, shares.ravel())
+    return counts.reshape(shares.shape)
 
 
 def all_allocations(n_tokens: int) -> tuple[float, float]:
@@ -114,7 +99,7 @@ def all_allocations(n_tokens: int) -> tuple[float, float]:
 
 def missing() -> None:
     """One missing cell beside one of many tokens, against the sum over all allocations."""
-    record = Table(
+    table = Table(
         "missing-cells",
         "python benches/tempering.py missing",
         {
@@ -135,9 +120,8 @@ def missing() -> None:
         gap = np.ma.masked_equal([[n_tokens, 1], [-1, 2]], -1)
         value, expected = all_allocations(n_tokens)
         for method in ("tempered", "smc"):
-            start = time.process_time()
-            found = model.predict_missing(gap, method, random_state=0, n_jobs=1)
-            record.add(
+            found, seconds = timed(model.predict_missing, gap, method, random_state=0, n_jobs=1)
+            table.add(
                 n_tokens,
                 method,
                 found.evidence.value,
@@ -146,9 +130,9 @@ def missing() -> None:
                 found.expected_counts[0],
                 found.expected_std_errors[0],
                 expected,
-                time.process_time() - start,
+                seconds,
             )
-    save(record)
+    save(table)
 
 
 SIZES = ((10, 50, 2), (12, 200, 4), (16, 500, 6), (20, 1000, 8), (26, 2000, 10))
@@ -161,45 +145,23 @@ def cases() -> Iterator[Case]:
         for seed in range(3):
             alpha, a = (0.05, 0.2, 1.0)[seed], (1e-4, 1e-2, 100.0)[seed]
             yield Case(f"prior {seed}, {shape}", from_prior(size, total, K, 1.0, seed), K)
-            yield Case(f"planted {alpha}, {shape}", planted(size, total, K, alpha, seed), K)
+            yield Case(f"planted {alpha}, {shape}", planted(size, total, K, seed, alpha), K)
             yield Case(f"letters {seed}, {shape}", letters(total, seed), K)
-            counts = planted(size, total, K, 0.3, 10 + seed)
+            counts = planted(size, total, K, 10 + seed, 0.3)
             yield Case(f"a = {a:g}, {shape}", counts, K, a)
 
 
-class Spent(Exception):  # noqa: N818
-    """The time is over, and runs are left."""
-
-
-def kept(case: Case, seed: int, until: float, **options: Any) -> tuple[Evidence, float]:
-    """:meth:`Case.evidence`, from the folder of runs where it is there."""
-    folder = os.environ.get("POLYABAYES_RUNS")
-    path = None if folder is None else Path(folder) / f"{case.name}, seed {seed}.pickle"
-    if path is not None and path.exists():
-        found: tuple[Evidence, float] = pickle.loads(path.read_bytes())
-        return found
-    if time.time() > until:
-        raise Spent
-    found = case.evidence(seed, **options)
-    if path is not None:
-        path.write_bytes(pickle.dumps(found))
-    return found
-
-
-def compared(case: Case, until: float) -> tuple[list[tuple[Evidence, float]], Evidence] | None:
-    """Runs of two seeds, and one eight times as long; None where time is over."""
+def compared(case: Case) -> tuple[list[tuple[Evidence, float]], Evidence]:
+    """Runs of two seeds, and one eight times as long."""
     warnings.simplefilter("ignore")
-    try:
-        runs = [kept(case, seed, until) for seed in (1, 2)]
-        n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
-        return runs, kept(case, 3, until, n_samples=n_scans, target_std_error=1e-9)[0]
-    except Spent:
-        return None
+    runs = [case.evidence(seed) for seed in (1, 2)]
+    n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
+    return runs, case.evidence(3, n_samples=n_scans, target_std_error=1e-9)[0]
 
 
-def coverage(n_tables: int = 60) -> None:
+def coverage(n_tables: int = 60, /) -> None:
     """95 % intervals of two seeds against a run eight times as long, by the size of the table."""
-    record = Table(
+    table = Table(
         "evidence-intervals",
         f"python benches/tempering.py coverage {n_tables}",
         {
@@ -216,15 +178,10 @@ def coverage(n_tables: int = 60) -> None:
         rests_on=("nmf, tempered",),
     )
     rows: dict[int, list[tuple[float, ...]]] = {}
-    until = time.time() + float(os.environ.get("POLYABAYES_SECONDS", "inf"))
     chosen = list(islice(cases(), n_tables))
     with ProcessPoolExecutor(2) as processes:
-        results = list(processes.map(compared, chosen, [until] * n_tables))
-    for case, result in zip(chosen, results, strict=True):
-        if result is None:
-            print(f"{case.name:<38} is left", flush=True)
-            continue
-        runs, reference = result
+        results = list(processes.map(compared, chosen))
+    for case, (runs, reference) in zip(chosen, results, strict=True):
         for found, seconds in runs:
             low, high = found.interval()
             gap = found.value - reference.value
@@ -234,7 +191,7 @@ def coverage(n_tables: int = 60) -> None:
             print(f"{case.name:<38} gap {gap:+6.2f}  {found}  {seconds:.1f} s", flush=True)
     for n_tokens, of_size in rows.items():
         holds, converged, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
-        record.add(
+        table.add(
             n_tokens,
             len(holds) // 2,
             holds.mean(),
@@ -245,21 +202,8 @@ def coverage(n_tables: int = 60) -> None:
             errors.mean(),
             seconds.mean(),
         )
-    if None not in results:
-        save(record)
-
-
-def main() -> None:
-    """Print the section asked for."""
-    warnings.simplefilter("ignore")
-    match sys.argv[1:]:
-        case ["missing"]:
-            missing()
-        case ["coverage", *number]:
-            coverage(*map(int, number))
-        case _:
-            sys.exit(__doc__)
+    save(table)
 
 
 if __name__ == "__main__":
-    main()
+    main(missing, coverage)

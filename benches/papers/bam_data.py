@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from benches.papers.figure import Figure, Row, Settings
-from benches.record import DATA
+from benches.record import DATA, letter_shares
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.decomposition import NMF
@@ -92,9 +92,7 @@ def abalone_age(settings: Settings) -> Iterator[Row]:
 
 def letters(n_tokens: int) -> NDArray[np.int64]:
     """Bigrams of English: the mode of the multinomial, found by adding tokens one by one."""
-    table = pd.read_csv(DATA / "letter_bigrams.csv", keep_default_na=False)
-    shares = table.pivot(index="first", columns="second", values="count").to_numpy(float)
-    shares /= shares.sum()
+    shares = letter_shares()
     counts = np.floor(n_tokens * shares).astype(np.int64)
     while counts.sum() < n_tokens:
         counts[np.unravel_index(np.argmax(shares / (counts + 1)), counts.shape)] += 1
