@@ -231,10 +231,13 @@ def save(table: Table, folder: Path = RECORDS, *, note: str | None = None) -> No
         "columns": table.columns,
         "rows": table.rows,
     }
+    write(folder / f"{table.name}.json", record)
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write a record, a row a line, so that a difference shows which changed."""
     text = json.dumps(record, indent=1, ensure_ascii=False)
-    # A row a line, so that a difference shows which changed.
-    text = re.sub(r"\n   +|\n  (?=\])", " ", text)
-    (folder / f"{table.name}.json").write_text(text + "\n")
+    path.write_text(re.sub(r"\n   +|\n  (?=[\]}])", " ", text) + "\n")
 
 
 def largest(record: dict[str, Any], n_rows: int, column: str) -> dict[str, Any]:

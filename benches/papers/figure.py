@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
-from benches.record import machine, timed
+from benches.record import machine, timed, write
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 import polyabayes as pb
@@ -158,12 +158,11 @@ class Figure:
             "settings": settings,
             "processor seconds": None if goes_on else round(seconds, 1),
             **machine(),
+            "rows": rows,
         }
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.paper}-{self.name}.json"
-        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-        head = ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in kept.items())
-        path.write_text(f'{{\n{head},\n "rows": [\n{lines}\n ]\n}}\n')
+        write(path, kept)
         if has_picture:
             self.draw(rows, path.with_suffix(".png"))
         return path
