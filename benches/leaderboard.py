@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import record
-from record import DATA, ROOT, RUNS, Table, golden, machine, save, texts, timed
+from record import DATA, ROOT, RUNS, Table, golden, machine, save, texts, timed, told
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
@@ -251,14 +251,17 @@ def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
     """Fit a model and score the test documents."""
     parts, recipe = split(corpus), MODELS[name]
     model, fit = fitted(recipe, parts, name, n_topics)
-    event = {"event": "sequence", "given_length": True}
-    options: dict[str, Any] = {
-        "nats_per_token_std_error": STD_ERROR,
-        "n_jobs": 1,
-        "random_state": 0,
-    }
-    options |= {"covariates": fit["covariates"], "unseen": "drop"}
-    result, seconds = timed(pb.log_likelihood, model, parts[1], **event, **options)
+    result, seconds = timed(
+        pb.log_likelihood,
+        *(model, parts[1]),
+        event="sequence",
+        given_length=True,
+        covariates=fit["covariates"],
+        unseen="drop",
+        nats_per_token_std_error=STD_ERROR,
+        n_jobs=1,
+        random_state=0,
+    )
     return {
         "corpus": corpus,
         "counts": fit["counts"],
@@ -302,8 +305,7 @@ def cell(row: dict[str, Any] | None) -> str | None:
 
 def tables(found: pd.DataFrame) -> None:
     """A record for each corpus: models by their score with the fewest topics, a column a size."""
-    days = sorted({found.date.min(), found.date.max()})
-    note = f"{' to '.join(days)}, {', '.join(sorted(set(found.machine)))}."
+    note = told(found.to_dict("records"))
     for corpus, of_corpus in found.groupby("corpus", sort=False):
         sizes = sorted(set(of_corpus.topics))
         columns = {"model": "s"} | {f"K = {size}": "s" for size in sizes}

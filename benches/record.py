@@ -124,7 +124,7 @@ def simulated(
 
 
 def holds(found: Any, truth: Any) -> Any:
-    """Whether the 95 % intervals contain the truth, exact values those that rounding hides."""
+    """Whether the 95 % intervals contain the truth, up to the rounding of exact values."""
     low, high = found.interval()
     return (low - 1e-9 <= truth) & (truth <= high + 1e-9)
 

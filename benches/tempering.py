@@ -14,13 +14,15 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from evidence import planted
 from numpy.typing import NDArray
-from record import Table, letter_shares, main, save, timed
+from record import Table, holds, letter_shares, main, save, timed
 from scipy.special import gammaln
 
 from polyabayes import AllocationModel, Evidence
 
+COMMAND = "python benches/tempering.py"
 Counts = NDArray[np.int64]
 
 
@@ -99,39 +101,22 @@ def all_allocations(n_tokens: int) -> tuple[float, float]:
 
 def missing() -> None:
     """One missing cell beside one of many tokens, against the sum over all allocations."""
-    table = Table(
-        "missing-cells",
-        "python benches/tempering.py missing",
-        {
-            "tokens of the first cell": ",",
-            "method": "s",
-            "ln evidence": ".2f",
-            "±": ".2f",
-            "off by": "+.2f",
-            "expected in the missing cell": ",.0f",
-            "± tokens": ",.0f",
-            "by the sum": ",.0f",
-            "s": ".1f",
-        },
-        rests_on=("nmf, tempered", "missing cell, smc"),
-    )
+    columns = {
+        "tokens of the first cell": ",", "method": "s", "ln evidence": ".2f", "±": ".2f",
+        "off by": "+.2f", "expected in the missing cell": ",.0f", "± tokens": ",.0f",
+        "by the sum": ",.0f", "s": ".1f",
+    }  # fmt: skip
+    rests_on = ("nmf, tempered", "missing cell, smc")
+    table = Table("missing-cells", f"{COMMAND} missing", columns, rests_on)
     for n_tokens in (100, 300, 1_000):
         model = AllocationModel.nmf(2, rate=1 / n_tokens)
         gap = np.ma.masked_equal([[n_tokens, 1], [-1, 2]], -1)
         value, expected = all_allocations(n_tokens)
         for method in ("tempered", "smc"):
             found, seconds = timed(model.predict_missing, gap, method, random_state=0, n_jobs=1)
-            table.add(
-                n_tokens,
-                method,
-                found.evidence.value,
-                found.evidence.std_error,
-                found.evidence.value - value,
-                found.expected_counts[0],
-                found.expected_std_errors[0],
-                expected,
-                seconds,
-            )
+            ln_value, error = found.evidence.value, found.evidence.std_error
+            tokens = found.expected_counts[0], found.expected_std_errors[0], expected
+            table.add(n_tokens, method, ln_value, error, ln_value - value, *tokens, seconds)
     save(table)
 
 
@@ -161,47 +146,31 @@ def compared(case: Case) -> tuple[list[tuple[Evidence, float]], Evidence]:
 
 def coverage(n_tables: int = 60, /) -> None:
     """95 % intervals of two seeds against a run eight times as long, by the size of the table."""
-    table = Table(
-        "evidence-intervals",
-        f"python benches/tempering.py coverage {n_tables}",
-        {
-            "tokens": ",",
-            "tables": "d",
-            "coverage of 95 % intervals": ".0%",
-            "converged": ".0%",
-            "beyond 4 errors": "d",
-            "of them without a warning": "d",
-            "rms distance": ".2f",
-            "mean ±": ".2f",
-            "s": ".1f",
-        },
-        rests_on=("nmf, tempered",),
-    )
-    rows: dict[int, list[tuple[float, ...]]] = {}
+    columns = {
+        "tokens": ",", "tables": "d", "coverage of 95 % intervals": ".0%", "converged": ".0%",
+        "beyond 4 errors": "d", "of them without a warning": "d", "rms distance": ".2f",
+        "mean ±": ".2f", "s": ".1f",
+    }  # fmt: skip
+    command = f"{COMMAND} coverage {n_tables}"
+    table = Table("evidence-intervals", command, columns, ["nmf, tempered"])
+    rows = []
     chosen = list(islice(cases(), n_tables))
     with ProcessPoolExecutor(2) as processes:
         results = list(processes.map(compared, chosen))
     for case, (runs, reference) in zip(chosen, results, strict=True):
         for found, seconds in runs:
-            low, high = found.interval()
-            gap = found.value - reference.value
-            is_far = abs(gap) > 4 * np.hypot(found.std_error, reference.std_error)
-            row = (low <= reference.value <= high, found.converged, is_far, gap)
-            rows.setdefault(int(case.counts.sum()), []).append((*row, found.std_error, seconds))
+            gap, error = found.value - reference.value, found.std_error
+            is_far = abs(gap) > 4 * np.hypot(error, reference.std_error)
+            held = holds(found, reference.value)
+            rows.append((case.counts.sum(), held, found.converged, is_far, gap, error, seconds))
             print(f"{case.name:<38} gap {gap:+6.2f}  {found}  {seconds:.1f} s", flush=True)
-    for n_tokens, of_size in rows.items():
-        holds, converged, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
+    names = ["tokens", "held", "converged", "far", "gap", "error", "seconds"]
+    for n_tokens, of in pd.DataFrame(rows, columns=names).groupby("tokens"):
         table.add(
-            n_tokens,
-            len(holds) // 2,
-            holds.mean(),
-            converged.mean(),
-            int(far.sum()),
-            int((far * converged).sum()),
-            np.sqrt((gaps**2).mean()),
-            errors.mean(),
-            seconds.mean(),
-        )
+            n_tokens, len(of) // 2, of.held.mean(), of.converged.mean(), of.far.sum(),
+            (of.far & of.converged).sum(), np.sqrt((of.gap**2).mean()), of.error.mean(),
+            of.seconds.mean(),
+        )  # fmt: skip
     save(table)
 
 
