@@ -222,10 +222,8 @@ def halves(model: Any, documents: Any, method: str, n_samples: int, **how: Any) 
     )
 
 
-def once(path: Path | None, compute: Callable[[], T]) -> T:
-    """A result that JSON has, from its file where that is there; without a path computed anew."""
-    if path is None:
-        return compute()
+def once(path: Path, compute: Callable[[], T]) -> T:
+    """A result that JSON has, from its file where that is there."""
     if not path.exists():
         found = json.dumps(compute())
         path.parent.mkdir(parents=True, exist_ok=True)
