@@ -57,7 +57,7 @@ audit: .venv/built
 	$(call if_answers,cargo +nightly miri --version,cargo +nightly miri test --lib -- counts:: math::categorical)
 	$(call if_answers,valgrind --version,$(VALGRIND) cargo test --release --test core -- hostile:: exact::)
 
-# Kernels by instructions, then tables that take minutes, kept in benches/records.
+# Kernels by instructions, times of one thread, Ctrl-C, and the tables beside other packages.
 bench: .venv/built
 	$(BIN)/python benches/record.py kernels
 	$(BIN)/python benches/record.py run --output $(RECORD)

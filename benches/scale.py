@@ -110,17 +110,11 @@ def sweep_seconds(
     """Wall and CPU seconds of a sweep: a longer fit less a shorter one."""
     taken = []
     for n_sweeps in sweeps:
+        schedule = {"max_iter": n_sweeps, "burn_in": 0, "thin": 1_000}
         model = pb.LatentDirichletAllocation(
-            n_components,
-            learn_priors=False,
-            max_iter=n_sweeps,
-            burn_in=0,
-            thin=1_000,
-            n_jobs=n_jobs,
-            random_state=0,
+            n_components, learn_priors=False, **schedule, n_jobs=n_jobs, random_state=0
         )
-        workers = {} if executor is None else {"executor": executor}
-        found = _measured(partial(model.fit, documents, eval_every=1_000, **workers))
+        found = _measured(partial(model.fit, documents, eval_every=1_000, executor=executor))
         taken.append((found.wall, found.cpu))
     wall, cpu = (np.array(taken[1]) - taken[0]) / (sweeps[1] - sweeps[0])
     return float(wall), float(cpu)
@@ -144,59 +138,49 @@ def in_memory(
     return corpus.n_tokens, *sweep_seconds(corpus, n_components, sweeps)
 
 
-def training_table(name: str, tokens: int) -> Table:
-    columns = {
-        "documents": "s",
-        "tokens": ",d",
-        "topics": "d",
-        "CPU per token and sweep, ns": ".1f",
-        "wall, ns": ".1f",
-        "speed of memory": ".2f",
-        "GiB at most": ".2f",
-    }
-    return Table(f"scale-{name}", f"{COMMAND} {name} --tokens {tokens}", columns, RESTS_ON)
-
-
 def compare_training(
-    table: Table,
+    name: str,
     law: Law,
     tokens: int,
     n_in_memory: int,
-    n_components: int,
+    n_topics: tuple[int, ...],
     n_shards: tuple[int | None, ...],
     sweeps: tuple[int, int],
 ) -> None:
-    """Rows of training in memory, and on so many shards."""
+    """Rows of training in memory, and on so many shards, for each number of topics."""
+    columns = {
+        "documents": "s", "tokens": ",d", "topics": "d", "CPU per token and sweep, ns": ".1f",
+        "wall, ns": ".1f", "speed of memory": ".2f", "GiB at most": ".2f",
+    }  # fmt: skip
+    table = Table(f"scale-{name}", f"{COMMAND} {name} --tokens {tokens}", columns, RESTS_ON)
     with tempfile.TemporaryDirectory() as folder:
         folders = [f"{folder}/{number}" for number in range(len(n_shards))]
         for path, n in zip(folders, n_shards, strict=True):
             alone(write, law, tokens // law.length, path, n)
-        memory = alone(in_memory, folders[0], n_in_memory, n_components, sweeps)
-        own_tokens, *seconds = memory.value
-        wall, cpu = (1e9 * x / own_tokens for x in seconds)
-        table.add("in memory", own_tokens, n_components, cpu, wall, 1.0, memory.peak)
-        for path in folders:
-            shards = pb.read_shards(path)
-            found = alone(sweep_seconds, shards, n_components, sweeps)
-            own_wall, own_cpu = (1e9 * x / shards.n_tokens for x in found.value)
-            name = f"{len(shards)} shard{'s' if len(shards) > 1 else ''}"
-            figures = own_cpu, own_wall, cpu / own_cpu, found.peak
-            table.add(name, shards.n_tokens, n_components, *figures)
+        for n_components in n_topics:
+            memory = alone(in_memory, folders[0], n_in_memory, n_components, sweeps)
+            own_tokens, *seconds = memory.value
+            wall, cpu = (1e9 * x / own_tokens for x in seconds)
+            table.add("in memory", own_tokens, n_components, cpu, wall, 1.0, memory.peak)
+            for path in folders:
+                shards = pb.read_shards(path)
+                found = alone(sweep_seconds, shards, n_components, sweeps)
+                own_wall, own_cpu = (1e9 * x / shards.n_tokens for x in found.value)
+                kind = f"{len(shards)} shard{'s' if len(shards) > 1 else ''}"
+                figures = own_cpu, own_wall, cpu / own_cpu, found.peak
+                table.add(kind, shards.n_tokens, n_components, *figures)
+    save(table)
 
 
 def training(tokens: int = 5_000_000) -> None:
     """LDA in memory and on 1, 4 and 16 shards, one thread."""
-    table = training_table("training", tokens)
-    for n_components in (50, 200):
-        compare_training(table, SMALL, tokens, tokens, n_components, (1, 4, 16), (2, 8))
-    save(table)
+    compare_training("training", SMALL, tokens, tokens, (50, 200), (1, 4, 16), (2, 8))
 
 
 def large(tokens: int = 200_000_000) -> None:
     """The same with 50,000 words and 200 topics."""
-    table = training_table("large", tokens)
-    compare_training(table, LARGE, tokens, min(tokens, 10_000_000), 200, (None,), (1, 4))
-    save(table)
+    n_in_memory = min(tokens, 10_000_000)
+    compare_training("large", LARGE, tokens, n_in_memory, (200,), (None,), (1, 4))
 
 
 def workers(tokens: int = 20_000_000) -> None:
