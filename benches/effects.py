@@ -17,14 +17,13 @@ import numpy as np
 import pandas as pd
 import topica
 from covariates import blogs as poliblog, design, in_order
-from record import Table, main, save, texts
+from record import ROOT, Table, main, save, texts
 from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 import polyabayes as pb
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "interop" / "stm"
-STM = Path(os.environ.get("POLYABAYES_STM", _BESIDE))
+STM = Path(os.environ.get("POLYABAYES_STM", ROOT.parent / "shared" / "interop" / "stm"))
 COMMAND = "python benches/effects.py"
 RESTS_ON = ["lda, Gibbs"]
 COLUMNS = {

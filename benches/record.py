@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 
 import polyabayes as pb
 
@@ -107,6 +106,8 @@ def corpus(name: str) -> pb.Corpus:
 
 def letter_shares() -> np.ndarray:
     """Shares of the bigrams of English."""
+    import pandas as pd
+
     table = pd.read_csv(DATA / "letter_bigrams.csv", keep_default_na=False)
     shares = table.pivot(index="first", columns="second", values="count").to_numpy(float)
     return shares / shares.sum()
