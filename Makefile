@@ -57,16 +57,16 @@ audit: .venv/built
 	$(call if_answers,cargo +nightly miri --version,cargo +nightly miri test --lib -- counts:: math::categorical)
 	$(call if_answers,valgrind --version,$(VALGRIND) cargo test --release --test core -- hostile:: exact::)
 
-# Kernels by instructions, then tables that take minutes, kept in benches/records.
+# Kernels by instructions, times of one thread, Ctrl-C, and the tables beside other packages.
 bench: .venv/built
 	$(BIN)/python benches/record.py kernels
-	$(BIN)/python benches/record.py run -o $(RECORD)
+	$(BIN)/python benches/record.py run --output $(RECORD)
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
 # Times of one thread in RECORD: a base for the comparison below.
 bench-record: .venv/built
-	$(BIN)/python benches/record.py run -o $(RECORD)
+	$(BIN)/python benches/record.py run --output $(RECORD)
 
 # Times of one thread against an earlier record: make bench-compare BASE=target/base.json
 bench-compare: bench-record

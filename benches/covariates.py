@@ -3,7 +3,7 @@
 ``python benches/covariates.py planted``: corpora of 1,000 documents of 100 tokens with 10 topics
 and three covariates, of which the last has no effect; the points of tomotopy and topica beside.
 
-``python benches/covariates.py poliblog [--topics K]``: political blogs of 2008 by rating and day,
+``python benches/covariates.py poliblog --topics K``: political blogs of 2008 by rating and day,
 a tenth held out: nats per token with covariates and without, and of tomotopy's and topica's models
 after the same processor time.
 
@@ -12,17 +12,16 @@ after the same processor time.
 The blogs are in the folder POLYABAYES_DATA. One thread.
 """
 
-import argparse
-import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import record
 import tomotopy
 import topica
-from record import DATA, Table, save, texts
+from peers import trained_for
+from record import DATA, Table, main, save, texts, timed
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
@@ -39,7 +38,7 @@ N_REPEATS = 3
 Floats = np.ndarray[Any, Any]
 
 
-def planted(seed: int) -> tuple[pb.Corpus, Floats, Floats]:
+def drawn(seed: int) -> tuple[pb.Corpus, Floats, Floats]:
     """A corpus with its covariates, the coefficients (topics x 4), and the topics."""
     rng = np.random.default_rng(seed)
     x = np.column_stack(
@@ -83,11 +82,16 @@ def of_polyabayes(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, Floats]
     return lda.components_, effect.mean, effect.interval()
 
 
-def of_tomotopy(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, None]:
+def gdmr(corpus: pb.Corpus, x: Floats, n_topics: int, seed: int) -> Any:
     """A generalised DMR of first degree, which has no model of numbers without interactions."""
-    theirs = tomotopy.GDMRModel(k=N_TOPICS, degrees=[1, 1, 1], seed=seed + 1)
-    for text, row in zip(texts(corpus), corpus.metadata.to_numpy(), strict=True):
+    theirs = tomotopy.GDMRModel(k=n_topics, degrees=[1] * x.shape[1], seed=seed)
+    for text, row in zip(texts(corpus), x, strict=True):
         theirs.add_doc(text, numeric_metadata=row.tolist())
+    return theirs
+
+
+def of_tomotopy(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, None]:
+    theirs = gdmr(corpus, corpus.metadata.to_numpy(), N_TOPICS, seed + 1)
     theirs.train(SWEEPS, workers=1)
     shares = [
         np.array([theirs.tdf(row[1:].tolist(), normalize=True) for row in rows])
@@ -99,13 +103,8 @@ def of_tomotopy(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, None]:
 
 def of_topica(corpus: pb.Corpus, seed: int) -> tuple[Floats, Floats, None]:
     theirs = topica.DMR(N_TOPICS, seed=seed + 1)
-    theirs.fit(
-        texts(corpus),
-        features=corpus.metadata.to_numpy(),
-        iters=SWEEPS,
-        num_threads=1,
-        progress=False,
-    )
+    x = corpus.metadata.to_numpy()
+    theirs.fit(texts(corpus), features=x, iters=SWEEPS, num_threads=1, progress=False)
     topics = pb.interop.from_topica(theirs, covariates=[0.0, 0.0, 0.0])
     return in_order(topics, corpus), contrasts(np.asarray(theirs.feature_effects)), None
 
@@ -123,7 +122,7 @@ PACKAGES: dict[str, Callable[[pb.Corpus, int], tuple[Floats, Floats, Floats | No
 }
 
 
-def run_planted(n_corpora: int, is_kept: bool) -> None:
+def planted() -> None:
     """Coverage and errors of contrasts of prevalence."""
     columns = {
         "model": "s", "corpora": "d", "coverage of 95 % intervals": ".1%",
@@ -132,12 +131,11 @@ def run_planted(n_corpora: int, is_kept: bool) -> None:
     }  # fmt: skip
     table = Table("covariates-planted", f"{COMMAND} planted", columns, RESTS_ON)
     for name, fit in PACKAGES.items():
-        held, errors, seconds = [], [], 0.0
-        for seed in range(n_corpora):
-            corpus, coefficients, planted_topics = planted(seed)
-            start = time.process_time()
-            topics, means, ends = fit(corpus, seed)
-            seconds += time.process_time() - start
+        held, errors, spent = [], [], 0.0
+        for seed in range(N_CORPORA):
+            corpus, coefficients, planted_topics = drawn(seed)
+            (topics, means, ends), seconds = timed(fit, corpus, seed)
+            spent += seconds
             order = linear_sum_assignment(-np.sqrt(planted_topics) @ np.sqrt(topics).T)[1]
             truth = contrasts(coefficients)
             errors.append(means[:, order] - truth)
@@ -147,15 +145,13 @@ def run_planted(n_corpora: int, is_kept: bool) -> None:
         off, within = np.array(errors), np.array(held)
         shares = [within[:, :2].mean(), within[:, 2].mean()] if held else [None, None]
         rms = [float(np.sqrt((part**2).mean())) for part in (off[:, :2], off[:, 2])]
-        table.add(name, n_corpora, *shares, *rms, seconds / n_corpora)
-    if is_kept:
-        save(table)
+        table.add(name, N_CORPORA, *shares, *rms, spent / N_CORPORA)
+    save(table)
 
 
-def poliblog() -> pb.Corpus:
-    """The blogs with rating and day."""
-    corpus = pb.read_corpus(DATA / "poliblog5k.ldac.gz", vocabulary=DATA / "poliblog5k.vocab")
-    return corpus.with_metadata(pd.read_csv(DATA / "poliblog5k.meta.csv"))
+def blogs() -> pb.Corpus:
+    """Political blogs with rating and day."""
+    return record.corpus("poliblog5k").with_metadata(pd.read_csv(DATA / "poliblog5k.meta.csv"))
 
 
 def design(corpus: pb.Corpus) -> Floats:
@@ -167,25 +163,17 @@ def design(corpus: pb.Corpus) -> Floats:
 Fitted = tuple[str, float, Any, Any]
 
 
-def ours(train: pb.Corpus, n_topics: int, max_iter: int) -> Iterator[Fitted]:
+def with_and_without(train: pb.Corpus, n_topics: int) -> Iterator[Fitted]:
     """Name, training time, model, and covariates by keyword."""
     for name, formula in (("with covariates", "~ rating + day"), ("without", None)):
-        options: dict[str, Any] = {"max_iter": max_iter, "random_state": 0, "n_jobs": 1}
-        lda = pb.LatentDirichletAllocation(n_topics, formula=formula, **options)
-        start = time.process_time()
-        lda.fit(train)
-        yield f"polyabayes, LDA {name}", time.process_time() - start, lda, None
+        lda = pb.LatentDirichletAllocation(n_topics, formula=formula, random_state=0, n_jobs=1)
+        yield f"polyabayes, LDA {name}", timed(lda.fit, train)[1], lda, None
 
 
-def gdmr(train: pb.Corpus, test: pb.Corpus, n_topics: int, budget: float) -> Fitted:
+def of_gdmr(train: pb.Corpus, test: pb.Corpus, n_topics: int, budget: float) -> Fitted:
     """A model of tomotopy, after as much processor time as ours has taken."""
-    theirs = tomotopy.GDMRModel(k=n_topics, degrees=[1, 1], seed=1)
-    for text, row in zip(texts(train), design(train), strict=True):
-        theirs.add_doc(text, numeric_metadata=row.tolist())
-    start = time.process_time()
-    while time.process_time() - start < budget:
-        theirs.train(10, workers=1)
-    seconds = time.process_time() - start
+    theirs = gdmr(train, design(train), n_topics, 1)
+    seconds = trained_for(theirs, budget, 10)
     model = pb.interop.from_tomotopy(theirs, numeric_metadata=design(test))
     return "tomotopy, GDMR", seconds, model, None
 
@@ -198,9 +186,8 @@ def of_package(
 
     def fitted(n_iter: int) -> tuple[Any, float]:
         theirs = make(n_topics, seed=1)
-        start = time.process_time()
-        theirs.fit(documents, iters=n_iter, num_threads=1, **{given: x})
-        return theirs, time.process_time() - start
+        settings = {"iters": n_iter, "num_threads": 1, given: x}
+        return theirs, timed(theirs.fit, documents, **settings)[1]
 
     first, few = fitted(1)[1], fitted(6)[1]
     return fitted(max(6, int(5 * (budget - first) / max(few - first, 0.01))))
@@ -217,55 +204,52 @@ def topica_models(
     yield "topica, STM", seconds, pb.interop.from_topica(stm), rows
 
 
-def run_poliblog(n_topics: int, max_iter: int) -> None:
+def poliblog(topics: int = 20) -> None:
     """Score the held-out documents by all models."""
-    train, test = poliblog().split(test_size=0.1, random_state=0)
+    train, test = blogs().split(test_size=0.1, random_state=0)
     columns = {
         "topics": "d", "model": "s", "training, s": ".0f", "nats per token": ".4f", "±": ".4f",
         "behind the first": ".4f", "± of it": ".4f",
     }  # fmt: skip
-    command = f"{COMMAND} poliblog --topics {n_topics}"
-    table = Table(f"covariates-poliblog-{n_topics}", command, columns, RESTS_ON)
+    name = f"covariates-poliblog-{topics}"
+    table = Table(name, f"{COMMAND} poliblog --topics {topics}", columns, RESTS_ON)
     options: dict[str, Any] = {"unseen": "drop", "random_state": 0, "n_jobs": 1}
     first, budget = None, 0.0
 
     def fits() -> Iterator[Fitted]:
-        yield from ours(train, n_topics, max_iter)
-        yield gdmr(train, test, n_topics, budget)
-        yield from topica_models(train, test, n_topics, budget)
+        yield from with_and_without(train, topics)
+        yield of_gdmr(train, test, topics, budget)
+        yield from topica_models(train, test, topics, budget)
 
     for name, seconds, model, rows in fits():
         found = pb.log_likelihood(model, test, covariates=rows, **options)
         first, budget = first or found, budget or seconds
         behind = paired_difference(first.values - found.values, first.n_tokens)
         errors = [None, None] if found is first else [behind.mean, behind.std_error]
-        table.add(
-            n_topics, name, seconds, found.nats_per_token, found.nats_per_token_std_error, *errors
-        )
+        score = found.nats_per_token, found.nats_per_token_std_error
+        table.add(topics, name, seconds, *score, *errors)
     save(table)
 
 
-def run_cost(n_sweeps: int) -> None:
+def cost() -> None:
     """Processor time of a sweep with five columns of covariates and without, in turn.
 
     Fits of few and of more sweeps are subtracted, so that the start does not count.
     """
-    corpus = poliblog()
+    corpus = blogs()
     formulas = {"learned priors": None, "five columns of covariates": "~ rating + bs(day, df=4)"}
 
-    def fitted(formula: str | None, max_iter: int) -> float:
+    def fit_seconds(formula: str | None, max_iter: int) -> float:
         options: dict[str, Any] = {"burn_in": 0, "random_state": 0, "n_jobs": 1}
         model = pb.LatentDirichletAllocation(50, max_iter=max_iter, formula=formula, **options)
-        began = time.process_time()
-        model.fit(corpus)
-        return time.process_time() - began
+        return timed(model.fit, corpus)[1]
 
-    few = n_sweeps // 5
+    few, many = 3, 15
     found: dict[str, list[float]] = {name: [] for name in formulas}
     for _ in range(N_REPEATS):
         for name, formula in formulas.items():
-            seconds = fitted(formula, n_sweeps) - fitted(formula, few)
-            found[name].append(seconds / (n_sweeps - few))
+            seconds = fit_seconds(formula, many) - fit_seconds(formula, few)
+            found[name].append(seconds / (many - few))
     columns = {"prior": "s", "processor time of a sweep": "s", "ratio": ".2f", "least to most": "s"}
     table = Table("covariates-cost", f"{COMMAND} cost", columns, RESTS_ON)
     first = next(iter(found.values()))
@@ -277,16 +261,4 @@ def run_cost(n_sweeps: int) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["planted", "poliblog", "cost"])
-    parser.add_argument("--corpora", type=int, help="fewer of them, and no record")
-    parser.add_argument("--topics", type=int, default=20)
-    parser.add_argument("--max-iter", type=int, default=200)
-    chosen = parser.parse_args()
-    if chosen.what == "planted":
-        run_planted(chosen.corpora or N_CORPORA, chosen.corpora is None)
-    elif chosen.what == "poliblog":
-        run_poliblog(chosen.topics, chosen.max_iter)
-    else:
-        run_cost(15)
+    main(planted, poliblog, cost)

@@ -1,25 +1,23 @@
 """Share of 95 % intervals that hold the exact value, by method and kind of data.
 
 ``python benches/coverage.py`` takes some six minutes of processor time and keeps the records of
-``docs/coverage.md``: documents drawn from random models, and tables, small enough to be summed.
+``docs/coverage.md``: documents drawn from random models, small enough to be summed.
 ``python benches/coverage.py rare`` keeps that of tiny pseudo-counts only.
 """
 
 import contextlib
-import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from record import Table, save
+from record import Table, holds, main, save
 
 import polyabayes as pb
 from polyabayes.likelihood.blocks import has_error, unreliable
 
 COMMAND = "python benches/coverage.py"
-N_DOCUMENTS, N_TABLES, N_WORDS = 200, 60, 30
+N_DOCUMENTS, N_WORDS = 200, 30
 # Beyond so many standard errors an estimate counts as a miss that no interval explains.
 FAR = 4.0
 # Tiny pseudo-counts, and multiply-adds up to which such documents are summed: as the truth, and by
@@ -36,10 +34,9 @@ COLUMNS = {
 }
 # Methods with a standard error that are asked for by name; "auto" would sum these documents.
 DOCUMENT_METHODS = ("annealed", "smc", "smc-lookahead", "left-to-right-sequential", "chib")
-EVIDENCE_METHODS = ("tempered", "smc", "smc-lookahead")
 
 
-def documents() -> Iterator[tuple[str, Any, NDArray[np.int64]]]:
+def models() -> Iterator[tuple[str, Any, NDArray[np.int64]]]:
     """Models of several kinds with documents that are drawn from them."""
     rng = np.random.default_rng(0)
     for name, n_topics, alpha, n_tokens in (
@@ -60,13 +57,15 @@ def drawn(rng: np.random.Generator, words: NDArray[np.float64], n_tokens: int) -
     return np.array([rng.multinomial(n_tokens, row / row.sum()) for row in words])
 
 
-def add(table: Table, name: str, method: str, found: list[tuple[float, float, bool, bool]]) -> None:
-    """A row: (distance from the truth, standard error, whether it holds, whether it warned)."""
-    distance, error, holds, warned = map(np.array, zip(*found, strict=True))
+def add(
+    table: Table, name: str, method: str, result: Any, truth: NDArray[np.float64], chosen: Any = ...
+) -> None:
+    """A row of all documents, or of those chosen."""
+    distance, error = (result.values - truth)[chosen], result.std_errors[chosen]
     far = np.abs(distance) > FAR * np.maximum(error, 1e-9)
     table.add(
-        *(name, method, len(found), holds.mean()),
-        *(far.sum(), (far & ~warned).sum(), np.median(error)),
+        *(name, method, len(error), holds(result, truth)[chosen].mean()),
+        *(far.sum(), (far & ~doubted(result)[chosen]).sum(), np.median(error)),
     )
 
 
@@ -76,19 +75,15 @@ def doubted(result: Any) -> NDArray[np.bool_]:
     return few | (np.isnan(result.n_effs) & has_error(result))
 
 
-def document_table() -> None:
+def documents() -> None:
     """Estimates of documents against sums over all topics of their tokens."""
     rests_on = [f"lda, {method}" for method in ("exact", "annealed", "smc", "smc-lookahead")]
     table = Table("coverage-documents", COMMAND, COLUMNS, [*rests_on, "lda, chib"])
-    for name, model, counts in documents():
+    for name, model, counts in models():
         truth = pb.log_likelihood(model, counts, "exact", n_jobs=1).values
         for method in DOCUMENT_METHODS:
             result = pb.log_likelihood(model, counts, method, n_jobs=1, random_state=1)
-            low, high = result.interval()
-            holds = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-            warned = doubted(result)
-            columns = (result.values - truth, result.std_errors, holds, warned)
-            add(table, name, method, list(zip(*columns, strict=True)))
+            add(table, name, method, result, truth)
     save(table)
 
 
@@ -125,60 +120,20 @@ def sums(model: Any, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return found
 
 
-def rare_table() -> None:
+def rare() -> None:
     """`auto` as it is, its estimates alone, and estimates where it may not sum."""
     rests_on = ["lda, auto", "lda, annealed", "pfa, annealed"]
     table = Table("coverage-rare", f"{COMMAND} rare", COLUMNS, rests_on)
     for name, model, counts in open_rare_topics():
         truth = sums(model, counts)
         counts, truth = counts[~np.isnan(truth)], truth[~np.isnan(truth)]
-        for method, options in (("auto", {}), ("auto, sums refused", {"budget": SAMPLED})):
-            result = pb.log_likelihood(model, counts, n_jobs=1, random_state=1, **options)
-            low, high = result.interval()
-            holds = (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-            columns = (result.values - truth, result.std_errors, holds, doubted(result))
-            estimated = result.methods != "exact"
-            if method == "auto":
-                add(table, name, method, list(zip(*columns, strict=True)))
-                method = "auto, estimates"
-            add(table, name, method, list(zip(*(x[estimated] for x in columns), strict=True)))
+        own = pb.log_likelihood(model, counts, n_jobs=1, random_state=1)
+        refused = pb.log_likelihood(model, counts, n_jobs=1, random_state=1, budget=SAMPLED)
+        add(table, name, "auto", own, truth)
+        for method, result in (("auto, estimates", own), ("auto, sums refused", refused)):
+            add(table, name, method, result, truth, result.methods != "exact")
     save(table)
-
-
-def tables() -> Iterator[tuple[str, Any, list[NDArray[np.int64]]]]:
-    """Networks with tables of few tokens."""
-    rng = np.random.default_rng(1)
-    for name, concentration in (("tables 3 x 4, 2 components", 1.0), ("the same, sparse", 0.05)):
-        model = pb.AllocationModel.nmf(2, concentration=concentration)
-        share = [rng.dirichlet(np.full(12, 0.3)) for _ in range(N_TABLES)]
-        yield name, model, [rng.multinomial(15, row).reshape(3, 4) for row in share]
-
-
-def evidence_table() -> None:
-    """Evidences of tables against sums over all allocations."""
-    rests_on = [f"nmf, {method}" for method in ("exact", "smc", "tempered")]
-    table = Table("coverage-evidence", COMMAND, COLUMNS, rests_on)
-    for name, model, counts in tables():
-        truths = [model.log_evidence(one, "exact").value for one in counts]
-        for method in EVIDENCE_METHODS:
-            found = []
-            for one, truth in zip(counts, truths, strict=True):
-                result = model.log_evidence(one, method, n_jobs=1, random_state=1)
-                low, high = result.interval()
-                holds = low - 1e-9 <= truth <= high + 1e-9
-                found.append((result.value - truth, result.std_error, holds, bool(result.doubt)))
-            add(table, name, method, found)
-    save(table)
-
-
-def main() -> None:
-    """Measure documents, tables, and tiny pseudo-counts."""
-    warnings.simplefilter("ignore")
-    if sys.argv[1:] != ["rare"]:
-        document_table()
-        evidence_table()
-    rare_table()
 
 
 if __name__ == "__main__":
-    main()
+    main(documents, rare)

@@ -8,7 +8,6 @@ theta is drawn from normal posteriors of one covariance, and each draw regressed
 of topica, with its ``estimate_effect``.
 """
 
-import argparse
 import os
 import warnings
 from pathlib import Path
@@ -17,21 +16,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import topica
-from covariates import poliblog, texts
-from record import Table, save
+from covariates import blogs as poliblog, design, in_order
+from record import ROOT, Table, main, save, texts
 from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 import polyabayes as pb
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "interop" / "stm"
-STM = Path(os.environ.get("POLYABAYES_STM", _BESIDE))
+STM = Path(os.environ.get("POLYABAYES_STM", ROOT.parent / "shared" / "interop" / "stm"))
 COMMAND = "python benches/effects.py"
 RESTS_ON = ["lda, Gibbs"]
 COLUMNS = {
     "effect of": "s", "topic of stm": "s", "likeness of ours": ".2f", "stm": "+.3f", "±": ".3f",
     "ours": "+.3f", "95 % from": "+.3f", "to": "+.3f",
 }  # fmt: skip
+N_TOPICS = 20
 # Draws of theta, as of stm's own documentation where precision matters.
 N_DRAWS = 1000
 
@@ -73,7 +72,7 @@ def composed(fit: Any, design: Floats) -> tuple[Floats, Floats]:
     return np.mean(found, axis=0), np.sqrt(total)
 
 
-def survey() -> tuple[pb.Corpus, Any]:
+def gadarian() -> tuple[pb.Corpus, Any]:
     """Answers over the words of the fit, with treatment and party; and the fit."""
     import rdata
 
@@ -90,21 +89,28 @@ def survey() -> tuple[pb.Corpus, Any]:
     return corpus, fit
 
 
-def run_survey(max_iter: int) -> None:
+def trained(corpus: pb.Corpus, n_topics: int, formula: str, **options: Any) -> Any:
+    """Our model; a warning tells where its intervals rest on too few draws."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", pb.exceptions.UnreliableErrorWarning)
+        return pb.LatentDirichletAllocation(n_topics, formula=formula, **options).fit(corpus)
+
+
+def survey() -> None:
     """Treatment, and party from Democrat to Republican."""
-    corpus, fit = survey()
-    options: dict[str, Any] = {"max_iter": max_iter, "random_state": 0, "n_jobs": 1}
-    lda = pb.LatentDirichletAllocation(3, formula="~ treatment + party", **options).fit(corpus)
+    corpus, fit = gadarian()
+    options: dict[str, Any] = {"max_iter": 20_000, "random_state": 0, "n_jobs": 1}
+    lda = trained(corpus, 3, "~ treatment + party", **options)
     topics = np.exp(np.asarray(fit["beta"]["logbeta"][0]))
     rows = corpus.metadata[["treatment", "party"]].to_numpy(dtype=np.float64)
-    design = np.column_stack([np.ones(len(rows)), rows])
+    regressors = np.column_stack([np.ones(len(rows)), rows])
     plain = pb.LatentDirichletAllocation(3, **options).fit(corpus)
     order = paired(topics, plain.components_, corpus.vocabulary)[0]
-    slopes = np.linalg.lstsq(design, plain.transform(corpus)[:, order])[0]
+    slopes = np.linalg.lstsq(regressors, plain.transform(corpus)[:, order])[0]
     columns = COLUMNS | {"topics without covariates": "+.3f"}
     table = Table("effects-survey", f"{COMMAND} survey", columns, RESTS_ON)
     places = {"treatment": 1, "party": 2}
-    fill(table, lda, corpus, topics, places, composed(fit, design), slopes)
+    fill(table, lda, corpus, topics, places, composed(fit, regressors), slopes)
     save(table)
 
 
@@ -132,39 +138,22 @@ def fill(
             table.add(covariate, name, likeness[k], *figures, *ours[:, k], *more)
 
 
-def run_blogs(max_iter: int, n_topics: int) -> None:
+def blogs() -> None:
     """Rating, liberal or not, and the year from its first day to its last."""
     corpus = poliblog()
-    rows = np.column_stack(
-        [corpus.metadata["rating"] == "Liberal", corpus.metadata["day"] / 366.0]
-    ).astype(float)
+    rows = design(corpus)
     corpus = corpus.with_metadata(pd.DataFrame(rows, columns=["liberal", "year"]))
-    lda = pb.LatentDirichletAllocation(
-        n_topics, formula="~ liberal + year", max_iter=max_iter, random_state=0, n_jobs=1
-    )
-    lda.fit(corpus)
-    stm = topica.STM(n_topics, seed=1)
+    options: dict[str, Any] = {"max_iter": 3_400, "random_state": 0, "n_jobs": 1}
+    lda = trained(corpus, N_TOPICS, "~ liberal + year", **options)
+    stm = topica.STM(N_TOPICS, seed=1)
     stm.fit(texts(corpus), prevalence=rows, num_threads=1)
     found = topica.estimate_effect(stm, rows, nsims=100, seed=1)
     theirs = tuple(np.array([getattr(own, name) for own in found]).T for name in ("coef", "se"))
-    model = pb.interop.from_topica(stm)
-    topics = pd.DataFrame(model.components_, columns=list(model.vocabulary_))
-    topics = topics.reindex(columns=list(corpus.vocabulary), fill_value=0.0).to_numpy()
+    topics = in_order(pb.interop.from_topica(stm), corpus)
     table = Table("effects-blogs", f"{COMMAND} blogs", COLUMNS, RESTS_ON)
     fill(table, lda, corpus, topics, {"liberal": 1, "year": 2}, theirs)
     save(table)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", UserWarning)
-    # Intervals that rest on too few draws are told.
-    warnings.simplefilter("default", pb.exceptions.UnreliableErrorWarning)
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["survey", "blogs"])
-    parser.add_argument("--max-iter", type=int)
-    parser.add_argument("--topics", type=int, default=20)
-    chosen = parser.parse_args()
-    if chosen.what == "survey":
-        run_survey(chosen.max_iter or 20_000)
-    else:
-        run_blogs(chosen.max_iter or 3_400, chosen.topics)
+    main(survey, blogs)

@@ -4,15 +4,12 @@
 call; the difference is what a call costs. Processor milliseconds, one thread a call.
 """
 
-from __future__ import annotations
-
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from record import Table, save
+from record import Table, main, save, timed
 from scipy import sparse
 
 import polyabayes as pb
@@ -25,14 +22,11 @@ Call = Callable[[Any], object]
 
 def milliseconds(call: Call, batches: Iterable[Any], n_threads: int = 1) -> float:
     """Processor milliseconds of all calls together."""
-    batches = list(batches)
     with ThreadPoolExecutor(n_threads) as threads:
-        start = time.process_time()
-        list(threads.map(call, batches))
-        return 1e3 * (time.process_time() - start)
+        return 1e3 * timed(lambda: list(threads.map(call, batches)))[1]
 
 
-def main() -> None:
+def latency() -> None:
     rng = np.random.default_rng(0)
     topics = rng.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS)
     model = pb.LatentDirichletAllocation.from_parameters(
@@ -74,4 +68,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(latency)

@@ -1,6 +1,6 @@
 """Leaderboard of held-out likelihoods: topic models of several packages, each with an error.
 
-    python benches/leaderboard.py run [--corpus NAME] [--model NAME] [--topics K ...]
+    python benches/leaderboard.py run [--corpus NAME ...] [--model NAME ...] [--topics K ...]
     python benches/leaderboard.py table
 
 ``run`` fits what is not there yet on one thread and keeps a line of JSON for each row in
@@ -13,22 +13,19 @@ A model is added as a function of the training and test documents and the number
 that a change of the scoring code needs no new fits.
 """
 
-import argparse
-import csv
 import hashlib
-import json
 import math
 import re
-import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from record import DATA, ROOT, RUNS, Table, golden, machine, save, texts
+import record
+from record import DATA, ROOT, RUNS, Table, golden, machine, save, texts, timed, told
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
@@ -198,7 +195,7 @@ MODELS = {
 def split(name: str) -> Parts:
     """A fifth of the documents for the test; words that training lacks are left out of both."""
     file, covariates = CORPORA[name]
-    corpus = pb.read_corpus(DATA / f"{file}.ldac.gz", vocabulary=DATA / f"{file}.vocab")
+    corpus = record.corpus(file)
     if covariates:
         corpus = corpus.with_metadata(pd.read_csv(DATA / f"{file}.meta.csv")[[covariates]])
     train, test = corpus.split(test_size=0.2, random_state=0)
@@ -223,10 +220,9 @@ def fingerprint(*parts: pb.Corpus) -> str:
 
 def rows() -> list[dict[str, Any]]:
     """Rows whose recipes and golden values are today's."""
-    lines = KEPT.read_text().splitlines() if KEPT.exists() else []
     return [
         row
-        for row in map(json.loads, lines)
+        for row in record.pieces(KEPT)
         if row["settings"] == MODELS[row["model"]].settings
         and row["golden"] == golden(row["golden"])
     ]
@@ -242,9 +238,8 @@ def fitted(recipe: Recipe, parts: Parts, name: str, n_topics: int) -> tuple[Any,
         found = model.provenance_["notes"]
         if found["golden"] == known["golden"]:
             return model, found
-    start = time.process_time()
-    model, own, covariates, used = recipe.fit(parts, n_topics)
-    known |= machine() | {"seconds": time.process_time() - start, "used": used}
+    (model, own, covariates, used), seconds = timed(recipe.fit, parts, n_topics)
+    known |= machine() | {"seconds": seconds, "used": used}
     known |= {"own": None if own is None else float(own(parts[1]))}
     known |= {"covariates": None if covariates is None else covariates.tolist()}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -256,11 +251,17 @@ def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
     """Fit a model and score the test documents."""
     parts, recipe = split(corpus), MODELS[name]
     model, fit = fitted(recipe, parts, name, n_topics)
-    event = {"event": "sequence", "given_length": True}
-    options = {"nats_per_token_std_error": STD_ERROR, "n_jobs": 1, "random_state": 0}
-    start = time.process_time()
-    result = pb.log_likelihood(model, parts[1], covariates=fit["covariates"], **event, **options)
-    return machine() | {
+    result, seconds = timed(
+        pb.log_likelihood,
+        *(model, parts[1]),
+        event="sequence",
+        given_length=True,
+        covariates=fit["covariates"],
+        nats_per_token_std_error=STD_ERROR,
+        n_jobs=1,
+        random_state=0,
+    )
+    return {
         "corpus": corpus,
         "counts": fit["counts"],
         "model": name,
@@ -272,25 +273,24 @@ def measured(corpus: str, name: str, n_topics: int) -> dict[str, Any]:
         "error": result.nats_per_token_std_error,
         "own": fit["own"],
         "seconds": fit["seconds"],
-        "seconds of scoring": time.process_time() - start,
+        "seconds of scoring": seconds,
         "golden": golden([*recipe.scores, *recipe.fits]),
     }
 
 
-def run(corpora: list[str], names: list[str], sizes: list[int]) -> None:
+def run(
+    corpus: Sequence[str] = (*CORPORA,),
+    model: Sequence[str] = (*MODELS,),
+    topics: Sequence[int] = SIZES,
+) -> None:
     """Make the rows that are not there, one line each."""
-    keys = ("corpus", "model", "topics")
-    there = {tuple(row[key] for key in keys) for row in rows()}
-    wanted = [(corpus, name, size) for size in sizes for corpus in corpora for name in names]
-    for one in wanted:
-        has_covariates = CORPORA[one[0]][1] is not None
-        if one not in there and (has_covariates or not MODELS[one[1]].needs_covariates):
-            row = measured(*one)
-            with KEPT.open("a") as stream:
-                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-            print(
-                f"{one}: {row['nats']:.4f} ± {row['error']:.4f}, {row['seconds']:.1f} s", flush=True
-            )
+    there = {(row["corpus"], row["model"], row["topics"]) for row in rows()}
+    for size, name, recipe in product(topics, corpus, model):
+        has_covariates = CORPORA[name][1] is not None
+        if (name, recipe, size) not in there and (
+            has_covariates or not MODELS[recipe].needs_covariates
+        ):
+            record.add_piece(KEPT, measured(name, recipe, size))
 
 
 def cell(row: dict[str, Any] | None) -> str | None:
@@ -302,73 +302,57 @@ def cell(row: dict[str, Any] | None) -> str | None:
     return f"{row['nats']:.4f} {error}{topics}"
 
 
-def tables(found: list[dict[str, Any]]) -> None:
+def tables(found: pd.DataFrame) -> None:
     """A record for each corpus: models by their score with the fewest topics, a column a size."""
-    days, machines = ({row[key] for row in found} for key in ("date", "machine"))
-    note = f"{' to '.join(sorted({min(days), max(days)}))}, {', '.join(sorted(machines))}."
-    for corpus in dict.fromkeys(row["corpus"] for row in found):
-        of_corpus = [row for row in found if row["corpus"] == corpus]
-        sizes = sorted({row["topics"] for row in of_corpus})
+    note = told(found.to_dict("records"))
+    for corpus, of_corpus in found.groupby("corpus", sort=False):
+        sizes = sorted(set(of_corpus.topics))
         columns = {"model": "s"} | {f"K = {size}": "s" for size in sizes}
-        columns |= {"training, K = 20": "s", "its own figure, K = 20": ".2f"}
-        rests_on = sorted({case for row in of_corpus for case in row["golden"]})
+        columns |= {f"training, K = {SIZES[0]}": "s", f"its own figure, K = {SIZES[0]}": ".2f"}
+        rests_on = sorted({case for cases in of_corpus.golden for case in cases})
         name = f"leaderboard-{CORPORA[corpus][0]}"
         made = Table(name, "python benches/leaderboard.py run", columns, rests_on)
-        by_model: dict[str, dict[int, dict[str, Any]]] = {}
-        for row in of_corpus:
-            by_model.setdefault(row["model"], {})[row["topics"]] = row
-        for model, of_sizes in by_model.items():
-            first = of_sizes.get(SIZES[0])
-            seconds = None if first is None else f"{first['seconds']:.0f} s"
-            own = None if first is None else first["own"]
-            made.add(model, *(cell(of_sizes.get(size)) for size in sizes), seconds, own)
+        for model, of_model in of_corpus.groupby("model", sort=False):
+            by_size = {row["topics"]: row for row in of_model.to_dict("records")}
+            first = by_size.get(SIZES[0])
+            seconds, own = (f"{first['seconds']:.0f} s", first["own"]) if first else (None, None)
+            made.add(model, *(cell(by_size.get(size)) for size in sizes), seconds, own)
         save(made, note=note)
 
 
-def rows_as_file(found: list[dict[str, Any]]) -> None:
+def rows_as_file(found: pd.DataFrame) -> None:
     """Every row with versions, settings and hash, for the page to offer."""
-    keys = ["corpus", "topics", "model", "version", "settings", "used", "nats", "error", "own"]
-    keys += ["seconds", "commit", "date", "counts"]
-    with (PAGE / "leaderboard.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, keys, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        for row in found:
-            figures = {key: f"{row[key]:.5f}" for key in ("nats", "error")}
-            figures |= {"own": "" if row["own"] is None else f"{row['own']:.4f}"}
-            writer.writerow(row | figures | {"seconds": f"{row['seconds']:.1f}"})
+    digits = {"nats": 5, "error": 5, "own": 4, "seconds": 1}
+    columns = ["corpus", "topics", "model", "version", "settings", "used", *digits]
+    columns += ["commit", "date", "counts"]
+    shown = found[columns].copy()
+    for name, n_digits in digits.items():
+        shown[name] = [None if x is None else f"{x:.{n_digits}f}" for x in found[name]]
+    shown.to_csv(PAGE / "leaderboard.csv", index=False, lineterminator="\n")
 
 
-def draw(found: list[dict[str, Any]]) -> None:
+def draw(found: pd.DataFrame) -> None:
     """Nats per token of each model, a panel for each corpus."""
     import matplotlib.pyplot as plt
 
-    corpora = list(dict.fromkeys(row["corpus"] for row in found))
-    sizes = sorted({row["topics"] for row in found})
+    corpora = list(found.groupby("corpus", sort=False))
     n_lines = -(-len(corpora) // 2)
     figure, axes = plt.subplots(
         n_lines, 2, figsize=(10, 3.3 * n_lines), squeeze=False, layout="constrained"
     )
     for ax in axes.flat[len(corpora) :]:
         ax.remove()
-    for ax, corpus in zip(axes.flat, corpora, strict=False):
-        of_corpus = [row for row in found if row["corpus"] == corpus]
-        models = list(dict.fromkeys(row["model"] for row in of_corpus))
-        places = {model: -place for place, model in enumerate(models)}
-        for size, marker in zip(sizes, "os^", strict=False):
-            kept = [row for row in of_corpus if row["topics"] == size]
-            ax.plot(
-                [row["nats"] for row in kept],
-                [places[row["model"]] for row in kept],
-                marker,
-                label=f"K = {size}",
-            )
+    for ax, (corpus, of_corpus) in zip(axes.flat, corpora, strict=False):
+        places = {model: -place for place, model in enumerate(of_corpus.model.unique())}
+        for (size, kept), marker in zip(of_corpus.groupby("topics"), "os^", strict=False):
+            ax.plot(kept.nats, kept.model.map(places), marker, label=f"K = {size}")
         ax.set_yticks(list(places.values()), list(places))
         ax.set_title(corpus)
         ax.grid(alpha=0.3)
         ax.locator_params(axis="x", nbins=5)
     figure.suptitle("Held-out nats per token: right is better")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(sizes))
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     picture = PAGE / "images" / "leaderboard.png"
     figure.savefig(picture, dpi=120, facecolor="white", metadata={"Software": None})
 
@@ -379,27 +363,12 @@ def table() -> None:
     found = sorted(
         rows(), key=lambda row: (order.index(row["corpus"]), row["topics"], -row["nats"])
     )
-    tables(found)
-    rows_as_file(found)
-    draw(found)
-
-
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    added = commands.add_parser("run")
-    added.add_argument("--corpus", choices=CORPORA, action="append")
-    added.add_argument("--model", choices=MODELS, action="append")
-    added.add_argument("--topics", type=int, nargs="+", default=list(SIZES))
-    commands.add_parser("table")
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if given.command == "run":
-        run(given.corpus or list(CORPORA), given.model or list(MODELS), given.topics)
-    else:
-        table()
+    # Columns of objects: whole numbers stay whole where others are missing.
+    frame = pd.DataFrame(found, dtype=object)
+    tables(frame)
+    rows_as_file(frame)
+    draw(frame)
 
 
 if __name__ == "__main__":
-    main()
+    record.main(run, table)

@@ -1,23 +1,22 @@
 """Logistic normals: errors against runs ten times as long, coverage, and time on one thread.
 
-``python benches/logistic_normal.py`` has a row for each size: topics, tokens, standard deviation of
-the coordinates. 1,000 words, topics Dirichlet(0.05), a covariance of rank five plus a diagonal;
-documents are drawn from the model. Numbers of temperatures and errors were chosen on other seeds.
+``python benches/logistic_normal.py sizes`` has a row for each size: topics, tokens, standard
+deviation of the coordinates. 1,000 words, topics Dirichlet(0.05), a covariance of rank five plus a
+diagonal; documents are drawn from the model. Numbers of temperatures and errors were chosen on
+other seeds.
 
 ``python benches/logistic_normal.py wide`` has priors of independent coordinates with large
 variance, 100 words and topics Dirichlet(0.1): annealing against quadrature, or draws of the prior.
 """
 
-import sys
-import time
-import warnings
-
 import numpy as np
-from record import Table, save
+from record import Table, main, save, timed
+from scipy.special import softmax
 
 import polyabayes as pb
 
 COMMAND = "python benches/logistic_normal.py"
+RESTS_ON = ["logistic normal, annealed"]
 COLUMNS = {
     "topics": "d", "tokens": "d", "s": ".1f", "documents": "d", "rms error": ".3f",
     "coverage of 95 % intervals": ".1%", "misses that are too low": ".0%", "ms a document": ".0f",
@@ -27,17 +26,21 @@ SIZES = ((20, 200, 2.0, 200), (50, 300, 2.0, 200), (100, 300, 1.5, 50))
 N_WORDS = 1_000
 
 
-def planted(n_topics: int, n_tokens: int, deviation: float, n_documents: int, seed: int):
+def planted(n_topics: int, n_tokens: int, deviation: float, n_documents: int):
     """A model and documents that are drawn from it."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     topics = rng.dirichlet(np.full(N_WORDS, 0.05), n_topics)
     loadings = rng.normal(size=(n_topics, 5)) / np.sqrt(5)
     covariance = deviation**2 / 2 * (loadings @ loadings.T + np.eye(n_topics))
     eta = rng.multivariate_normal(np.zeros(n_topics), covariance, n_documents)
-    theta = np.exp(eta - eta.max(axis=1, keepdims=True))
-    words = theta / theta.sum(axis=1, keepdims=True) @ topics
-    documents = np.array([rng.multinomial(n_tokens, p / p.sum()) for p in words])
+    documents = drawn(rng, eta, topics, n_tokens)
     return pb.DocumentModel.logistic_normal(topics, np.zeros(n_topics), covariance), documents
+
+
+def drawn(rng: np.random.Generator, eta: np.ndarray, topics: np.ndarray, n_tokens: int):
+    """Documents with these coordinates."""
+    words = softmax(eta, axis=1) @ topics
+    return np.array([rng.multinomial(n_tokens, p / p.sum()) for p in words])
 
 
 WIDE_COLUMNS = {
@@ -59,9 +62,7 @@ def by_draws(topics: np.ndarray, variance: float, counts: np.ndarray) -> tuple[f
     blocks = []
     for _ in range(N_DRAWS // N_BLOCK):
         eta = np.sqrt(variance) * rng.standard_normal((N_BLOCK, len(topics)))
-        theta = np.exp(eta - eta.max(axis=1, keepdims=True))
-        theta /= theta.sum(axis=1, keepdims=True)
-        blocks.append(np.log(theta @ topics[:, words]) @ counts[words])
+        blocks.append(np.log(softmax(eta, axis=1) @ topics[:, words]) @ counts[words])
     ln_values = np.concatenate(blocks)
     weights = np.exp(ln_values - ln_values.max())
     error = weights.std() / weights.mean() / np.sqrt(N_DRAWS)
@@ -69,15 +70,13 @@ def by_draws(topics: np.ndarray, variance: float, counts: np.ndarray) -> tuple[f
 
 
 def wide() -> None:
-    table = Table(
-        "logistic-normal-wide", f"{COMMAND} wide", WIDE_COLUMNS, ["logistic normal, annealed"]
-    )
+    """Independent coordinates of large variance."""
+    table = Table("logistic-normal-wide", f"{COMMAND} wide", WIDE_COLUMNS, RESTS_ON)
     for n_topics, n_tokens, variance, n_documents in WIDE_SIZES:
         rng = np.random.default_rng(SEED)
         topics = rng.dirichlet(np.full(100, 0.1), n_topics)
-        theta = np.exp(np.sqrt(variance) * rng.normal(size=(n_documents, n_topics)))
-        words = theta / theta.sum(axis=1, keepdims=True) @ topics
-        documents = np.array([rng.multinomial(n_tokens, p / p.sum()) for p in words])
+        eta = np.sqrt(variance) * rng.normal(size=(n_documents, n_topics))
+        documents = drawn(rng, eta, topics, n_tokens)
         if n_topics == 3:
             # Differences to the last coordinate have two dimensions.
             covariance = variance * (np.eye(2) + 1)
@@ -89,9 +88,9 @@ def wide() -> None:
             truth, errors = map(np.array, zip(*pairs, strict=True))
         prior = variance * np.eye(n_topics)
         model = pb.DocumentModel.logistic_normal(topics, np.zeros(n_topics), prior)
-        start = time.process_time()
-        found = pb.log_likelihood(model, documents, "annealed", random_state=2, n_jobs=1)
-        seconds = time.process_time() - start
+        found, seconds = timed(
+            pb.log_likelihood, model, documents, "annealed", random_state=2, n_jobs=1
+        )
         error = found.values - truth
         ratios = error / np.hypot(found.std_errors, errors)
         table.add(
@@ -102,13 +101,12 @@ def wide() -> None:
     save(table)
 
 
-def main() -> None:
-    table = Table("logistic-normal", COMMAND, COLUMNS, ["logistic normal, annealed"])
+def sizes() -> None:
+    """Documents that are drawn from the model."""
+    table = Table("logistic-normal", COMMAND, COLUMNS, RESTS_ON)
     for n_topics, n_tokens, deviation, n_documents in SIZES:
-        model, documents = planted(n_topics, n_tokens, deviation, n_documents, SEED)
-        start = time.process_time()
-        found = pb.log_likelihood(model, documents, random_state=2, n_jobs=1)
-        seconds = time.process_time() - start
+        model, documents = planted(n_topics, n_tokens, deviation, n_documents)
+        found, seconds = timed(pb.log_likelihood, model, documents, random_state=2, n_jobs=1)
         long = 10 * int(np.median(found.sizes))
         truth = pb.log_likelihood(
             model, documents, "annealed", n_samples=long, n_replicates=32, random_state=3
@@ -125,5 +123,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
-    wide() if "wide" in sys.argv else main()
+    main(sizes, wide)

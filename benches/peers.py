@@ -1,32 +1,24 @@
 """Side by side with installed peers, in one run: speed, held-out fit, its error, and the time.
 
 `python benches/peers.py [sweeps|held-out]`; without arguments both, which are kept in
-benches/records: one thread and processor time of each.
-scikit-learn is always there, gensim and tomotopy join in where they are installed. Every model is
-scored by `log_likelihood` on the same hold-out, beside the figure that its own library reports.
+benches/records: one thread and processor time of each. Every model is scored by `log_likelihood`
+on the same hold-out, beside the figure that its own library reports.
 """
 
-import importlib.util
-import sys
 import time
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import leaderboard
 import numpy as np
-from record import DATA, Table, save
+import record
+import tomotopy
+from record import Table, main, save, timed
 
 import polyabayes as pb
 
-try:
-    import tomotopy
-except ImportError:
-    tomotopy = None
-
 COMMAND = "python benches/peers.py"
-PACKAGES = {"scikit-learn": "sklearn"} | {n: n for n in ("gensim", "tomotopy", "polyabayes")}
 K = 50
 # Sweeps of a fit of ours, the default, with its start; tomotopy has no start, and every sweep of it
 # takes as long.
@@ -63,20 +55,12 @@ def from_tomotopy(lda: Any, n_words: int) -> pb.LatentDirichletAllocation:
     )
 
 
-def sweep_seconds(estimator: Any, corpus: pb.Corpus) -> float:
-    """Time of a sweep of a fit by default, its start and the means that it keeps included."""
-    estimator.set_params(max_iter=SWEEPS, n_jobs=1, random_state=0)
+def trained_for(model: Any, seconds: float, n_sweeps: int) -> float:
+    """Train a tomotopy model for so much processor time, some sweeps at a time."""
     start = time.process_time()
-    estimator.fit(corpus)
-    return (time.process_time() - start) / SWEEPS
-
-
-def tomotopy_sweep_seconds(corpus: pb.Corpus, n_topics: int) -> float:
-    lda = tomotopy_model(corpus, n_topics)
-    lda.optim_interval = 0
-    start = time.process_time()
-    lda.train(PEER_SWEEPS, workers=1)
-    return (time.process_time() - start) / PEER_SWEEPS
+    while time.process_time() - start < seconds:
+        model.train(n_sweeps, workers=1)
+    return time.process_time() - start
 
 
 def sweeps() -> None:
@@ -87,15 +71,16 @@ def sweeps() -> None:
     columns = {"topics": ",d", "polyabayes": ".1f", "tomotopy": ".1f", "ratio": ".2f"}
     table = Table("sweeps", f"{COMMAND} sweeps", columns, ["lda, Gibbs"])
     for n_topics in (20, 100, 500, 1_000):
-        lda = pb.LatentDirichletAllocation(n_topics, learn_priors=False)
+        options = {"learn_priors": False, "max_iter": SWEEPS, "n_jobs": 1, "random_state": 0}
+        lda = pb.LatentDirichletAllocation(n_topics, **options)
         ours, theirs = [], []
         for _ in range(REPEATS):
-            ours.append(sweep_seconds(lda, corpus))
-            if tomotopy is not None:
-                theirs.append(tomotopy_sweep_seconds(corpus, n_topics))
-        speed = corpus.n_tokens / min(ours) / 1e6
-        peer = corpus.n_tokens / min(theirs) / 1e6 if theirs else None
-        table.add(n_topics, speed, peer, speed / peer if peer else None)
+            ours.append(timed(lda.fit, corpus)[1] / SWEEPS)
+            peer = tomotopy_model(corpus, n_topics)
+            peer.optim_interval = 0
+            theirs.append(timed(peer.train, PEER_SWEEPS, workers=1)[1] / PEER_SWEEPS)
+        own, other = (corpus.n_tokens / min(times) / 1e6 for times in (ours, theirs))
+        table.add(n_topics, own, other, own / other)
     save(table)
 
 
@@ -114,37 +99,19 @@ FITS: dict[str, Callable[[leaderboard.Parts, int], leaderboard.Fitted]] = {
 def held_out() -> None:
     """Held-out nats per token of AP, and the figure that each library prints for it."""
     train, test = leaderboard.split("AP")
+    half = test[: test.n_documents // 2]
     columns = {"AP, K = 50": "s", "training, s": ".1f", "nats per token": ".4f", "±": ".4f"}
     columns |= {"its own figure": "s"}
     table = Table("peers", f"{COMMAND} held-out", columns, ["lda, Gibbs"])
     for name, fit in FITS.items():
-        if importlib.util.find_spec(PACKAGES[name.partition(",")[0]]) is None:
-            continue
-        start = time.process_time()
-        model, own, *_ = fit((train, test), K)
-        seconds = time.process_time() - start
+        (model, own, *_), seconds = timed(fit, (train, test), K)
         found = pb.log_likelihood(model, test, random_state=0)
-        half = test[: test.n_documents // 2]
-        told = (
-            "the same"
-            if own is None
-            else f"{own(test):.2f}; on half of the documents {own(half):.2f}"
-        )
+        told = "the same"
+        if own is not None:
+            told = f"{own(test):.2f}; on half of the documents {own(half):.2f}"
         table.add(name, seconds, found.nats_per_token, found.nats_per_token_std_error, told)
     save(table)
 
 
-def main() -> int:
-    """Run the parts that are named."""
-    warnings.simplefilter("ignore")
-    if not DATA.is_dir():
-        print(f"no data in {DATA}: set POLYABAYES_DATA")
-        return 1
-    parts = {"sweeps": sweeps, "held-out": held_out}
-    for name in sys.argv[1:] or parts:
-        parts[name]()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sweeps, held_out)

@@ -1,15 +1,17 @@
 """Figures with the commit that made them: kept as JSON, compared, and put into the pages.
 
-``record.py run -o RECORD.json`` measures processor seconds of what users call on one thread,
+``record.py run --output RECORD.json`` measures processor seconds of what users call on one thread,
 ``record.py compare BASE.json NEW.json`` prints their ratios, ``record.py kernels`` counts the
 instructions of the kernels. ``record.py fill`` writes the tables of ``benches/records`` between the
 marks ``<!-- record: NAME -->`` and ``<!-- end -->`` of the pages, with machine and date: no figure
 there is written by hand. ``NAME, 10 by COLUMN`` shows the ten rows with the largest values of a
-column. Other programs keep their tables by :class:`Table` and :func:`save`.
+column. Other programs keep their tables by :class:`Table` and :func:`save`, time their calls by
+:func:`timed`, and run by :func:`main`.
 """
 
 import argparse
 import hashlib
+import inspect
 import json
 import os
 import platform
@@ -20,8 +22,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +48,86 @@ _BLOCK = re.compile(
 _TIMES = re.compile(r"(?:^|[ ,:(])(?:s|ms|seconds|minutes|million tokens)\b")
 
 Case = Callable[[], object]
+T = TypeVar("T")
+
+
+def main(*parts: Callable[..., None]) -> None:
+    """Run the part that the command line names, with its options; without a name, all parts.
+
+    Parameters of a part are options, and stand without a name where a slash follows them; of a
+    tuple, one or more entries may be chosen. Parts that need an argument run only by their name.
+    """
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser()
+    names = parser.add_subparsers(metavar="PART", required=len(sys.argv) > 1)
+    for part in parts:
+        told = part.__doc__ and part.__doc__.splitlines()[0]
+        command = names.add_parser(part.__name__.replace("_", "-"), help=told, description=told)
+        command.set_defaults(part=part)
+        for name, option in inspect.signature(part).parameters.items():
+            kind = {"default": option.default, "type": option.annotation}
+            if option.kind is option.POSITIONAL_ONLY:
+                command.add_argument(name, nargs=None if is_needed(option) else "?", **kind)
+            elif isinstance(option.default, tuple):
+                kind |= {"type": type(option.default[0]), "choices": option.default}
+                command.add_argument(f"--{name}", nargs="+", **kind)
+            else:
+                command.add_argument(f"--{name}", **kind)
+    options = vars(parser.parse_args())
+    if "part" not in options:
+        for part in parts:
+            if not any(map(is_needed, inspect.signature(part).parameters.values())):
+                part()
+        return
+    part = options.pop("part")
+    parameters = inspect.signature(part).parameters.values()
+    before_slash = [options.pop(x.name) for x in parameters if x.kind is x.POSITIONAL_ONLY]
+    part(*before_slash, **options)
+
+
+def is_needed(parameter: inspect.Parameter) -> bool:
+    """Whether a part cannot run without this argument."""
+    return parameter.default is parameter.empty
+
+
+def timed(work: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float]:
+    """What a call returns, and its processor seconds."""
+    start = time.process_time()
+    found = work(*arguments, **options)
+    return found, time.process_time() - start
+
+
+def corpus(name: str) -> pb.Corpus:
+    """A real corpus with its words."""
+    if not DATA.is_dir():
+        sys.exit(f"no data in {DATA}: set POLYABAYES_DATA")
+    return pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
+
+
+def letter_shares() -> np.ndarray:
+    """Shares of the bigrams of English."""
+    import pandas as pd
+
+    table = pd.read_csv(DATA / "letter_bigrams.csv", keep_default_na=False)
+    shares = table.pivot(index="first", columns="second", values="count").to_numpy(float)
+    return shares / shares.sum()
+
+
+def simulated(
+    n_documents: int, n_words: int, n_topics: int, **law: Any
+) -> tuple[pb.LatentDirichletAllocation, pb.Corpus]:
+    """A random LDA model, and documents drawn from it."""
+    data = pb.datasets.make_lda_corpus(n_documents, n_words, n_topics, **law)
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
+    )
+    return model, data.corpus
+
+
+def holds(found: Any, truth: Any) -> Any:
+    """Whether the 95 % intervals contain the truth, up to the rounding of exact values."""
+    low, high = found.interval()
+    return (low - 1e-9 <= truth) & (truth <= high + 1e-9)
 
 
 class Table:
@@ -117,12 +200,25 @@ def golden(cases: Iterable[str]) -> dict[str, str]:
     return {case: hashlib.sha256(repr(values[case]).encode()).hexdigest()[:12] for case in cases}
 
 
-def told(pieces: list[dict[str, Any]]) -> str:
+def pieces(path: Path) -> list[dict[str, Any]]:
+    """Pieces of a long run, in the order in which they were made."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def add_piece(path: Path, piece: dict[str, Any]) -> None:
+    """Print a piece of a long run and keep it, with its machine and date, as a line of JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        stream.write(json.dumps(machine() | piece, ensure_ascii=False) + "\n")
+    print(piece, flush=True)
+
+
+def told(made: list[dict[str, Any]]) -> str:
     """When, on which machines and by which versions the pieces of a table were made."""
-    dates = sorted({piece["date"] for piece in pieces})
+    dates = sorted({piece["date"] for piece in made})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     machines, versions = (
-        ", ".join(sorted({piece[name] for piece in pieces})) for name in ("machine", "polyabayes")
+        ", ".join(sorted({piece[name] for piece in made})) for name in ("machine", "polyabayes")
     )
     return f"{span}, {machines}; polyabayes {versions}."
 
@@ -136,10 +232,13 @@ def save(table: Table, folder: Path = RECORDS, *, note: str | None = None) -> No
         "columns": table.columns,
         "rows": table.rows,
     }
+    write(folder / f"{table.name}.json", record)
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write a record, a row a line, so that a difference shows which changed."""
     text = json.dumps(record, indent=1, ensure_ascii=False)
-    # A row a line, so that a difference shows which changed.
-    text = re.sub(r"\n   +|\n  (?=\])", " ", text)
-    (folder / f"{table.name}.json").write_text(text + "\n")
+    path.write_text(re.sub(r"\n   +|\n  (?=[\]}])", " ", text) + "\n")
 
 
 def largest(record: dict[str, Any], n_rows: int, column: str) -> dict[str, Any]:
@@ -175,72 +274,44 @@ def provenance(record: dict[str, Any]) -> str:
     return f"commit `{record['commit']}`, {record['date']}, {record['machine']}."
 
 
-def documents() -> Iterator[tuple[str, Case]]:
-    """Scores of documents drawn from the model."""
+def cases() -> Iterator[tuple[str, Case]]:
+    """Starts of processes, scores of documents, fits, and evidence of a table, with their names."""
+    for name, program in {
+        "polyabayes --version": ["-m", "polyabayes", "--version"],
+        "import polyabayes": ["-c", "import polyabayes"],
+        "first use of a model": ["-c", "import polyabayes; polyabayes.LatentDirichletAllocation"],
+    }.items():
+        command = [sys.executable, *program]
+        yield (
+            f"start: {name}",
+            partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL),
+        )
+    options: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
     for n_topics, length in ((5, 40), (50, 100), (50, 500)):
-        data = pb.datasets.make_lda_corpus(
-            20, 1000, n_topics, document_length=length, random_state=0
-        )
-        model = pb.LatentDirichletAllocation.from_parameters(
-            doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-        )
+        model, documents = simulated(20, 1000, n_topics, document_length=length, random_state=0)
         for method in ("auto", "annealed", "smc-lookahead"):
-            yield (
-                f"score-{method}: 20 documents, K = {n_topics}, {length} tokens",
-                lambda model=model, corpus=data.corpus, method=method: pb.log_likelihood(
-                    model, corpus, method, n_jobs=1, random_state=0
-                ),
-            )
-
-
-def training() -> Iterator[tuple[str, Case]]:
-    """Fits to documents of 100 tokens."""
-    corpus = pb.datasets.make_lda_corpus(1000, 2000, 20, random_state=0).corpus
-    options: dict[str, Any] = {"max_iter": 20, "n_jobs": 1, "random_state": 0}
-    fits = {
-        "LDA, Gibbs": pb.LatentDirichletAllocation(50, learn_priors=False, **options),
-        "LDA, EM": pb.LatentDirichletAllocation(50, fit_method="em", learn_priors=False, **options),
-        "PFA, beta-gamma-gamma": pb.PoissonFactorAnalysis(50, **options),
-        "NMF": pb.PoissonFactorAnalysis(50, prior="nmf", **options),
-    }
-    for name, model in fits.items():
-        yield f"fit: {name}, 100,000 tokens, K = 50, 20 sweeps", lambda m=model: m.fit(corpus)
-
-
-def evidence() -> Iterator[tuple[str, Case]]:
-    """Evidence of a table of 20 x 20."""
-    counts = np.random.default_rng(0).poisson(
-        np.outer(*np.random.default_rng(1).gamma(1, 1, (2, 20)))
-    )
-    model = pb.AllocationModel.nmf(4)
-    for method, options in {
+            name = f"score-{method}: 20 documents, K = {n_topics}, {length} tokens"
+            yield name, partial(pb.log_likelihood, model, documents, method, **options)
+    training = pb.datasets.make_lda_corpus(1000, 2000, 20, random_state=0).corpus
+    for name, estimator in {
+        "LDA, Gibbs": pb.LatentDirichletAllocation(50, learn_priors=False),
+        "LDA, EM": pb.LatentDirichletAllocation(50, fit_method="em", learn_priors=False),
+        "PFA, beta-gamma-gamma": pb.PoissonFactorAnalysis(50),
+        "NMF": pb.PoissonFactorAnalysis(50, prior="nmf"),
+    }.items():
+        fit = estimator.set_params(max_iter=20, **options).fit
+        yield f"fit: {name}, 100,000 tokens, K = 50, 20 sweeps", partial(fit, training)
+    rates = np.outer(*np.random.default_rng(1).gamma(1, 1, (2, 20)))
+    counts = np.random.default_rng(0).poisson(rates)
+    for method, effort in {
         "smc": {"n_particles": 1000},
         "smc-lookahead": {"n_particles": 1000},
         "tempered": {"n_samples": 256},
         "vb": {},
     }.items():
-        yield (
-            f"evidence-{method}: 20 x 20, {counts.sum()} tokens, K = 4",
-            lambda method=method, options=options: model.log_evidence(
-                counts, method, n_jobs=1, random_state=0, **options
-            ),
-        )
-
-
-def start_up() -> Iterator[tuple[str, Case]]:
-    """Processes, from their start to their end."""
-    programs = {
-        "polyabayes --version": ["-m", "polyabayes", "--version"],
-        "import polyabayes": ["-c", "import polyabayes"],
-        "first use of a model": ["-c", "import polyabayes; polyabayes.LatentDirichletAllocation"],
-    }
-    for name, program in programs.items():
-        yield (
-            f"start: {name}",
-            lambda program=program: subprocess.run(
-                [sys.executable, *program], check=True, stdout=subprocess.DEVNULL
-            ),
-        )
+        evidence = partial(pb.AllocationModel.nmf(4).log_evidence, **options, **effort)
+        name = f"evidence-{method}: 20 x 20, {counts.sum()} tokens, K = 4"
+        yield name, partial(evidence, counts, method)
 
 
 def processor_seconds() -> float:
@@ -261,23 +332,18 @@ def measured(case: Case) -> dict[str, float]:
     return {"seconds": middle, "low": low, "high": high, "n": len(seconds)}
 
 
-def run(output: Path) -> None:
-    """Measure everything; what the estimates say of themselves is not the question here."""
-    warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
-    cases = {}
-    for group in (start_up, documents, training, evidence):
-        for name, case in group():
-            cases[name] = measured(case)
-            print(f"{cases[name]['seconds']:10.4f} s  {name}", flush=True)
-    record = machine() | {"cases": cases}
+def run(output: Path = ROOT / "target" / "record.json") -> None:
+    """Measure processor seconds of what users call."""
+    found = {}
+    for name, case in cases():
+        found[name] = measured(case)
+        print(f"{found[name]['seconds']:10.4f} s  {name}", flush=True)
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(record, indent=1) + "\n")
+    output.write_text(json.dumps(machine() | {"cases": found}, indent=1) + "\n")
 
 
 def kernels() -> None:
-    """Count the instructions of every kernel, which no load changes."""
-    columns = {"kernel": "s", "million instructions": ",.1f"}
-    table = Table("kernels", "python benches/record.py kernels", columns)
+    """Count the instructions of every kernel, in millions, which no load changes."""
     done = subprocess.run(
         ["cargo", "bench", "--quiet", "--package", "polyabayes-benches", "--bench", "kernels"],
         cwd=ROOT,
@@ -287,11 +353,10 @@ def kernels() -> None:
     )
     for line in done.stdout.splitlines():
         name, _, count = line.partition("\t")
-        table.add(name, int(count) / 1e6)
-    save(table)
+        print(f"{int(count) / 1e6:10,.1f} {name}")
 
 
-def compare(base: Path, new: Path) -> None:
+def compare(base: Path, new: Path, /) -> None:
     """Print the ratio of the times of every case that both records have."""
     before, after = (json.loads(path.read_text()) for path in (base, new))
     for name, record in (("base", before), ("new", after)):
@@ -330,27 +395,5 @@ def fill() -> None:
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    added = commands.add_parser("run")
-    added.add_argument("-o", "--output", type=Path, default=ROOT / "target" / "record.json")
-    added = commands.add_parser("compare")
-    added.add_argument("base", type=Path)
-    added.add_argument("new", type=Path)
-    commands.add_parser("kernels")
-    commands.add_parser("fill")
-    arguments = parser.parse_args()
-    if arguments.command == "run":
-        run(arguments.output)
-    elif arguments.command == "compare":
-        compare(arguments.base, arguments.new)
-    elif arguments.command == "kernels":
-        kernels()
-    else:
-        fill()
-
-
 if __name__ == "__main__":
-    main()
+    main(run, compare, kernels, fill)

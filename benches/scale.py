@@ -3,8 +3,8 @@
     python benches/scale.py training [--tokens 5000000]
     python benches/scale.py large [--tokens 200000000]
     python benches/scale.py workers [--tokens 20000000]
-    python benches/scale.py threads AP.ldac.gz
     python benches/scale.py peers [--tokens 1000000]
+    python benches/scale.py threads AP.ldac.gz
 
 Each keeps its table in benches/records. Every row is measured by a process of its own, whose peak
 of memory is that of the row. `training` fits LDA in memory and on 1, 4 and 16 shards, one thread;
@@ -13,7 +13,6 @@ cluster; `threads` scores a corpus and trains on one and two threads; `peers` tr
 packages.
 """
 
-import argparse
 import multiprocessing
 import resource
 import tempfile
@@ -27,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scale_peers
-from record import Table, save
+from record import Table, main, save
 from scipy import sparse
 
 import polyabayes as pb
@@ -111,17 +110,11 @@ def sweep_seconds(
     """Wall and CPU seconds of a sweep: a longer fit less a shorter one."""
     taken = []
     for n_sweeps in sweeps:
+        schedule = {"max_iter": n_sweeps, "burn_in": 0, "thin": 1_000}
         model = pb.LatentDirichletAllocation(
-            n_components,
-            learn_priors=False,
-            max_iter=n_sweeps,
-            burn_in=0,
-            thin=1_000,
-            n_jobs=n_jobs,
-            random_state=0,
+            n_components, learn_priors=False, **schedule, n_jobs=n_jobs, random_state=0
         )
-        workers = {} if executor is None else {"executor": executor}
-        found = _measured(partial(model.fit, documents, eval_every=1_000, **workers))
+        found = _measured(partial(model.fit, documents, eval_every=1_000, executor=executor))
         taken.append((found.wall, found.cpu))
     wall, cpu = (np.array(taken[1]) - taken[0]) / (sweeps[1] - sweeps[0])
     return float(wall), float(cpu)
@@ -129,10 +122,6 @@ def sweep_seconds(
 
 def write(law: Law, n_documents: int, folder: str, n_shards: int | None) -> None:
     pb.write_shards(law.blocks(n_documents), folder, n_shards)
-
-
-def on_shards(folder: str, n_components: int, sweeps: tuple[int, int]) -> tuple[float, float]:
-    return sweep_seconds(pb.read_shards(folder), n_components, sweeps)
 
 
 def in_memory(
@@ -149,77 +138,70 @@ def in_memory(
     return corpus.n_tokens, *sweep_seconds(corpus, n_components, sweeps)
 
 
-def training_table(name: str, n_tokens: int) -> Table:
-    columns = {
-        "documents": "s",
-        "tokens": ",d",
-        "topics": "d",
-        "CPU per token and sweep, ns": ".1f",
-        "wall, ns": ".1f",
-        "speed of memory": ".2f",
-        "GiB at most": ".2f",
-    }
-    return Table(f"scale-{name}", f"{COMMAND} {name} --tokens {n_tokens}", columns, RESTS_ON)
-
-
 def compare_training(
-    table: Table,
+    name: str,
     law: Law,
-    n_tokens: int,
+    tokens: int,
     n_in_memory: int,
-    n_components: int,
+    n_topics: tuple[int, ...],
     n_shards: tuple[int | None, ...],
     sweeps: tuple[int, int],
 ) -> None:
-    """Rows of training in memory, and on so many shards."""
+    """Rows of training in memory, and on so many shards, for each number of topics."""
+    columns = {
+        "documents": "s", "tokens": ",d", "topics": "d", "CPU per token and sweep, ns": ".1f",
+        "wall, ns": ".1f", "speed of memory": ".2f", "GiB at most": ".2f",
+    }  # fmt: skip
+    table = Table(f"scale-{name}", f"{COMMAND} {name} --tokens {tokens}", columns, RESTS_ON)
     with tempfile.TemporaryDirectory() as folder:
         folders = [f"{folder}/{number}" for number in range(len(n_shards))]
         for path, n in zip(folders, n_shards, strict=True):
-            alone(write, law, n_tokens // law.length, path, n)
-        memory = alone(in_memory, folders[0], n_in_memory, n_components, sweeps)
-        own_tokens, *seconds = memory.value
-        wall, cpu = (1e9 * x / own_tokens for x in seconds)
-        table.add("in memory", own_tokens, n_components, cpu, wall, 1.0, memory.peak)
-        for path in folders:
-            shards = pb.read_shards(path)
-            found = alone(on_shards, path, n_components, sweeps)
-            own_wall, own_cpu = (1e9 * x / shards.n_tokens for x in found.value)
-            name = f"{len(shards)} shard{'s' if len(shards) > 1 else ''}"
-            figures = own_cpu, own_wall, cpu / own_cpu, found.peak
-            table.add(name, shards.n_tokens, n_components, *figures)
-
-
-def training(n_tokens: int) -> None:
-    table = training_table("training", n_tokens)
-    for n_components in (50, 200):
-        compare_training(table, SMALL, n_tokens, n_tokens, n_components, (1, 4, 16), (2, 8))
+            alone(write, law, tokens // law.length, path, n)
+        for n_components in n_topics:
+            memory = alone(in_memory, folders[0], n_in_memory, n_components, sweeps)
+            own_tokens, *seconds = memory.value
+            wall, cpu = (1e9 * x / own_tokens for x in seconds)
+            table.add("in memory", own_tokens, n_components, cpu, wall, 1.0, memory.peak)
+            for path in folders:
+                shards = pb.read_shards(path)
+                found = alone(sweep_seconds, shards, n_components, sweeps)
+                own_wall, own_cpu = (1e9 * x / shards.n_tokens for x in found.value)
+                kind = f"{len(shards)} shard{'s' if len(shards) > 1 else ''}"
+                figures = own_cpu, own_wall, cpu / own_cpu, found.peak
+                table.add(kind, shards.n_tokens, n_components, *figures)
     save(table)
 
 
-def large(n_tokens: int) -> None:
-    table = training_table("large", n_tokens)
-    compare_training(table, LARGE, n_tokens, min(n_tokens, 10_000_000), 200, (None,), (1, 4))
-    save(table)
+def training(tokens: int = 5_000_000) -> None:
+    """LDA in memory and on 1, 4 and 16 shards, one thread."""
+    compare_training("training", SMALL, tokens, tokens, (50, 200), (1, 4, 16), (2, 8))
 
 
-def workers(n_tokens: int) -> None:
+def large(tokens: int = 200_000_000) -> None:
+    """The same with 50,000 words and 200 topics."""
+    n_in_memory = min(tokens, 10_000_000)
+    compare_training("large", LARGE, tokens, n_in_memory, (200,), (None,), (1, 4))
+
+
+def workers(tokens: int = 20_000_000) -> None:
+    """One and two workers of a Dask cluster."""
     from distributed import Client, LocalCluster
 
     columns = {"workers": "d", "topics": "d", "tokens": ",d", "s a sweep": ".2f", "times": ".2f"}
-    table = Table("scale-workers", f"{COMMAND} workers --tokens {n_tokens}", columns, RESTS_ON)
+    table = Table("scale-workers", f"{COMMAND} workers --tokens {tokens}", columns, RESTS_ON)
     with tempfile.TemporaryDirectory() as folder:
-        alone(write, SMALL, n_tokens // SMALL.length, folder, 8)
+        alone(write, SMALL, tokens // SMALL.length, folder, 8)
         shards = pb.read_shards(folder)
         for n_components in (50, 200):
-            one = None
+            walls: list[float] = []
             for n in (1, 2):
                 cluster = LocalCluster(
                     n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
                 )
                 with cluster, Client(cluster) as client:
                     wall, _ = sweep_seconds(shards, n_components, (2, 12), client.get_executor())
-                one = wall if one is None else one
-                table.add(n, n_components, shards.n_tokens, wall, one / wall)
+                walls.append(wall)
+                table.add(n, n_components, shards.n_tokens, wall, walls[0] / wall)
     save(table)
 
 
@@ -228,7 +210,7 @@ def least_walls(work: Callable[[int], float]) -> list[float]:
     return [min(seconds) for seconds in zip(*((work(1), work(2)) for _ in range(5)), strict=True)]
 
 
-def threads(name: str) -> None:
+def threads(name: str, /) -> None:
     """Two threads beside one: scores of documents of a corpus, sweeps over 1.5 million tokens."""
     columns = {"topics": "d", "scoring, s": ".2f", "on two threads": ".2f", "times as fast": ".2f"}
     columns |= {"a sweep, ms": ".1f", "ms on two": ".1f", "as fast": ".2f"}
@@ -258,49 +240,28 @@ def scored(
     train: scale_peers.Train, folder: str, test: pb.Corpus, n_topics: int, n_passes: int
 ) -> tuple[float, float]:
     """Seconds of training, and held-out nats per token, by the same estimator for all."""
-    found = train(folder, n_topics, n_passes)
+    seconds, topics = train(folder, n_topics, n_passes)
     model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=scale_peers.ALPHA, topic_word=found.topic_word
+        doc_topic_prior=scale_peers.ALPHA, topic_word=topics
     )
     result = pb.log_likelihood(model, test, n_jobs=1, random_state=0)
-    return found.seconds, float(result.nats_per_token)
+    return seconds, float(result.nats_per_token)
 
 
-def peers(n_tokens: int) -> None:
+def peers(tokens: int = 1_000_000) -> None:
     """So many passes over the same documents, 50 topics, one thread, and what they are worth."""
     columns = {f"{N_PASSES} passes": "s", "CPU s": ".1f", "per token and pass, ns": ",.0f"}
     columns |= {"held-out nats per token": ".3f", "GiB at most": ".2f"}
-    table = Table("scale-peers", f"{COMMAND} peers --tokens {n_tokens}", columns, RESTS_ON)
+    table = Table("scale-peers", f"{COMMAND} peers --tokens {tokens}", columns, RESTS_ON)
     test = pb.Corpus(next(SMALL.blocks(200, seed=2)))
     with tempfile.TemporaryDirectory() as folder:
-        alone(write, SMALL, n_tokens // SMALL.length, folder, 4)
-        for name, train in scale_peers.trainers():
+        alone(write, SMALL, tokens // SMALL.length, folder, 4)
+        for name, train in scale_peers.TRAINERS.items():
             found = alone(scored, train, folder, test, SMALL.n_topics, N_PASSES)
             seconds, nats = found.value
-            per_token = 1e9 * seconds / (N_PASSES * n_tokens)
-            table.add(name, seconds, per_token, nats, found.peak)
+            table.add(name, seconds, 1e9 * seconds / (N_PASSES * tokens), nats, found.peak)
     save(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, size in (
-        ("training", 5_000_000),
-        ("large", 200_000_000),
-        ("workers", 20_000_000),
-        ("peers", 1_000_000),
-    ):
-        commands.add_parser(name).add_argument("--tokens", type=int, default=size)
-    commands.add_parser("threads").add_argument("corpus")
-    chosen = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if chosen.command == "threads":
-        threads(chosen.corpus)
-    else:
-        by_name = {"training": training, "large": large, "workers": workers, "peers": peers}
-        by_name[chosen.command](chosen.tokens)
-
-
 if __name__ == "__main__":
-    main()
+    main(training, large, workers, threads, peers)

@@ -1,16 +1,17 @@
 """Packages that train LDA, on the documents of shards: passes on one thread, and what they cost.
 
-Those that are installed; Spark also wants Java.
+Each takes a folder of shards, the number of topics and that of passes, and returns processor
+seconds and topics. Spark joins in where it is installed, and Java.
 """
 
 import importlib.util
 import shutil
-import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from peers import normalised, tomotopy_model, tomotopy_topics
+from record import timed
 from scipy import sparse
 
 import polyabayes as pb
@@ -20,14 +21,7 @@ ALPHA, ETA = 0.1, 0.1
 # Of a batch of the online methods.
 BATCH = 2_000
 
-
-class Trained(NamedTuple):
-    """CPU seconds of all passes, and the topics."""
-
-    seconds: float
-    topic_word: np.ndarray
-
-
+Trained = tuple[float, np.ndarray]
 Train = Callable[[str, int, int], Trained]
 
 
@@ -40,17 +34,11 @@ def _corpus(folder: str) -> pb.Corpus:
 
 
 def polyabayes(documents: Any, n_topics: int, n_passes: int) -> Trained:
+    priors = {"doc_topic_prior": ALPHA, "topic_word_prior": ETA}
     lda = pb.LatentDirichletAllocation(
-        n_topics,
-        doc_topic_prior=ALPHA,
-        topic_word_prior=ETA,
-        max_iter=n_passes,
-        n_jobs=1,
-        random_state=0,
+        n_topics, **priors, max_iter=n_passes, n_jobs=1, random_state=0
     )
-    start = time.process_time()
-    lda.fit(documents)
-    return Trained(time.process_time() - start, lda.components_)
+    return timed(lda.fit, documents)[1], lda.components_
 
 
 def polyabayes_shards(folder: str, n_topics: int, n_passes: int) -> Trained:
@@ -61,21 +49,30 @@ def polyabayes_memory(folder: str, n_topics: int, n_passes: int) -> Trained:
     return polyabayes(_corpus(folder), n_topics, n_passes)
 
 
+def tomotopy_gibbs(folder: str, n_topics: int, n_passes: int) -> Trained:
+    corpus = _corpus(folder)
+    model = tomotopy_model(corpus, n_topics)
+    _, seconds = timed(model.train, n_passes, workers=1, show_progress=False)
+    return seconds, tomotopy_topics(model, corpus.n_words)
+
+
+def online(folder: str, n_passes: int, update: Callable[[Any], Any]) -> float:
+    """Processor seconds of passes over the documents, a batch an update."""
+
+    def passes() -> None:
+        for _ in range(n_passes):
+            for counts in _blocks(folder):
+                update(counts)
+
+    return timed(passes)[1]
+
+
 def sklearn_online(folder: str, n_topics: int, n_passes: int) -> Trained:
     from sklearn.decomposition import LatentDirichletAllocation
 
-    model = LatentDirichletAllocation(
-        n_topics,
-        doc_topic_prior=ALPHA,
-        topic_word_prior=ETA,
-        learning_method="online",
-        random_state=0,
-    )
-    start = time.process_time()
-    for _ in range(n_passes):
-        for counts in _blocks(folder):
-            model.partial_fit(counts)
-    return Trained(time.process_time() - start, normalised(model.components_))
+    priors = {"doc_topic_prior": ALPHA, "topic_word_prior": ETA}
+    model = LatentDirichletAllocation(n_topics, **priors, learning_method="online", random_state=0)
+    return online(folder, n_passes, model.partial_fit), normalised(model.components_)
 
 
 def gensim_online(folder: str, n_topics: int, n_passes: int) -> Trained:
@@ -83,22 +80,12 @@ def gensim_online(folder: str, n_topics: int, n_passes: int) -> Trained:
     from gensim.models import LdaModel
 
     id2word = {word: str(word) for word in range(pb.read_shards(folder).n_words)}
-    model = LdaModel(
-        None, n_topics, id2word, chunksize=BATCH, alpha=[ALPHA] * n_topics, eta=ETA, random_state=0
+    priors = {"alpha": [ALPHA] * n_topics, "eta": ETA}
+    model = LdaModel(None, n_topics, id2word, chunksize=BATCH, random_state=0, **priors)
+    seconds = online(
+        folder, n_passes, lambda x: model.update(Sparse2Corpus(x, documents_columns=False))
     )
-    start = time.process_time()
-    for _ in range(n_passes):
-        for counts in _blocks(folder):
-            model.update(Sparse2Corpus(counts, documents_columns=False))
-    return Trained(time.process_time() - start, normalised(model.get_topics().astype(float)))
-
-
-def tomotopy_gibbs(folder: str, n_topics: int, n_passes: int) -> Trained:
-    corpus = _corpus(folder)
-    model = tomotopy_model(corpus, n_topics)
-    start = time.process_time()
-    model.train(n_passes, workers=1, show_progress=False)
-    return Trained(time.process_time() - start, tomotopy_topics(model, corpus.n_words))
+    return seconds, normalised(model.get_topics().astype(float))
 
 
 def spark(folder: str, n_topics: int, **settings: Any) -> Trained:
@@ -128,43 +115,30 @@ def spark(folder: str, n_topics: int, **settings: Any) -> Trained:
     # It ends with its standard input; only then does the system tell its memory.
     machine.stdin.close()
     machine.wait()
-    return Trained(seconds, topics)
+    return seconds, topics
 
 
 def spark_em(folder: str, n_topics: int, n_passes: int) -> Trained:
     # The largest posterior density: one more than the priors, and counts without them.
     concentrations = {"docConcentration": [ALPHA + 1] * n_topics, "topicConcentration": ETA + 1}
-    found = spark(folder, n_topics, optimizer="em", maxIter=n_passes, **concentrations)
-    return Trained(found.seconds, normalised(found.topic_word + ETA))
+    seconds, topics = spark(folder, n_topics, optimizer="em", maxIter=n_passes, **concentrations)
+    return seconds, normalised(topics + ETA)
 
 
 def spark_online(folder: str, n_topics: int, n_passes: int) -> Trained:
     share = min(1.0, BATCH / pb.read_shards(folder).n_documents)
-    settings = {
-        "optimizer": "online",
-        "docConcentration": [ALPHA] * n_topics,
-        "topicConcentration": ETA,
-        "subsamplingRate": share,
-        "maxIter": round(n_passes / share),
-    }
-    found = spark(folder, n_topics, **settings)
-    return Trained(found.seconds, normalised(found.topic_word))
+    settings = {"docConcentration": [ALPHA] * n_topics, "topicConcentration": ETA}
+    settings |= {"subsamplingRate": share, "maxIter": round(n_passes / share)}
+    seconds, topics = spark(folder, n_topics, optimizer="online", **settings)
+    return seconds, normalised(topics)
 
 
-def trainers() -> list[tuple[str, Train]]:
-    """Ours, and those whose package is installed."""
-    known: list[tuple[str, str, Train]] = [
-        ("polyabayes", "polyabayes, in memory", polyabayes_memory),
-        ("polyabayes", "polyabayes, 4 shards", polyabayes_shards),
-        ("tomotopy", "tomotopy, in memory", tomotopy_gibbs),
-        ("sklearn", "scikit-learn, partial_fit", sklearn_online),
-        ("gensim", "gensim, online", gensim_online),
-        ("pyspark", "Spark, EM", spark_em),
-        ("pyspark", "Spark, online", spark_online),
-    ]
-    return [
-        (name, function)
-        for package, name, function in known
-        if importlib.util.find_spec(package) is not None
-        and (package != "pyspark" or shutil.which("java") is not None)
-    ]
+TRAINERS: dict[str, Train] = {
+    "polyabayes, in memory": polyabayes_memory,
+    "polyabayes, 4 shards": polyabayes_shards,
+    "tomotopy, in memory": tomotopy_gibbs,
+    "scikit-learn, partial_fit": sklearn_online,
+    "gensim, online": gensim_online,
+}
+if importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None:
+    TRAINERS |= {"Spark, EM": spark_em, "Spark, online": spark_online}

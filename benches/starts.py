@@ -9,17 +9,13 @@ in the folder that POLYABAYES_RUNS names: a run may end at any time and goes on 
 the table is made of all of them.
 """
 
-import argparse
-import json
-import sys
-import time
-import warnings
 from itertools import product
 from typing import Any
 
 import numpy as np
-from peers import from_tomotopy, tomotopy, tomotopy_model
-from record import DATA, RUNS, Table, machine, save, told
+import pandas as pd
+from peers import from_tomotopy, tomotopy_model, trained_for
+from record import RUNS, Table, add_piece, corpus, main, pieces, save, timed, told
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
@@ -38,6 +34,8 @@ PLANTED: dict[str, tuple[type, Options]] = {
     "NMF": (pb.PoissonFactorAnalysis, {"prior": "nmf"}),
 }
 REAL: dict[str, Options] = {"fixed priors": {"learn_priors": False}, "learned priors": {}}
+SIZES = (20, 50, 100)
+KEPT = RUNS / "starts.jsonl"
 CORPORA = {"ap": "AP", "reuters": "Reuters", "20ng": "20 Newsgroups", "nips12": "NIPS"}
 
 
@@ -86,9 +84,8 @@ def planted() -> None:
     for name, (kind, options) in PLANTED.items():
         scores, cosines, seconds = [], [], []
         for seed in range(SEEDS):
-            start = time.process_time()
-            model = kind(8, n_jobs=1, random_state=seed, **options).fit(train)
-            seconds.append(time.process_time() - start)
+            model, spent = timed(kind(8, n_jobs=1, random_state=seed, **options).fit, train)
+            seconds.append(spent)
             cosines.append(recovery(model.components_, data.topic_word))
             scored = name != "NMF"
             scores.append(nats(model, test) if scored else cosines[-1])
@@ -98,54 +95,28 @@ def planted() -> None:
     save(table)
 
 
-def trained_by_tomotopy(train: pb.Corpus, n_topics: int, seed: int, seconds: float) -> Any:
-    """Its model after at least so much processor time, as one of ours."""
-    peer = tomotopy_model(train, n_topics, seed)
-    start = time.process_time()
-    while time.process_time() - start < seconds:
-        peer.train(5, workers=1)
-    return from_tomotopy(peer, train.n_words)
-
-
 def scores(train: pb.Corpus, test: pb.Corpus, n_topics: int, seed: int) -> dict[str, float]:
     """Held-out nats per token of one seed by every kind of training, and the seconds of ours."""
     found: dict[str, float] = {}
     for kind, options in REAL.items():
         lda = pb.LatentDirichletAllocation(n_topics, n_jobs=1, random_state=seed, **options)
-        start = time.process_time()
-        lda.fit(train)
-        found[f"{kind}, s"] = time.process_time() - start
+        _, found[f"{kind}, s"] = timed(lda.fit, train)
         found[kind] = nats(lda, test)
-    if tomotopy is not None:
-        seconds = max(found[f"{kind}, s"] for kind in REAL)
-        peer = trained_by_tomotopy(train, n_topics, seed, seconds)
-        found["tomotopy"] = nats(peer, test)
-    return found
+    peer = tomotopy_model(train, n_topics, seed)
+    trained_for(peer, max(found[f"{kind}, s"] for kind in REAL), 5)
+    return found | {"tomotopy": nats(from_tomotopy(peer, train.n_words), test)}
 
 
-def kept() -> list[dict[str, Any]]:
-    """Scores of single seeds, in the order in which they were made."""
-    path = RUNS / "starts.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def real(arguments: argparse.Namespace) -> None:
+def real(seeds: int = 10) -> None:
     """Held-out nats per token of real corpora: the seeds that are missing, then the table."""
-    until = time.monotonic() + arguments.seconds
-    done = {(run["corpus"], run["topics"], run["seed"]) for run in kept()}
-    RUNS.mkdir(parents=True, exist_ok=True)
-    for name in arguments.corpora:
-        corpus = pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
-        train, test = corpus.split(test_size=0.2, random_state=0)
+    done = {(run["corpus"], run["topics"], run["seed"]) for run in pieces(KEPT)}
+    for name in CORPORA:
+        train, test = corpus(name).split(test_size=0.2, random_state=0)
         test = pb.Corpus(test.counts[:N_TEST])
-        for n_topics, seed in product(arguments.topics, range(arguments.seeds)):
-            if (name, n_topics, seed) in done or time.monotonic() > until:
-                continue
-            run = {"corpus": name, "topics": n_topics, "seed": seed}
-            run |= {"scores": scores(train, test, n_topics, seed)}
-            with (RUNS / "starts.jsonl").open("a") as file:
-                file.write(json.dumps(machine() | run) + "\n")
-            print(run, flush=True)
+        for n_topics, seed in product(SIZES, range(seeds)):
+            if (name, n_topics, seed) not in done:
+                run = {"corpus": name, "topics": n_topics, "seed": seed}
+                add_piece(KEPT, run | {"scores": scores(train, test, n_topics, seed)})
     real_table()
 
 
@@ -155,45 +126,20 @@ def real_table() -> None:
     columns |= {f"{kind}, s": ".0f" for kind in REAL}
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
     table = Table("starts", f"{COMMAND} real", columns, ["lda, Gibbs"])
-    runs = kept()
-    for name, n_topics in product(CORPORA, sorted({run["topics"] for run in runs})):
-        of_row = [
-            run["scores"] for run in runs if (run["corpus"], run["topics"]) == (name, n_topics)
+    runs = pieces(KEPT)
+    by_row: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for run in runs:
+        by_row.setdefault((run["corpus"], run["topics"]), []).append(run["scores"])
+    for name, n_topics in product(CORPORA, SIZES):
+        found = pd.DataFrame(by_row[name, n_topics])
+        spread = [
+            f"{own.mean():.4f} ({own.min():.4f} to {own.max():.4f})"
+            for own in (found[kind] for kind in (*REAL, "tomotopy"))
         ]
-        if not of_row:
-            continue
-        spread: list[str | None] = []
-        for kind in (*REAL, "tomotopy"):
-            values = [found[kind] for found in of_row if kind in found]
-            spread.append(
-                f"{np.mean(values):.4f} ({min(values):.4f} to {max(values):.4f})"
-                if values
-                else None
-            )
-        seconds = [np.median([found[f"{kind}, s"] for found in of_row]) for kind in REAL]
-        table.add(CORPORA[name], n_topics, len(of_row), *seconds, *spread)
+        seconds = [found[f"{kind}, s"].median() for kind in REAL]
+        table.add(CORPORA[name], n_topics, len(found), *seconds, *spread)
     save(table, note=told(runs))
 
 
-def main() -> int:
-    """Run the parts that are named."""
-    warnings.simplefilter("ignore")
-    if not DATA.is_dir():
-        print(f"no data in {DATA}: set POLYABAYES_DATA")
-        return 1
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", nargs="?", choices=["planted", "real"], help="both by default")
-    parser.add_argument("--corpora", nargs="+", choices=[*CORPORA], default=[*CORPORA])
-    parser.add_argument("--topics", nargs="+", type=int, default=[20, 50, 100])
-    parser.add_argument("--seeds", type=int, default=10, help="of each row of the real corpora")
-    parser.add_argument("--seconds", type=float, default=1e9, help="after which no seed begins")
-    arguments = parser.parse_args()
-    if arguments.part in (None, "planted"):
-        planted()
-    if arguments.part in (None, "real"):
-        real(arguments)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(planted, real)

@@ -5,8 +5,6 @@ and the same work as ``by_hand/stories.md`` does it. The first program of a page
 counts for nothing. Lines are those that are not blank, as the formatter leaves them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -15,12 +13,10 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
-import warnings
 from pathlib import Path
 
 import matplotlib as mpl
-from record import ROOT, Table, save
+from record import ROOT, Table, main, save, timed
 
 PAGES = {
     "texts": "texts to a report",
@@ -42,14 +38,10 @@ def minutes_of(data: str, program: str) -> float:
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
-        warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
     ):
-        warnings.simplefilter("ignore")
         exec(data, names)
-        start = time.process_time()
-        exec(program, names)
-        return (time.process_time() - start) / 60
+        return timed(exec, program, names)[1] / 60
 
 
 def minutes_of_commands(data: str, commands: str) -> float:
@@ -58,7 +50,7 @@ def minutes_of_commands(data: str, commands: str) -> float:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         exec(data, {})
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        for line in commands.splitlines():
+        for line in commands.replace("\\\n", " ").splitlines():
             subprocess.run(
                 line, shell=True, check=True, capture_output=True, env={**os.environ, "PATH": path}
             )
@@ -66,7 +58,7 @@ def minutes_of_commands(data: str, commands: str) -> float:
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
 
 
-def main() -> None:
+def stories() -> None:
     mpl.use("Agg")
     by_hand = (ROOT / "benches" / "by_hand" / "stories.md").read_text()
     columns = {
@@ -92,4 +84,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(stories)

@@ -4,28 +4,25 @@
     python benches/tempering.py coverage [N]
 
 Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository.
-Coverage runs on two processes; with a folder in POLYABAYES_RUNS it keeps every run there and begins
-none after POLYABAYES_SECONDS: the same command then goes on, after a kill, too.
+Coverage runs on two processes.
 """
 
-import os
-import pickle
-import sys
-import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from evidence import planted
 from numpy.typing import NDArray
-from record import DATA, Table, save
+from record import Table, holds, letter_shares, main, save, timed
 from scipy.special import gammaln
 
 from polyabayes import AllocationModel, Evidence
 
+COMMAND = "python benches/tempering.py"
 Counts = NDArray[np.int64]
 
 
@@ -41,20 +38,14 @@ class Case(NamedTuple):
         """Evidence given the total, and the processor time that it took."""
         axes = ["first", "second"]
         model = AllocationModel.nmf(self.n_topics, axes=axes, concentration=self.concentration)
-        start = time.process_time()
-        found = model.log_evidence(
-            self.counts, "tempered", given_total=True, random_state=seed, n_jobs=1, **options
+        return timed(
+            model.log_evidence,
+            *(self.counts, "tempered"),
+            given_total=True,
+            random_state=seed,
+            n_jobs=1,
+            **options,
         )
-        return found, time.process_time() - start
-
-
-def planted(size: int, total: int, n_topics: int, alpha: float, seed: int) -> Counts:
-    """A table from topics whose rows are Dirichlet(alpha)."""
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.ones(n_topics))
-    first, second = (rng.dirichlet(np.full(size, alpha), n_topics) for _ in range(2))
-    counts: Counts = rng.multinomial(total, ((first.T * shares) @ second).ravel())
-    return counts.reshape(size, size)
 
 
 def from_prior(size: int, total: int, n_topics: int, concentration: float, seed: int) -> Counts:
@@ -70,13 +61,9 @@ def from_prior(size: int, total: int, n_topics: int, concentration: float, seed:
 
 def letters(total: int, seed: int) -> Counts:
     """Draws of pairs of letters."""
-    table = np.zeros((26, 26))
-    for line in (DATA / "letter_bigrams.csv").read_text().splitlines()[1:]:
-        first, second, count = line.split(",")
-        table[ord(first) - ord("A"), ord(second) - ord("A")] = float(count)
-    weights = table.ravel() / table.sum()
-    counts: Counts = np.random.default_rng(seed).multinomial(total, weights)
-    return counts.reshape(26, 26)
+    shares = letter_shares()
+    counts: Counts = np.random.default_rng(seed).multinomial(total, shares.ravel())
+    return counts.reshape(shares.shape)
 
 
 def all_allocations(n_tokens: int) -> tuple[float, float]:
@@ -114,41 +101,23 @@ def all_allocations(n_tokens: int) -> tuple[float, float]:
 
 def missing() -> None:
     """One missing cell beside one of many tokens, against the sum over all allocations."""
-    record = Table(
-        "missing-cells",
-        "python benches/tempering.py missing",
-        {
-            "tokens of the first cell": ",",
-            "method": "s",
-            "ln evidence": ".2f",
-            "±": ".2f",
-            "off by": "+.2f",
-            "expected in the missing cell": ",.0f",
-            "± tokens": ",.0f",
-            "by the sum": ",.0f",
-            "s": ".1f",
-        },
-        rests_on=("nmf, tempered", "missing cell, smc"),
-    )
+    columns = {
+        "tokens of the first cell": ",", "method": "s", "ln evidence": ".2f", "±": ".2f",
+        "off by": "+.2f", "expected in the missing cell": ",.0f", "± tokens": ",.0f",
+        "by the sum": ",.0f", "s": ".1f",
+    }  # fmt: skip
+    rests_on = ("nmf, tempered", "missing cell, smc")
+    table = Table("missing-cells", f"{COMMAND} missing", columns, rests_on)
     for n_tokens in (100, 300, 1_000):
         model = AllocationModel.nmf(2, rate=1 / n_tokens)
         gap = np.ma.masked_equal([[n_tokens, 1], [-1, 2]], -1)
         value, expected = all_allocations(n_tokens)
         for method in ("tempered", "smc"):
-            start = time.process_time()
-            found = model.predict_missing(gap, method, random_state=0, n_jobs=1)
-            record.add(
-                n_tokens,
-                method,
-                found.evidence.value,
-                found.evidence.std_error,
-                found.evidence.value - value,
-                found.expected_counts[0],
-                found.expected_std_errors[0],
-                expected,
-                time.process_time() - start,
-            )
-    save(record)
+            found, seconds = timed(model.predict_missing, gap, method, random_state=0, n_jobs=1)
+            ln_value, error = found.evidence.value, found.evidence.std_error
+            tokens = found.expected_counts[0], found.expected_std_errors[0], expected
+            table.add(n_tokens, method, ln_value, error, ln_value - value, *tokens, seconds)
+    save(table)
 
 
 SIZES = ((10, 50, 2), (12, 200, 4), (16, 500, 6), (20, 1000, 8), (26, 2000, 10))
@@ -161,105 +130,49 @@ def cases() -> Iterator[Case]:
         for seed in range(3):
             alpha, a = (0.05, 0.2, 1.0)[seed], (1e-4, 1e-2, 100.0)[seed]
             yield Case(f"prior {seed}, {shape}", from_prior(size, total, K, 1.0, seed), K)
-            yield Case(f"planted {alpha}, {shape}", planted(size, total, K, alpha, seed), K)
+            yield Case(f"planted {alpha}, {shape}", planted(size, total, K, seed, alpha), K)
             yield Case(f"letters {seed}, {shape}", letters(total, seed), K)
-            counts = planted(size, total, K, 0.3, 10 + seed)
+            counts = planted(size, total, K, 10 + seed, 0.3)
             yield Case(f"a = {a:g}, {shape}", counts, K, a)
 
 
-class Spent(Exception):  # noqa: N818
-    """The time is over, and runs are left."""
-
-
-def kept(case: Case, seed: int, until: float, **options: Any) -> tuple[Evidence, float]:
-    """:meth:`Case.evidence`, from the folder of runs where it is there."""
-    folder = os.environ.get("POLYABAYES_RUNS")
-    path = None if folder is None else Path(folder) / f"{case.name}, seed {seed}.pickle"
-    if path is not None and path.exists():
-        found: tuple[Evidence, float] = pickle.loads(path.read_bytes())
-        return found
-    if time.time() > until:
-        raise Spent
-    found = case.evidence(seed, **options)
-    if path is not None:
-        path.write_bytes(pickle.dumps(found))
-    return found
-
-
-def compared(case: Case, until: float) -> tuple[list[tuple[Evidence, float]], Evidence] | None:
-    """Runs of two seeds, and one eight times as long; None where time is over."""
+def compared(case: Case) -> tuple[list[tuple[Evidence, float]], Evidence]:
+    """Runs of two seeds, and one eight times as long."""
     warnings.simplefilter("ignore")
-    try:
-        runs = [kept(case, seed, until) for seed in (1, 2)]
-        n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
-        return runs, kept(case, 3, until, n_samples=n_scans, target_std_error=1e-9)[0]
-    except Spent:
-        return None
+    runs = [case.evidence(seed) for seed in (1, 2)]
+    n_scans = 8 * max(found.rounds[-1].n_scans for found, _ in runs)
+    return runs, case.evidence(3, n_samples=n_scans, target_std_error=1e-9)[0]
 
 
-def coverage(n_tables: int = 60) -> None:
+def coverage(n_tables: int = 60, /) -> None:
     """95 % intervals of two seeds against a run eight times as long, by the size of the table."""
-    record = Table(
-        "evidence-intervals",
-        f"python benches/tempering.py coverage {n_tables}",
-        {
-            "tokens": ",",
-            "tables": "d",
-            "coverage of 95 % intervals": ".0%",
-            "converged": ".0%",
-            "beyond 4 errors": "d",
-            "of them without a warning": "d",
-            "rms distance": ".2f",
-            "mean ±": ".2f",
-            "s": ".1f",
-        },
-        rests_on=("nmf, tempered",),
-    )
-    rows: dict[int, list[tuple[float, ...]]] = {}
-    until = time.time() + float(os.environ.get("POLYABAYES_SECONDS", "inf"))
+    columns = {
+        "tokens": ",", "tables": "d", "coverage of 95 % intervals": ".0%", "converged": ".0%",
+        "beyond 4 errors": "d", "of them without a warning": "d", "rms distance": ".2f",
+        "mean ±": ".2f", "s": ".1f",
+    }  # fmt: skip
+    command = f"{COMMAND} coverage {n_tables}"
+    table = Table("evidence-intervals", command, columns, ["nmf, tempered"])
+    rows = []
     chosen = list(islice(cases(), n_tables))
     with ProcessPoolExecutor(2) as processes:
-        results = list(processes.map(compared, chosen, [until] * n_tables))
-    for case, result in zip(chosen, results, strict=True):
-        if result is None:
-            print(f"{case.name:<38} is left", flush=True)
-            continue
-        runs, reference = result
+        results = list(processes.map(compared, chosen))
+    for case, (runs, reference) in zip(chosen, results, strict=True):
         for found, seconds in runs:
-            low, high = found.interval()
-            gap = found.value - reference.value
-            is_far = abs(gap) > 4 * np.hypot(found.std_error, reference.std_error)
-            row = (low <= reference.value <= high, found.converged, is_far, gap)
-            rows.setdefault(int(case.counts.sum()), []).append((*row, found.std_error, seconds))
+            gap, error = found.value - reference.value, found.std_error
+            is_far = abs(gap) > 4 * np.hypot(error, reference.std_error)
+            held = holds(found, reference.value)
+            rows.append((case.counts.sum(), held, found.converged, is_far, gap, error, seconds))
             print(f"{case.name:<38} gap {gap:+6.2f}  {found}  {seconds:.1f} s", flush=True)
-    for n_tokens, of_size in rows.items():
-        holds, converged, far, gaps, errors, seconds = np.array(of_size, dtype=float).T
-        record.add(
-            n_tokens,
-            len(holds) // 2,
-            holds.mean(),
-            converged.mean(),
-            int(far.sum()),
-            int((far * converged).sum()),
-            np.sqrt((gaps**2).mean()),
-            errors.mean(),
-            seconds.mean(),
-        )
-    if None not in results:
-        save(record)
-
-
-def main() -> None:
-    """Print the section asked for."""
-    warnings.simplefilter("ignore")
-    match sys.argv[1:]:
-        case ["missing"]:
-            missing()
-        case ["coverage", *number]:
-            coverage(*map(int, number))
-        case _:
-            sys.exit(__doc__)
+    names = ["tokens", "held", "converged", "far", "gap", "error", "seconds"]
+    for n_tokens, of in pd.DataFrame(rows, columns=names).groupby("tokens"):
+        table.add(
+            n_tokens, len(of) // 2, of.held.mean(), of.converged.mean(), of.far.sum(),
+            (of.far & of.converged).sum(), np.sqrt((of.gap**2).mean()), of.error.mean(),
+            of.seconds.mean(),
+        )  # fmt: skip
+    save(table)
 
 
 if __name__ == "__main__":
-    main()
+    main(missing, coverage)

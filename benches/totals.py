@@ -1,51 +1,41 @@
 """Totals of held-out documents to 0.001 nats per token beside the default, and their coverage.
 
-``python benches/totals.py [CORPUS K ...]`` trains each model, scores a fifth of the documents by
-default and as a total, on one thread, and compares totals by other seeds with that of long runs.
-``python benches/totals.py levels [CORPUS K ...]`` prints what the design rests on: time of a level,
+``python benches/totals.py`` trains four models, scores a fifth of the documents by default and as a
+total, on one thread, and compares totals by other seeds with that of long runs.
+``python benches/totals.py levels CORPUS K`` prints what the design rests on: time of a level,
 differences between levels by what a level's value is, and how the intervals of totals hold when
 documents are drawn again.
 """
 
-import sys
-import time
-import warnings
 from itertools import pairwise
 
 import numpy as np
-from record import DATA, Table, save
+import record
+from record import Table, save, timed
 
 import polyabayes as pb
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.totals import Population, score_to_target
 
-CASES = (("poliblog5k", "20"), ("poliblog5k", "100"), ("ap", "50"), ("20ng", "50"))
+CASES = (("poliblog5k", 20), ("poliblog5k", 100), ("ap", 50), ("20ng", 50))
 TARGET, SEEDS, LONG = 0.001, 100, 2_000
 LEVELS, RESAMPLED = (2, 6, 18, 54, 162, 486), 400
-
-
-def timed(model: pb.LatentDirichletAllocation, test: pb.Corpus, **options: object):
-    start = time.process_time()
-    found = pb.log_likelihood(model, test, n_jobs=1, **options)
-    return found, time.process_time() - start
 
 
 class Kept:
     """Scores of all documents at every level, from which samples are drawn."""
 
     def __init__(self, model: pb.LatentDirichletAllocation, test: pb.Corpus) -> None:
-        self.n_documents, self.lengths = (
-            test.n_documents,
-            np.asarray(test.counts.sum(axis=1)).ravel(),
-        )
+        self.n_documents = test.n_documents
+        self.lengths = np.asarray(test.counts.sum(axis=1)).ravel()
         self.levels, self.seconds = {}, {}
         settings = check_settings(method="auto", event="sequence", given_length=True)
         plan = ScoringPlan(model, settings, 0, 1)
         for size in LEVELS:
-            start = time.process_time()
-            found = plan.score(test._core_documents(), n_temperatures=size)
-            self.seconds[size] = time.process_time() - start
+            found, self.seconds[size] = timed(
+                plan.score, test._core_documents(), n_temperatures=size
+            )
             self.levels[size] = BlockScores.of(found)
 
     def __call__(self, rows: np.ndarray, *, n_temperatures: int) -> BlockScores:
@@ -60,46 +50,45 @@ class Kept:
         return float(found.scores.values.sum()), float(np.hypot(own, found.shared_std_error))
 
 
-def levels(cases: list[tuple[str, str]]) -> None:
-    for corpus, n_topics in cases:
-        test, model = trained(corpus, int(n_topics))
-        kept = Kept(model, test)
-        print(
-            f"\n{corpus}, K = {n_topics}: temperatures, ms a document, and how far differences to"
-        )
-        print("the level before are from their prediction, for ln of means and for means of ln")
-        for below, size in pairwise(LEVELS):
-            one, other = kept.levels[below], kept.levels[size]
-            spread, figures = np.sqrt(one.variances), [1e3 * kept.seconds[size] / test.n_documents]
-            for lower in (0.0, 1.0):
-                steps = other.values - one.values - lower * (other.shortfalls - one.shortfalls)
-                figures.append(float((steps - spread * steps.sum() / spread.sum()).std()))
-            print(f"{size:5}" + "".join(f"{figure:8.2f}" for figure in figures))
-        truth = kept.levels[LEVELS[-1]].values.sum()
-        found = np.array([kept.total(seed) for seed in range(RESAMPLED)])
-        holds = np.abs(found[:, 0] - truth) < 1.96 * found[:, 1]
-        print(f"{RESAMPLED} samples: {holds.mean():.3f} of intervals hold the last level's sum")
-
-
 def trained(corpus: str, n_topics: int) -> tuple[pb.Corpus, pb.LatentDirichletAllocation]:
     """Held-out documents, and a model of the others."""
-    documents = pb.read_corpus(DATA / f"{corpus}.ldac.gz")
-    train, test = documents.split(test_size=0.2, random_state=0)
+    train, test = record.corpus(corpus).split(test_size=0.2, random_state=0)
     return test, pb.LatentDirichletAllocation(n_topics, random_state=0, n_jobs=1).fit(train)
 
 
-def totals(cases: list[tuple[str, str]]) -> None:
+def levels(corpus: str, n_topics: int, /) -> None:
+    """Time and differences of levels, and coverage of totals, printed only."""
+    test, model = trained(corpus, n_topics)
+    kept = Kept(model, test)
+    print(f"{corpus}, K = {n_topics}: temperatures, ms a document, and how far differences to the")
+    print("level before are from their prediction, for ln of means and for means of ln")
+    for below, size in pairwise(LEVELS):
+        one, other = kept.levels[below], kept.levels[size]
+        spread, figures = np.sqrt(one.variances), [1e3 * kept.seconds[size] / test.n_documents]
+        for lower in (0.0, 1.0):
+            steps = other.values - one.values - lower * (other.shortfalls - one.shortfalls)
+            figures.append(float((steps - spread * steps.sum() / spread.sum()).std()))
+        print(f"{size:5}" + "".join(f"{figure:8.2f}" for figure in figures))
+    truth = kept.levels[LEVELS[-1]].values.sum()
+    found = np.array([kept.total(seed) for seed in range(RESAMPLED)])
+    holds = np.abs(found[:, 0] - truth) < 1.96 * found[:, 1]
+    print(f"{RESAMPLED} samples: {holds.mean():.3f} of intervals hold the last level's sum")
+
+
+def totals() -> None:
+    """Totals beside the default, on four corpora."""
     columns = {
-        "corpus": "s", "topics": "s", "documents": ",", "default, s": ".1f", "total, s": ".2f",
+        "corpus": "s", "topics": "d", "documents": ",", "default, s": ".1f", "total, s": ".2f",
         "ratio": ".0f", "stated error": ".5f", "coverage of 95 % intervals": ".3f",
     }  # fmt: skip
     table = Table("totals", "python benches/totals.py", columns, ["lda, annealed"])
-    for corpus, n_topics in cases:
-        test, model = trained(corpus, int(n_topics))
-        _, of_default = timed(model, test, random_state=0)
+    for corpus, n_topics in CASES:
+        test, model = trained(corpus, n_topics)
+        _, of_default = timed(pb.log_likelihood, model, test, n_jobs=1, random_state=0)
         truth = pb.log_likelihood(model, test, "annealed", n_samples=LONG, random_state=SEEDS)
+        options = {"nats_per_token_std_error": TARGET, "n_jobs": 1}
         runs = [
-            timed(model, test, nats_per_token_std_error=TARGET, random_state=seed)
+            timed(pb.log_likelihood, model, test, random_state=seed, **options)
             for seed in range(SEEDS)
         ]
         seconds = float(np.median([elapsed for _, elapsed in runs]))
@@ -114,8 +103,4 @@ def totals(cases: list[tuple[str, str]]) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", pb.exceptions.PolyabayesWarning)
-    given = sys.argv[1:]
-    run = levels if given[:1] == ["levels"] else totals
-    given = given[1:] if run is levels else given
-    run(list(zip(given[::2], given[1::2], strict=True)) or list(CASES))
+    record.main(totals, levels)

@@ -35,7 +35,6 @@ exclude_patterns = [
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["polyabayes.css"]
-nitpicky = False
 # Quotes and ellipses only: two hyphens are an option, no dash.
 smartquotes_action = "qe"
 suppress_warnings = ["config.cache"]
@@ -45,7 +44,6 @@ autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
 
 # Pages in Markdown; those that begin with a kernel are run as notebooks.
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
@@ -65,14 +63,10 @@ sphinx_gallery_conf: dict[str, Any] = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
-    "remove_config_comments": True,
     "abort_on_example_error": True,
-    "image_scrapers": ("matplotlib",),
     "capture_repr": (),
     "min_reported_time": 10**6,
     "doc_module": ("polyabayes",),
-    "backreferences_dir": None,
-    "parallel": False,
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -10,6 +10,7 @@ from unittest import mock
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from scipy.stats import binomtest
 
 HERE = Path(__file__).parent
 PROGRAMS = {"choice": "plot_d1_choose", "latent-classes": "plot_e7_latent_classes"}
@@ -23,15 +24,11 @@ def draw_calibration() -> None:
     ax.plot([0, 1], [0, 1], color="grey", linewidth=0.8, label="calibrated")
     for n, row in enumerate(json.loads(RECORD.read_text())["rows"]):
         _, claims, claimed, true = row
-        scale = 1 + 1.96**2 / claims
-        middle = (true + 1.96**2 / (2 * claims)) / scale
-        half = (
-            1.96
-            * (true * (1 - true) / claims + (1.96 / (2 * claims)) ** 2) ** 0.5
-            / scale
+        interval = binomtest(round(true * claims), claims).proportion_ci(
+            method="wilson"
         )
         label = "share that is true, 95 % interval" if n == 0 else None
-        ax.plot([claimed] * 2, [middle - half, middle + half], color="C0")
+        ax.plot([claimed] * 2, [interval.low, interval.high], color="C0")
         ax.plot(claimed, true, "o", color="C0", label=label)
         ax.annotate(f"{claims:,}", (claimed, true), (6, 4), textcoords="offset points")
     ax.set_ylim(-0.06, 1.1)

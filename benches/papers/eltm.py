@@ -1,30 +1,28 @@
 """Buntine (2009), estimating likelihoods for topic models."""
 
 import math
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from benches.papers.figure import PARTS, Figure, Row, Settings, mean_and_error, once
+from benches.papers.figure import PARTS, Picture, Row, figure, halves, mean_and_error, once
+from benches.record import simulated, timed
 
 import polyabayes as pb
 
-# The methods of the paper by its names.
-METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "HM": ("harmonic", "n_samples", {}),
-    "MFI (1st order)": ("mean-field", "n_samples", {"order": 1}),
-    "MFI (2nd order)": ("mean-field", "n_samples", {"order": 2}),
-    "LR": ("left-to-right-particle", "n_particles", {}),
-    "LRS": ("left-to-right-sequential", "n_particles", {}),
+# The methods of the paper by its names, and those that it does not have.
+METHODS: dict[str, tuple[str, dict[str, int]]] = {
+    "HM": ("harmonic", {}),
+    "MFI (1st order)": ("mean-field", {"order": 1}),
+    "MFI (2nd order)": ("mean-field", {"order": 2}),
+    "LR": ("left-to-right-particle", {}),
+    "LRS": ("left-to-right-sequential", {}),
 }
-# Methods that the paper does not have, at the same number of samples.
-OURS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "left-to-right": ("left-to-right", "n_particles", {}),
-    "annealed": ("annealed", "n_samples", {}),
-    "smc-lookahead": ("smc-lookahead", "n_particles", {}),
+OURS: dict[str, tuple[str, dict[str, int]]] = {
+    name: (name, {}) for name in ("left-to-right", "annealed", "smc-lookahead")
 }
+# Every estimate is the mean of two, of half the samples each.
+HALVES: dict[str, Any] = {"remarks": {"runs": 1}, "ours": {"runs": 2}}
 
 # Means of Table 1 by gamma, in the order of the methods; that of LR at 1 as its t of 1.58 has it.
 PUBLISHED = {
@@ -35,49 +33,55 @@ PUBLISHED = {
 }
 
 
-def pair(settings: Settings, gamma: float, seed: int) -> tuple[Any, Any, float]:
+def pair(
+    words: int, topics: int, tokens: int, alpha: float, gamma: float, seed: int
+) -> tuple[Any, Any, float]:
     """A random model, a document of it, and the exact ln p."""
-    data = pb.datasets.make_lda_corpus(
-        1,
-        settings.words,
-        settings.topics,
-        document_length=settings.tokens,
-        doc_topic_prior=settings.alpha,
-        topic_word_prior=gamma,
-        random_state=seed,
-    )
-    model = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-    )
-    return model, data.corpus, pb.log_likelihood(model, data.corpus, "exact").total
+    law = {"document_length": tokens, "doc_topic_prior": alpha, "topic_word_prior": gamma}
+    model, document = simulated(1, words, topics, random_state=seed, **law)
+    return model, document, pb.log_likelihood(model, document, "exact").total
 
 
-def estimate(
-    method: str, settings: Settings, model: Any, document: Any, samples: int, seed: int
-) -> float:
-    """ln p by so many samples, in two runs of half of them."""
-    name, size, options = (METHODS | OURS)[method]
+def estimate(method: str, cycles: int, model: Any, document: Any, samples: int, seed: int) -> float:
+    """ln p by so many samples."""
+    name, options = (METHODS | OURS)[method]
     if name == "mean-field":
-        options = {**options, "n_iterations": settings.cycles}
-    how = {size: samples // settings.runs, "options": options, "n_replicates": settings.runs}
-    return float(pb.log_likelihood(model, document, name, random_state=seed, **how).total)
+        options = {**options, "n_iterations": cycles}
+    return halves(model, document, name, samples, options=options, random_state=seed).total
 
 
-def table1(settings: Settings) -> Iterator[Row]:
+@figure(
+    "eltm",
+    "table1",
+    "Exact less estimate, bits per token",
+    "4.1, Table 1",
+    **HALVES,
+    small={"pairs": 20},
+)
+def table1(
+    words=1_000,
+    alpha=0.1,
+    cycles=10,
+    tokens=14,
+    topics=4,
+    gamma=(0.2, 0.5, 1.0, 3.0),
+    pairs=100,
+    samples=200,
+) -> Iterator[Row]:
     """Exact less estimate in bits per token, over pairs of a model and a document."""
-    to_bits = 1 / (math.log(2) * settings.tokens)
-    for gamma in settings.gamma:
-        pairs = [pair(settings, gamma, seed) for seed in range(settings.pairs)]
+    to_bits = 1 / (math.log(2) * tokens)
+    for prior in gamma:
+        cases = [pair(words, topics, tokens, alpha, prior, seed) for seed in range(pairs)]
         for method in METHODS | OURS:
             found = [
-                to_bits * (exact - estimate(method, settings, *case, settings.samples, seed))
-                for seed, (*case, exact) in enumerate(pairs)
+                to_bits * (exact - estimate(method, cycles, *case, samples, seed))
+                for seed, (*case, exact) in enumerate(cases)
             ]
             mean, error = mean_and_error(found)
             sd = error * math.sqrt(len(found))
-            published = dict(zip(METHODS, PUBLISHED[gamma], strict=True)).get(method)
+            published = dict(zip(METHODS, PUBLISHED[prior], strict=True)).get(method)
             yield {
-                "gamma": gamma,
+                "gamma": prior,
                 "method": method,
                 "mean": mean,
                 "published mean": published,
@@ -86,37 +90,78 @@ def table1(settings: Settings) -> Iterator[Row]:
             }
 
 
-def figure1(settings: Settings) -> Iterator[Row]:
+@figure(
+    "eltm",
+    "fig1",
+    "One document of 16 tokens, K = 5",
+    "4.1, Figures 1 and 2",
+    **HALVES,
+    small={"samples": [200, 2_000]},
+    picture=Picture("samples", "bits per token", "method"),
+)
+def figure1(
+    words=1_000,
+    alpha=0.1,
+    cycles=10,
+    tokens=16,
+    topics=5,
+    gamma=0.5,
+    samples=(200, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000),
+) -> Iterator[Row]:
     """Bits per token of one document under one model, by the number of samples."""
-    model, document, exact = pair(settings, settings.gamma, 0)
-    to_bits = -1 / (math.log(2) * settings.tokens)
-    for samples in settings.samples:
-        yield {"method": "exact", "samples": samples, "bits per token": to_bits * exact}
+    model, document, exact = pair(words, topics, tokens, alpha, gamma, 0)
+    to_bits = -1 / (math.log(2) * tokens)
+    for size in samples:
+        yield {"method": "exact", "samples": size, "bits per token": to_bits * exact}
     for method in METHODS:
-        for samples in settings.samples:
-            found = estimate(method, settings, model, document, samples, samples)
-            yield {"method": method, "samples": samples, "bits per token": to_bits * found}
+        for size in samples:
+            found = estimate(method, cycles, model, document, size, size)
+            yield {"method": method, "samples": size, "bits per token": to_bits * found}
 
 
-def choice(settings: Settings) -> Iterator[Row]:
+@figure(
+    "eltm",
+    "fig3-5",
+    "Held-out nats per token by number of topics",
+    "4.2, Figures 3 to 5",
+    small={
+        "sets": [[10, 500]],
+        "K": [[5, 10, 20]],
+        "trained": [100, 300],
+        "held_out": 30,
+        "samples": [40, 40],
+        "sweeps": 100,
+    },
+    middle={
+        "sets": [[10, 5_000]],
+        "K": [[8, 9, 10, 11]],
+        "trained": [1_000, 5_000],
+        "held_out": 100,
+        "sweeps": 200,
+    },
+    picture=Picture("K", "nats per token", "line", panel="set", error="error"),
+)
+def choice(
+    sets=((10, 28_251), (10, 5_000), (40, 28_251)),
+    K=(*((5, 8, 9, 10, 11, 12, 20, 40),) * 2, (20, 32, 35, 38, 40, 45, 50, 60)),
+    trained=(1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 40_000),
+    held_out=10_000,
+    tokens=151,
+    samples=(200, 100),
+    sweeps=500,
+) -> Iterator[Row]:
     """Models of several K trained on data of known K: which K does each method name best?
 
     Training that was cut goes on from its folder.
     """
-    for (true, n_words), sizes in zip(settings.sets, settings.K, strict=True):
-        data = pb.datasets.make_lda_corpus(
-            settings.trained[-1] + settings.held_out,
-            n_words,
-            true,
-            document_length=settings.tokens,
-            doc_topic_prior=0.1,
-            random_state=1,
-        )
-        counts = data.corpus.counts
-        held_out = counts[settings.trained[-1] :]
-        for n_train, n_topics in ((n, k) for n in settings.trained for k in sizes):
+    for (true, n_words), sizes in zip(sets, K, strict=True):
+        counts = drawn(trained[-1] + held_out, n_words, true, tokens)[1].counts
+        for n_train, n_topics in ((n, k) for n in trained for k in sizes):
             folder = PARTS / "eltm-fig3-5" / f"{true}-{n_words}-{n_train}-{n_topics}"
-            train = partial(trained, n_topics, counts[:n_train], held_out, settings, folder)
+            lda = pb.LatentDirichletAllocation(
+                n_topics, max_iter=sweeps, random_state=0, checkpoint=folder
+            )
+            train = partial(scores, lda, counts[trained[-1] :], samples, documents=counts[:n_train])
             for row in once(folder.with_suffix(".json"), train):
                 yield {
                     "set": f"K = {true}, {n_words:,} words",
@@ -127,148 +172,57 @@ def choice(settings: Settings) -> Iterator[Row]:
                 }
 
 
-def trained(
-    n_topics: int, documents: Any, held_out: Any, settings: Settings, folder: Path
-) -> list[Row]:
-    """Train a model, going on from the folder, and score it."""
-    lda = pb.LatentDirichletAllocation(
-        n_topics, max_iter=settings.sweeps, random_state=0, checkpoint=folder
-    ).fit(documents)
-    return [*scores(lda, held_out, settings)]
+def drawn(n_documents: int, words: int, topics: int, tokens: int) -> tuple[Any, pb.Corpus]:
+    """A model, and documents drawn from it."""
+    law = {"document_length": tokens, "doc_topic_prior": 0.1, "random_state": 1}
+    return simulated(n_documents, words, topics, **law)
 
 
-def times(settings: Settings) -> Iterator[Row]:
+@figure(
+    "eltm",
+    "times",
+    "Seconds to score documents",
+    "4.2",
+    remarks={"LRS also": 2_000},
+    small={"held_out": 10},
+    middle={"held_out": 100},
+)
+def times(words=28_251, tokens=151, held_out=10_000, samples=(200, 100)) -> list[Row]:
     """Processor seconds to score documents under the ten topics that they have."""
-    data = pb.datasets.make_lda_corpus(
-        settings.held_out,
-        settings.words,
-        10,
-        document_length=settings.tokens,
-        doc_topic_prior=0.1,
-        random_state=1,
-    )
-    lda = pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=data.doc_topic_prior, topic_word=data.topic_word
-    )
-    yield from scores(lda, data.corpus, settings)
+    lda, documents = drawn(held_out, words, 10, tokens)
+    return scores(lda, documents, samples, more_of_lrs=(2_000,))
 
 
-def scores(lda: Any, held_out: Any, settings: Settings) -> Iterator[Row]:
-    """Nats per token and processor seconds: MFI, LR and LRS with their samples, and ours."""
-    n_mfi, n_lr = settings.samples
-    for method, name, size, n_samples in (
-        ("MFI", "mean-field", "n_samples", n_mfi),
-        ("LR", "left-to-right-particle", "n_particles", n_lr),
-        ("LRS", "left-to-right-sequential", "n_particles", n_lr),
-        ("LRS", "left-to-right-sequential", "n_particles", settings.get("LRS also", 0)),
-        ("smc-lookahead", "smc-lookahead", "n_particles", n_lr),
+def scores(
+    lda: Any,
+    held_out: Any,
+    samples: Sequence[int],
+    more_of_lrs: Sequence[int] = (),
+    documents: Any = None,
+) -> list[Row]:
+    """Nats per token and processor seconds of the paper's methods and ours.
+
+    The model is first trained on `documents`, where they are given.
+    """
+    if documents is not None:
+        lda.fit(documents)
+    n_mfi, n_lr = samples
+    lrs = [("LRS", "left-to-right-sequential", n) for n in (n_lr, *more_of_lrs)]
+    rows = []
+    for name, method, n_samples in (
+        ("MFI", "mean-field", n_mfi),
+        ("LR", "left-to-right-particle", n_lr),
+        *lrs,
+        ("smc-lookahead", "smc-lookahead", n_lr),
     ):
-        if not n_samples:
-            continue
-        start = time.process_time()
-        how = {size: n_samples // 2, "n_replicates": 2, "random_state": 0, "n_jobs": 1}
-        found = pb.log_likelihood(lda, held_out, name, **how)
-        yield {
-            "method": method,
-            "samples": n_samples,
-            "nats per token": found.nats_per_token,
-            "error": found.nats_per_token_std_error,
-            "seconds": time.process_time() - start,
-        }
-
-
-EXACT = {"words": 1_000, "alpha": 0.1, "cycles": 10}
-# Every estimate is the mean of two, of half the samples each.
-HALVES = {"runs": 2}
-FIGURES = [
-    Figure(
-        "eltm",
-        "table1",
-        "Exact less estimate, bits per token",
-        table1,
-        {
-            "in": "4.1, Table 1",
-            **EXACT,
-            "tokens": 14,
-            "topics": 4,
-            "gamma": [0.2, 0.5, 1.0, 3.0],
-            "pairs": 100,
-            "samples": 200,
-            "runs": 1,
-        },
-        ours=HALVES,
-        small={"pairs": 20},
-    ),
-    Figure(
-        "eltm",
-        "fig1",
-        "One document of 16 tokens, K = 5",
-        figure1,
-        {
-            "in": "4.1, Figures 1 and 2",
-            **EXACT,
-            "tokens": 16,
-            "topics": 5,
-            "gamma": 0.5,
-            "samples": [200, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000],
-            "runs": 1,
-        },
-        ours=HALVES,
-        small={"samples": [200, 2_000]},
-        x="samples",
-        y="bits per token",
-        series="method",
-    ),
-    Figure(
-        "eltm",
-        "fig3-5",
-        "Held-out nats per token by number of topics",
-        choice,
-        {
-            "in": "4.2, Figures 3 to 5",
-            "sets": [[10, 28_251], [10, 5_000], [40, 28_251]],
-            "K": [[5, 8, 9, 10, 11, 12, 20, 40]] * 2 + [[20, 32, 35, 38, 40, 45, 50, 60]],
-            "trained": [1_000, 2_500, 5_000, 10_000, 20_000, 30_000, 40_000],
-            "held_out": 10_000,
-            "tokens": 151,
-            "samples": [200, 100],
-            "sweeps": 500,
-        },
-        small={
-            "sets": [[10, 500]],
-            "K": [[5, 10, 20]],
-            "trained": [100, 300],
-            "held_out": 30,
-            "samples": [40, 40],
-            "sweeps": 100,
-        },
-        middle={
-            "sets": [[10, 5_000]],
-            "K": [[8, 9, 10, 11]],
-            "trained": [1_000, 5_000],
-            "held_out": 100,
-            "sweeps": 200,
-        },
-        x="K",
-        y="nats per token",
-        series="line",
-        panel="set",
-        error="error",
-    ),
-    Figure(
-        "eltm",
-        "times",
-        "Seconds to score documents",
-        times,
-        {
-            "in": "4.2",
-            "words": 28_251,
-            "tokens": 151,
-            "held_out": 10_000,
-            "samples": [200, 100],
-            "LRS also": 2_000,
-        },
-        small={"held_out": 10},
-        middle={"held_out": 100},
-    ),
-]
+        found, seconds = timed(halves, lda, held_out, method, n_samples, random_state=0, n_jobs=1)
+        rows.append(
+            {
+                "method": name,
+                "samples": n_samples,
+                "nats per token": found.nats_per_token,
+                "error": found.nats_per_token_std_error,
+                "seconds": seconds,
+            }
+        )
+    return rows

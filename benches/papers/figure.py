@@ -1,8 +1,8 @@
 """A published table or figure: how to compute it again, keep it and draw it."""
 
+import inspect
 import json
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
-from benches.record import machine
+from benches.record import machine, timed, write
 from matplotlib.ticker import MaxNLocator, NullFormatter
+
+import polyabayes as pb
 
 # Folder of what long runs keep: one that was cut goes on from there.
 PARTS = Path("papers-output")
@@ -21,35 +23,14 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 
-class Settings(dict[str, Any]):
-    """What a run is made with, by name; attributes are entries."""
-
-    def __getattr__(self, name: str) -> Any:
-        """The setting of this name."""
-        return self[name]
-
-
 @dataclass(frozen=True)
-class Figure:
-    """A table or figure of a paper, or a run of ours that tests one of its claims.
+class Picture:
+    """Columns that are drawn.
 
     Attributes
     ----------
-    paper, name : str
-        Where it stands, as the command line says it.
-    title : str
-        The quantity.
-    compute : callable
-        Rows of a run with these settings.
-    published : dict
-        Settings of the paper, with the place in its text under ``"in"``; of a run that the paper
-        has not, ``"in"`` is empty.
-    ours : dict
-        Settings that all forms have instead of the paper's.
-    small, middle : dict
-        Those that the small form and the form of the pages have instead.
-    x, y : str or None
-        Columns drawn; None for a table, which has no picture.
+    x, y : str
+        Coordinates.
     series, panel : str or None
         Columns whose values are lines, and panels beside one another.
     error : str or None
@@ -58,64 +39,14 @@ class Figure:
         The axes with a logarithmic scale, of "xy".
     """
 
-    paper: str
-    name: str
-    title: str
-    compute: Callable[[Settings], Iterable[Row]]
-    published: dict[str, Any]
-    ours: dict[str, Any] = field(default_factory=dict)
-    small: dict[str, Any] = field(default_factory=dict)
-    middle: dict[str, Any] = field(default_factory=dict)
-    x: str | None = None
-    y: str | None = None
+    x: str
+    y: str
     series: str | None = None
     panel: str | None = None
     error: str | None = None
     log: str = ""
 
-    def settings(self, size: str) -> Settings:
-        """Settings of the small form, of that of the pages, or of the paper."""
-        instead = self.ours | {"small": self.small, "middle": self.middle, "published": {}}[size]
-        if unknown := instead.keys() - self.published.keys():
-            raise ValueError(f"{self.name}: the paper has no setting {unknown}")
-        return Settings(self.published | instead)
-
-    def differences(self, settings: dict[str, Any]) -> list[str]:
-        """Settings of a run that are not the paper's."""
-        return [
-            f"{name} {_told(settings.get(name))} (published: {_told(value)})"
-            for name, value in self.published.items()
-            if name != "in" and settings.get(name) != value
-        ]
-
-    @property
-    def parts(self) -> Path:
-        """Folder of what a long run keeps."""
-        return PARTS / f"{self.paper}-{self.name}"
-
-    def run(self, size: str, folder: Path, has_picture: bool = True) -> Path:
-        """Compute the rows, and write them and the picture."""
-        goes_on = self.parts.exists()
-        start = time.process_time()
-        settings = self.settings(size)
-        rows = [{name: _plain(v) for name, v in row.items()} for row in self.compute(settings)]
-        seconds = round(time.process_time() - start, 1)
-        kept = {
-            "title": self.title,
-            "settings": settings,
-            "processor seconds": None if goes_on else seconds,
-            **machine(),
-        }
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self.paper}-{self.name}.json"
-        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-        head = ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in kept.items())
-        path.write_text(f'{{\n{head},\n "rows": [\n{lines}\n ]\n}}\n')
-        if has_picture and self.x is not None:
-            self.draw(rows, path.with_suffix(".png"))
-        return path
-
-    def draw(self, rows: list[Row], path: Path) -> None:
+    def draw(self, rows: list[Row], title: str, path: Path) -> None:
         """Up to three panels side by side, a line a series, bars of two standard errors."""
         panels = list(dict.fromkeys(row.get(self.panel or "") for row in rows))
         n_columns = min(len(panels), 3)
@@ -159,15 +90,140 @@ class Figure:
         if self.series:
             lines = axes.flat[0].get_legend_handles_labels()
             figure.legend(*lines, loc="outside lower center", ncols=n_columns + 1, fontsize="small")
-        figure.suptitle(self.title)
+        figure.suptitle(title)
         figure.savefig(path, dpi=110, facecolor="white")
         plt.close(figure)
 
 
-def once(path: Path | None, compute: Callable[[], T]) -> T:
-    """A result that JSON has, from its file where that is there; without a path computed anew."""
-    if path is None:
-        return compute()
+@dataclass(frozen=True)
+class Figure:
+    """A table or figure of a paper, or a run of ours that tests one of its claims.
+
+    Attributes
+    ----------
+    paper, name : str
+        Where it stands, as the command line says it.
+    title : str
+        The quantity.
+    compute : callable
+        Rows of a run with these settings.
+    published : dict
+        Settings of the paper, with the place in its text under ``"in"``; of a run that the paper
+        has not, ``"in"`` is empty.
+    ours, small, middle : dict
+        Settings instead of the paper's: of all forms, of the small one, of that of the pages.
+    picture : Picture or None
+        None for a table.
+    """
+
+    paper: str
+    name: str
+    title: str
+    compute: Callable[..., Iterable[Row]]
+    published: dict[str, Any]
+    ours: dict[str, Any] = field(default_factory=dict)
+    small: dict[str, Any] = field(default_factory=dict)
+    middle: dict[str, Any] = field(default_factory=dict)
+    picture: Picture | None = None
+
+    def settings(self, size: str) -> dict[str, Any]:
+        """Settings of the small form, of that of the pages, or of the paper."""
+        instead = self.ours | {"small": self.small, "middle": self.middle, "published": {}}[size]
+        if unknown := instead.keys() - self.published.keys():
+            raise ValueError(f"{self.name}: the paper has no setting {unknown}")
+        return self.published | instead
+
+    def differences(self, settings: dict[str, Any]) -> list[str]:
+        """Settings of a run that are not the paper's."""
+        return [
+            f"{name} {_told(settings.get(name))} (published: {_told(value)})"
+            for name, value in self.published.items()
+            if name != "in" and settings.get(name) != value
+        ]
+
+    @property
+    def parts(self) -> Path:
+        """Folder of what a long run keeps."""
+        return PARTS / f"{self.paper}-{self.name}"
+
+    def run(self, size: str, folder: Path, has_picture: bool = True) -> Path:
+        """Compute the rows, and write them and the picture."""
+        goes_on = self.parts.exists()
+        settings = self.settings(size)
+        taken = {name: settings[name] for name in _defaults(self.compute)}
+        found, seconds = timed(lambda: list(self.compute(**taken)))
+        rows = [{name: _plain(value) for name, value in row.items()} for row in found]
+        kept = {
+            "title": self.title,
+            "settings": settings,
+            "processor seconds": None if goes_on else round(seconds, 1),
+            **machine(),
+            "rows": rows,
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.paper}-{self.name}.json"
+        write(path, kept)
+        if has_picture:
+            self.draw(rows, path.with_suffix(".png"))
+        return path
+
+    def draw(self, rows: list[Row], path: Path) -> None:
+        """Draw the picture, where there is one."""
+        if self.picture is not None:
+            self.picture.draw(rows, self.title, path)
+
+
+# Figures by paper, in the order in which they are declared.
+PAPERS: dict[str, list[Figure]] = {name: [] for name in ("l2r", "eltm", "pfa", "bam", "witness")}
+Compute = TypeVar("Compute", bound=Callable[..., Iterable[Row]])
+
+
+def figure(
+    paper: str,
+    name: str,
+    title: str,
+    place: str = "",
+    *,
+    remarks: dict[str, Any] | None = None,
+    **more: Any,
+) -> Callable[[Compute], Compute]:
+    """Declares a figure by the function that computes it.
+
+    Defaults of its parameters, but of those behind a star, are the settings of the paper; `remarks`
+    has the settings that it does not take.
+    """
+
+    def add(compute: Compute) -> Compute:
+        published = {"in": place, **_defaults(compute), **(remarks or {})}
+        # As a record has them: lists in place of tuples and ranges.
+        published = json.loads(json.dumps(published, default=list))
+        PAPERS[paper].append(Figure(paper, name, title, compute, published, **more))
+        return compute
+
+    return add
+
+
+def _defaults(compute: Callable[..., Any]) -> dict[str, Any]:
+    """Defaults of the parameters that are settings, by name."""
+    parameters = inspect.signature(compute).parameters.items()
+    return {name: x.default for name, x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD}
+
+
+# Methods whose effort is a number of particles; that of others is one of samples.
+BY_PARTICLES = ("l2r", "smc-lookahead")
+BY_PARTICLES += ("left-to-right", "left-to-right-particle", "left-to-right-sequential")
+
+
+def halves(model: Any, documents: Any, method: str, n_samples: int, **how: Any) -> Any:
+    """Likelihoods by so many samples or particles, in two replicates of half of them."""
+    size = "n_particles" if method in BY_PARTICLES else "n_samples"
+    return pb.log_likelihood(
+        model, documents, method, **{size: n_samples // 2}, n_replicates=2, **how
+    )
+
+
+def once(path: Path, compute: Callable[[], T]) -> T:
+    """A result that JSON has, from its file where that is there."""
     if not path.exists():
         found = json.dumps(compute())
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,12 +3,13 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from benches.papers.figure import PARTS, Figure, Row, Settings, mean_and_error
+from benches import record
+from benches.papers.figure import PARTS, Picture, Row, figure, halves, mean_and_error
 from benches.record import DATA
 from numpy.typing import NDArray
 from scipy import special
@@ -37,7 +38,7 @@ LONGEST_EXACT = 150
 @cache
 def corpus(name: str) -> pb.Corpus:
     """A collection; 20 Newsgroups with the words of 11 documents or more, as published."""
-    read = pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
+    read = record.corpus(name)
     if name != "20ng":
         return read
     kept = np.asarray((read.counts > 0).sum(axis=0)).ravel() >= 11
@@ -85,7 +86,8 @@ def short_enough(documents: pb.Corpus, n_topics: int, most: int) -> pb.Corpus:
     return pb.Corpus(dense[chosen[:most]])
 
 
-def table1(_: Settings) -> Iterator[Row]:
+@figure("l2r", "table1", "Collections", "6.1, Table 1")
+def table1() -> Iterator[Row]:
     """Sizes of the collections beside the published ones."""
     for name, (n_words, n_documents, mean, deviation) in PUBLISHED.items():
         found = corpus(name).summary()
@@ -113,30 +115,20 @@ METHODS: dict[str, dict[str, Any]] = {
     "smc-lookahead": {"method": "smc-lookahead"},
     "annealed": {"method": "annealed"},
 }
-BY_PARTICLES = ("l2r", "left-to-right-sequential", "smc-lookahead")
 # Methods whose time grows with the square of the length.
 QUADRATIC = ("l2r", "left-to-right-sequential")
 
 
-def estimate(
-    model: Any, documents: pb.Corpus, choice: dict[str, Any], n_samples: int, seed: int
-) -> pb.LogLikelihood:
-    """A method with so many samples or particles, in two replicates of half of them."""
-    size = "n_particles" if choice["method"] in BY_PARTICLES else "n_samples"
-    return pb.log_likelihood(
-        model, documents, **choice, **{size: n_samples // 2}, n_replicates=2, random_state=seed
-    )
-
-
 def divergences(
-    model: Any, documents: pb.Corpus, sizes: list[int], n_repeats: int
+    model: Any, documents: pb.Corpus, sizes: Sequence[int], n_repeats: int
 ) -> Iterator[Row]:
     """KL from exact to estimated, by method and number of samples."""
     exact = pb.log_likelihood(model, documents, "exact", budget=1e12)
     for name, choice in METHODS.items():
         for size in sizes:
             found = [
-                estimate(model, documents, choice, size, seed).values for seed in range(n_repeats)
+                halves(model, documents, n_samples=size, random_state=seed, **choice).values
+                for seed in range(n_repeats)
             ]
             mean, error = mean_and_error(pb.estimator_divergence(exact, x) for x in found)
             worst = max(float(np.abs(x - exact.values).max()) for x in found)
@@ -157,32 +149,87 @@ def of_every_length(documents: pb.Corpus, _: int, most: int) -> pb.Corpus:
     return pb.Corpus(documents.counts[chosen[:most]])
 
 
+SMALL = {"collections": ["l2r_twitter100"], "sweeps": 50}
+
+
+@figure(
+    "l2r",
+    "fig2",
+    "KL to exact against samples",
+    "6.2, Figures 1 and 2",
+    small={**SMALL, "documents": 60, "samples": [10, 100], "repeats": 3},
+    middle={"documents": 200},
+    picture=Picture("samples", "KL", "method", panel="corpus", error="error", log="xy"),
+)
 def figure2(
-    settings: Settings, choose: Callable[[pb.Corpus, int, int], pb.Corpus] = short_enough
+    collections=tuple(PUBLISHED),
+    words=100,
+    topics=5,
+    sweeps=N_SWEEPS,
+    documents=1_000,
+    samples=(10, 30, 100, 300, 1_000, 3_000, 10_000),
+    repeats=10,
+    *,
+    choose: Callable[[pb.Corpus, int, int], pb.Corpus] = short_enough,
 ) -> Iterator[Row]:
     """Documents whose exact sum has fewer terms than the paper could take, or others."""
-    for name in settings.collections:
-        documents = most_frequent(corpus(name), settings.words)
-        model = trained(name, settings.words, settings.topics, settings.sweeps)
-        chosen = choose(documents, settings.topics, settings.documents)
+    for name in collections:
+        model = trained(name, words, topics, sweeps)
+        chosen = choose(most_frequent(corpus(name), words), topics, documents)
         if chosen.n_documents > 1:
             length = chosen.summary().mean_length
-            for row in divergences(model, chosen, settings.samples, settings.repeats):
+            for row in divergences(model, chosen, samples, repeats):
                 yield {"corpus": name, "mean length": length, **row}
 
 
-def figure3(settings: Settings) -> Iterator[Row]:
+@figure(
+    "l2r",
+    "fig2-all",
+    "The same, documents of up to 150 tokens",
+    small={**SMALL, "documents": 40, "samples": [10, 100], "repeats": 3},
+    middle={"documents": 60, "repeats": 3},
+)
+def figure2_all(
+    collections=tuple(PUBLISHED),
+    words=100,
+    topics=5,
+    sweeps=N_SWEEPS,
+    documents=1_000,
+    samples=(10, 100, 1_000),
+    repeats=10,
+) -> Iterator[Row]:
+    """Documents whose exact sum takes a second."""
+    settings = collections, words, topics, sweeps, documents, samples, repeats
+    return figure2(*settings, choose=of_every_length)
+
+
+@figure(
+    "l2r",
+    "fig3",
+    "ln p, K = 100, all words",
+    "6.3, Figure 3",
+    small={"collections": ["ap"], "sweeps": 20, "documents": 5, "samples": [10]},
+    middle={"collections": ["ap"], "sweeps": 500, "documents": 50},
+    picture=Picture("samples", "mean ln p", "method", log="x"),
+)
+def figure3(
+    collections=tuple(PUBLISHED),
+    topics=100,
+    sweeps=N_SWEEPS,
+    documents=1_000,
+    samples=(10, 100, 1_000),
+) -> Iterator[Row]:
     """All words: mean ln p of a document by method and number of samples."""
-    for name in settings.collections:
-        documents = corpus(name)
-        model = trained(name, documents.n_words, settings.topics, settings.sweeps)
-        chosen = pb.Corpus(documents.counts[: settings.documents])
+    for name in collections:
+        own = corpus(name)
+        model = trained(name, own.n_words, topics, sweeps)
+        chosen = pb.Corpus(own.counts[:documents])
         long = pb.log_likelihood(model, chosen, "annealed", n_samples=1_000, random_state=0)
         for method, choice in METHODS.items():
-            for n_samples in settings.samples:
+            for n_samples in samples:
                 if choice["method"] in QUADRATIC and n_samples > 100:
                     continue  # hours
-                found = estimate(model, chosen, choice, n_samples, 1)
+                found = halves(model, chosen, n_samples=n_samples, random_state=1, **choice)
                 yield {
                     "corpus": name,
                     "method": method,
@@ -290,11 +337,22 @@ def harmonic_of_weights(
     return float(math.log(n_samples) - special.logsumexp(-ln_values))
 
 
-def to_the_letter(settings: Settings) -> Iterator[Row]:
+@figure(
+    "l2r",
+    "algorithm1",
+    "Algorithm 1 to the letter",
+    small={"rounds": [1, 3], "documents": 20, "samples": [100], "repeats": 2},
+)
+def to_the_letter(
+    collections=("l2r_twitter100",),
+    rounds=(1, 3, 10),
+    documents=100,
+    samples=(1_000, 10_000),
+    repeats=3,
+) -> Iterator[Row]:
     """Algorithm 1, and the harmonic mean over topic weights, beside the product's estimators."""
-    name = settings.collections[0]
-    model, documents = published_model(name), corpus(name)
-    chosen = short_enough(documents, model.n_components, settings.documents)
+    model = published_model(collections[0])
+    chosen = short_enough(corpus(collections[0]), model.n_components, documents)
     exact = pb.log_likelihood(model, chosen, "exact", budget=1e12).values
     augmented = [Augmented.of(model, counts) for counts in chosen.counts.toarray()]
 
@@ -306,16 +364,18 @@ def to_the_letter(settings: Settings) -> Iterator[Row]:
         return values
 
     def ours(choice: dict[str, Any]) -> Callable[[int, int], Floats]:
-        return lambda size, seed: estimate(model, chosen, choice, size, seed).values
+        return lambda size, seed: (
+            halves(model, chosen, n_samples=size, random_state=seed, **choice).values
+        )
 
     runs = {
-        **{f"Algorithm 1, rounds a word: {n}": literal(algorithm1, n) for n in settings.rounds},
+        **{f"Algorithm 1, rounds a word: {n}": literal(algorithm1, n) for n in rounds},
         "harmonic, topic weights": literal(harmonic_of_weights, 1),
         **{name: ours(METHODS[name]) for name in ("L2R, one draw", "L2R, one chain", "direct")},
     }
     for name, values in runs.items():
-        for size in settings.samples:
-            found = [values(size, seed) for seed in range(settings.repeats)]
+        for size in samples:
+            found = [values(size, seed) for seed in range(repeats)]
             kl, _ = mean_and_error(pb.estimator_divergence(exact, x) for x in found)
             mean, error = mean_and_error(float((x - exact).mean()) for x in found)
             yield {
@@ -328,7 +388,8 @@ def to_the_letter(settings: Settings) -> Iterator[Row]:
             }
 
 
-def authors(_: Settings) -> Iterator[Row]:
+@figure("l2r", "authors", "The authors' models and values", "authors' files")
+def authors() -> Iterator[Row]:
     """The published models: their exact values, and all documents that they left out."""
     for name in ("l2r_twitter100", "l2r_nips100"):
         model, documents = published_model(name), corpus(name)
@@ -355,76 +416,3 @@ def authors(_: Settings) -> Iterator[Row]:
             "documents": documents.n_documents,
             "exact": int((found.methods == "exact").sum()),
         }
-
-
-CUT = {"collections": list(PUBLISHED), "words": 100, "topics": 5, "sweeps": N_SWEEPS}
-SMALL = {"collections": ["l2r_twitter100"], "sweeps": 50}
-FIGURES = [
-    Figure("l2r", "table1", "Collections", table1, {"in": "6.1, Table 1"}),
-    Figure(
-        "l2r",
-        "fig2",
-        "KL to exact against samples",
-        figure2,
-        {
-            "in": "6.2, Figures 1 and 2",
-            **CUT,
-            "documents": 1_000,
-            "samples": [10, 30, 100, 300, 1_000, 3_000, 10_000],
-            "repeats": 10,
-        },
-        small={**SMALL, "documents": 60, "samples": [10, 100], "repeats": 3},
-        middle={"documents": 200},
-        x="samples",
-        y="KL",
-        series="method",
-        panel="corpus",
-        error="error",
-        log="xy",
-    ),
-    Figure(
-        "l2r",
-        "fig2-all",
-        "The same, documents of up to 150 tokens",
-        partial(figure2, choose=of_every_length),
-        {"in": "", **CUT, "documents": 1_000, "samples": [10, 100, 1_000], "repeats": 10},
-        small={**SMALL, "documents": 40, "samples": [10, 100], "repeats": 3},
-        middle={"documents": 60, "repeats": 3},
-    ),
-    Figure(
-        "l2r",
-        "fig3",
-        "ln p, K = 100, all words",
-        figure3,
-        {
-            "in": "6.3, Figure 3",
-            "collections": list(PUBLISHED),
-            "topics": 100,
-            "sweeps": N_SWEEPS,
-            "documents": 1_000,
-            "samples": [10, 100, 1_000],
-        },
-        small={"collections": ["ap"], "sweeps": 20, "documents": 5, "samples": [10]},
-        middle={"collections": ["ap"], "sweeps": 500, "documents": 50},
-        x="samples",
-        y="mean ln p",
-        series="method",
-        log="x",
-    ),
-    Figure(
-        "l2r",
-        "algorithm1",
-        "Algorithm 1 to the letter",
-        to_the_letter,
-        {
-            "in": "",
-            "collections": ["l2r_twitter100"],
-            "rounds": [1, 3, 10],
-            "documents": 100,
-            "samples": [1_000, 10_000],
-            "repeats": 3,
-        },
-        small={"rounds": [1, 3], "documents": 20, "samples": [100], "repeats": 2},
-    ),
-    Figure("l2r", "authors", "The authors' models and values", authors, {"in": "authors' files"}),
-]

@@ -7,15 +7,14 @@
 import json
 import math
 import re
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 from benches.papers import PAPERS
 from benches.papers.figure import Row
+from benches.record import ROOT, shown
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "papers"
+PAGES = ROOT / "docs" / "papers"
 _BLOCK = re.compile(r"(<!-- papers: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -31,9 +30,9 @@ def table(head: list[str], lines: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def cell(value: Any, form: str) -> str:
-    """A value in its format; none where there is none."""
-    return "" if value is None else format(value, form)
+def rows_of(name: str, only: dict[str, Any]) -> list[Row]:
+    """Rows of a record with these values."""
+    return [row for row in kept(name)["rows"] if all(row[key] == only[key] for key in only)]
 
 
 def runs(paper: str) -> str:
@@ -53,25 +52,21 @@ def runs(paper: str) -> str:
 
 def columns(name: str, wanted: dict[str, str] | None = None, **only: Any) -> str:
     """Columns of a record, in their formats or all as they are, of the rows with these values."""
-    rows = [row for row in kept(name)["rows"] if all(row[key] == only[key] for key in only)]
-    wanted = dict.fromkeys(rows[0], "") if wanted is None else wanted
-    return table(
-        list(wanted), [[cell(row[key], form) for key, form in wanted.items()] for row in rows]
-    )
+    rows = rows_of(name, only)
+    formats = dict.fromkeys(rows[0], "") if wanted is None else wanted
+    cells = [shown([row[key] for key in formats], list(formats.values())) for row in rows]
+    return table(list(formats), cells)
 
 
 def pivot(name: str, index: str, across: str, value: str, form: str, **only: Any) -> str:
     """One line a value of `index`, one column a value of `across`."""
-    rows = [row for row in kept(name)["rows"] if all(row[key] == only[key] for key in only)]
+    rows = rows_of(name, only)
     head = list(dict.fromkeys(row[across] for row in rows))
-    cells = {(row[index], row[across]): cell(row[value], form) for row in rows}
-    return table(
-        [index, *map(str, head)],
-        [
-            [str(line), *(cells.get((line, column), "") for column in head)]
-            for line in dict.fromkeys(row[index] for row in rows)
-        ],
-    )
+    lines: dict[Any, dict[Any, str]] = {}
+    for row in rows:
+        lines.setdefault(row[index], {})[row[across]] = shown([row[value]], [form])[0]
+    cells = [[str(line), *(own.get(x, "") for x in head)] for line, own in lines.items()]
+    return table([index, *map(str, head)], cells)
 
 
 def by_length() -> str:
@@ -105,97 +100,110 @@ def numbers_named() -> str:
 
 
 PLAIN, SHORT = ".4g", ".2g"
-TABLES: dict[str, Callable[[], str]] = {
-    **{f"runs-{paper}": partial(runs, paper) for paper in PAPERS},
-    "l2r-fig1": by_length,
-    "l2r-fig2": partial(pivot, "l2r-fig2", "method", "corpus", "KL", ".1e", samples=10_000),
-    "l2r-fig2-all": partial(
-        pivot, *("l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT), samples=1_000
-    ),
-    "l2r-algorithm1": partial(
-        columns,
-        "l2r-algorithm1",
-        {"method": "", "samples": ",", "mean of ln p̂ - ln p": "+.4f", "error": ".4f", "KL": ".1e"},
-    ),
-    "eltm-table1": partial(
-        columns,
-        "eltm-table1",
-        {"gamma": "", "method": "", "mean": ".4f", "published mean": ".4f", "t": ".1f"},
-    ),
-    "eltm-times": partial(
-        columns,
-        "eltm-times",
-        {"method": "", "samples": ",", "nats per token": ".4f", "error": ".5f", "seconds": ".1f"},
-    ),
-    "eltm-fig3-5": numbers_named,
-    "pfa-perplexity": partial(pivot, "pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
-    "bam-table1": partial(
-        columns,
-        "bam-table1",
-        {"method": "", "S": "", "λ, θ": "", "climbs": "", "reached": ",.1f", "iterations": ""},
-    ),
-    "bam-section3": partial(
-        columns,
-        "bam-section3",
-        {
-            "prior": "",
-            "graph": "",
-            "ln of the sum - ln p(T)": ".0e",
-            "largest difference from the first": SHORT,
-        },
-    ),
-    "bam-example32": partial(pivot, "bam-example32", "prior", "graph", "ln evidence", ".3f"),
-    "bam-fig12": partial(
-        pivot, *("bam-fig12", "rank", "a", "ahead of the complete graph", ",.0f"), method="vb"
-    ),
-    "bam-fig15": partial(pivot, "bam-fig15", "line", "rank", "ln evidence", ",.0f", a=0.001),
-    "bam-fig15-1": partial(pivot, "bam-fig15", "line", "rank", "ln evidence", ",.0f", a=1.0),
-    "bam-fig16-sparsity": partial(pivot, "bam-fig16", "method", "a", "sparsity", ".2f"),
-    "bam-fig16-loss": partial(pivot, "bam-fig16", "method", "a", "loss", ".0f"),
-    "bam-fig16-KL": partial(pivot, "bam-fig16", "method", "a", "KL", ",.0f"),
-    "witness-fig2": partial(columns, "witness-fig2"),
-    "witness-two-modes": partial(
-        pivot,
-        *("witness-two-modes", "groups of women", "kinds of event", "posterior", ""),
-        **{"lambda": None},
-    ),
-    "witness-two-modes-lambda": partial(
-        columns,
-        "witness-two-modes",
-        {"lambda": "", "ln evidence": ",.2f", "posterior": ""},
-        **{"groups of women": None},
-    ),
-    "witness-fig3-5": partial(
-        pivot, "witness-fig3-5", "quantity", "steps", "nats per token", PLAIN, **{"lambda": 10}
-    ),
-    "witness-fig4-5": partial(
-        columns,
-        "witness-fig4-5",
-        {
-            "fold": "",
-            "lambda": "",
-            "K of largest posterior": "",
-            "ln posterior of it, lower": ",.0f",
-            "ln posterior of it, upper": ".2g",
-            "best K by test score": "",
-            "best single LDA, nats per token": ".4f",
-            "average over sizes, nats per token": ".4f",
-        },
-    ),
-}
+
+
+@cache
+def tables() -> dict[str, str]:
+    """Tables by their marks."""
+    return {
+        **{f"runs-{paper}": runs(paper) for paper in PAPERS},
+        "l2r-fig1": by_length(),
+        "l2r-fig2": pivot("l2r-fig2", "method", "corpus", "KL", ".1e", samples=10_000),
+        "l2r-fig2-all": pivot(
+            "l2r-fig2-all", "method", "corpus", "largest |ln p̂ - ln p|", SHORT, samples=1_000
+        ),
+        "l2r-algorithm1": columns(
+            "l2r-algorithm1",
+            {
+                "method": "",
+                "samples": ",",
+                "mean of ln p̂ - ln p": "+.4f",
+                "error": ".4f",
+                "KL": ".1e",
+            },
+        ),
+        "eltm-table1": columns(
+            "eltm-table1",
+            {"gamma": "", "method": "", "mean": ".4f", "published mean": ".4f", "t": ".1f"},
+        ),
+        "eltm-times": columns(
+            "eltm-times",
+            {
+                "method": "",
+                "samples": ",",
+                "nats per token": ".4f",
+                "error": ".5f",
+                "seconds": ".1f",
+            },
+        ),
+        "eltm-fig3-5": numbers_named(),
+        "pfa-perplexity": pivot("pfa-perplexity", "prior", "sweeps", "perplexity", ".0f"),
+        "bam-table1": columns(
+            "bam-table1",
+            {"method": "", "S": "", "λ, θ": "", "climbs": "", "reached": ",.1f", "iterations": ""},
+        ),
+        "bam-section3": columns(
+            "bam-section3",
+            {
+                "prior": "",
+                "graph": "",
+                "ln of the sum - ln p(T)": ".0e",
+                "largest difference from the first": SHORT,
+            },
+        ),
+        "bam-example32": pivot("bam-example32", "prior", "graph", "ln evidence", ".3f"),
+        "bam-fig12": pivot(
+            "bam-fig12", "rank", "a", "ahead of the complete graph", ",.0f", method="vb"
+        ),
+        "bam-fig15": pivot("bam-fig15", "line", "rank", "ln evidence", ",.0f", a=0.001),
+        "bam-fig15-1": pivot("bam-fig15", "line", "rank", "ln evidence", ",.0f", a=1.0),
+        "bam-fig16-sparsity": pivot("bam-fig16", "method", "a", "sparsity", ".2f"),
+        "bam-fig16-loss": pivot("bam-fig16", "method", "a", "loss", ".0f"),
+        "bam-fig16-KL": pivot("bam-fig16", "method", "a", "KL", ",.0f"),
+        "witness-fig2": columns("witness-fig2"),
+        "witness-two-modes": pivot(
+            "witness-two-modes",
+            "groups of women",
+            "kinds of event",
+            "posterior",
+            "",
+            **{"lambda": None},
+        ),
+        "witness-two-modes-lambda": columns(
+            "witness-two-modes",
+            {"lambda": "", "ln evidence": ",.2f", "posterior": ""},
+            **{"groups of women": None},
+        ),
+        "witness-fig3-5": pivot(
+            "witness-fig3-5", "quantity", "steps", "nats per token", PLAIN, **{"lambda": 10}
+        ),
+        "witness-fig4-5": columns(
+            "witness-fig4-5",
+            {
+                "fold": "",
+                "lambda": "",
+                "K of largest posterior": "",
+                "ln posterior of it, lower": ",.0f",
+                "ln posterior of it, upper": ".2g",
+                "best K by test score": "",
+                "best single LDA, nats per token": ".4f",
+                "average over sizes, nats per token": ".4f",
+            },
+        ),
+    }
 
 
 def filled(text: str) -> str:
     """The page with its tables written anew."""
-    return _BLOCK.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
+    return _BLOCK.sub(lambda match: match[1] + tables()[match[2]] + match[3], text)
 
 
 def main() -> None:
     """Fill every page, and draw its pictures anew."""
     for figure in (figure for figures in PAPERS.values() for figure in figures):
-        kept = PAGES / f"{figure.paper}-{figure.name}.json"
-        if kept.exists() and figure.x is not None:
-            figure.draw(json.loads(kept.read_text())["rows"], kept.with_suffix(".png"))
+        record = PAGES / f"{figure.paper}-{figure.name}.json"
+        if record.exists():
+            figure.draw(json.loads(record.read_text())["rows"], record.with_suffix(".png"))
     for page in sorted(PAGES.glob("*.md")):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from benches.papers.figure import Figure, Row, Settings
+from benches.papers.figure import Picture, Row, figure
 from benches.papers.l2r import corpus
 from numpy.typing import NDArray
 
@@ -25,24 +25,28 @@ def from_triplets(n_documents: int) -> pb.Corpus:
         return pb.read_corpus(path)
 
 
-def perplexity(settings: Settings) -> Iterator[Row]:
+@figure(
+    "pfa",
+    "perplexity",
+    "Plug-in perplexity against sweeps",
+    small={"documents": 200, "topics": 20, "sweeps": 40, "every": 10},
+    picture=Picture("sweeps", "perplexity", "prior", log="y"),
+)
+def perplexity(documents=2_246, topics=100, sweeps=200, every=20) -> Iterator[Row]:
     """Plug-in perplexity (26) of a tenth of the tokens along one fit, by sweeps."""
-    documents = from_triplets(settings.documents)
-    observed, held_out = pb.split_tokens(documents, 0.1, random_state=0)
+    observed, held_out = pb.split_tokens(from_triplets(documents), 0.1, random_state=0)
     for prior in PRIORS:
         found: list[float] = []
-        model = pb.PoissonFactorAnalysis(
-            settings.topics, prior=prior, max_iter=settings.sweeps, random_state=0
-        )
+        model = pb.PoissonFactorAnalysis(topics, prior=prior, max_iter=sweeps, random_state=0)
         model.fit(
             observed,
-            eval_every=settings.every,
+            eval_every=every,
             callback=lambda fit, to=found: to.append(
                 pb.plug_in_perplexity(fit, observed, held_out)
             ),
         )
         for look, value in enumerate(found, 1):
-            yield {"prior": prior, "sweeps": look * settings.every, "perplexity": value}
+            yield {"prior": prior, "sweeps": look * every, "perplexity": value}
 
 
 def tables_drawn(
@@ -84,7 +88,8 @@ def probability_chain(n_sweeps: int, printed: bool, seed: int) -> NDArray[np.flo
     return draws
 
 
-def errata(_: Settings) -> Iterator[Row]:
+@figure("pfa", "errata", "Samplers of printed and corrected formulas")
+def errata() -> Iterator[Row]:
     """Prior means of r and p under samplers of the printed formulas, and of the corrected ones."""
     n_sweeps = 20_000
     for quantity, chain, truth in (("r", shape_chain, 1.0), ("p", probability_chain, 0.25)):
@@ -99,20 +104,3 @@ def errata(_: Settings) -> Iterator[Row]:
                 "error": error,
                 "prior mean": truth,
             }
-
-
-FIGURES = [
-    Figure(
-        "pfa",
-        "perplexity",
-        "Plug-in perplexity against sweeps",
-        perplexity,
-        {"in": "", "documents": 2_246, "topics": 100, "sweeps": 200, "every": 20},
-        small={"documents": 200, "topics": 20, "sweeps": 40, "every": 10},
-        x="sweeps",
-        y="perplexity",
-        log="y",
-        series="prior",
-    ),
-    Figure("pfa", "errata", "Samplers of printed and corrected formulas", errata, {"in": ""}),
-]

@@ -7,7 +7,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-from benches.papers.figure import PARTS, Figure, Row, Settings, mean_and_error, once
+from benches.papers.figure import PARTS, Picture, Row, figure, mean_and_error, once
 from benches.record import DATA
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
@@ -25,7 +25,8 @@ TRACE = [
 ]
 
 
-def two_dimensions(_: Settings) -> Iterator[Row]:
+@figure("witness", "fig2", "Trace over two sizes", "Figure 2")
+def two_dimensions() -> Iterator[Row]:
     """Figure 2: the printed trace beside ours, with scores that rise in its order.
 
     Of two successors that with more prior mass comes first, here that of the first size.
@@ -49,21 +50,30 @@ def told(configurations: Iterable[tuple[int, ...]]) -> str:
     return "; ".join(" x ".join(map(str, sizes)) for sizes in sorted(configurations))
 
 
-def folds(settings: Settings) -> Iterator[tuple[int, csr_matrix, csr_matrix]]:
+def cora(documents: int, folds: int) -> Iterator[tuple[int, csr_matrix, csr_matrix]]:
     """Folds of Cora: number, the other documents, and its own."""
-    counts = pb.read_corpus(DATA / "cora.ldac", vocabulary=DATA / "cora.vocab").counts
-    counts = counts[: settings.documents]
-    fold_of = np.random.default_rng(0).permutation(counts.shape[0]) % settings.folds
-    for fold in range(settings.folds):
+    counts = pb.read_corpus(DATA / "cora.ldac", vocabulary=DATA / "cora.vocab").counts[:documents]
+    fold_of = np.random.default_rng(0).permutation(counts.shape[0]) % folds
+    for fold in range(folds):
         yield fold, counts[fold_of != fold], counts[fold_of == fold]
 
 
-def bounds(settings: Settings) -> Iterator[Row]:
+@figure(
+    "witness",
+    "fig3-5",
+    "Cora: bounds of folds",
+    "Figures 3 and 5",
+    small={"documents": 100, "folds": 2, "steps": [1, 3]},
+    picture=Picture("steps", "nats per token", "quantity", panel="lambda", error="error"),
+)
+def bounds(
+    documents=2_410, folds=10, steps=(1, 2, 5, 10, 20, 40, 60, 80, 100, 120, 150)
+) -> Iterator[Row]:
     """Figures 3 and 5: bounds on p(y) and on predictions of the folds, Poisson priors of sizes."""
     found: dict[tuple[Any, ...], list[float]] = {}
     kept = PARTS / "witness-fig3-5"
-    for n_steps in settings.steps:
-        for fold, train, test in folds(settings):
+    for n_steps in steps:
+        for fold, train, test in cora(documents, folds):
             search = partial(bounds_of_fold, train, test, n_steps, kept / f"{fold}")
             for *key, value in once(kept / f"{fold}-{n_steps}.json", search):
                 found.setdefault(tuple(key), []).append(value)
@@ -92,18 +102,26 @@ def nested(train: csr_matrix, test: csr_matrix, n_sizes: int) -> tuple[list[floa
     return scores, predictions
 
 
-def predictors(settings: Settings) -> Iterator[Row]:
+@figure(
+    "witness",
+    "fig4-5",
+    "Cora: posterior of K, and predictions",
+    "Figures 4 and 5",
+    small={"documents": 100, "folds": 2, "sizes": 6},
+    middle={"folds": 2, "sizes": 40},
+)
+def predictors(documents=2_410, folds=10, sizes=150, means=(5, 10, 40)) -> Iterator[Row]:
     """Figures 4 and 5: posterior of K; the average over sizes beside the best single LDA."""
-    for fold, train, test in folds(settings):
-        scores, predictions = nested(train, test, settings.sizes)
+    for fold, train, test in cora(documents, folds):
+        scores, predictions = nested(train, test, sizes)
         best = int(np.argmax(predictions))
-        for mean in settings.means:
+        for mean in means:
             search = pb.WitnessSearch(
                 lambda k, values=scores: values[k - 1],
                 pb.priors.Poisson(mean, shift=1),
                 upper=lambda _, x=train: ceiling(x),
                 predictive=lambda _, k, values=predictions: values[k - 1],
-                max_steps=settings.sizes,
+                max_steps=sizes,
             ).fit(train)
             ln_prior = search.bounds_["log_prior"]
             joint = ln_prior + np.array(scores)
@@ -160,7 +178,10 @@ def bounds_of_fold(
     return found
 
 
-def women_and_events(settings: Settings) -> Iterator[Row]:
+@figure(
+    "witness", "two-modes", "Groups of women and kinds of event", small={"most": 2, "replicates": 4}
+)
+def women_and_events(most=4, means=(1.0, 2.0, 4.0), replicates=8) -> Iterator[Row]:
     """Two sizes, and a prior mean of both that is not certain: who came to which event.
 
     A tensor of women, events, and whether she came (Davis, Gardner & Gardner 1941, from NetworkX).
@@ -168,17 +189,13 @@ def women_and_events(settings: Settings) -> Iterator[Row]:
     graph = nx.davis_southern_women_graph()
     women, events = graph.graph["top"], graph.graph["bottom"]
     came = nx.bipartite.biadjacency_matrix(graph, women, events).toarray().astype(int)
-    sizes = np.arange(1, settings.most + 1)
-    axes = [poisson.pmf(sizes - 1, mean) for mean in settings.means]
+    sizes = np.arange(1, most + 1)
+    axes = [poisson.pmf(sizes - 1, mean) for mean in means]
     tables = [pb.priors.Table(masses / masses.sum()) for masses in axes]
     search = pb.WitnessSearch(
         pb.AllocationModel.blockmodel(None, None, ["woman", "event", "came"]),
         pb.priors.Mixture([pb.priors.Product(table, table) for table in tables]),
-        scoring_options={
-            "method": "tempered",
-            "n_replicates": settings.replicates,
-            "given_total": True,
-        },
+        scoring_options={"method": "tempered", "n_replicates": replicates, "given_total": True},
         random_state=0,
     ).fit(np.stack([1 - came, came], axis=2))
     scores = search.bounds_.to_frame()[["g", "h", "log_score", "std_error"]]
@@ -192,7 +209,7 @@ def women_and_events(settings: Settings) -> Iterator[Row]:
             "posterior": f"{row.lower:.2f} to {row.upper:.2f}",
         }
     under = search.posterior_of_priors().to_frame()
-    for mean, row in zip(settings.means, under.itertuples(), strict=True):
+    for mean, row in zip(means, under.itertuples(), strict=True):
         yield {
             "groups of women": None,
             "kinds of event": None,
@@ -201,39 +218,3 @@ def women_and_events(settings: Settings) -> Iterator[Row]:
             "error": None,
             "posterior": f"{row.lower:.2f} to {row.upper:.2f}",
         }
-
-
-FOLDS = {"documents": 2_410, "folds": 10}
-FIGURES = [
-    Figure("witness", "fig2", "Trace over two sizes", two_dimensions, {"in": "Figure 2"}),
-    Figure(
-        "witness",
-        "fig3-5",
-        "Cora: bounds of folds",
-        bounds,
-        {"in": "Figures 3 and 5", **FOLDS, "steps": [1, 2, 5, 10, 20, 40, 60, 80, 100, 120, 150]},
-        small={"documents": 100, "folds": 2, "steps": [1, 3]},
-        x="steps",
-        y="nats per token",
-        series="quantity",
-        panel="lambda",
-        error="error",
-    ),
-    Figure(
-        "witness",
-        "fig4-5",
-        "Cora: posterior of K, and predictions",
-        predictors,
-        {"in": "Figures 4 and 5", **FOLDS, "sizes": 150, "means": [5, 10, 40]},
-        small={"documents": 100, "folds": 2, "sizes": 6},
-        middle={"folds": 2, "sizes": 40},
-    ),
-    Figure(
-        "witness",
-        "two-modes",
-        "Groups of women and kinds of event",
-        women_and_events,
-        {"in": "", "most": 4, "means": [1.0, 2.0, 4.0], "replicates": 8},
-        small={"most": 2, "replicates": 4},
-    ),
-]

@@ -40,6 +40,14 @@ def test_every_record_is_on_a_page():
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_the_command_of_a_record_names_a_part_of_a_bench(path):
+    _, program, *options = json.loads(path.read_text())["command"].split()
+    if program.startswith("benches/") and options:
+        part = options[0].replace("-", "_")
+        assert f"\ndef {part}(" in (ROOT / program).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_no_record_is_older_than_the_code_that_it_names(path):
     """Where a golden value of a method has changed, its tables are made anew or dropped."""
     kept = json.loads(path.read_text())

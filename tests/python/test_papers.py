@@ -25,8 +25,8 @@ def test_a_record_names_its_settings_and_commit(figure):
     assert kept["settings"].keys() == figure.published.keys()
     assert kept["commit"]
     pictures = [page for page in PAGES if f"({name_of(figure)}.png)" in page.read_text("utf-8")]
-    assert (pages.PAGES / f"{name_of(figure)}.png").exists() == (figure.x is not None)
-    assert len(pictures) == (figure.x is not None)
+    assert (pages.PAGES / f"{name_of(figure)}.png").exists() == (figure.picture is not None)
+    assert len(pictures) == (figure.picture is not None)
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=name_of)
@@ -43,7 +43,7 @@ def test_tables_are_those_of_the_runs():
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
     for text in texts:
         assert pages.filled(text) == text
-    for name in pages.TABLES:
+    for name in pages.tables():
         assert sum(f"<!-- papers: {name} -->" in text for text in texts) == 1, name
 
 

@@ -27,7 +27,6 @@ from networks import (
     Index,
     Network,
     blockmodel,
-    compositions,
     cp,
     markov,
     nmf,
@@ -81,59 +80,6 @@ def gaps(name: str, network: Network, rate: float, tokens: str, cells: str, tota
         case = common(f"{name}-total-{T}", network, rate, X)
         case |= {"missing": [list(cell) for cell in missing], "total": T}
         yield case | {"log_joint": float(log_total(network.concentration, rate, T) + ln(value))}
-
-
-def check_normalisation() -> None:
-    """Check that the probabilities of all tensors of a total sum to one."""
-    networks = [
-        nmf([2, 2], 2, 0.3),
-        nmf([2, 2], 2, tables=[0.4, 1.5, 0.7]),
-        cp([2, 2, 2], 2, 4.0),
-        symmetric(2, 2, 3, 0.6),
-        symmetric(3, 2, 2, 1.5),
-        tucker([2, 2], [2, 2], 2.5),
-        pachinko(2, 2, [2, 3]),
-        blockmodel([2, 1, 2], [2, 2], 0.5),
-        sum_conditioned([2, 2, 2, 2], [0, 1]),
-        markov(2, 2, 0.8),
-        markov(2, 2, 0.8, "transitions and emissions"),
-    ]
-    for network in networks:
-        cells = list(network.allocations)
-        for T in range(4 if len(cells) < 8 else 3):
-            all_counts = compositions(T, len(cells))
-            tensors = (dict(zip(cells, counts, strict=True)) for counts in all_counts)
-            assert sum(probability_given_total(network, X) for X in tensors) == 1
-
-
-def check_equivalence() -> None:
-    """Check that networks which say the same of the visible nodes give equal fractions."""
-    axes, X = [0, 1], Counter(cells_of("00 00 02 10 11 11"))
-    two_topics, no_topic = nmf([2, 3], 2, 0.75), Network([2, 3], [[], []], axes, 3.0)
-    as_tables = nmf([2, 3], 2, 0.75, tables=[0.75 / 4, 0.75 / 6, 0.75 / 2])
-    pairs = [(X, as_tables, two_topics)]
-    pairs += [(X, nmf([2, 3], 2, 0.75, graph), two_topics) for graph in ("i->k->j", "j->k->i")]
-    pairs += [
-        (X, Network([2, 3, 2, 3], [[2], [2], [], [0]], axes, 0.75), two_topics),  # hidden leaf
-        (X, Network([2, 3, 2, 2], [[2], [2], [], [0, 1]], axes, 0.75), two_topics),
-        (X, Network([2, 3, 2, 1], [[2, 3], [2], [3], []], axes, 0.75), two_topics),  # one value
-        (X, nmf([2, 3], 1, 3.0), no_topic),
-        (X, pachinko(2, 3, [2, 1], 3.0), no_topic),
-        (X, tucker([2, 3], [2, 2]), pachinko(2, 3, [2, 2])),
-    ]
-    axes, X = [0, 1, 2], Counter(cells_of("010 010 111 101"))
-    pairs += [(X, cp([2] * 3, 2), Network([2] * 4, [[], [3], [3], [0]], axes))]
-    backwards = Network([2] * 6, [[3], [4], [5], [4], [5], []], axes, 0.4)
-    pairs += [(X, markov(2, 2, 0.4), backwards)]
-    graphs = [([[], [0], [1]], [[1], [2], []]), ([[], [0], [1]], [[1], [], [1]])]
-    graphs += [([[], [0], [0, 1]], [[1, 2], [], [1]]), ([[], [0], [0, 1]], [[2], [0, 2], []])]
-    pairs += [(X, Network([2] * 3, f, axes), Network([2] * 3, g, axes)) for f, g in graphs]
-    for tensor, one, other in pairs:
-        assert probability_given_total(one, tensor) == probability_given_total(other, tensor)
-    X = Counter(cells_of("0 0 0 2 2"))
-    mixture, a = Network([3, 2], [[1], []], [0], 0.5), Fraction(0.5)  # the same as one urn
-    urn = rising(a / 3, 3) * rising(a / 3, 2) / rising(a, 5) * 10
-    assert probability_given_total(mixture, X) == urn
 
 
 FLAT = [0.5, 1.25, 0.3, 2.0, 0.8, 1.0]
@@ -320,8 +266,6 @@ def write(name: str, cases: list[dict]) -> None:
 
 
 def main() -> None:
-    check_normalisation()
-    check_equivalence()
     write("allocation.json", list(itertools.starmap(evidence, CASES)))
     write("missing.json", list(itertools.chain.from_iterable(itertools.starmap(gaps, MISSING))))
 

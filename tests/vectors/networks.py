@@ -16,7 +16,7 @@ With B(Z) = prod over parents' values [prod Gamma(Z)] / Gamma(sum Z), and T = su
 
 is computed over all tensors S, as it is written, and from the urn, in which a token's node n takes
 its value with probability (alpha + S) / (sum of alpha + S), one token at a time, paths merged where
-their counts by family are the same. Where there are few paths they are also followed one by one.
+their counts by family are the same.
 """
 
 import itertools
@@ -29,7 +29,6 @@ from functools import cached_property
 
 Index = tuple[int, ...]
 Counts = dict[Index, int]
-FEW_PATHS = 20_000
 
 
 @dataclass(frozen=True)
@@ -163,17 +162,6 @@ def sum_over_urn_states(network: Network, tokens: list[list[Index]]) -> Fraction
     return sum(states.values(), Fraction(0))
 
 
-def sum_over_paths(network: Network, tokens: list[list[Index]]) -> Fraction:
-    total = Fraction(0)
-    for path in itertools.product(*tokens):
-        S, weight = (0,) * len(network.entries), Fraction(1)
-        for entries in path:
-            S, probability = step(network, S, entries)
-            weight *= probability
-        total += weight
-    return total
-
-
 def probability_given_total(network: Network, X: Counts, n_missing=0, missing=()) -> Fraction:
     """Return Pr(X | T), T = sum of X + n_missing, where `missing` cells hold n_missing tokens."""
     tokens = [network.allocations[cell] for cell, count in X.items() for _ in range(count)]
@@ -181,8 +169,6 @@ def probability_given_total(network: Network, X: Counts, n_missing=0, missing=()
     tokens += [anywhere] * n_missing
     orders = multinomial((*X.values(), n_missing))
     value = sum_over_urn_states(network, tokens) * orders
-    if math.prod(map(len, tokens)) <= FEW_PATHS:
-        assert value == sum_over_paths(network, tokens) * orders
     completions = [()] if not missing else compositions(n_missing, len(missing))
     completed = ({**X, **dict(zip(missing, counts, strict=True))} for counts in completions)
     assert value == sum((sum_over_tensors(network, Y) for Y in completed), Fraction(0))

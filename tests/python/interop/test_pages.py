@@ -1,9 +1,9 @@
 """Programs and commands of README and docs run as they stand; programs print what the pages say."""
 
-import importlib.util
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -15,17 +15,13 @@ from helpers.command_line import run, table
 from polyabayes.cli.parser import parse
 
 ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "docs"))
+
+import pages  # noqa: E402
+
 _NUMBER = r"-?\d[\d,]*\.?\d*(?:e-?\d+)?"
 
 
-def _module():
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-pages = _module()
 # Packages that the pages about them import.
 _PACKAGES = {
     "coming-from.md": ("gensim", "tomotopy", "anndata"),
