@@ -207,6 +207,15 @@ class Search:
         self.bounds: list[Bounds] = []
         self._take([], Intervals.of([], rules.level))
 
+    @property
+    def explored(self) -> list[Sizes]:
+        """The configurations with a score, in the order of the steps."""
+        return [record.sizes for record in self.records if record.score is not None]
+
+    def record_of(self, sizes: Sizes | None) -> Record | None:
+        """The record of a configuration, if it was tried."""
+        return next((record for record in self.records if record.sizes == sizes), None)
+
     def copy(self) -> Self:
         """An independent copy of the search."""
         other = copy(self)
