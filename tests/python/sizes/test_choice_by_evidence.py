@@ -8,7 +8,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
-from polyabayes.sizes.choice import evidence, result
+from polyabayes.sizes.choice import evidence
 
 # So few tokens tell concentrations little: the best may be the first or the last.
 pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
@@ -186,9 +186,9 @@ def test_doubts_are_told_once():
 
 def test_unknown_errors_do_not_decide():
     """One replicate has no error: sizes of nearly equal evidence are equally good all the same."""
-    best = result.Score(-100.0, np.nan)
-    scores = {1: result.Score(-100.5, np.nan), 2: best, 3: result.Score(-104.0, np.nan)}
-    found = result.choice_by_evidence(scores, [], [[1, 2, 3]], True)
+    best = evidence.Score(-100.0, np.nan)
+    scores = {1: evidence.Score(-100.5, np.nan), 2: best, 3: evidence.Score(-104.0, np.nan)}
+    found = evidence.choice_by_evidence(scores, [], [[1, 2, 3]], True)
     assert (found.best, found.equally_good) == (2, (1, 2))
 
 

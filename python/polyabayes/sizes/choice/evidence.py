@@ -28,7 +28,7 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.sizes.choice.cost import ChoiceCost
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, warn_at_edge
+from polyabayes.sizes.choice.result import Size, SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.evidences import identity_of
 from polyabayes.sizes.scores import Score, Sizes, plain
 
@@ -43,6 +43,8 @@ _NEGLIGIBLE = 10.0
 _WALKED = 6
 # Standard errors of a difference added to the threshold of "auto".
 _DOUBT = 2.0
+# Largest log odds "not worth more than a bare mention" (Kass & Raftery 1995).
+_NO_EVIDENCE = float(np.log(3))
 
 
 class Found(NamedTuple):
@@ -259,21 +261,29 @@ class _Evidences:
 
     def choice(self, ranges: list[list[int]], *, ended: bool) -> SizeChoice:
         """The choice among the finished combinations."""
-        joint = [
-            {
-                "size": plain(values),
-                "concentration": self.concentrations.values[index],
-                "score": found[index].value,
-                "std_error": found[index].std_error,
-                "ln_joint": self._ln_joint(found, index),
-            }
+        scores = {plain(values): self._score(found) for values, found in self.table.items()}
+        return choice_by_evidence(scores, self._joint(), ranges, ended)
+
+    def _joint(self) -> list[dict[str, Any]]:
+        """Rows of sizes and concentrations; none for a single concentration."""
+        if not self.concentrations.is_averaged:
+            return []
+        tried = [
+            (values, index, self._ln_joint(found, index))
             for values, found in self.table.items()
             for index in sorted(found)
         ]
-        scores = {plain(values): self._score(found) for values, found in self.table.items()}
-        return choice_by_evidence(
-            scores, joint if self.concentrations.is_averaged else [], ranges, ended
-        )
+        shares = special.softmax([ln_joint for *_, ln_joint in tried]).tolist()
+        return [
+            {
+                "size": plain(values),
+                "concentration": self.concentrations.values[index],
+                "score": self.table[values][index].value,
+                "std_error": self.table[values][index].std_error,
+                "probability": share,
+            }
+            for (values, index, _), share in zip(tried, shares, strict=True)
+        ]
 
     def evidence(self, sizes: dict[str, int], index: int) -> Found:
         """The evidence of sizes at a concentration, by its index."""
@@ -315,3 +325,46 @@ def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
     top = max(others, key=lambda other: other.value)
     error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)
     return bool(top.value - evidence.value > _NEGLIGIBLE + _DOUBT * error)
+
+
+def choice_by_evidence(
+    scores: dict[Size, Score], joint: list[dict[str, Any]], ranges: list[list[int]], ended: bool
+) -> SizeChoice:
+    """Make the choice from the posterior of allocation models.
+
+    `joint` are the rows of sizes and concentrations, `ranges` the sizes to choose from, for every
+    unknown node.
+    """
+    chances = special.softmax([score.value for score in scores.values()]).tolist()
+    rows: list[dict[str, Any]] = [
+        {"size": size, "score": score.value, "std_error": score.std_error, "probability": chance}
+        for (size, score), chance in zip(scores.items(), chances, strict=True)
+    ]
+    for row in rows if joint else ():
+        of_size = [other for other in joint if other["size"] == row["size"]]
+        row["concentration"] = max(of_size, key=lambda one: one["probability"])["concentration"]
+    best = max(scores, key=lambda size: scores[size].value)
+    good = tuple(
+        size for size in scores if _odds_against(scores[size], scores[best]) <= _NO_EVIDENCE
+    )
+    smallest = min(good, key=lambda size: (int(np.prod(size)), size))
+    values = best if isinstance(best, tuple) else (best,)
+    edge = ""
+    for value, tried in zip(values, ranges, strict=True):
+        if len(tried) > 1 and value in (tried[0], tried[-1]) and value != 1:
+            edge = "smallest" if value == tried[0] else "largest"
+
+    def difference(one: Any, other: Any) -> Score:
+        error = float(np.hypot(scores[one].std_error, scores[other].std_error))
+        return Score(scores[one].value - scores[other].value, error)
+
+    gains = () if isinstance(best, tuple) else gains_of(sorted(scores), difference)
+    return SizeChoice(best, good, smallest, edge, ended, "evidence", rows, joint, gains=gains)
+
+
+def _odds_against(score: Score, best: Score) -> float:
+    """Log odds against a size, minus their standard error if known."""
+    if score is best:
+        return 0.0
+    error = np.nan_to_num(np.hypot(best.std_error, score.std_error))
+    return best.value - score.value - float(error)

@@ -56,17 +56,6 @@ _EQUAL = 0.2
 _SHOWN, _ERROR = 0.05, 0.003
 
 
-def most_size(corpus: Corpus, limits: Limits) -> int:
-    """The largest size to look at: as many topics as documents."""
-    return min(limits.max_size, corpus.n_tokens, corpus.n_documents)
-
-
-def first_sizes(corpus: Corpus, limits: Limits) -> list[int]:
-    """The coarse grid that a search begins with."""
-    most = most_size(corpus, limits)
-    return [size for size in grid.START if size <= most] or [most]
-
-
 class Limits(NamedTuple):
     """Limits of a race: fits, seconds, largest size, and acceptable loss per token."""
 
@@ -74,6 +63,10 @@ class Limits(NamedTuple):
     max_time: float | None
     max_size: int
     tolerance: float | None
+
+    def most_size(self, corpus: Corpus) -> int:
+        """The largest size to look at: as many topics as documents."""
+        return min(self.max_size, corpus.n_tokens, corpus.n_documents)
 
 
 class Plan(NamedTuple):
@@ -103,12 +96,12 @@ class Plan(NamedTuple):
         words = frequent_words(self.corpus)
         return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
-    def identity(self) -> dict[str, Any]:
-        """Properties that two choices must share for one to resume the other."""
+    def claimed(self, folder: StateFolder) -> StateFolder:
+        """The folder, for fits of this plan; it is refused if a choice cannot be resumed there."""
         left_out = ("n_components", "n_jobs", "progress", "random_state")
         parameters = self.model.get_params(deep=False)
         folds = hashlib.sha256(self.folds.astype(np.int64).tobytes()).hexdigest()[:16]
-        return {
+        identity = {
             "model": type(self.model).__name__,
             "parameters": {n: repr(v) for n, v in parameters.items() if n not in left_out},
             "data": fingerprint(self.corpus),
@@ -116,33 +109,8 @@ class Plan(NamedTuple):
             "folds": folds,
             "random_state": self.seed,
         }
-
-
-class Store:
-    """Fits in a folder, one file each."""
-
-    def __init__(self, checkpoint: Any, plan: Plan) -> None:
-        self._folder = StateFolder(checkpoint, "the choice")
-        self._folder.claim("choice.safetensors", "choice", plan.identity())
-        self._n_scored = np.bincount(plan.scored() + 1, minlength=plan.n_folds + 1)[1:]
-
-    def read(self, size: int, fold: int) -> FoldFit | None:
-        """A stored fit, if it exists and is complete."""
-        found = self._folder.read(_file(size, fold))
-        if found is None:
-            return None
-        header, arrays = found
-        whole = (header.get("size"), header.get("fold")) == (size, fold)
-        if not whole or not is_fit(arrays, size, self._n_scored[fold]):
-            self._folder.damaged(f"{self._folder.path / _file(size, fold)} is of another fit")
-            return None
-        return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
-
-    def keep(self, fit: FoldFit) -> None:
-        """Store a fit."""
-        header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
-        arrays = {name: getattr(fit, name) for name in ARRAYS}
-        self._folder.keep(_file(fit.size, fit.fold), header, arrays, f"the fit of size {fit.size}")
+        folder.claim("choice.safetensors", "choice", identity)
+        return folder
 
 
 def _file(size: int, fold: int) -> str:
@@ -158,11 +126,11 @@ class Chooser:
         limits: Limits,
         given: list[int] | None,
         executor: Executor | None,
-        store: Store | None,
+        folder: StateFolder | None,
         update: Callable[..., None] | None,
         work: Mapping[int, int],
     ) -> None:
-        self._plan, self._limits, self._given, self._store = plan, limits, given, store
+        self._plan, self._limits, self._given, self._folder = plan, limits, given, folder
         self._executor = check_executor(executor)
         self._workers: Workers | None = None
         self._update, self._work = update, work
@@ -180,7 +148,7 @@ class Chooser:
             return self._race()
 
     def _race(self) -> SizeChoice:
-        wanted = self._given or first_sizes(self._plan.corpus, self._limits)
+        wanted = self._given or grid.coarse(self._limits.most_size(self._plan.corpus))
         try:
             while wanted or self._finish():
                 self._fit_all([(size, 0) for size in wanted])
@@ -291,7 +259,7 @@ class Chooser:
         """Train sizes without folds, unless stored."""
         missing, self._queued = [], jobs
         for job in jobs:
-            fit = None if self._store is None else self._store.read(*job)
+            fit = self._stored(*job)
             if fit is None:
                 missing.append(job)
             else:
@@ -299,11 +267,27 @@ class Chooser:
         if self.race.n_fits + len(missing) > self._limits.max_fits:
             raise _Spent
         for fit in self._made(missing):
-            if self._store is not None:
-                self._store.keep(fit)
+            if self._folder is not None:
+                header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
+                arrays = {name: getattr(fit, name) for name in ARRAYS}
+                file = _file(fit.size, fit.fold)
+                self._folder.keep(file, header, arrays, f"the fit of size {fit.size}")
             self._take(fit)
             if time.monotonic() >= self._end:
                 raise _Spent
+
+    def _stored(self, size: int, fold: int) -> FoldFit | None:
+        """A stored fit, if it exists and is complete."""
+        file = _file(size, fold)
+        if self._folder is None or (found := self._folder.read(file)) is None:
+            return None
+        header, arrays = found
+        is_same = (header.get("size"), header.get("fold")) == (size, fold)
+        n_scored = int(np.count_nonzero(self.race.folds == fold))
+        if is_same and is_fit(arrays, size, n_scored):
+            return FoldFit(size, fold, seconds=float(header["seconds"]), **arrays)
+        self._folder.damaged(f"{self._folder.path / file} is of another fit")
+        return None
 
     def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
         """Fits as they finish, here or on workers."""
@@ -338,7 +322,7 @@ class Chooser:
         curve, tried = self._curve(), sorted(self.race.fits)
         close = [size for size, chance in self._chances().items() if chance > _CLOSE]
         edges = close if curve.rises else [size for size in close if size < tried[-1]]
-        return grid.wider(tried, edges, 1, most_size(self._plan.corpus, self._limits))
+        return grid.wider(tried, edges, 1, self._limits.most_size(self._plan.corpus))
 
     def _further(self) -> list[int]:
         """Sizes beyond and between those tried that may be better."""
