@@ -163,6 +163,11 @@ InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     "bad parameters": """\
 InvalidArgumentError, InvalidTypeError
     If parameters are out of range, or their shapes do not fit.""",
+    "bad plot": """\
+InvalidArgumentError, InvalidTypeError, NotFittedError
+    If an argument is bad, or what is to be drawn is not fitted.
+MissingDependencyError
+    If Matplotlib is not installed.""",
     "no Matplotlib": "MissingDependencyError\n    If Matplotlib is not installed.",
     "no pandas": "MissingDependencyError\n    If pandas is not installed.",
     "no ArviZ": "MissingDependencyError\n    If ArviZ is not installed.",

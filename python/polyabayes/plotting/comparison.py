@@ -36,19 +36,14 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
     level : float, default=0.95
         Confidence level of the intervals, by the normal distribution for the estimate and by
         Student's t for the difference.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of fitting size.
+    {ax}
 
     Returns
     -------
     matplotlib Axes
         The x axis is in nats per token; higher is better.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `level` is not between 0 and 1, or `comparison` has another type.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

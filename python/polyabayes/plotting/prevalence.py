@@ -53,11 +53,7 @@ def plot_prevalence(
     -------
     matplotlib Axes
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `found` has another type, there is no such topic, or lengths differ.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

@@ -59,11 +59,7 @@ def plot_signatures(
     matplotlib Axes
         Each signature is a bar container.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If words are not channels, there is no such signature, or there is not one label for each.
-    {no Matplotlib}
+    {raises: bad plot}
 
     References
     ----------

@@ -55,21 +55,14 @@ def plot_topics(
         shares.
     vocabulary : sequence of str, shape (n_words_of_the_model,), or fitted vectoriser, optional
         The words; default: the vocabulary of the model, else names such as "word 17".
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of fitting size.
+    {ax}
 
     Returns
     -------
     matplotlib Axes
         Titles and words are texts of the axes; each topic is a bar container.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If there is no such topic, or the vocabulary does not fit the model.
-    {no Matplotlib}
-    NotFittedError
-        If the model has no topics yet.
+    {raises: bad plot}
 
     Examples
     --------

@@ -179,11 +179,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
     matplotlib Axes
         The title shows how many topics have tokens.
 
-    Raises
-    ------
-    InvalidTypeError, InvalidArgumentError
-        If the model was not trained here, and there are no documents.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -235,13 +231,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
         A matrix of topics in the order of ``components_``; 1 for equal topics, 0 for topics
         without a common word.
 
-    Raises
-    ------
-    InvalidTypeError
-        If `model` has another type.
-    NotFittedError
-        If the model is not fitted.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

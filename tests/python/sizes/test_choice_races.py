@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from polyabayes.sizes.choice.curve import Smooth
 from polyabayes.sizes.choice.fits import FoldFit
 from polyabayes.sizes.choice.race import Race
-from polyabayes.sizes.choice.smooth import Smooth
 from polyabayes.sizes.folds import folds_of
 
 
