@@ -12,7 +12,6 @@ all other cells are full.
 
 import argparse
 import itertools
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from record import RUNS, Table, machine, save, told
+from record import Table, keep, kept, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import DataWarning
@@ -61,8 +60,7 @@ def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float
 
 def choice(n_sets: int, minutes: float) -> None:
     """How often the planted number is named, of the sets of each cell that there was time for."""
-    kept = RUNS / "latent-classes-choice.jsonl"
-    pieces = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    pieces = kept("latent-classes-choice")
     sizes = [(*cell, k) for cell in (*CELLS, (LAST, 6), (LAST, 20)) for k in WEIGHTS]
     made = {size: [p["seconds"] for p in pieces if p["cell"] == list(size)] for size in sizes}
 
@@ -76,10 +74,9 @@ def choice(n_sets: int, minutes: float) -> None:
     ):
         size = min(open_cells, key=lambda size: (size[0] == LAST, after_next(size)))
         seed = FIRST_SEED + len(made[size])
-        pieces.append({"cell": list(size), "seed": seed, **named(*size, seed), **machine()})
-        made[size].append(pieces[-1]["seconds"])
-        with kept.open("a") as file:
-            print(json.dumps(pieces[-1]), file=file)
+        piece = {"cell": list(size), "seed": seed, **named(*size, seed)}
+        pieces.append(keep("latent-classes-choice", piece))
+        made[size].append(piece["seconds"])
     columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
     table = Table(
         "latent-classes-choice", f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON
@@ -92,12 +89,10 @@ def choice(n_sets: int, minutes: float) -> None:
 
 def bootstrap(_: int) -> None:
     """How often bootstrap tests name the planted number, for a tenth of the sets of few rows."""
-    kept = RUNS / "latent-classes-bootstrap.jsonl"
-    made = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    made = kept("latent-classes-bootstrap")
     tested = {(*piece["cell"], piece["seed"]): piece["bootstrap"] for piece in made}
-    choices = RUNS / "latent-classes-choice.jsonl"
     compared = []
-    for piece in map(json.loads, choices.read_text().splitlines()):
+    for piece in kept("latent-classes-choice"):
         cell, seed = piece["cell"], piece["seed"]
         if cell[0] > TESTED or seed % 10:
             continue
@@ -105,9 +100,8 @@ def bootstrap(_: int) -> None:
             frame, _, _ = planted(*cell, seed)
             found = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
             tested[*cell, seed] = found
-            made.append({"cell": cell, "seed": seed, "bootstrap": found} | machine())
-            with kept.open("a") as file:
-                print(json.dumps(made[-1]), file=file)
+            part = {"cell": cell, "seed": seed, "bootstrap": found}
+            made.append(keep("latent-classes-bootstrap", part))
         named = piece["named"] | {"bootstrap": tested[*cell, seed]}
         compared.append(piece | {"named": named})
     names = ("P(K)", *CRITERIA, "bootstrap")

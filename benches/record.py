@@ -117,6 +117,21 @@ def golden(cases: Iterable[str]) -> dict[str, str]:
     return {case: hashlib.sha256(repr(values[case]).encode()).hexdigest()[:12] for case in cases}
 
 
+def kept(name: str) -> list[dict[str, Any]]:
+    """Pieces of long work, in the order in which they were made."""
+    path = RUNS / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def keep(name: str, piece: dict[str, Any]) -> dict[str, Any]:
+    """Add a piece to those of long work, with commit, machine and date."""
+    piece = machine() | piece
+    RUNS.mkdir(parents=True, exist_ok=True)
+    with (RUNS / f"{name}.jsonl").open("a") as file:
+        print(json.dumps(piece), file=file)
+    return piece
+
+
 def told(pieces: list[dict[str, Any]]) -> str:
     """When, on which machines and by which versions the pieces of a table were made."""
     dates = sorted({piece["date"] for piece in pieces})

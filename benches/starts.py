@@ -10,7 +10,6 @@ the table is made of all of them.
 """
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from peers import from_tomotopy, tomotopy, tomotopy_model
-from record import DATA, RUNS, Table, machine, save, told
+from record import DATA, Table, keep, kept, save, told
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
@@ -123,17 +122,10 @@ def scores(train: pb.Corpus, test: pb.Corpus, n_topics: int, seed: int) -> dict[
     return found
 
 
-def kept() -> list[dict[str, Any]]:
-    """Scores of single seeds, in the order in which they were made."""
-    path = RUNS / "starts.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def real(arguments: argparse.Namespace) -> None:
     """Held-out nats per token of real corpora: the seeds that are missing, then the table."""
     until = time.monotonic() + arguments.seconds
-    done = {(run["corpus"], run["topics"], run["seed"]) for run in kept()}
-    RUNS.mkdir(parents=True, exist_ok=True)
+    done = {(run["corpus"], run["topics"], run["seed"]) for run in kept("starts")}
     for name in arguments.corpora:
         corpus = pb.read_corpus(DATA / f"{name}.ldac.gz", vocabulary=DATA / f"{name}.vocab")
         train, test = corpus.split(test_size=0.2, random_state=0)
@@ -143,8 +135,7 @@ def real(arguments: argparse.Namespace) -> None:
                 continue
             run = {"corpus": name, "topics": n_topics, "seed": seed}
             run |= {"scores": scores(train, test, n_topics, seed)}
-            with (RUNS / "starts.jsonl").open("a") as file:
-                file.write(json.dumps(machine() | run) + "\n")
+            keep("starts", run)
             print(run, flush=True)
     real_table()
 
@@ -155,7 +146,7 @@ def real_table() -> None:
     columns |= {f"{kind}, s": ".0f" for kind in REAL}
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
     table = Table("starts", f"{COMMAND} real", columns, ["lda, Gibbs"])
-    runs = kept()
+    runs = kept("starts")
     for name, n_topics in product(CORPORA, sorted({run["topics"] for run in runs})):
         of_row = [
             run["scores"] for run in runs if (run["corpus"], run["topics"]) == (name, n_topics)
