@@ -121,8 +121,8 @@ class ClassChoice(Result):
         """Posterior probability of each number of classes; empty by BIC."""
         return {row["n_classes"]: row["probability"] for row in self.rows if "probability" in row}
 
-    def _columns(self) -> dict[str, Any]:
-        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+    def _rows(self) -> list[dict[str, Any]]:
+        return self.rows
 
     def __str__(self) -> str:
         columns = {

@@ -199,30 +199,36 @@ def test_missing_cells_ask_for_a_rate_and_not_for_an_option_that_nobody_gave():
         pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[1, 2], observed=observed)
 
 
-def test_bad_concentrations_are_refused(monkeypatch):
+BAD, WRONG = errors.InvalidArgumentError, errors.InvalidTypeError
+FLAT, HELD_OUT = pb.AllocationModel.nmf(None, prior="flat"), "by held-out likelihood"
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "model", "options"),
+    [
+        (BAD, "must be positive", NMF, {"concentrations": [1.0, 0.0]}),
+        (BAD, "concentrations is empty", NMF, {"concentrations": []}),
+        (BAD, "must be one of 'auto'", NMF, {"concentrations": "grid"}),
+        (WRONG, "must be None, 'auto', numbers", NMF, {"concentrations": 3.0}),
+        (BAD, "must be positive", NMF, {"concentrations": {1.0: -1.0}}),
+        (BAD, "need a model with prior='bdeu'", FLAT, {"concentrations": "auto"}),
+        (BAD, "gives a bound, which gives no odds", NMF, {"method": "vb"}),
+        (WRONG, HELD_OUT, NMF, {"tolerance": 0.01}),
+        (WRONG, HELD_OUT, NMF, {"groups": "a"}),
+        (WRONG, HELD_OUT, NMF, {"max_time": 9}),
+    ],
+)
+def test_bad_options_are_refused(monkeypatch, error, message, model, options):
     monkeypatch.setattr(pb.AllocationModel, "log_evidence", None)
-    for error, message, given in (
-        (errors.InvalidArgumentError, "must be positive", [1.0, 0.0]),
-        (errors.InvalidArgumentError, "concentrations is empty", []),
-        (errors.InvalidArgumentError, "must be one of 'auto'", "grid"),
-        (errors.InvalidTypeError, "must be None, 'auto', numbers", 3.0),
-        (errors.InvalidArgumentError, "must be positive", {1.0: -1.0}),
-    ):
-        with pytest.raises(error, match=message):
-            choose(concentrations=given)
-    flat = pb.AllocationModel.nmf(None, prior="flat")
-    with pytest.raises(errors.InvalidArgumentError, match="need a model with prior='bdeu'"):
-        pb.choose_n_components(flat, TABLE, [1], concentrations="auto")
-    with pytest.raises(errors.InvalidArgumentError, match="gives a bound, which gives no odds"):
-        choose(method="vb")
-    # Defaults of the other way are refused as well, where they are given.
-    for call in (pb.choose_n_components, pb.choice_cost):
-        for options in ({"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}):
-            with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
-                call(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
-    for options in ({"tolerance": 0.01}, {"groups": "a"}, {"max_time": 9}):
-        with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
-            pb.choose_n_components(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
+    with pytest.raises(error, match=message):
+        pb.choose_n_components(model, TABLE, [1, 2], **options)
+
+
+@pytest.mark.parametrize("call", [pb.choose_n_components, pb.choice_cost])
+@pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}])
+def test_defaults_of_the_other_way_are_refused_where_they_are_given(call, options):
+    with pytest.raises(errors.InvalidTypeError, match=HELD_OUT):
+        call(NMF, TABLE, [1, 2], **options)
 
 
 def test_the_cost_counts_concentrations(monkeypatch):
@@ -248,11 +254,3 @@ def test_the_picture_shows_concentrations():
     labels = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in figure.axes]
     assert labels == [["1", "2", "3"], ["0.5", "4", "32"]]
     assert len(pb.plotting.plot_choice(choose()).axes) == 1
-
-
-def test_the_end_of_the_concentrations_is_said_where_they_are_found() -> None:
-    table = np.full((4, 4), 50)
-    with pytest.warns(errors.EdgeWarning, match="most probable concentration"):
-        pb.choose_n_components(
-            pb.AllocationModel.nmf(None), table, [1], concentrations="auto", random_state=0
-        )

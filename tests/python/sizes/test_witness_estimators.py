@@ -1,12 +1,12 @@
 """Searches over trained models, checkpoints, interruptions and folds."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.nested_searches import CORPUS, assert_same_search, lda, nested
 from polyabayes import priors
 from polyabayes.exceptions import (
     FileAccessError,
@@ -18,44 +18,9 @@ from polyabayes.exceptions import (
 from polyabayes.sizes.witness import Score, WitnessSearch
 from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
 
-DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
-
-
-Fit = tuple[int, int | None, str, Any]
-
-
-def lda(**options):
-    return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
-
-
-def nested(**options):
-    arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
-    return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
-
-
-@pytest.fixture
-def fits(monkeypatch):
-    """Size, size of the model grown from, method and seed of every training."""
-    seen: list[Fit] = []
-    fit = pb.LatentDirichletAllocation.fit
-
-    def spy(self, X):
-        init = None if self.init is None else len(self.init.components_)
-        seen.append((self.n_components, init, self.fit_method, self.random_state))
-        return fit(self, X)
-
-    monkeypatch.setattr(pb.LatentDirichletAllocation, "fit", spy)
-    return seen
-
-
-def assert_same_tables(one, other):
-    for name in one.bounds_:
-        if name != "seconds":
-            assert one.bounds_[name].tolist() == other.bounds_[name].tolist(), name
-
 
 def test_every_size_is_trained_from_the_one_below_and_afresh(fits):
-    search = nested().fit(DATA.corpus)
+    search = nested().fit(CORPUS)
     grown = [(1, None), (2, 1), (2, None), (3, 2), (3, None), (4, 3), (4, None)]
     assert [row[:3] for row in fits] == [(*row, "em") for row in grown]
     assert len({row[3] for row in fits}) == 1
@@ -94,90 +59,79 @@ def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch):
         return Score(found[len(model.components_)], 0.1)
 
     monkeypatch.setattr(NestedEstimator, "_likelihood", likelihood)
-    search = nested(scoring="likelihood", upper=lambda _: 0.0).fit(DATA.corpus)
+    search = nested(scoring="likelihood", upper=lambda _: 0.0).fit(CORPUS)
     assert search.bounds_["log_score"].tolist() == [-9.0, -7.0, -7.0, -6.0]
     assert [len(search.model(k).components_) for k in (1, 2, 3, 4)] == [1, 2, 2, 4]
 
 
 def test_a_lower_bound_as_score_is_flagged():
-    search = nested().fit(DATA.corpus)
+    search = nested().fit(CORPUS)
     assert search.holds_ == {"lower": True, "upper": False, "posterior": False, "predictive": False}
-    likelihood = nested(scoring="likelihood", max_steps=1).fit(DATA.corpus)
+    likelihood = nested(scoring="likelihood", max_steps=1).fit(CORPUS)
     assert all(likelihood.holds_.values())
 
 
 def test_likelihoods_as_scores_carry_their_errors():
     options = {"method": "annealed", "n_samples": 50, "n_replicates": 4}
-    search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(DATA.corpus)
-    expected = pb.log_likelihood(search.model(2), DATA.corpus, random_state=1, **options)
+    search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(CORPUS)
+    expected = pb.log_likelihood(search.model(2), CORPUS, random_state=1, **options)
     assert search.bounds_["std_error"][1] > 0
     # The seed of the search is drawn from random_state, so only the errors bind the two.
     error = math.hypot(expected.total_std_error, search.bounds_["std_error"][1])
     assert abs(search.bounds_["log_score"][1] - expected.total) < 5 * error
-    counts = DATA.corpus.counts.toarray().astype(float)
+    counts = CORPUS.counts.toarray().astype(float)
     shares = counts / counts.sum(axis=1, keepdims=True)
     ceiling = (counts * np.log(np.where(shares > 0, shares, 1.0))).sum()
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
 
 
 def test_few_replicates_have_few_degrees_of_freedom():
-    model = lda(n_components=2, fit_method="em", random_state=0).fit(DATA.corpus)
+    model = lda(n_components=2, fit_method="em", random_state=0).fit(CORPUS)
     options = {"method": "annealed", "n_samples": 10, "n_replicates": 4, "random_state": 0}
-    one = pb.log_likelihood(model, DATA.corpus[:1], **options)
+    one = pb.log_likelihood(model, CORPUS[:1], **options)
     assert degrees_of_freedom(one) == pytest.approx(3.0)
-    twice = pb.log_likelihood(model, DATA.corpus[[0, 0, 0]], **options)
+    twice = pb.log_likelihood(model, CORPUS[[0, 0, 0]], **options)
     assert degrees_of_freedom(twice) == pytest.approx(3.0)
-    distinct = np.unique(DATA.corpus.counts.toarray(), axis=0)
+    distinct = np.unique(CORPUS.counts.toarray(), axis=0)
     many = pb.log_likelihood(model, distinct, **options)
     variances = many.std_errors**2
     # By Welch and Satterthwaite, all documents with three.
     expected = variances.sum() ** 2 / (variances**2 / 3).sum()
     assert degrees_of_freedom(many) == pytest.approx(expected)
     assert 3 < expected <= 3 * len(variances)
-    assert degrees_of_freedom(pb.log_likelihood(model, DATA.corpus, "exact")) == math.inf
-
-
-def test_predictions_average_over_the_models():
-    search = nested(scoring="likelihood", max_steps=5, bound="witness").fit(DATA.corpus)
-    new = pb.datasets.make_lda_corpus(5, 12, 3, document_length=10, random_state=4).corpus
-    found = search.predictive_bounds(new)
-    assert found.lower < found.upper
-    best = pb.log_likelihood(search.model(), new)
-    assert found.best == pytest.approx(best.total, abs=1e-9)
-    # All documents are short enough for exact values: no errors anywhere.
-    assert found.best_std_error == 0.0
+    assert degrees_of_freedom(pb.log_likelihood(model, CORPUS, "exact")) == math.inf
 
 
 def test_a_search_goes_on_where_it_was(tmp_path, fits):
-    whole = nested(max_steps=6).fit(DATA.corpus)
-    nested(max_steps=3, checkpoint=tmp_path).fit(DATA.corpus)
+    whole = nested(max_steps=6).fit(CORPUS)
+    nested(max_steps=3, checkpoint=tmp_path).fit(CORPUS)
     fits.clear()
-    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
+    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(CORPUS)
     assert [row[0] for row in fits] == [4, 4, 5, 5, 6, 6]
-    assert_same_tables(whole, resumed)
+    assert_same_search(whole, resumed)
     for k in (1, 6):
         assert (resumed.model(k).components_ == whole.model(k).components_).all()
 
 
 def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path):
-    one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
-    two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
-    assert_same_tables(one, two)
+    one = nested(checkpoint=tmp_path, random_state=None).fit(CORPUS)
+    two = nested(checkpoint=tmp_path, random_state=None).fit(CORPUS)
+    assert_same_search(one, two)
 
 
 @pytest.mark.parametrize(
     ("options", "corpus", "message"),
     [
-        ({}, DATA.corpus[:20], "its corpus is '.*', here it is"),
-        ({"prior": priors.Poisson(3.0)}, DATA.corpus, r"its prior is 'Poisson\(mean=2.0"),
-        ({"estimator": lda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
-        ({"scoring": "likelihood"}, DATA.corpus, "its scoring is 'bound', here"),
-        ({"random_state": 2}, DATA.corpus, "its seed is"),
-        ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
+        ({}, CORPUS[:20], "its corpus is '.*', here it is"),
+        ({"prior": priors.Poisson(3.0)}, CORPUS, r"its prior is 'Poisson\(mean=2.0"),
+        ({"estimator": lda(doc_topic_prior=0.3)}, CORPUS, "its doc_topic_prior of the"),
+        ({"scoring": "likelihood"}, CORPUS, "its scoring is 'bound', here"),
+        ({"random_state": 2}, CORPUS, "its seed is"),
+        ({"strategy": "best-first"}, CORPUS, "its strategy is 'successor'"),
     ],
 )
 def test_another_search_is_refused(tmp_path, options, corpus, message):
-    nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
+    nested(checkpoint=tmp_path, max_steps=1).fit(CORPUS)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):
         nested(checkpoint=tmp_path).set_params(**options).fit(corpus)
@@ -187,7 +141,7 @@ def test_another_search_is_refused(tmp_path, options, corpus, message):
 def test_a_search_that_is_refused_leaves_no_folder(tmp_path):
     for options in ({"bound": "x"}, {"scoring": "x"}, {"level": 2.0}):
         with pytest.raises(InvalidArgumentError):
-            nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
+            nested(checkpoint=tmp_path / "state", **options).fit(CORPUS)
     assert not (tmp_path / "state").exists()
 
 
@@ -195,11 +149,11 @@ def test_a_search_that_is_refused_leaves_no_folder(tmp_path):
 def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "search.safetensors").write_bytes(content)
     with pytest.raises(FileFormatError, match=r"search.safetensors"):
-        nested(checkpoint=tmp_path).fit(DATA.corpus)
+        nested(checkpoint=tmp_path).fit(CORPUS)
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(FileAccessError, match="cannot use"):
-        nested(checkpoint=blocked).fit(DATA.corpus)
+        nested(checkpoint=blocked).fit(CORPUS)
 
 
 def test_failures_and_zeros_survive_the_checkpoint(tmp_path):
@@ -240,17 +194,17 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
     [
         (lambda: nested().fit(), "X is missing"),
         (lambda: nested(upper="vacuous").fit(), "X is missing"),
-        (lambda: nested(kind="evidence").fit(DATA.corpus), "an estimator"),
-        (lambda: nested(scoring="elbo").fit(DATA.corpus), "scoring must be"),
+        (lambda: nested(kind="evidence").fit(CORPUS), "an estimator"),
+        (lambda: nested(scoring="elbo").fit(CORPUS), "scoring must be"),
         (
-            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(DATA.corpus),
+            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(CORPUS),
             "PoissonFactorAnalysis has no parameter fit_method and no init",
         ),
         (
             lambda: (
                 nested()
                 .set_params(prior=priors.Product(priors.Poisson(2.0), priors.Poisson(1.0)))
-                .fit(DATA.corpus)
+                .fit(CORPUS)
             ),
             "a prior of one size",
         ),
