@@ -157,6 +157,9 @@ InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     "bad rows": """\
 InvalidArgumentError, InvalidTypeError, NotFittedError
     If the rows do not have the items or their levels.""",
+    "bad search": """\
+InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
+    If an argument is bad, or the search is not fitted, has no score or cannot predict.""",
     "no tokens": """\
 InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     If the documents do not fit the model, or hold no tokens, or the model has no topics.""",

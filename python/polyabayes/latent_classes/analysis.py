@@ -300,10 +300,7 @@ class LatentClassAnalysis(FittedClasses):
             Number of evaluations, seconds of each for the smallest and the largest number of
             classes, and seconds of all.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            As for :meth:`fit`; or if the method is ``"em"``, which compares no evidences.
+        {raises: bad argument}
 
         Examples
         --------

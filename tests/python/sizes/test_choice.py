@@ -193,12 +193,6 @@ def test_groups_stay_whole_in_folds_of_about_equal_sizes(corpus):
     folds = folds_of(np.ones(60, int), 3, np.random.default_rng(5), groups)
     assert all(len(set(folds[groups == group])) == 1 for group in range(12))
     assert np.bincount(folds).min() > 14
-    named = corpus.with_metadata({"author": [f"a{g}" for g in groups]})
-    one, other = (
-        pb.choose_n_components(LDA, data, [2, 3], n_folds=2, groups=given, random_state=0)
-        for data, given in ((named, "author"), (corpus, [f"a{g}" for g in groups]))
-    )
-    assert values(one) == values(other)
     with pytest.warns(errors.UnreliableErrorWarning, match="there are only 2 groups"):
         pb.choose_n_components(LDA, corpus, [2], groups=groups < 6, max_time=1e-9)
 

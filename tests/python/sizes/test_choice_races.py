@@ -10,6 +10,10 @@ from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.folds import folds_of
 
 
+def fit_of(size, fold, values):
+    return FoldFit(size, fold, values, 0 * values, np.zeros(0), np.zeros((size, 1), "f4"), 0.0)
+
+
 def race_of(differences, lengths, n_folds, noise, rng, groups=None):
     """A race of two sizes whose scores differ by `differences` and noise of every fit."""
     folds = folds_of(lengths, n_folds, rng, groups)
@@ -19,9 +23,7 @@ def race_of(differences, lengths, n_folds, noise, rng, groups=None):
         base = rng.normal(size=own.sum()) * lengths[own]
         shift = rng.normal() * noise * lengths[own]
         for size, values in ((1, base), (2, base + differences[own] + shift)):
-            none = np.zeros(0)
-            topics = np.zeros((size, 1), "f4")
-            race.add(FoldFit(size, fold, values, 0 * values, none, topics, 0.0))
+            race.add(fit_of(size, fold, values))
     return race
 
 
@@ -57,8 +59,7 @@ def test_the_leader_is_ahead_on_the_folds_that_it_shares():
     race = Race(np.array([0, 1]), np.array([10, 10]))
     for size, rows in values.items():
         for fold, row in enumerate(rows):
-            topics, none = np.zeros((size, 1), "f4"), np.zeros(1)
-            race.add(FoldFit(size, fold, np.array(row), none, none, topics, 0.0))
+            race.add(fit_of(size, fold, np.array(row)))
     assert race.difference(3, 1).mean > race.difference(2, 1).mean
     assert race.best([1, 2, 3]) == 2
 
@@ -106,8 +107,7 @@ def test_a_smooth_curve_covers_the_truth(grouped):
                 own = folds == fold
                 scores = true[size] + 0.02 * units[own] * np.log(size) + 0.004 * rng.normal()
                 values = lengths[own] * scores + 0.2 * rng.normal(size=own.sum())
-                none, topics = np.zeros(0), np.zeros((size, 1), "f4")
-                race.add(FoldFit(size, fold, values, 0 * values, none, topics, 1.0))
+                race.add(fit_of(size, fold, values))
         curve = Smooth.of(race, sizes)
         noise.append(curve.noise)
         for size in (64, 128):
@@ -127,6 +127,5 @@ def test_a_smooth_curve_covers_the_truth(grouped):
 def test_few_fits_have_no_smooth_curve():
     race = Race(np.zeros(4, dtype=np.int64), np.full(4, 50))
     for size in (32, 64, 128, 200):
-        topics, none = np.zeros((size, 1), "f4"), np.zeros(4)
-        race.add(FoldFit(size, 0, -none, none, none, topics, 1.0))
+        race.add(fit_of(size, 0, -np.zeros(4)))
     assert Smooth.of(race, [32, 64, 128, 200]) is None

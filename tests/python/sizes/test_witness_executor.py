@@ -126,12 +126,6 @@ def test_one_size_is_scored_ahead_without_waste(threads):
     assert sorted(search.asked) == [(k,) for k in range(1, 9)]
 
 
-def test_processes_give_the_same(tmp_path, spawned):
-    search = WitnessSearch(rising, TWO, max_steps=6, checkpoint=tmp_path, random_state=0)
-    search.fit(executor=spawned)
-    assert_same_search(WitnessSearch(rising, TWO, max_steps=6).fit(), search)
-
-
 def test_evidence_in_processes_is_the_same_to_the_bit(spawned):
     counts = pb.CountTensor.from_dense([[3, 0, 1], [1, 2, 4]], ["doc", "word"])
     options = {"method": "tempered", "n_samples": 128, "n_jobs": 1}

@@ -29,8 +29,7 @@ from polyabayes.exceptions import (
 )
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.choice.result import Size, SizeChoice, gains_of, warn_at_edge
-from polyabayes.sizes.evidences import identity_of
-from polyabayes.sizes.scores import Score, Sizes, plain
+from polyabayes.sizes.scores import Score, Sizes, identity_of, plain
 
 AUTO = "auto"
 # Smallest concentration of "auto", which averages over powers of 2.

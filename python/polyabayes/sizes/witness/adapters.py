@@ -28,8 +28,15 @@ from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
 from polyabayes.models.model_files import load
-from polyabayes.sizes.evidences import identity_of
-from polyabayes.sizes.scores import ROUNDING, Record, Score, Sizes, checked_score, named
+from polyabayes.sizes.scores import (
+    ROUNDING,
+    Record,
+    Score,
+    Sizes,
+    checked_score,
+    identity_of,
+    named,
+)
 
 SCORINGS = ("likelihood", "bound")
 

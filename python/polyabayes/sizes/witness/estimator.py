@@ -220,8 +220,7 @@ class WitnessSearch(SearchResults):
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents; for an allocation model, the data of its ``log_evidence``. A callable
             score needs them only with ``upper="multinomial"``.
-        y : ignored
-            Present for scikit-learn.
+        {y}
         {layer}
         executor : concurrent.futures.Executor, optional
             Scores several configurations at once, including likely next ones; the steps are the
@@ -294,10 +293,7 @@ class WitnessSearch(SearchResults):
         WitnessSearch
             A fitted search; this search is unchanged.
 
-        Raises
-        ------
-        InvalidTypeError, InvalidArgumentError, NotFittedError
-            If `prior` is not a prior of the same number of sizes, or the search is not fitted.
+        {raises: bad search}
 
         Examples
         --------
@@ -333,11 +329,7 @@ class WitnessSearch(SearchResults):
             ``log_evidence_upper`` (bounds of ln p(y | component)), ``lower`` and ``upper`` (bounds
             of its posterior probability), and their logs.
 
-        Raises
-        ------
-        InvalidArgumentError, NotFittedError, ScoreError
-            If the prior is not a :class:`~polyabayes.priors.Mixture`, the search is not fitted, or
-            nothing is scored.
+        {raises: bad search}
 
         Examples
         --------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from polyabayes._support.docs import shared_docs
 from polyabayes._support.log_space import log_sum
 from polyabayes._support.results import Record, ResultTable
 from polyabayes.allocation.model import AllocationModel
@@ -73,6 +74,7 @@ class PredictiveBounds(Record):
     best_std_error: float
 
 
+@shared_docs
 class SearchResults(BaseEstimator):  # type: ignore[misc]
     """The fitted attributes and predictions of :class:`WitnessSearch`."""
 
@@ -177,10 +179,7 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
         -------
         estimator or AllocationModel
 
-        Raises
-        ------
-        InvalidArgumentError, NotFittedError
-            If there is no model of this size.
+        {raises: bad search}
 
         Examples
         --------
@@ -202,8 +201,7 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
         ----------
         X : documents
             New documents; for a callable score, the argument of `predictive`.
-        y : ignored
-            Present for scikit-learn.
+        {y}
 
         Returns
         -------
@@ -211,10 +209,7 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
             Log probability in nats per token for an estimator; in nats for a callable score or an
             allocation model.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
-            If the search cannot predict, or a prediction fails.
+        {raises: bad search}
 
         Examples
         --------
@@ -244,10 +239,7 @@ class SearchResults(BaseEstimator):  # type: ignore[misc]
         -------
         PredictiveBounds
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
-            If the search cannot predict, or a prediction fails.
+        {raises: bad search}
 
         References
         ----------
