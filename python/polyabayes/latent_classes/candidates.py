@@ -12,10 +12,10 @@ from polyabayes._support.warnings import quiet
 from polyabayes.allocation import AllocationModel, Evidence, PosteriorDraws
 from polyabayes.allocation.inference.draws import DRAWS, weigh_posteriors
 from polyabayes.allocation.layout import Layout, lay_out
-from polyabayes.allocation.options import Options, Run as AllocationRun
+from polyabayes.allocation.options import Options, Run
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
-from polyabayes.latent_classes.choice import ClassPrior, Run
+from polyabayes.latent_classes.choice import ClassPrior, options_of
 from polyabayes.latent_classes.tables import ClassCounts
 
 # Particles of the looks at a candidate, one after the other, and their sweeps while the number of
@@ -59,7 +59,7 @@ class CandidateEvidences:
         model, hidden = self.prior.model(self.tensor.axes, *one)
         run = self.run._replace(progress=False)
         # Every candidate has seeds of its own.
-        return model, hidden, run.options(one[0], purpose + one[1] * (len(PARTICLES) + 1))
+        return model, hidden, options_of(run, one[0], purpose + one[1] * (len(PARTICLES) + 1))
 
     def look(self, one: Candidate, level: int) -> None:
         """Evidence of a candidate, given the number of rows; draws from the second look on.
@@ -82,7 +82,7 @@ class CandidateEvidences:
             [self._layouts[n_classes][place] for place in places],
             Options.of(method="smc", n_particles=PARTICLES[level], n_sweeps=SWEEPS),
             DRAWS if level else 0,
-            AllocationRun.of(**run),
+            Run.of(**run),
         )
         before = self.evidences.get(one)
         self.evidences[one] = found[0]

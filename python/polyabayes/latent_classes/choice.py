@@ -13,6 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, text_table
 from polyabayes._support.results import Result
 from polyabayes.allocation import AllocationModel
+from polyabayes.allocation.options import Run
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.sizes.priors import SizePrior
 
@@ -71,17 +72,10 @@ PRIORS = {
 }
 
 
-class Run(NamedTuple):
-    """Seed, threads and progress of a choice."""
-
-    seed: int
-    n_jobs: int | None
-    progress: bool
-
-    def options(self, n_classes: int, purpose: int) -> dict[str, Any]:
-        """Keywords of a method; every number of classes has seeds of its own."""
-        seed = np.random.SeedSequence([self.seed, n_classes, purpose])
-        return {"random_state": seed, "n_jobs": self.n_jobs, "progress": self.progress}
+def options_of(run: Run, n_classes: int, purpose: int) -> dict[str, Any]:
+    """Keywords of a method; every number of classes has seeds of its own."""
+    seed = np.random.SeedSequence([run.seed, n_classes, purpose])
+    return {"random_state": seed, "n_jobs": run.n_jobs, "progress": run.progress}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from scipy import special
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import Evidence, ModelPosterior
+from polyabayes.allocation.options import Run
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     EdgeWarning,
@@ -31,7 +32,7 @@ from polyabayes.latent_classes.candidates import (
     CandidateEvidences,
     honest_error,
 )
-from polyabayes.latent_classes.choice import ClassChoice, ClassPrior, Run, checked_ln_prior
+from polyabayes.latent_classes.choice import ClassChoice, ClassPrior, checked_ln_prior
 from polyabayes.latent_classes.tables import ClassCounts, Floats
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import SizePrior

@@ -11,8 +11,8 @@ from scipy import optimize, special
 from polyabayes import _core
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet
+from polyabayes.allocation.options import Run
 from polyabayes.latent_classes.answers import Answers
-from polyabayes.latent_classes.choice import Run
 from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index, ln_with_missing
 
 Integers = NDArray[np.intp]

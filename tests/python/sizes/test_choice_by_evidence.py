@@ -1,13 +1,12 @@
 """Sizes by evidence averaged over concentrations: against the sum over all allocations."""
 
-from itertools import product
-
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from helpers.networks import ln_enumerated
 from polyabayes.sizes.choice import evidence
 
 # So few tokens tell concentrations little: the best may be the first or the last.
@@ -18,34 +17,18 @@ NMF = pb.AllocationModel.nmf(None)
 SIZES, VALUES = [1, 2, 3], [0.5, 4.0, 32.0]
 
 
-def dirichlet_multinomial(counts, alpha):
-    """ln p of tokens, columns apart, each under a symmetric Dirichlet prior."""
-    n_cells = counts.shape[0]
-    whole = gammaln(n_cells * alpha) - gammaln(counts.sum(axis=0) + n_cells * alpha)
-    return float((gammaln(counts + alpha) - gammaln(alpha)).sum() + whole.sum())
-
-
-def enumerated(table, size, concentration):
+def enumerated(size, concentration):
     """ln p(table | total) by the sum over the topics of all tokens."""
-    tokens = np.repeat(np.argwhere(table >= 0), table.ravel(), axis=0)
-    coefficient = gammaln(len(tokens) + 1) - gammaln(table + 1).sum()
-    terms = []
-    for topics in product(range(size), repeat=len(tokens)):
-        sides = [np.zeros((n, size)) for n in table.shape]
-        for cell, topic in zip(tokens, topics, strict=True):
-            for side, level in zip(sides, cell, strict=True):
-                side[level, topic] += 1
-        own = dirichlet_multinomial(sides[0].sum(axis=0)[:, None], concentration / size)
-        terms.append(
-            own + sum(dirichlet_multinomial(s, concentration / (size * len(s))) for s in sides)
-        )
-    return coefficient + logsumexp(terms)
+    model = pb.AllocationModel.nmf(size, concentration=concentration)
+    tokens = np.repeat(np.argwhere(TABLE >= 0), TABLE.ravel(), axis=0).tolist()
+    rows = [{"doc": doc, "word": word} for doc, word in tokens]
+    return ln_enumerated(model, {"topic": size, "doc": 2, "word": 3}, rows)
 
 
 @pytest.fixture(scope="module")
 def exact():
     """ln p(table | total) of all sizes and concentrations."""
-    return np.array([[enumerated(TABLE, size, a) for a in VALUES] for size in SIZES])
+    return np.array([[enumerated(size, a) for a in VALUES] for size in SIZES])
 
 
 def choose(**options):
