@@ -21,7 +21,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 from polyabayes.likelihood.foreign import exposed, given_instead
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found
-from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
+from polyabayes.sizes.choice.evidence import Evidences
 from polyabayes.sizes.choice.grid import LAST
 from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan
 from polyabayes.sizes.choice.result import SizeChoice
@@ -179,8 +179,8 @@ def choose_n_components(
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
         folder = None if checkpoint is None else StateFolder(checkpoint, "the choice")
         options |= {"executor": executor, "progress": progress}
-        ranges = _ranges(model, sizes)
-        return by_evidence(model, data, ranges, concentrations, random_state, options, folder)
+        arguments = model, data, _ranges(model, sizes), concentrations
+        return Evidences(*arguments, random_state, options, folder).choose()
     if "covariates" in options:
         raise InvalidTypeError(
             f"{argument('covariates')} come with the documents: give corpus.with_metadata(frame), "
@@ -256,7 +256,7 @@ def choice_cost(
     }
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
-        return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
+        return Evidences(model, data, _ranges(model, sizes), concentrations, 0, {}).cost()
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, _ = checked_folds(corpus, n_folds)
