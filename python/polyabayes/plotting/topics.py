@@ -90,9 +90,19 @@ def plot_topics(
         top = row * block_height
         title = _title(topic, weights)
         ax.text(left, top, title, weight="bold", va="center", size="medium")
-        _draw_bars(ax, model.components_[topic], words, n_shown, left, top, column_width)
-    right = n_columns * column_width + (n_columns - 1) * widest * _GAP
-    ax.set_xlim(0, right)
+        own = model.components_[topic]
+        best = np.argsort(-own, kind="stable")[:n_shown]
+        heights = top + _TITLE_ROOM + np.arange(n_shown)
+        ax.barh(heights, own[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
+        for word, y in zip(best.tolist(), heights.tolist(), strict=True):
+            name = f"word {word}" if words is None else _shortened(str(words[word]))
+            # An offset in points keeps the gap to the edge of the bar for any size of the axes.
+            offset: dict[str, Any] = {"textcoords": "offset points", "size": "small"}
+            ax.annotate(name, (left, y), (4, 0), va="center_baseline", **offset)
+            right: dict[str, Any] = {"ha": "right", "size": "x-small", "alpha": 0.6}
+            number = _number(own[word])
+            ax.text(left + column_width, y, number, va="center_baseline", **right)
+    ax.set_xlim(0, n_columns * column_width + (n_columns - 1) * widest * _GAP)
     ax.set_ylim(n_rows * block_height - _BLOCK_GAP - 0.3, -_TITLE_ROOM / 2)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -100,36 +110,6 @@ def plot_topics(
     shown = "" if len(chosen) == len(weights) else f"{len(chosen)} of {len(weights)} topics; "
     ax.set_xlabel(shown + _caption(model, weights), size="small", loc="left")
     return ax
-
-
-def _draw_bars(
-    ax: Axes,
-    weights: NDArray[np.float64],
-    words: NDArray[Any] | None,
-    n_shown: int,
-    left: float,
-    top: float,
-    column_width: float,
-) -> None:
-    """Plot a topic: its title, bars from `left`, words on the bars and numbers at the right."""
-    best = np.argsort(-weights, kind="stable")[:n_shown]
-    heights = top + _TITLE_ROOM + np.arange(n_shown)
-    ax.barh(heights, weights[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
-    for word, y in zip(best.tolist(), heights.tolist(), strict=True):
-        name = f"word {word}" if words is None else _shortened(str(words[word]))
-        # An offset in points keeps the gap to the edge of the bar for any size of the axes.
-        ax.annotate(
-            name, (left, y), (4, 0), textcoords="offset points", va="center_baseline", size="small"
-        )
-        ax.text(
-            left + column_width,
-            y,
-            _number(weights[word]),
-            ha="right",
-            va="center_baseline",
-            size="x-small",
-            alpha=0.6,
-        )
 
 
 def _topic_weights(model: TopicModel) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.jackknife import Difference
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted
@@ -21,10 +22,18 @@ from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.cost import relative_cost
 from polyabayes.sizes.choice.curve import Curve
-from polyabayes.sizes.choice.fits import ARRAYS, FoldFit, fit_and_score, frequent_words, is_fit
+from polyabayes.sizes.choice.fits import (
+    ARRAYS,
+    FoldFit,
+    fit_and_score,
+    frequent_words,
+    is_fit,
+    mean_figures,
+    stability,
+)
 from polyabayes.sizes.choice.held_out_scores import n_scored
 from polyabayes.sizes.choice.race import Race
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits, warn_at_edge
+from polyabayes.sizes.choice.result import SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
 _LOG = logging.getLogger(__name__)
@@ -381,11 +390,43 @@ class Chooser:
         return Curve.of(self.race, self._kept(), self._limits.tolerance)
 
     def _result(self, *, ended: bool) -> SizeChoice:
-        rng = np.random.default_rng(self._plan.seed)
-        folds, wanted = self._plan.n_folds, self._open()
-        dropped = [s for s in self.race.fits if self.race.n_folds(s) < folds and s not in wanted]
-        given = self._given is not None or max(self.race.fits) == self._limits.max_size
-        return choice_by_fits(self.race, self._curve(), dropped, folds, given, ended, rng)
+        """The choice from the fits so far; `ended` says whether the race was completed."""
+        race, curve, wanted = self.race, self._curve(), self._open()
+        n_folds, rng = self._plan.n_folds, np.random.default_rng(self._plan.seed)
+        whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
+        chances = race.probabilities(whole, rng) if whole else {}
+        top, _ = race.scores(curve.best)
+        rows: list[dict[str, Any]] = []
+        gain = Difference(np.nan, np.nan, np.nan)
+        for size, behind in curve.behind.items():
+            fits = race.fits[size].values()
+            if rows:
+                gain = curve.difference(size, rows[-1]["size"])
+            rows.append(
+                {
+                    "size": size,
+                    "score": top - behind.mean,
+                    "std_error": race.scores(size)[1],
+                    "behind": behind.mean,
+                    "behind_std_error": behind.std_error,
+                    "gain": gain.mean,
+                    "gain_std_error": gain.std_error,
+                    "probability": chances.get(size, np.nan),
+                    "n_folds": len(fits),
+                    "dropped": len(fits) < n_folds and size not in wanted,
+                    "stability": stability(fits),
+                    **mean_figures(fits),
+                    "seconds": sum(fit.seconds for fit in fits),
+                }
+            )
+        ends = {min(race.fits): "smallest", max(race.fits): "largest"}
+        given = self._given is not None or max(race.fits) == self._limits.max_size
+        # There is no size below 1.
+        edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
+        return SizeChoice(
+            curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
+            rule=curve.rule, elbows=curve.elbows, gains=gains_of([*curve.behind], curve.difference),
+        )  # fmt: skip
 
 
 def _finer(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from polyabayes._support import checks
 from polyabayes._support.jackknife import Difference
@@ -19,9 +17,6 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import as_corpus
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError
 from polyabayes.sizes.choice.criteria import criteria_of
-from polyabayes.sizes.choice.curve import Curve
-from polyabayes.sizes.choice.fits import FIGURES
-from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.scores import Score, Sizes
 
 Size = int | Sizes
@@ -291,55 +286,6 @@ def warn_at_edge(choice: SizeChoice) -> None:
         )
 
 
-def choice_by_fits(
-    race: Race,
-    curve: Curve,
-    dropped: Collection[int],
-    n_folds: int,
-    given: bool,
-    ended: bool,
-    rng: np.random.Generator,
-) -> SizeChoice:
-    """Make the choice from fits.
-
-    `given` says whether the sizes were given, and `ended` whether the race was completed; `rng`
-    draws the probabilities of being the best.
-    """
-    whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
-    chances = race.probabilities(whole, rng) if whole else {}
-    top, _ = race.scores(curve.best)
-    rows: list[dict[str, Any]] = []
-    gain = Difference(np.nan, np.nan, np.nan)
-    for size, behind in curve.behind.items():
-        fits = list(race.fits[size].values())
-        if rows:
-            gain = curve.difference(size, rows[-1]["size"])
-        rows.append(
-            {
-                "size": size,
-                "score": top - behind.mean,
-                "std_error": race.scores(size)[1],
-                "behind": behind.mean,
-                "behind_std_error": behind.std_error,
-                "gain": gain.mean,
-                "gain_std_error": gain.std_error,
-                "probability": chances.get(size, np.nan),
-                "n_folds": len(fits),
-                "dropped": size in dropped,
-                "stability": _stability([fit.topics for fit in fits]),
-                **dict(zip(FIGURES, _means([fit.figures for fit in fits]), strict=True)),
-                "seconds": sum(fit.seconds for fit in fits),
-            }
-        )
-    ends = {min(race.fits): "smallest", max(race.fits): "largest"}
-    # There is no size below 1.
-    edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
-    return SizeChoice(
-        curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
-        rule=curve.rule, elbows=curve.elbows, gains=gains_of([*curve.behind], curve.difference),
-    )  # fmt: skip
-
-
 def gains_of(
     sizes: list[Any], difference: Callable[[Any, Any], Difference | Score]
 ) -> tuple[Gain, ...]:
@@ -351,24 +297,3 @@ def gains_of(
         found.append(Gain(size, larger[0], gain, std_error))
         size = larger[0]
     return tuple(found)
-
-
-def _means(figures: list[NDArray[np.float64]]) -> list[float]:
-    """Means over folds; NaN for undefined figures."""
-    table = np.array(figures)
-    known = np.isfinite(table)
-    sums, counts = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
-    return [float(s / n) if n else float("nan") for s, n in zip(sums, counts, strict=True)]
-
-
-def _stability(topics: list[NDArray[np.float32]]) -> float:
-    """Mean cosine of topics of the first fit and their matches in the others; NaN for one fit."""
-    if len(topics) < 2:
-        return float("nan")
-    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-30) for rows in topics]
-    found = []
-    for other in units[1:]:
-        cosines = units[0] @ other.T
-        pairs = linear_sum_assignment(-cosines)
-        found.append(float(cosines[pairs].mean()))
-    return float(np.mean(found))
