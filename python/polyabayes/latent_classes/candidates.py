@@ -120,7 +120,10 @@ class CandidateEvidences:
         model, _, run = self.model(one, len(PARTICLES))
         with quiet():
             draws = model.sample_posterior(self.tensor, n_samples=self.n_samples(one[0]), **run)
-        found, before = _given_total(draws.evidence), self.evidences[one]
+        found, before = draws.evidence, self.evidences[one]
+        less = found.log_probability_of_total
+        value, bound = found.value - less, found.lower_bound - less
+        found = replace(found, value=value, lower_bound=bound, given_total=True)
         self.tempered_error = min(honest_error(found), self.tempered_error or np.inf)
         if honest_error(found) < honest_error(before):
             self.evidences[one] = _confirmed(found, before)
@@ -177,17 +180,6 @@ class CandidateEvidences:
 def honest_error(found: Evidence) -> float:
     """Standard error of an evidence; twice as much where it cannot be trusted."""
     return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)
-
-
-def _given_total(found: Evidence) -> Evidence:
-    """The same evidence, given the total of the rows."""
-    ln_total = found.log_probability_of_total
-    return replace(
-        found,
-        value=found.value - ln_total,
-        lower_bound=found.lower_bound - ln_total,
-        given_total=True,
-    )
 
 
 def _confirmed(found: Evidence, other: Evidence) -> Evidence:

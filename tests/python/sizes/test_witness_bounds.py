@@ -12,7 +12,7 @@ from scipy import stats
 from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, ScoreError
 from polyabayes.sizes.witness import WitnessSearch
-from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
+from polyabayes.sizes.witness.results import mean_bounds, share_bounds
 
 HALF = priors.Geometric(0.5)
 

@@ -270,7 +270,14 @@ class WitnessSearch(SearchResults):
         rules = self._rules(kind, data, scorer)
         n_in_flight = _checked_executor(executor, n_in_flight, scorer)
         if folder is not None:
-            folder.claim(_HEAD, "search", self._identity(scorer, data, rules, seed))
+            identity = {
+                "prior": repr(self.prior),
+                "corpus": fingerprint(data) if isinstance(data, Corpus) else None,
+                "kind": kind,
+                "strategy": rules.strategy,
+                "seed": seed,
+            }
+            folder.claim(_HEAD, "search", identity | scorer.identity())
         self._search, self._scorer = Search(self.prior, rules), scorer
         self.stop_reason_ = "interrupted"
         runner = Runner(self._search, scorer, stops, folder, executor, n_in_flight)
@@ -413,16 +420,6 @@ class WitnessSearch(SearchResults):
         if data is None:
             raise InvalidArgumentError('upper="multinomial" needs X, the counts')
         return log_multinomial_ceiling(data)
-
-    def _identity(self, scorer: Scorer, data: Any, rules: Rules, seed: int) -> dict[str, Any]:
-        return {
-            "prior": repr(self.prior),
-            "corpus": fingerprint(data) if isinstance(data, Corpus) else None,
-            "kind": rules.kind,
-            "strategy": rules.strategy,
-            "seed": seed,
-            **scorer.identity(),
-        }
 
 
 def check_further_prior(prior: Any, first: SizePrior) -> None:

@@ -138,22 +138,13 @@ class _Plan(NamedTuple):
     folds: Any
     checkpoint: Any
 
-    def with_one_thread(self) -> _Plan:
-        """The same plan, with one thread per fold unless the estimator sets `n_jobs`."""
-        copy: WitnessSearch = clone(self.search)
-        return self._replace(search=copy.set_params(estimator=with_one_thread(copy.estimator)))
-
-    def search_of(self, fold: int) -> WitnessSearch:
-        """A copy of the search with its own checkpoint."""
-        copy: WitnessSearch = clone(self.search)
-        folder = copy.checkpoint if self.checkpoint is None else self.checkpoint
-        if folder is not None:
-            copy.set_params(checkpoint=Path(folder) / f"fold-{fold}")
-        return copy
-
 
 def _run_fold(plan: _Plan, fold: int) -> list[_Fold]:
-    search, held_out = plan.search_of(fold), plan.corpus[plan.folds == fold]
+    search: WitnessSearch = clone(plan.search)
+    folder = search.checkpoint if plan.checkpoint is None else plan.checkpoint
+    if folder is not None:
+        search.set_params(checkpoint=Path(folder) / f"fold-{fold}")
+    held_out = plan.corpus[plan.folds == fold]
     search.fit(plan.corpus[plan.folds != fold])
     rows = []
     for one in (search, *map(search.under, plan.priors)):
@@ -172,7 +163,9 @@ def _run_all(
     with ExitStack() as stack:
         if executor is None:
             executor = stack.enter_context(_processes(min(n_workers, n_folds)))
-        workers = stack.enter_context(sharing(executor, plan.with_one_thread()))
+        search = clone(plan.search)
+        search.set_params(estimator=with_one_thread(search.estimator))
+        workers = stack.enter_context(sharing(executor, plan._replace(search=search)))
         folds = [(fold,) for fold in range(n_folds)]
         for fold, rows_of_fold in workers.run(_run_fold, folds, lambda fold: f"fold {fold}"):
             rows[fold] = rows_of_fold

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.log_space import log_sum
+from polyabayes._support.log_space import log_cumulative_sum, log_sum
 from polyabayes._support.results import Record, ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import as_corpus
@@ -23,7 +23,6 @@ from polyabayes.sizes.witness.adapters import (
     is_estimator,
     log_multinomial_ceiling,
 )
-from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
 from polyabayes.sizes.witness.search import (
     Search,
     SearchStep,
@@ -312,7 +311,12 @@ def _predictive_bounds(
     intervals = np.array(
         [interval(predictions[sizes], alpha / max(len(noisy), 1)) for sizes in explored]
     )
-    _refuse_above(log_ceiling, explored, intervals[:, 0])
+    for sizes, value in zip(explored, intervals[:, 0].tolist(), strict=True):
+        if value > log_ceiling:
+            raise ScoreError(
+                f"the prediction of {named(sizes)} is at least {value}, above the ceiling "
+                f"{log_ceiling}: predictions must be logs of probabilities, not of densities"
+            )
     values = np.minimum(intervals, log_ceiling)
     weights = _weights(survey, explored)
     rest = rest_bounds(survey, search.rules)
@@ -328,7 +332,11 @@ def _predictive_bounds(
             np.append(weights[1], rest[1]),
         )
     best = predictions[_best_sizes(search)]
-    average = _average(search, predictions)
+    # Ln N / F, from the estimated scores and predictions.
+    joint = _log_joint(search)
+    of_joint = np.array([*joint.values()])
+    new = of_joint + [predictions[sizes].value for sizes in joint]
+    average = log_sum(new) - log_sum(of_joint)
     return PredictiveBounds(*bounds, average, best.value, best.std_error)
 
 
@@ -354,13 +362,6 @@ def component_bounds(search: Search, prior: Mixture) -> list[tuple[float, float]
     return found
 
 
-def _average(search: Search, predictions: dict[Sizes, Score]) -> float:
-    """Ln N / F, from the estimated scores and predictions."""
-    joint = _log_joint(search)
-    weights = np.array([*joint.values()])
-    return log_sum(weights + [predictions[sizes].value for sizes in joint]) - log_sum(weights)
-
-
 def _paper_bounds(
     values: Vector, weights: tuple[Vector, Vector], rest: tuple[float, float], of_witness: float
 ) -> tuple[float, float]:
@@ -382,14 +383,62 @@ def _weights(survey: Survey, explored: list[Sizes]) -> tuple[Vector, Vector]:
     return log_mass + survey.lower[cells], log_mass + survey.upper[cells]
 
 
-def _refuse_above(log_ceiling: float, explored: list[Sizes], lower: Vector) -> None:
-    for sizes, value in zip(explored, lower.tolist(), strict=True):
-        if value > log_ceiling:
-            raise ScoreError(
-                f"the prediction of {named(sizes)} is at least {value}, above the ceiling "
-                f"{log_ceiling}: predictions must be logs of probabilities, not of densities"
-            )
-
-
 def _share(part: float, others: float) -> float:
     return float(np.exp(part - np.logaddexp(part, others))) if part > -np.inf else 0.0
+
+
+def share_bounds(lower: Vector, upper: Vector, rest: tuple[float, float]) -> tuple[Vector, Vector]:
+    """Bounds of ln of each weight's share.
+
+    `rest` bounds the log of one more weight, without a share in the result. A share is smallest if
+    its weight is smallest and all others are largest.
+    """
+    return (
+        _shares(lower, _of_others(np.append(upper, rest[1]))),
+        _shares(upper, _of_others(np.append(lower, rest[0]))),
+    )
+
+
+def _of_others(logs: Vector) -> Vector:
+    """Ln of the sum of all but one, for each but the last, without subtraction."""
+    before = log_cumulative_sum(logs)
+    after = log_cumulative_sum(logs[::-1])[::-1]
+    return np.asarray(np.logaddexp(before[:-2], after[1:-1]))
+
+
+def _shares(weights: Vector, others: Vector) -> Vector:
+    shares = np.full(weights.shape, -np.inf)
+    known = weights > -np.inf
+    shares[known] = weights[known] - np.logaddexp(weights[known], others[known])
+    return shares
+
+
+def mean_bounds(
+    low_values: Vector, high_values: Vector, low_weights: Vector, high_weights: Vector
+) -> tuple[float, float]:
+    """Bounds of ln of a weighted mean, all in logs, each array of shape (n,).
+
+    The mean is smallest if weights are largest for values below some threshold and smallest above
+    it: every threshold is tried. NaN if no weight can be positive.
+    """
+    upwards, downwards = np.argsort(low_values), np.argsort(-high_values)
+    return (
+        min(_threshold_means(low_values, low_weights, high_weights, upwards), default=np.nan),
+        max(_threshold_means(high_values, low_weights, high_weights, downwards), default=np.nan),
+    )
+
+
+def _threshold_means(
+    values: Vector, low_weights: Vector, high_weights: Vector, order: NDArray[np.int64]
+) -> list[float]:
+    """Means with the first 0, 1, ..., n values in this order at their high weights."""
+    values, low, high = values[order], low_weights[order], high_weights[order]
+
+    def sums(low_terms: Vector, high_terms: Vector) -> Vector:
+        rest = log_cumulative_sum(low_terms[::-1])[::-1]
+        return np.asarray(np.logaddexp(log_cumulative_sum(high_terms), rest))
+
+    totals = sums(low, high)
+    defined = totals > -np.inf
+    means = sums(low + values, high + values)[defined] - totals[defined]
+    return [float(mean) for mean in means]
