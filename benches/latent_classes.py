@@ -233,19 +233,6 @@ def peers(n_sets: int) -> None:
     save(table)
 
 
-def binary(n_rows: int, n_items: int) -> Any:
-    """Answers of three classes to items of two levels."""
-    rng = np.random.default_rng(0)
-    of = rng.choice(3, size=n_rows, p=[0.5, 0.3, 0.2])
-    yes = rng.random((3, n_items))
-    return pd.DataFrame((rng.random((n_rows, n_items)) < yes[of]).astype(int))
-
-
-def noise(n_rows: int, n_items: int) -> Any:
-    """Answers of no classes to items of five levels."""
-    return pd.DataFrame(np.random.default_rng(0).integers(5, size=(n_rows, n_items)))
-
-
 def speed(n_sets: int) -> None:
     """Processor seconds for the choice among six numbers of classes, beside StepMix and BIC.
 
@@ -256,7 +243,11 @@ def speed(n_sets: int) -> None:
     columns = {"answers": "s", "rows": ",", "items": "d", "ours named": "d", "P": ".2f"}
     columns |= {"polyabayes, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
     sets = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
-    sets += [("noise, 5 levels", noise(200, 20)), ("3 classes, binary", binary(5000, 20))]
+    noise = np.random.default_rng(0).integers(5, size=(200, 20))
+    rng = np.random.default_rng(0)
+    of, yes = rng.choice(3, size=5000, p=[0.5, 0.3, 0.2]), rng.random((3, 20))
+    binary = (rng.random((5000, 20)) < yes[of]).astype(int)
+    sets += [("noise, 5 levels", pd.DataFrame(noise)), ("3 classes, binary", pd.DataFrame(binary))]
     command = f"{COMMAND} speed" + (f" --sets {n_sets}" if n_sets < len(sets) else "")
     table = Table("latent-classes-speed", command, columns, RESTS_ON)
     for nth, (name, frame) in enumerate(sets):

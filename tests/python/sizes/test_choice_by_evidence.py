@@ -107,18 +107,6 @@ def test_auto_leaves_out_what_does_not_matter():
         assert one["score"] == pytest.approx(other["score"], abs=1e-3)
 
 
-def test_the_concentration_keeps_the_rank_from_growing():
-    """A tensor of rank 2 whose factors are dense: a concentration of 1 takes it for more."""
-    rng = np.random.default_rng(3)
-    factors = [rng.dirichlet(np.full(n, 2.0), 2) for n in (8, 6)]
-    table = rng.multinomial(600, np.einsum("zi,zj->ij", *factors).ravel() / 2).reshape(8, 6)
-    found = pb.choose_n_components(
-        NMF, table, [1, 2, 3, 4], concentrations="auto", random_state=0, target_std_error=1.0
-    )
-    assert found.recommended <= 2
-    assert max(found.concentrations, key=found.concentrations.__getitem__) > 4
-
-
 def test_evidences_are_resumed_and_seeds_belong_to_sizes_and_concentrations(tmp_path, monkeypatch):
     options = {"concentrations": [4.0, 16.0, 64.0], "method": "tempered"}
     plain = choose(**options)
