@@ -20,9 +20,9 @@ from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
     ClassPrior,
-    by_criteria,
     checked_ln_prior,
     checked_sizes,
+    criteria,
     options_of,
 )
 from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
@@ -404,22 +404,23 @@ class LatentClassAnalysis(FittedClasses):
         self, answers: Answers, sizes: list[int], run: Run
     ) -> tuple[ClassTables, ClassChoice]:
         """Tables of the largest likelihood, and the criteria of every number of classes."""
-        tensor, fits, found = answers.tensor(), {}, {}
+        tensor, n_rows = answers.tensor(), float(answers.weights.sum())
+        options: dict[str, Any] = {"n_restarts": self.n_restarts, "tol": self.tol}
+        found: dict[int, ClassTables] = {}
+        rows: list[dict[str, Any]] = []
         for n_classes in sizes:
             model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
-            made = model.decompose(
-                tensor,
-                "ml",
-                n_restarts=self.n_restarts,
-                tol=self.tol,
-                **options_of(run, n_classes, 0),
-            ).tables
+            made = model.decompose(tensor, "ml", **options, **options_of(run, n_classes, 0)).tables
             tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
+            value, n_parameters = (
+                answers.weighted_sum(tables.ln_rows(answers.levels)),
+                tables.n_parameters,
+            )
+            row = {"n_classes": n_classes, "log_likelihood": value, "n_parameters": n_parameters}
+            rows.append(row | criteria(value, n_parameters, n_rows))
             found[n_classes] = tables
-            value = answers.weighted_sum(tables.ln_rows(answers.levels))
-            fits[n_classes] = (value, tables.n_parameters)
-        choice = by_criteria(fits, float(answers.weights.sum()))
-        return found[choice.best], choice
+        best: int = min(rows, key=lambda row: row["bic"])["n_classes"]
+        return found[best], ClassChoice(best, "bic", rows)
 
 
 def _by_covariates(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:

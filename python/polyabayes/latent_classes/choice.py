@@ -170,17 +170,3 @@ def criteria(ln_rows: float, n_parameters: int, n_rows: float) -> dict[str, floa
     """AIC, BIC and the sample-size adjusted BIC (Sclove 1987) of a log-likelihood."""
     penalties = {"aic": 2.0, "bic": np.log(n_rows), "sabic": np.log((n_rows + 2) / 24)}
     return {name: float(k * n_parameters - 2 * ln_rows) for name, k in penalties.items()}
-
-
-def by_criteria(fits: Mapping[int, tuple[float, int]], n_rows: float) -> ClassChoice:
-    """The choice by BIC among maxima of the likelihood and their numbers of parameters."""
-    rows: list[dict[str, Any]] = []
-    for n_classes, (value, n_parameters) in fits.items():
-        row: dict[str, Any] = {
-            "n_classes": n_classes,
-            "log_likelihood": value,
-            "n_parameters": n_parameters,
-        }
-        rows.append({**row, **criteria(value, n_parameters, n_rows)})
-    best: Any = min(rows, key=lambda row: row["bic"])["n_classes"]
-    return ClassChoice(best, "bic", rows)

@@ -107,15 +107,6 @@ class Concentrations(NamedTuple):
         """Whether there are several concentrations."""
         return len(self.values) > 1
 
-    @property
-    def n_expected(self) -> int:
-        """Approximate number of evidences per size."""
-        return min(_WALKED, len(self.values)) if self.is_walked else len(self.values)
-
-    def nearest(self, value: float) -> int:
-        """Index of the concentration with the nearest ratio."""
-        return int(np.argmin(np.abs(np.log(self.values) - np.log(value))))
-
 
 class Evidences:
     """Evidences of all combinations of sizes, at one concentration or at several.
@@ -150,7 +141,9 @@ class Evidences:
             options.setdefault("given_total", True)
         self._model, self._data, self._sizes, self._options = model, data, sizes, options
         self._concentrations, self._seed = chosen, draw_seed(random_state)
-        self._start = chosen.nearest(model.concentration)
+        # The concentration with the nearest ratio to that of the model.
+        apart = np.abs(np.log(chosen.values) - np.log(model.concentration))
+        self._start = int(np.argmin(apart))
         self._table: dict[Sizes, dict[int, Found]] = {}
         self._folder = folder
         if folder is not None:
@@ -182,7 +175,9 @@ class Evidences:
             ends.append(time.perf_counter() - began)
         ranges = self._sizes.values()
         low, high = (math.prod(values[end] for values in ranges) for end in (0, -1))
-        n_fits = math.prod(map(len, ranges)) * self._concentrations.n_expected
+        n_values = len(self._concentrations.values)
+        n_each = min(_WALKED, n_values) if self._concentrations.is_walked else n_values
+        n_fits = math.prod(map(len, ranges)) * n_each
         seconds = n_fits * sum(ends) / 2
         return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds, "evidence")
 
