@@ -12,7 +12,6 @@ all other cells are full.
 
 import argparse
 import itertools
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from record import RUNS, Table, machine, save, told
+from record import Table, keep, kept, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import DataWarning
@@ -61,8 +60,7 @@ def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float
 
 def choice(n_sets: int, minutes: float) -> None:
     """How often the planted number is named, of the sets of each cell that there was time for."""
-    kept = RUNS / "latent-classes-choice.jsonl"
-    pieces = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    pieces = kept("latent-classes-choice")
     sizes = [(*cell, k) for cell in (*CELLS, (LAST, 6), (LAST, 20)) for k in WEIGHTS]
     made = {size: [p["seconds"] for p in pieces if p["cell"] == list(size)] for size in sizes}
 
@@ -76,10 +74,9 @@ def choice(n_sets: int, minutes: float) -> None:
     ):
         size = min(open_cells, key=lambda size: (size[0] == LAST, after_next(size)))
         seed = FIRST_SEED + len(made[size])
-        pieces.append({"cell": list(size), "seed": seed, **named(*size, seed), **machine()})
-        made[size].append(pieces[-1]["seconds"])
-        with kept.open("a") as file:
-            print(json.dumps(pieces[-1]), file=file)
+        piece = {"cell": list(size), "seed": seed, **named(*size, seed)}
+        pieces.append(keep("latent-classes-choice", piece))
+        made[size].append(piece["seconds"])
     columns = {**dict.fromkeys(("rows", "items", "classes", "sets", "P(K)", *CRITERIA), ",")}
     table = Table(
         "latent-classes-choice", f"{COMMAND} choice", columns | {"s a set": ".1f"}, RESTS_ON
@@ -92,12 +89,10 @@ def choice(n_sets: int, minutes: float) -> None:
 
 def bootstrap(_: int) -> None:
     """How often bootstrap tests name the planted number, for a tenth of the sets of few rows."""
-    kept = RUNS / "latent-classes-bootstrap.jsonl"
-    made = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    made = kept("latent-classes-bootstrap")
     tested = {(*piece["cell"], piece["seed"]): piece["bootstrap"] for piece in made}
-    choices = RUNS / "latent-classes-choice.jsonl"
     compared = []
-    for piece in map(json.loads, choices.read_text().splitlines()):
+    for piece in kept("latent-classes-choice"):
         cell, seed = piece["cell"], piece["seed"]
         if cell[0] > TESTED or seed % 10:
             continue
@@ -105,9 +100,8 @@ def bootstrap(_: int) -> None:
             frame, _, _ = planted(*cell, seed)
             found = bootstrapped(frame.loc[:, frame.nunique() > 1], seed)
             tested[*cell, seed] = found
-            made.append({"cell": cell, "seed": seed, "bootstrap": found} | machine())
-            with kept.open("a") as file:
-                print(json.dumps(made[-1]), file=file)
+            part = {"cell": cell, "seed": seed, "bootstrap": found}
+            made.append(keep("latent-classes-bootstrap", part))
         named = piece["named"] | {"bootstrap": tested[*cell, seed]}
         compared.append(piece | {"named": named})
     names = ("P(K)", *CRITERIA, "bootstrap")
@@ -239,19 +233,6 @@ def peers(n_sets: int) -> None:
     save(table)
 
 
-def binary(n_rows: int, n_items: int) -> Any:
-    """Answers of three classes to items of two levels."""
-    rng = np.random.default_rng(0)
-    of = rng.choice(3, size=n_rows, p=[0.5, 0.3, 0.2])
-    yes = rng.random((3, n_items))
-    return pd.DataFrame((rng.random((n_rows, n_items)) < yes[of]).astype(int))
-
-
-def noise(n_rows: int, n_items: int) -> Any:
-    """Answers of no classes to items of five levels."""
-    return pd.DataFrame(np.random.default_rng(0).integers(5, size=(n_rows, n_items)))
-
-
 def speed(n_sets: int) -> None:
     """Processor seconds for the choice among six numbers of classes, beside StepMix and BIC.
 
@@ -262,7 +243,11 @@ def speed(n_sets: int) -> None:
     columns = {"answers": "s", "rows": ",", "items": "d", "ours named": "d", "P": ".2f"}
     columns |= {"polyabayes, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
     sets = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
-    sets += [("noise, 5 levels", noise(200, 20)), ("3 classes, binary", binary(5000, 20))]
+    noise = np.random.default_rng(0).integers(5, size=(200, 20))
+    rng = np.random.default_rng(0)
+    of, yes = rng.choice(3, size=5000, p=[0.5, 0.3, 0.2]), rng.random((3, 20))
+    binary = (rng.random((5000, 20)) < yes[of]).astype(int)
+    sets += [("noise, 5 levels", pd.DataFrame(noise)), ("3 classes, binary", pd.DataFrame(binary))]
     command = f"{COMMAND} speed" + (f" --sets {n_sets}" if n_sets < len(sets) else "")
     table = Table("latent-classes-speed", command, columns, RESTS_ON)
     for nth, (name, frame) in enumerate(sets):

@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import record
-from record import DATA, ROOT, RUNS, Table, golden, machine, save, texts, timed, told
+from record import DATA, ROOT, Table, golden, machine, save, texts, timed, told
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
 
-KEPT = RUNS / "leaderboard.jsonl"
+KEPT = "leaderboard"
 FITS = ROOT / "target" / "leaderboard"
 PAGE = ROOT / "docs"
 # Name of a corpus, name of its files, and its covariates, as a column of its metadata.
@@ -222,7 +222,7 @@ def rows() -> list[dict[str, Any]]:
     """Rows whose recipes and golden values are today's."""
     return [
         row
-        for row in record.pieces(KEPT)
+        for row in record.kept(KEPT)
         if row["settings"] == MODELS[row["model"]].settings
         and row["golden"] == golden(row["golden"])
     ]
@@ -290,7 +290,7 @@ def run(
         if (name, recipe, size) not in there and (
             has_covariates or not MODELS[recipe].needs_covariates
         ):
-            record.add_piece(KEPT, measured(name, recipe, size))
+            print(record.keep(KEPT, measured(name, recipe, size)), flush=True)
 
 
 def cell(row: dict[str, Any] | None) -> str | None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import leaderboard
 import numpy as np
-import record
 import tomotopy
 from record import Table, main, save, timed
 

@@ -200,25 +200,27 @@ def golden(cases: Iterable[str]) -> dict[str, str]:
     return {case: hashlib.sha256(repr(values[case]).encode()).hexdigest()[:12] for case in cases}
 
 
-def pieces(path: Path) -> list[dict[str, Any]]:
-    """Pieces of a long run, in the order in which they were made."""
+def kept(name: str) -> list[dict[str, Any]]:
+    """Pieces of long work, in the order in which they were made."""
+    path = RUNS / f"{name}.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def add_piece(path: Path, piece: dict[str, Any]) -> None:
-    """Print a piece of a long run and keep it, with its machine and date, as a line of JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as stream:
-        stream.write(json.dumps(machine() | piece, ensure_ascii=False) + "\n")
-    print(piece, flush=True)
+def keep(name: str, piece: dict[str, Any]) -> dict[str, Any]:
+    """Add a piece to those of long work, with commit, machine and date."""
+    piece = machine() | piece
+    RUNS.mkdir(parents=True, exist_ok=True)
+    with (RUNS / f"{name}.jsonl").open("a") as file:
+        print(json.dumps(piece), file=file)
+    return piece
 
 
-def told(made: list[dict[str, Any]]) -> str:
+def told(pieces: list[dict[str, Any]]) -> str:
     """When, on which machines and by which versions the pieces of a table were made."""
-    dates = sorted({piece["date"] for piece in made})
+    dates = sorted({piece["date"] for piece in pieces})
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     machines, versions = (
-        ", ".join(sorted({piece[name] for piece in made})) for name in ("machine", "polyabayes")
+        ", ".join(sorted({piece[name] for piece in pieces})) for name in ("machine", "polyabayes")
     )
     return f"{span}, {machines}; polyabayes {versions}."
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from peers import from_tomotopy, tomotopy_model, trained_for
-from record import RUNS, Table, add_piece, corpus, main, pieces, save, timed, told
+from record import Table, corpus, keep, kept, main, save, timed, told
 from scipy.optimize import linear_sum_assignment
 
 import polyabayes as pb
@@ -35,7 +35,7 @@ PLANTED: dict[str, tuple[type, Options]] = {
 }
 REAL: dict[str, Options] = {"fixed priors": {"learn_priors": False}, "learned priors": {}}
 SIZES = (20, 50, 100)
-KEPT = RUNS / "starts.jsonl"
+KEPT = "starts"
 CORPORA = {"ap": "AP", "reuters": "Reuters", "20ng": "20 Newsgroups", "nips12": "NIPS"}
 
 
@@ -109,14 +109,15 @@ def scores(train: pb.Corpus, test: pb.Corpus, n_topics: int, seed: int) -> dict[
 
 def real(seeds: int = 10) -> None:
     """Held-out nats per token of real corpora: the seeds that are missing, then the table."""
-    done = {(run["corpus"], run["topics"], run["seed"]) for run in pieces(KEPT)}
+    done = {(run["corpus"], run["topics"], run["seed"]) for run in kept(KEPT)}
     for name in CORPORA:
         train, test = corpus(name).split(test_size=0.2, random_state=0)
         test = pb.Corpus(test.counts[:N_TEST])
         for n_topics, seed in product(SIZES, range(seeds)):
             if (name, n_topics, seed) not in done:
                 run = {"corpus": name, "topics": n_topics, "seed": seed}
-                add_piece(KEPT, run | {"scores": scores(train, test, n_topics, seed)})
+                run |= {"scores": scores(train, test, n_topics, seed)}
+                print(keep(KEPT, run), flush=True)
     real_table()
 
 
@@ -126,7 +127,7 @@ def real_table() -> None:
     columns |= {f"{kind}, s": ".0f" for kind in REAL}
     columns |= dict.fromkeys((*REAL, "tomotopy"), "s")
     table = Table("starts", f"{COMMAND} real", columns, ["lda, Gibbs"])
-    runs = pieces(KEPT)
+    runs = kept(KEPT)
     by_row: dict[tuple[str, int], list[dict[str, float]]] = {}
     for run in runs:
         by_row.setdefault((run["corpus"], run["topics"]), []).append(run["scores"])

@@ -11,7 +11,7 @@ import argparse
 import time
 import warnings
 
-from benches.choice.pieces import forget, measure, share_table, size_table
+from benches.choice.pieces import measure, share_table, size_table
 from benches.choice.signatures import SIGNATURES
 from benches.choice.tables import TABLES
 from benches.choice.topics import TOPICS
@@ -39,9 +39,8 @@ def main() -> None:
     for part in [PARTS[arguments.part]] if arguments.part else PARTS.values():
         methods = [x for x in part.methods if x in (arguments.methods or part.methods)]
         regimes = [x for x in part.regimes if x in (arguments.only or part.regimes)]
-        if arguments.anew:
-            forget(part, methods, regimes)
-        measure(part, methods, regimes, range(arguments.repeats), arguments.budget, until)
+        limits = arguments.budget, until
+        measure(part, methods, regimes, range(arguments.repeats), *limits, arguments.anew)
         share_table(part)
         size_table(part)
 

@@ -9,7 +9,6 @@ those of all threads: two cores take half of the time. Those told before are pro
 by the short fits of ``choice_cost``.
 """
 
-import json
 import sys
 import time
 import warnings
@@ -20,14 +19,14 @@ import numpy as np
 from benches.choice import cells
 from benches.choice.laws import LAWS
 from benches.choice.pieces import near
-from benches.record import DATA, RUNS, Table, machine, save, told
+from benches.record import DATA, Table, keep, kept, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesWarning
 from polyabayes.sizes.choice import cost
 
 MOST_TOPICS = 200
-PATH = RUNS / "choice-curves.jsonl"
+KEPT = "choice-curves"
 # Loss in nats per token within which errors of differences and gains are told.
 NEAR = 0.05
 
@@ -151,21 +150,14 @@ def table_of_laws(pieces: list[dict[str, Any]]) -> None:
     save(table, note=told(pieces))
 
 
-def kept() -> dict[str, dict[str, Any]]:
-    """The choices that were made, by case."""
-    lines = PATH.read_text().splitlines() if PATH.exists() else []
-    return {piece["case"]: piece for piece in map(json.loads, lines)}
-
-
 def main() -> None:
     """Choose for the corpora named, and make the tables of all that are kept."""
     warnings.simplefilter("ignore", PolyabayesWarning)
     for case in sys.argv[1:]:
-        piece = machine() | chosen(case)
-        pieces = kept() | {case: piece}
-        PATH.write_text("".join(json.dumps(piece) + "\n" for piece in pieces.values()))
-    of_laws = [piece for case, piece in kept().items() if ":" in case]
-    of_corpora = [piece for case, piece in kept().items() if ":" not in case]
+        keep(KEPT, chosen(case))
+    latest = {piece["case"]: piece for piece in kept(KEPT)}
+    of_laws = [piece for case, piece in latest.items() if ":" in case]
+    of_corpora = [piece for case, piece in latest.items() if ":" not in case]
     for make, pieces in ((table_of_laws, of_laws), (table_of_corpora, of_corpora)):
         if pieces:
             make(pieces)

@@ -3,17 +3,18 @@
 A line of JSON for each in ``benches/records/runs``, or in the folder that POLYABAYES_RUNS names.
 """
 
-import json
 import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from benches.record import RUNS, Table, machine, save, told
+from benches.record import Table, keep, kept, save, told
+
+import polyabayes as pb
 
 
 class Case(NamedTuple):
@@ -84,21 +85,10 @@ def least(costs: dict[int, float]) -> int:
     return min(known, key=known.__getitem__)
 
 
-def path_of(part: Part) -> Path:
-    """The file of a part's choices."""
-    return RUNS / f"choice-{part.name}.jsonl"
-
-
-def kept(part: Part) -> list[dict[str, Any]]:
-    """The choices of a part, in the order in which they were made."""
-    path = path_of(part)
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def forget(part: Part, methods: Sequence[str], regimes: Sequence[str]) -> None:
-    """Drops choices, so that they are made anew."""
-    left = [x for x in kept(part) if x["method"] not in methods or x["regime"] not in regimes]
-    path_of(part).write_text("".join(json.dumps(piece) + "\n" for piece in left))
+def pieces_of(part: Part) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The latest choices of a part, by regime, seed and method."""
+    pieces = kept(f"choice-{part.name}")
+    return {(piece["regime"], piece["seed"], piece["method"]): piece for piece in pieces}
 
 
 def measure(
@@ -108,23 +98,31 @@ def measure(
     seeds: Sequence[int],
     seconds: float,
     until: float,
+    anew: bool,
 ) -> None:
     """Make the choices that are not kept yet, each within `seconds`; none begins after `until`."""
-    done = {(piece["regime"], piece["seed"], piece["method"]) for piece in kept(part)}
-    RUNS.mkdir(parents=True, exist_ok=True)
-    for method in methods:
-        for seed in seeds:
-            for regime in regimes:
-                if (regime, seed, method) in done:
-                    continue
-                if time.monotonic() > until:
-                    return
-                case = part.drawn(part.regimes[regime], seed)
-                piece = {"regime": regime, "seed": seed, "method": method, "truth": case.truth}
-                piece |= {"choices": chosen(part.methods[method], case, seconds)}
-                with path_of(part).open("a") as file:
-                    file.write(json.dumps(machine() | piece) + "\n")
-                show(piece)
+    done = {} if anew else pieces_of(part)
+    for method, seed, regime in product(methods, seeds, regimes):
+        if (regime, seed, method) in done:
+            continue
+        if time.monotonic() > until:
+            return
+        case = part.drawn(part.regimes[regime], seed)
+        piece = {"regime": regime, "seed": seed, "method": method, "truth": case.truth}
+        piece |= {"choices": chosen(part.methods[method], case, seconds)}
+        show(keep(f"choice-{part.name}", piece))
+
+
+def by_choice(model: Any) -> Method:
+    """Our call, without sizes."""
+
+    def choose(case: Case) -> dict[str, Choice]:
+        found = pb.choose_n_components(model, case.data, random_state=0)
+        good = tuple(map(int, found.equally_good))
+        sizes = {"`recommended`": found.recommended, "`best`": found.best}
+        return {name: Choice(size, good) for name, size in sizes.items()}
+
+    return choose
 
 
 def chosen(method: Method, case: Case, seconds: float) -> dict[str, Any] | None:
@@ -171,14 +169,13 @@ def by_criterion(pieces: list[dict[str, Any]]) -> dict[str, list[tuple[dict[str,
 
 def share_table(part: Part) -> None:
     """A line a criterion: the shares of all corpora that it chose for, the bias and the time."""
-    pieces = [piece for piece in kept(part) if piece["regime"] not in part.vague]
+    pieces = [piece for piece in pieces_of(part).values() if piece["regime"] not in part.vague]
     if not pieces:
         return
     columns = {part.name: "s", "exact": "s", "within 1": "s", "within a tenth, or 1": "s"}
     columns |= {"mean of ln(chosen / true)": "+.2f", "seconds": ".0f"}
-    table = Table(
-        f"choice-{part.name}", f"python -m benches.choice {part.name}", columns, [part.rests_on]
-    )
+    command = f"python -m benches.choice {part.name}"
+    table = Table(f"choice-{part.name}", command, columns, [part.rests_on])
     rows = []
     for criterion, chosen in by_criterion(pieces).items():
         truth = np.array([piece["truth"] for piece, _ in chosen], dtype=float)
@@ -202,31 +199,20 @@ def near(size: Any, truth: Any) -> Any:
 
 def size_table(part: Part) -> None:
     """A line a regime: the truth, and the sizes that the criteria named, one a corpus."""
-    pieces = kept(part)
+    pieces = [*pieces_of(part).values()]
     if not pieces:
         return
-    criteria = [*by_criterion(pieces)]
-    columns = {part.name: "s", "truth": "d", **dict.fromkeys(criteria, "s")}
-    table = Table(
-        f"choice-{part.name}-sizes",
-        f"python -m benches.choice {part.name}",
-        columns,
-        [part.rests_on],
-    )
     found = by_criterion(pieces)
+    columns = {part.name: "s", "truth": "d", **dict.fromkeys(found, "s")}
+    command = f"python -m benches.choice {part.name}"
+    table = Table(f"choice-{part.name}-sizes", command, columns, [part.rests_on])
     for regime in part.regimes:
-        of_regime = [piece for piece in pieces if piece["regime"] == regime]
-        if not of_regime:
+        truths = [piece["truth"] for piece in pieces if piece["regime"] == regime]
+        if not truths:
             continue
-        named = [
-            ", ".join(
-                str(choice["size"])
-                for piece, choice in sorted(
-                    found.get(criterion, []), key=lambda pair: pair[0]["seed"]
-                )
-                if piece["regime"] == regime
-            )
-            for criterion in criteria
-        ]
-        table.add(regime, of_regime[0]["truth"], *(sizes or None for sizes in named))
+        named = []
+        for chosen in found.values():
+            own = [(piece["seed"], x["size"]) for piece, x in chosen if piece["regime"] == regime]
+            named.append(", ".join(str(size) for _, size in sorted(own)))
+        table.add(regime, truths[0], *(sizes or None for sizes in named))
     save(table, note=told(pieces))

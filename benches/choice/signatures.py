@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from benches.choice.factors import METHODS
-from benches.choice.pieces import Case, Choice, Part
+from benches.choice.pieces import Case, Part, by_choice
 
 import polyabayes as pb
 
@@ -54,14 +54,7 @@ def drawn(regime: Regime, seed: int) -> Case:
     return Case(regime.n_signatures, counts, list(range(1, 2 * regime.n_signatures + 3)))
 
 
-def by_choice(case: Case) -> dict[str, Choice]:
-    """Our call, without sizes, gamma-Poisson with gamma-distributed loads."""
-    model = pb.PoissonFactorAnalysis()
-    found = pb.choose_n_components(model, case.data, random_state=0)
-    good = tuple(map(int, found.equally_good))
-    return {"`recommended`": Choice(found.recommended, good), "`best`": Choice(found.best, good)}
-
-
+CHOOSE = by_choice(pb.PoissonFactorAnalysis())
 SIGNATURES = Part(
-    "signatures", REGIMES, drawn, {"choose": by_choice, **METHODS}, rests_on="pfa, beta-gamma-gamma"
+    "signatures", REGIMES, drawn, {"choose": CHOOSE, **METHODS}, rests_on="pfa, beta-gamma-gamma"
 )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tomotopy
-from benches.choice.pieces import Case, Choice, Method, Part, grid, least
+from benches.choice.pieces import Case, Choice, Method, Part, by_choice, grid, least
 from benches.choice.singular import largest_ln_likelihood, sbic
 from gensim.corpora import Dictionary
 from gensim.matutils import Sparse2Corpus
@@ -68,14 +68,6 @@ def drawn(regime: Regime, seed: int) -> Case:
     ).corpus.counts
     corpus = pb.Corpus(counts, vocabulary=[f"w{i}" for i in range(N_WORDS)])
     return Case(regime.n_topics, corpus, grid(max(3 * regime.n_topics, 12)))
-
-
-def by_choice(case: Case) -> dict[str, Choice]:
-    """Our call, without sizes."""
-    model = pb.LatentDirichletAllocation()
-    found = pb.choose_n_components(model, case.data, random_state=0)
-    good = tuple(map(int, found.equally_good))
-    return {"`recommended`": Choice(found.recommended, good), "`best`": Choice(found.best, good)}
 
 
 def by_scikit_learn(case: Case) -> dict[str, Choice]:
@@ -186,7 +178,7 @@ def by_sbic(case: Case) -> dict[str, Choice]:
 
 
 METHODS: dict[str, Method] = {
-    "choose": by_choice,
+    "choose": by_choice(pb.LatentDirichletAllocation()),
     "fits": by_our_fits,
     "hdp": by_hdp,
     "scikit-learn": by_scikit_learn,

@@ -23,9 +23,9 @@ PARTS = CORPUS[:24], CORPUS[24:]
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(leaderboard, "split", lambda _name: PARTS)
-    monkeypatch.setattr(leaderboard, "KEPT", tmp_path / "rows.jsonl")
+    monkeypatch.setattr(leaderboard, "KEPT", str(tmp_path / "rows"))
     monkeypatch.setattr(leaderboard, "FITS", tmp_path / "fits")
-    return leaderboard.KEPT
+    return tmp_path / "rows.jsonl"
 
 
 @pytest.mark.parametrize("name", leaderboard.MODELS)

@@ -157,12 +157,20 @@ InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     "bad rows": """\
 InvalidArgumentError, InvalidTypeError, NotFittedError
     If the rows do not have the items or their levels.""",
+    "bad search": """\
+InvalidArgumentError, InvalidTypeError, NotFittedError, ScoreError
+    If an argument is bad, or the search is not fitted, has no score or cannot predict.""",
     "no tokens": """\
 InvalidArgumentError, InvalidCountsError, InvalidTypeError, NotFittedError
     If the documents do not fit the model, or hold no tokens, or the model has no topics.""",
     "bad parameters": """\
 InvalidArgumentError, InvalidTypeError
     If parameters are out of range, or their shapes do not fit.""",
+    "bad plot": """\
+InvalidArgumentError, InvalidTypeError, NotFittedError
+    If an argument is bad, or what is to be drawn is not fitted.
+MissingDependencyError
+    If Matplotlib is not installed.""",
     "no Matplotlib": "MissingDependencyError\n    If Matplotlib is not installed.",
     "no pandas": "MissingDependencyError\n    If pandas is not installed.",
     "no ArviZ": "MissingDependencyError\n    If ArviZ is not installed.",

@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.random import RandomState, draw_seed
+from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
+from polyabayes.allocation.options import Run
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 from polyabayes.latent_classes.answers import Answers, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
     ClassPrior,
-    Run,
-    by_criteria,
     checked_ln_prior,
     checked_sizes,
+    criteria,
+    options_of,
 )
 from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
 from polyabayes.latent_classes.discrimination import ItemEvidence
@@ -228,8 +229,8 @@ class LatentClassAnalysis(FittedClasses):
         """
         answers, sizes, ends = self._checked(X, weights)
         design, answers = self._with_design(answers, X, covariates)
-        self.seed_ = draw_seed(self.random_state)
-        run = Run(self.seed_, self.n_jobs, bool(self.progress))
+        run = Run.of(self.random_state, self.n_jobs, self.progress)
+        self.seed_ = run.seed
         if self.method == "em":
             tables, self.choice_ = self._maximum(answers, sizes, run)
             self._set(answers.items, answers.labels, None, tables)
@@ -300,10 +301,7 @@ class LatentClassAnalysis(FittedClasses):
             Number of evaluations, seconds of each for the smallest and the largest number of
             classes, and seconds of all.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            As for :meth:`fit`; or if the method is ``"em"``, which compares no evidences.
+        {raises: bad argument}
 
         Examples
         --------
@@ -318,7 +316,7 @@ class LatentClassAnalysis(FittedClasses):
                 f"{argument('method', 'bayes')}"
             )
         answers, sizes, ends = self._checked(X, weights)
-        run = Run(draw_seed(self.random_state), self.n_jobs, False)
+        run = Run.of(self.random_state, self.n_jobs, False)
         return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes, ends)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
@@ -349,7 +347,7 @@ class LatentClassAnalysis(FittedClasses):
         """
         answers, sizes, ends = self._checked(X, weights)
         refuse_fractions(answers, "evidences are of rows that are counted")
-        run = Run(draw_seed(self.random_state), self.n_jobs, bool(self.progress))
+        run = Run.of(self.random_state, self.n_jobs, self.progress)
         found = {}
         for name, prior in PRIORS.items():
             chooser = Chooser(answers.tensor(), prior, run, self.max_time)
@@ -406,18 +404,23 @@ class LatentClassAnalysis(FittedClasses):
         self, answers: Answers, sizes: list[int], run: Run
     ) -> tuple[ClassTables, ClassChoice]:
         """Tables of the largest likelihood, and the criteria of every number of classes."""
-        tensor, fits, found = answers.tensor(), {}, {}
+        tensor, n_rows = answers.tensor(), float(answers.weights.sum())
+        options: dict[str, Any] = {"n_restarts": self.n_restarts, "tol": self.tol}
+        found: dict[int, ClassTables] = {}
+        rows: list[dict[str, Any]] = []
         for n_classes in sizes:
             model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
-            made = model.decompose(
-                tensor, "ml", n_restarts=self.n_restarts, tol=self.tol, **run.options(n_classes, 0)
-            ).tables
+            made = model.decompose(tensor, "ml", **options, **options_of(run, n_classes, 0)).tables
             tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
+            value, n_parameters = (
+                answers.weighted_sum(tables.ln_rows(answers.levels)),
+                tables.n_parameters,
+            )
+            row = {"n_classes": n_classes, "log_likelihood": value, "n_parameters": n_parameters}
+            rows.append(row | criteria(value, n_parameters, n_rows))
             found[n_classes] = tables
-            value = answers.weighted_sum(tables.ln_rows(answers.levels))
-            fits[n_classes] = (value, tables.n_parameters)
-        choice = by_criteria(fits, float(answers.weights.sum()))
-        return found[choice.best], choice
+        best: int = min(rows, key=lambda row: row["bic"])["n_classes"]
+        return found[best], ClassChoice(best, "bic", rows)
 
 
 def _by_covariates(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:

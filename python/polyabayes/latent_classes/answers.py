@@ -90,21 +90,13 @@ class Answers(NamedTuple):
         counts = self.weights
         if self.has_fractions:
             counts = np.rint(counts * (_UNITS / counts.sum()))
+        # Names that a graph can name.
+        axes = axis_names(self.items)
+        if len(set(axes)) < len(axes):
+            axes = [f"item{number}" for number in range(len(axes))]
         return CountTensor.from_coo(
-            self.levels,
-            counts.astype(np.int64),
-            axes_of(self.items),
-            self.shape,
-            self.labels,
-            unknown=-1,
+            self.levels, counts.astype(np.int64), axes, self.shape, self.labels, unknown=-1
         )
-
-
-def axes_of(items: Sequence[str]) -> list[str]:
-    """Names of axes for items, which a graph can name."""
-    names = axis_names(items)
-    taken = len(set(names)) < len(names)
-    return [f"item{number}" for number in range(len(names))] if taken else names
 
 
 def ln_orders(tensor: CountTensor) -> float:
@@ -132,11 +124,22 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
     levels, labels = np.stack(codes, axis=1), tuple(map(tuple, known))
-    _refuse_items(columns, levels, labels)
+    for number, column in enumerate(columns):
+        seen = np.unique(levels[levels[:, number] >= 0, number])
+        if len(seen) == 1:
+            raise InvalidArgumentError(
+                f"item {column!r} has the answer {labels[number][seen[0]]!r} in all rows, which "
+                f"tells no classes apart; leave it out of {argument('items')}"
+            )
     _warn_of_codes(frame, columns)
-    answers = Answers(tuple(map(str, columns)), labels, levels, counts)
-    _refuse_empty_rows(answers, frame)
-    return answers
+    empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
+    if len(empty):
+        rows = ", ".join(str(frame.index[row]) for row in empty[:5])
+        raise InvalidArgumentError(
+            f"{len(empty):,} rows have no answer to any item (row {rows}"
+            f"{', ...' if len(empty) > 5 else ''}); leave them out, as by frame.dropna(how='all')"
+        )
+    return Answers(tuple(map(str, columns)), labels, levels, counts)
 
 
 def like_answers(
@@ -309,26 +312,6 @@ def _missing_codes(levels: list[Any]) -> list[Any]:
             last = level
     # An item has two answers at least.
     return codes if len(codes) < len(levels) - 1 else []
-
-
-def _refuse_items(columns: list[Any], levels: Integers, labels: Sequence[Sequence[str]]) -> None:
-    for number, column in enumerate(columns):
-        seen = np.unique(levels[levels[:, number] >= 0, number])
-        if len(seen) == 1:
-            raise InvalidArgumentError(
-                f"item {column!r} has the answer {labels[number][seen[0]]!r} in all rows, which "
-                f"tells no classes apart; leave it out of {argument('items')}"
-            )
-
-
-def _refuse_empty_rows(answers: Answers, frame: pd.DataFrame) -> None:
-    empty = np.flatnonzero((answers.levels < 0).all(axis=1) & (answers.weights > 0))
-    if len(empty):
-        rows = ", ".join(str(frame.index[row]) for row in empty[:5])
-        raise InvalidArgumentError(
-            f"{len(empty):,} rows have no answer to any item (row {rows}"
-            f"{', ...' if len(empty) > 5 else ''}); leave them out, as by frame.dropna(how='all')"
-        )
 
 
 def refuse_fractions(answers: Answers, reason: str) -> None:

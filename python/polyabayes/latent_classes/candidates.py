@@ -12,10 +12,10 @@ from polyabayes._support.warnings import quiet
 from polyabayes.allocation import AllocationModel, Evidence, PosteriorDraws
 from polyabayes.allocation.inference.draws import DRAWS, weigh_posteriors
 from polyabayes.allocation.layout import Layout, lay_out
-from polyabayes.allocation.options import Options, Run as AllocationRun
+from polyabayes.allocation.options import Options, Run
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
-from polyabayes.latent_classes.choice import ClassPrior, Run
+from polyabayes.latent_classes.choice import ClassPrior, options_of
 from polyabayes.latent_classes.tables import ClassCounts
 
 # Particles of the looks at a candidate, one after the other, and their sweeps while the number of
@@ -59,7 +59,7 @@ class CandidateEvidences:
         model, hidden = self.prior.model(self.tensor.axes, *one)
         run = self.run._replace(progress=False)
         # Every candidate has seeds of its own.
-        return model, hidden, run.options(one[0], purpose + one[1] * (len(PARTICLES) + 1))
+        return model, hidden, options_of(run, one[0], purpose + one[1] * (len(PARTICLES) + 1))
 
     def look(self, one: Candidate, level: int) -> None:
         """Evidence of a candidate, given the number of rows; draws from the second look on.
@@ -82,7 +82,7 @@ class CandidateEvidences:
             [self._layouts[n_classes][place] for place in places],
             Options.of(method="smc", n_particles=PARTICLES[level], n_sweeps=SWEEPS),
             DRAWS if level else 0,
-            AllocationRun.of(**run),
+            Run.of(**run),
         )
         before = self.evidences.get(one)
         self.evidences[one] = found[0]
@@ -120,7 +120,10 @@ class CandidateEvidences:
         model, _, run = self.model(one, len(PARTICLES))
         with quiet():
             draws = model.sample_posterior(self.tensor, n_samples=self.n_samples(one[0]), **run)
-        found, before = _given_total(draws.evidence), self.evidences[one]
+        found, before = draws.evidence, self.evidences[one]
+        less = found.log_probability_of_total
+        value, bound = found.value - less, found.lower_bound - less
+        found = replace(found, value=value, lower_bound=bound, given_total=True)
         self.tempered_error = min(honest_error(found), self.tempered_error or np.inf)
         if honest_error(found) < honest_error(before):
             self.evidences[one] = _confirmed(found, before)
@@ -177,17 +180,6 @@ class CandidateEvidences:
 def honest_error(found: Evidence) -> float:
     """Standard error of an evidence; twice as much where it cannot be trusted."""
     return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)
-
-
-def _given_total(found: Evidence) -> Evidence:
-    """The same evidence, given the total of the rows."""
-    ln_total = found.log_probability_of_total
-    return replace(
-        found,
-        value=found.value - ln_total,
-        lower_bound=found.lower_bound - ln_total,
-        given_total=True,
-    )
 
 
 def _confirmed(found: Evidence, other: Evidence) -> Evidence:

@@ -13,6 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, text_table
 from polyabayes._support.results import Result
 from polyabayes.allocation import AllocationModel
+from polyabayes.allocation.options import Run
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.sizes.priors import SizePrior
 
@@ -71,17 +72,10 @@ PRIORS = {
 }
 
 
-class Run(NamedTuple):
-    """Seed, threads and progress of a choice."""
-
-    seed: int
-    n_jobs: int | None
-    progress: bool
-
-    def options(self, n_classes: int, purpose: int) -> dict[str, Any]:
-        """Keywords of a method; every number of classes has seeds of its own."""
-        seed = np.random.SeedSequence([self.seed, n_classes, purpose])
-        return {"random_state": seed, "n_jobs": self.n_jobs, "progress": self.progress}
+def options_of(run: Run, n_classes: int, purpose: int) -> dict[str, Any]:
+    """Keywords of a method; every number of classes has seeds of its own."""
+    seed = np.random.SeedSequence([run.seed, n_classes, purpose])
+    return {"random_state": seed, "n_jobs": run.n_jobs, "progress": run.progress}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,8 +115,8 @@ class ClassChoice(Result):
         """Posterior probability of each number of classes; empty by BIC."""
         return {row["n_classes"]: row["probability"] for row in self.rows if "probability" in row}
 
-    def _columns(self) -> dict[str, Any]:
-        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+    def _rows(self) -> list[dict[str, Any]]:
+        return self.rows
 
     def __str__(self) -> str:
         columns = {
@@ -176,17 +170,3 @@ def criteria(ln_rows: float, n_parameters: int, n_rows: float) -> dict[str, floa
     """AIC, BIC and the sample-size adjusted BIC (Sclove 1987) of a log-likelihood."""
     penalties = {"aic": 2.0, "bic": np.log(n_rows), "sabic": np.log((n_rows + 2) / 24)}
     return {name: float(k * n_parameters - 2 * ln_rows) for name, k in penalties.items()}
-
-
-def by_criteria(fits: Mapping[int, tuple[float, int]], n_rows: float) -> ClassChoice:
-    """The choice by BIC among maxima of the likelihood and their numbers of parameters."""
-    rows: list[dict[str, Any]] = []
-    for n_classes, (value, n_parameters) in fits.items():
-        row: dict[str, Any] = {
-            "n_classes": n_classes,
-            "log_likelihood": value,
-            "n_parameters": n_parameters,
-        }
-        rows.append({**row, **criteria(value, n_parameters, n_rows)})
-    best: Any = min(rows, key=lambda row: row["bic"])["n_classes"]
-    return ClassChoice(best, "bic", rows)

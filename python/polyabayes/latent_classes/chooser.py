@@ -15,6 +15,7 @@ from scipy import special
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import Evidence, ModelPosterior
+from polyabayes.allocation.options import Run
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     EdgeWarning,
@@ -31,7 +32,7 @@ from polyabayes.latent_classes.candidates import (
     CandidateEvidences,
     honest_error,
 )
-from polyabayes.latent_classes.choice import ClassChoice, ClassPrior, Run, checked_ln_prior
+from polyabayes.latent_classes.choice import ClassChoice, ClassPrior, checked_ln_prior
 from polyabayes.latent_classes.tables import ClassCounts, Floats
 from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import SizePrior
@@ -251,7 +252,10 @@ class Chooser(CandidateEvidences):
                 f"{argument('max_classes')}",
                 EdgeWarning,
             )
-        ratio = 1.0 if chosen is None else self._r_hat(chosen)
+        if chosen is None:
+            return
+        draws, hidden = self.drawn(self.best(chosen))
+        ratio = r_hat(draws.counts[hidden], draws.chain)
         if ratio > MOST_R_HAT:
             warn(
                 f"chains of the draws disagree about the weights of {chosen} classes (ratio "
@@ -263,11 +267,6 @@ class Chooser(CandidateEvidences):
     def counts(self, n_classes: int) -> ClassCounts:
         """Draws of the rows of each class and of their answers, by the best concentration."""
         return self.counts_of(self.best(n_classes))
-
-    def _r_hat(self, n_classes: int) -> float:
-        """Largest ratio, over the weights, of the spread of draws to that within their chains."""
-        draws, hidden = self.drawn(self.best(n_classes))
-        return r_hat(draws.counts[hidden], draws.chain)
 
     def _occupied(self) -> dict[int, float]:
         """Posterior of the number of classes that hold a row."""

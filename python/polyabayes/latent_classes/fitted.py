@@ -80,10 +80,9 @@ class FittedClasses(ClassPredictions):
             Columns ``class``, ``covariate``, ``coefficient`` (log odds ratio of the class against
             class 0, per unit of the covariate), and ``lower`` and ``upper``, quantiles over draws.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            If `level` is not between 0 and 1, or the classes do not depend on covariates.
+        {raises: bad level}
+        NotFittedError
+            If the classes do not depend on covariates.
 
         Examples
         --------
@@ -124,10 +123,7 @@ class FittedClasses(ClassPredictions):
             Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
             ``lower`` and ``upper``: quantiles over draws, NaN for ``"em"``, which has none.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            If `level` is not between 0 and 1, or there are no classes yet.
+        {raises: bad level}
 
         Examples
         --------
@@ -256,10 +252,7 @@ class FittedClasses(ClassPredictions):
         y : ndarray of int, shape (n_samples,)
             Their classes.
 
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError, NotFittedError
-            If `n_samples` is not a positive number, or there are no classes yet.
+        {raises: bad argument}
 
         Examples
         --------

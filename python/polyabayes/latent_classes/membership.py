@@ -11,8 +11,8 @@ from scipy import optimize, special
 from polyabayes import _core
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet
+from polyabayes.allocation.options import Run
 from polyabayes.latent_classes.answers import Answers
-from polyabayes.latent_classes.choice import Run
 from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index, ln_with_missing
 
 Integers = NDArray[np.intp]
@@ -114,20 +114,13 @@ def draw_memberships(
             for sweep in range(_BURN_IN + _N_DRAWS * _BETWEEN):
                 chain.sweep()
                 if sweep >= _BURN_IN and (sweep + 1 - _BURN_IN) % _BETWEEN == 0:
-                    found.append(_numbered_as(known, chain, n_classes))
+                    shown = np.eye(n_classes)[chain.classes]
+                    order = optimize.linear_sum_assignment(known.T @ shown, maximize=True)[1]
+                    parts = [table[:, order] for table in chain.counts()]
+                    found.append((shown.sum(axis=0)[order], parts, chain.coefficients[order]))
                     if tell is not None:
                         tell(len(found))
-    sizes, parts, coefficients = zip(*found, strict=True)
-    drawn = tuple(np.stack(part) for part in zip(*parts, strict=True))
+    sizes, items_of_draws, coefficients = zip(*found, strict=True)
+    drawn = tuple(np.stack(part) for part in zip(*items_of_draws, strict=True))
     chains = np.repeat(np.arange(N_CHAINS), _N_DRAWS)
     return ClassCounts(np.stack(sizes), drawn, counts.alphas, np.stack(coefficients)), chains
-
-
-def _numbered_as(
-    known: Floats, chain: MembershipChain, n_classes: int
-) -> tuple[Floats, list[Floats], Floats]:
-    """Rows, answers and coefficients of classes that are numbered as others are."""
-    shown = np.eye(n_classes)[chain.classes]
-    order = optimize.linear_sum_assignment(known.T @ shown, maximize=True)[1]
-    items = [table[:, order] for table in chain.counts()]
-    return shown.sum(axis=0)[order], items, chain.coefficients[order]

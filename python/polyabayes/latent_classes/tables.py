@@ -56,8 +56,9 @@ class ClassTables(NamedTuple):
 
     def ordered(self, order: NDArray[np.intp]) -> Self:
         """The same tables, with the classes in another order."""
+        coefficients = None if self.coefficients is None else self.coefficients[:, order]
         items = tuple(table[:, :, order] for table in self.items)
-        return type(self)(self.weights[:, order], items, _of_classes(self.coefficients, order))
+        return type(self)(self.weights[:, order], items, coefficients)
 
     def ln_weights(self, covariates: Floats | None) -> Floats:
         """Ln of the class weights, shape (n_draws, n_rows, n_classes); one row if all are alike."""
@@ -134,8 +135,8 @@ class ClassCounts(NamedTuple):
 
     def ordered(self, order: NDArray[np.intp]) -> ClassCounts:
         """The same counts, with the classes in another order."""
+        coefficients = None if self.coefficients is None else self.coefficients[:, order]
         items = tuple(table[:, :, order] for table in self.items)
-        coefficients = _of_classes(self.coefficients, order)
         return ClassCounts(self.classes[:, order], items, self.alphas, coefficients)
 
     def n_occupied(self) -> NDArray[np.int64]:
@@ -167,10 +168,6 @@ def ln_answers(counts: Floats, alpha: float) -> Floats:
     below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
     found: Floats = above.sum(axis=(1, 2)) - below.sum(axis=1)
     return found
-
-
-def _of_classes(coefficients: Floats | None, order: NDArray[np.intp]) -> Floats | None:
-    return None if coefficients is None else coefficients[:, order]
 
 
 def ln_with_missing(table: Floats) -> Floats:

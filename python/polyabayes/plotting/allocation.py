@@ -20,7 +20,6 @@ from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.plotting.axes import axes_or_new, foreground
-from polyabayes.plotting.rounds import draw_rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,11 +49,7 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
     matplotlib Axes
         Numbers of allocations on a logarithmic scale, and a line at the log evidence.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `bins` is not a positive integer, or `allocations` has another type.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -107,11 +102,7 @@ def plot_evidence(
     matplotlib Axes
         The y axis is in nats.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `evidences` is empty or has another type, or `level` is not between 0 and 1.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -131,7 +122,7 @@ def plot_evidence(
                 "evidences must map numbers to Evidence; of one alone, method='tempered' has "
                 f"rounds to draw, got {evidences!r}"
             )
-        return draw_rounds(evidences, level, axes_or_new(ax, 6.4, 4.0))
+        return _draw_rounds(evidences, level, axes_or_new(ax, 6.4, 4.0))
     _check_evidences(evidences)
     ax = axes_or_new(ax, 6.4, 4.0)
     ranks = sorted(evidences)
@@ -161,6 +152,37 @@ def plot_evidence(
     return ax
 
 
+def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
+    """Plot the value of every round, its replicates, both directions, and the last ladder."""
+    sweeps = np.array([one.n_scans for one in evidence.rounds])
+    values = np.array([one.values for one in evidence.rounds])
+    sides = np.array([one.sides for one in evidence.rounds])
+    ax.plot(sweeps, values, ".", color="0.6", markersize=4)
+    ax.plot(sweeps, sides[:, 0], color="C1", linewidth=0.8, label="prior to posterior")
+    ax.plot(sweeps, sides[:, 1], color="C2", linewidth=0.8, label="posterior to prior")
+    ax.plot(sweeps, values.mean(axis=1), "o-", color="C0", markersize=4, label="both")
+    low, high = evidence.interval(level)
+    reach = [[evidence.value - low], [high - evidence.value]]
+    ax.errorbar(sweeps[-1:], [evidence.value], yerr=reach, color="C0", capsize=3)
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("sweeps of a round")
+    ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
+    state = "converged" if evidence.converged else "not converged"
+    ax.set_title(f"{evidence.round_trips} round trips, {state}", loc="left", fontsize="medium")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    ax.spines[["top", "right"]].set_visible(False)
+    # The lower part of the axes is the corner's.
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom - 0.7 * (top - bottom), top)
+    ladder = ax.inset_axes((0.62, 0.12, 0.36, 0.26))
+    ladder.stairs(evidence.rejections, evidence.betas, color="C3", baseline=None)
+    ladder.set_ylim(0, 1)
+    ladder.set_xlabel("inverse temperature", fontsize="x-small")
+    ladder.set_ylabel("rejected", fontsize="x-small")
+    ladder.tick_params(labelsize="x-small")
+    return ax
+
+
 def _check_evidences(evidences: Any) -> None:
     if isinstance(evidences, ModelPosterior):
         raise InvalidTypeError(
@@ -185,19 +207,14 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
         Result of :func:`polyabayes.posterior_over_models`.
     level : float, default=0.95
         Confidence level of the intervals, by Student's t.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of fitting size.
+    {ax}
 
     Returns
     -------
     matplotlib Axes
         The x axis is in nats; labels show the probability of each model.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `level` is not between 0 and 1, or `posterior` has another type.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -244,11 +261,7 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         Columns are joint values of the parents; the last parent varies fastest. With more than 40
         values, only some have labels.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If there is no such node, or `decomposition` has another type.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -374,11 +387,7 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
     matplotlib Axes
         Totals on the x axis, posterior probabilities on the y axis.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `found` has another type, or `level` is not between 0 and 1.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

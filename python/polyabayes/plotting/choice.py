@@ -55,11 +55,7 @@ def plot_choice(
     -------
     matplotlib Figure
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `level` is not between 0 and 1, or `choice` has another type or several unknown sizes.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

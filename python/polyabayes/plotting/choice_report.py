@@ -8,12 +8,10 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
 from polyabayes._support.output.pages import write_page
-from polyabayes._support.output.tables import Column, html_table
+from polyabayes._support.output.tables import columns_of, html_table
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.plotting.choice import plot_choice
 from polyabayes.plotting.signatures import is_channel, plot_signatures
@@ -81,7 +79,9 @@ def report_choice(
     checks.text("title", title)
     if reference is not None and model is None:
         raise InvalidArgumentError("reference needs the model whose topics are matched with it")
-    parts = [f"<pre>{escape(str(choice))}</pre>", _drawing(plot_choice(choice)), _sizes(choice)]
+    parts = [f"<pre>{escape(str(choice))}</pre>", _drawing(plot_choice(choice))]
+    marked = [row["size"] == choice.recommended for row in choice.rows]
+    parts.append(html_table(columns_of(choice._columns()), marked=marked))
     if model is not None:
         fitted = fitted_model(model)
         if reference is not None:
@@ -105,15 +105,6 @@ def _drawing(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def _sizes(choice: SizeChoice) -> str:
-    """Table of all sizes; the recommended size is marked."""
-    columns = [
-        Column(name.replace("_", " "), [_shown(row[name]) for row in choice.rows])
-        for name in choice.rows[0]
-    ]
-    return html_table(columns, marked=[row["size"] == choice.recommended for row in choice.rows])
-
-
 def _matches(fitted: Any, reference: Any) -> str:
     """Table of topics with their match in the reference set, and their cosine."""
     match = match_topics(fitted, reference)
@@ -123,13 +114,4 @@ def _matches(fitted: Any, reference: Any) -> str:
     for topic, other, cosine in zip(match.first, match.second, match.similarities, strict=True):
         nearest[topic] = str(other if known is None else known[other])
         cosines[topic] = f"{cosine:.3f}"
-    cells = {"topic": [*map(str, topics)], "reference": nearest, "cosine": cosines}
-    return html_table([Column(*column) for column in cells.items()])
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else ""
-    if isinstance(value, float):
-        return "" if np.isnan(value) else f"{value:.4g}"
-    return str(value)
+    return html_table(columns_of({"topic": topics, "reference": nearest, "cosine": cosines}))

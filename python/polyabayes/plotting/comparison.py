@@ -36,19 +36,14 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
     level : float, default=0.95
         Confidence level of the intervals, by the normal distribution for the estimate and by
         Student's t for the difference.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of fitting size.
+    {ax}
 
     Returns
     -------
     matplotlib Axes
         The x axis is in nats per token; higher is better.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `level` is not between 0 and 1, or `comparison` has another type.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -82,23 +77,19 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
         if band:
             ax.barh(y, 2 * band, left=value - band, height=0.3, color="C0", alpha=0.25)
         reached += [value - max(error, band), value + max(error, band)]
-    _set_limits(ax, [x for x in reached if np.isfinite(x)])
+    reached = [x for x in reached if np.isfinite(x)]
+    if reached:
+        # Differences may be much wider than the errors.
+        low, high = min(reached), max(reached)
+        margin = _MARGIN * (high - low) + max(0.0, _LEAST_SPAN - (high - low)) / 2
+        ax.set_xlim(low - margin, high + margin)
+    else:
+        ax.set_xticks([])
     _annotate(ax, comparison, level)
     if np.isfinite(best) and len(names) > 1:
         ax.axvline(best, color="0.5", linewidth=0.8, linestyle="--", zorder=0)
     _describe(ax, comparison, level)
     return ax
-
-
-def _set_limits(ax: Axes, reached: list[float]) -> None:
-    """Set limits around all intervals; differences may be much wider than the errors."""
-    if not reached:
-        ax.set_xticks([])
-        return
-    low, high = min(reached), max(reached)
-    lacking = max(0.0, _LEAST_SPAN - (high - low))
-    margin = _MARGIN * (high - low) + lacking / 2
-    ax.set_xlim(low - margin, high + margin)
 
 
 def _annotate(ax: Axes, comparison: Comparison, level: float) -> None:

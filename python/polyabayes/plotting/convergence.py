@@ -44,11 +44,7 @@ def plot_convergence(
         ln p in nats against the samples of all replicates of a document (for the total: mean over
         documents), on a logarithmic axis.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If a result has no trace, or there is no such document.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

@@ -37,11 +37,7 @@ def plot_item_probabilities(
     -------
     matplotlib Axes
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError, NotFittedError
-        If `classes` has another type or is not fitted, or `level` is not between 0 and 1.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 # Share of the height of a row for its topics.
 _FILLED = 0.7
 _ALPHA = 0.2
-
-Floats = NDArray[np.float64]
 
 
 def plot_prevalence(
@@ -53,11 +50,7 @@ def plot_prevalence(
     -------
     matplotlib Axes
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `found` has another type, there is no such topic, or lengths differ.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -69,8 +62,19 @@ def plot_prevalence(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['year=0', 'year=1']
     """
-    drawn = _drawn(found)
-    means, (lower, upper) = drawn.means, drawn.intervals
+    is_difference = False
+    if isinstance(found, TopicsByGroup):
+        means, rows, quantity = found.means, list(map(str, found.groups)), "mean topic weight"
+    elif isinstance(found, TopicPrevalence):
+        is_difference = found.event == "difference"
+        means, rows = found.mean, list(found.rows)
+        quantity = "difference in prevalence" if is_difference else "expected prevalence"
+    else:
+        raise InvalidTypeError(
+            f"{argument('found')} must be a TopicPrevalence or TopicsByGroup, got "
+            f"{type(found).__name__}"
+        )
+    lower, upper = found.interval()
     n_rows, n_topics = means.shape
     if topics is None:
         shown = np.sort(np.argsort(-np.abs(means).max(axis=0), kind="stable")[:8])
@@ -82,57 +86,25 @@ def plot_prevalence(
             f"{argument('labels')} has {len(names)} names for {len(shown)} topics"
         )
     if along is None:
-        ax = _points(axes_or_new(ax, 6, 1.2 + 0.25 * n_rows * len(shown)), drawn, shown, names)
+        ax = axes_or_new(ax, 6, 1.2 + 0.25 * n_rows * len(shown))
+        places = np.arange(n_rows)
+        for i, (k, name) in enumerate(zip(shown, names, strict=True)):
+            ends = np.stack([means[:, k] - lower[:, k], upper[:, k] - means[:, k]]).clip(0)
+            at = places + _FILLED * ((i + 0.5) / len(shown) - 0.5)
+            ax.errorbar(means[:, k], at, xerr=ends, fmt="o", markersize=4, label=name)
+        ax.set_yticks(places, rows)
+        ax.set_ylim(n_rows - 0.5, -0.5)
+        ax.set_xlabel(quantity)
     else:
-        ax = axes_or_new(ax, 6, 4)
         x = checks.vector("along", along, n_rows)
+        ax = axes_or_new(ax, 6, 4)
         order = np.argsort(x, kind="stable")
         for k, name in zip(shown, names, strict=True):
             (line,) = ax.plot(x[order], means[order, k], label=name)
-            ends = lower[order, k], upper[order, k]
-            ax.fill_between(x[order], *ends, alpha=_ALPHA, color=line.get_color())
-        ax.set_ylabel(drawn.quantity)
-        if drawn.is_difference:
-            ax.axhline(0, color="grey", linewidth=0.8)
+            band = lower[order, k], upper[order, k]
+            ax.fill_between(x[order], *band, alpha=_ALPHA, color=line.get_color())
+        ax.set_ylabel(quantity)
+    if is_difference:
+        (ax.axvline if along is None else ax.axhline)(0, color="grey", linewidth=0.8)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    return ax
-
-
-class _Drawn(NamedTuple):
-    """Data of the plot: means of shape (n_rows, n_topics), lower and upper ends, and names."""
-
-    means: Floats
-    intervals: Floats
-    rows: Sequence[str]
-    quantity: str
-    is_difference: bool = False
-
-
-def _drawn(found: Any) -> _Drawn:
-    if isinstance(found, TopicsByGroup):
-        names = [str(group) for group in found.groups]
-        return _Drawn(found.means, found.interval(), names, "mean topic weight")
-    if not isinstance(found, TopicPrevalence):
-        raise InvalidTypeError(
-            f"{argument('found')} must be a TopicPrevalence or TopicsByGroup, got "
-            f"{type(found).__name__}"
-        )
-    is_difference = found.event == "difference"
-    quantity = "difference in prevalence" if is_difference else "expected prevalence"
-    return _Drawn(found.mean, found.interval(), found.rows, quantity, is_difference)
-
-
-def _points(ax: Axes, drawn: _Drawn, shown: Any, names: list[str]) -> Axes:
-    """Plot points with intervals, rows below each other."""
-    means, (lower, upper) = drawn.means, drawn.intervals
-    places = np.arange(len(means))
-    for i, (k, name) in enumerate(zip(shown, names, strict=True)):
-        ends = np.stack([means[:, k] - lower[:, k], upper[:, k] - means[:, k]]).clip(0)
-        at = places + _FILLED * ((i + 0.5) / len(shown) - 0.5)
-        ax.errorbar(means[:, k], at, xerr=ends, fmt="o", markersize=4, label=name)
-    ax.set_yticks(places, drawn.rows)
-    ax.set_ylim(len(places) - 0.5, -0.5)
-    ax.set_xlabel(drawn.quantity)
-    if drawn.is_difference:
-        ax.axvline(0, color="grey", linewidth=0.8)
     return ax

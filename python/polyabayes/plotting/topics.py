@@ -55,21 +55,14 @@ def plot_topics(
         shares.
     vocabulary : sequence of str, shape (n_words_of_the_model,), or fitted vectoriser, optional
         The words; default: the vocabulary of the model, else names such as "word 17".
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of fitting size.
+    {ax}
 
     Returns
     -------
     matplotlib Axes
         Titles and words are texts of the axes; each topic is a bar container.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If there is no such topic, or the vocabulary does not fit the model.
-    {no Matplotlib}
-    NotFittedError
-        If the model has no topics yet.
+    {raises: bad plot}
 
     Examples
     --------
@@ -79,7 +72,8 @@ def plot_topics(
     """
     model = fitted_model(model)
     n_shown = min(checks.whole_number("n_words", n_words), model.n_features_in_)
-    weights = _topic_weights(model)
+    weights, of = _topic_weights(model)
+    with_shares = not np.allclose(weights, weights[0], rtol=1e-9, atol=0)
     chosen = _chosen(topics, weights)
     words = words_of(vocabulary, model.n_features_in_, "the model")
     if words is None:
@@ -95,59 +89,44 @@ def plot_topics(
         row, column = divmod(block, n_columns)
         left = column * (column_width + widest * _GAP)
         top = row * block_height
-        title = _title(topic, weights)
+        title = f"topic {topic}"
+        if with_shares:
+            title += f"  ({weights[topic] / weights.sum():.0%})"
         ax.text(left, top, title, weight="bold", va="center", size="medium")
-        _draw_bars(ax, model.components_[topic], words, n_shown, left, top, column_width)
-    right = n_columns * column_width + (n_columns - 1) * widest * _GAP
-    ax.set_xlim(0, right)
+        own = model.components_[topic]
+        best = np.argsort(-own, kind="stable")[:n_shown]
+        heights = top + _TITLE_ROOM + np.arange(n_shown)
+        ax.barh(heights, own[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
+        for word, y in zip(best.tolist(), heights.tolist(), strict=True):
+            name = f"word {word}" if words is None else _shortened(str(words[word]))
+            # An offset in points keeps the gap to the edge of the bar for any size of the axes.
+            offset: dict[str, Any] = {"textcoords": "offset points", "size": "small"}
+            ax.annotate(name, (left, y), (4, 0), va="center_baseline", **offset)
+            right: dict[str, Any] = {"ha": "right", "size": "x-small", "alpha": 0.6}
+            number = _number(own[word])
+            ax.text(left + column_width, y, number, va="center_baseline", **right)
+    ax.set_xlim(0, n_columns * column_width + (n_columns - 1) * widest * _GAP)
     ax.set_ylim(n_rows * block_height - _BLOCK_GAP - 0.3, -_TITLE_ROOM / 2)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
-    shown = "" if len(chosen) == len(weights) else f"{len(chosen)} of {len(weights)} topics; "
-    ax.set_xlabel(shown + _caption(model, weights), size="small", loc="left")
+    caption = "" if len(chosen) == len(weights) else f"{len(chosen)} of {len(weights)} topics; "
+    caption += "bars and numbers: weight of a word in the topic"
+    if with_shares:
+        caption += f"; in brackets: share of the topic in {of}"
+    ax.set_xlabel(caption, size="small", loc="left")
     return ax
 
 
-def _draw_bars(
-    ax: Axes,
-    weights: NDArray[np.float64],
-    words: NDArray[Any] | None,
-    n_shown: int,
-    left: float,
-    top: float,
-    column_width: float,
-) -> None:
-    """Plot a topic: its title, bars from `left`, words on the bars and numbers at the right."""
-    best = np.argsort(-weights, kind="stable")[:n_shown]
-    heights = top + _TITLE_ROOM + np.arange(n_shown)
-    ax.barh(heights, weights[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
-    for word, y in zip(best.tolist(), heights.tolist(), strict=True):
-        name = f"word {word}" if words is None else _shortened(str(words[word]))
-        # An offset in points keeps the gap to the edge of the bar for any size of the axes.
-        ax.annotate(
-            name, (left, y), (4, 0), textcoords="offset points", va="center_baseline", size="small"
-        )
-        ax.text(
-            left + column_width,
-            y,
-            _number(weights[word]),
-            ha="right",
-            va="center_baseline",
-            size="x-small",
-            alpha=0.6,
-        )
-
-
-def _topic_weights(model: TopicModel) -> NDArray[np.float64]:
-    """Training tokens; else the prior, or the mean tokens of a document (gamma-Poisson)."""
+def _topic_weights(model: TopicModel) -> tuple[NDArray[np.float64], str]:
+    """Training tokens; else the prior, or mean tokens (gamma-Poisson); and what has the tokens."""
     counts = np.asarray(getattr(model, "topic_counts_", 0.0), dtype=np.float64)
     if counts.sum() > 0:
-        return counts
+        return counts, "the training tokens"
     if isinstance(model, PoissonFactorAnalysis):
         rate = model.shape_ * model.probability_ / (1.0 - model.probability_)
-        return np.asarray(rate * model.components_.sum(axis=1))
-    return np.asarray(model.doc_topic_prior_)
+        return np.asarray(rate * model.components_.sum(axis=1)), "a mean document"
+    return np.asarray(model.doc_topic_prior_), "a mean document"
 
 
 def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
@@ -169,26 +148,6 @@ def _chosen(topics: Any, weights: NDArray[np.float64]) -> list[int]:
             f"topics: there is no topic {outside[0]}; the model has topics 0 to {len(weights) - 1}"
         )
     return [int(row) for row in rows]
-
-
-def _are_equal(weights: NDArray[np.float64]) -> bool:
-    return np.allclose(weights, weights[0], rtol=1e-9, atol=0)
-
-
-def _caption(model: TopicModel, weights: NDArray[np.float64]) -> str:
-    """Meaning of the bars and of the shares."""
-    bars = "bars and numbers: weight of a word in the topic"
-    if _are_equal(weights):
-        return bars
-    counts = np.asarray(getattr(model, "topic_counts_", 0.0))
-    of = "the training tokens" if counts.sum() > 0 else "a mean document"
-    return f"{bars}; in brackets: share of the topic in {of}"
-
-
-def _title(topic: int, weights: NDArray[np.float64]) -> str:
-    if _are_equal(weights):
-        return f"topic {topic}"
-    return f"topic {topic}  ({weights[topic] / weights.sum():.0%})"
 
 
 def _shortened(word: str) -> str:

@@ -110,34 +110,20 @@ def plot_trace(
     stack = _stack(ax, len(kinds))
     for place, names in zip(stack, kinds, strict=True):
         for name in names:
+            trace, errors = traces[name], None
+            if what == "held_out" and isinstance(trace, TrainingTrace):
+                errors = 2 * trace.held_out_std_error
+            x, y = getattr(trace, against), getattr(trace, what)
             colour = f"C{list(named).index(name)}"
-            _draw_trace(place, traces[name], what, against, name or None, colour)
-        place.set_ylabel(_label(what, named[names[0]]))
+            place.errorbar(x, y, yerr=errors, marker=".", label=name or None, color=colour)
+        is_likelihood = what == "log_joint" and not named[names[0]]._samples()
+        place.set_ylabel(_LIKELIHOOD if is_likelihood else _LABELS[what])
         place.ticklabel_format(axis="y", useOffset=False)
         place.spines[["top", "right"]].set_visible(False)
         if any(named):
             place.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     stack[-1].set_xlabel(_LABELS[against])
     return stack[0]
-
-
-def _draw_trace(
-    ax: Axes,
-    trace: TrainingTrace | BoundTrace,
-    what: str,
-    against: str,
-    label: str | None,
-    colour: str,
-) -> None:
-    errors = None
-    if what == "held_out" and isinstance(trace, TrainingTrace):
-        errors = 2 * trace.held_out_std_error
-    x, y = getattr(trace, against), getattr(trace, what)
-    ax.errorbar(x, y, yerr=errors, marker=".", label=label, color=colour)
-
-
-def _label(what: str, model: TopicModel) -> str:
-    return _LIKELIHOOD if what == "log_joint" and not model._samples() else _LABELS[what]
 
 
 def _kinds(models: Mapping[str, TopicModel]) -> list[list[str]]:
@@ -179,11 +165,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
     matplotlib Axes
         The title shows how many topics have tokens.
 
-    Raises
-    ------
-    InvalidTypeError, InvalidArgumentError
-        If the model was not trained here, and there are no documents.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -235,13 +217,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
         A matrix of topics in the order of ``components_``; 1 for equal topics, 0 for topics
         without a common word.
 
-    Raises
-    ------
-    InvalidTypeError
-        If `model` has another type.
-    NotFittedError
-        If the model is not fitted.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

@@ -39,11 +39,7 @@ def plot_size_bounds(
         One band per search, between the lower and upper bound in nats, against the size scored
         last, or against the step if there are several sizes.
 
-    Raises
-    ------
-    InvalidTypeError, NotFittedError
-        If `searches` has another type, or a search is not fitted.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -87,11 +83,7 @@ def plot_size_posterior(
     matplotlib Axes
         One bar per size, filled up to the lower bound and hatched up to the upper bound.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError, NotFittedError
-        If a search is of several sizes, or is none, or is not fitted.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -149,11 +141,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
         For each fold and prior, the interval between the bounds, and the best model with bars of
         two standard errors, in nats per held-out token.
 
-    Raises
-    ------
-    InvalidTypeError
-        If `folds` is something else.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------
@@ -212,11 +200,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
         Squares coloured by ln p(y | sizes) and numbered by step. Witnesses have a frame; failed
         configurations are crosses.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError, NotFittedError
-        If the search is not of two sizes, or is none, or is not fitted.
-    {no Matplotlib}
+    {raises: bad plot}
 
     Examples
     --------

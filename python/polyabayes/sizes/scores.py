@@ -1,10 +1,10 @@
-"""Scores of sizes for a choice and a search, and simultaneous intervals."""
+"""Scores of sizes for a choice and a search, their intervals, and what tells computations apart."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,10 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from polyabayes._support.state_folder import fingerprint_of
+from polyabayes.allocation import AllocationModel
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import ScoreError
 
 Sizes: TypeAlias = tuple[int, ...]
 
+_OF_THE_MODEL = ("sizes", "rate", "tied")
+# Options that do not change values, or that are separate entries of an identity.
+_OF_THE_RUN = ("n_jobs", "executor", "progress", "observed", "random_state")
 # Tolerance for rounding: relative in a sum of very many logs, absolute in logs of prior masses.
 ROUNDING = 1e-12
 
@@ -110,3 +116,23 @@ def plain(sizes: Sizes) -> int | Sizes:
 def named(sizes: Sizes) -> str:
     """Name of a configuration in messages."""
     return f"size {sizes[0]}" if len(sizes) == 1 else f"sizes {sizes}"
+
+
+def identity_of(
+    model: AllocationModel,
+    tensor: CountTensor,
+    options: Mapping[str, Any],
+    missing: NDArray[np.int64] | None = None,
+) -> dict[str, Any]:
+    """Model without its concentration, data, and options of ``log_evidence``.
+
+    `missing` are coordinates of missing cells.
+    """
+    arrays = [tensor.coordinates, tensor.counts, *([] if missing is None else [missing])]
+    return {
+        "graph": model.graph.to_text(),
+        "prior of the tables": repr(model.prior),
+        **{name: repr(getattr(model, name)) for name in _OF_THE_MODEL},
+        "data": fingerprint_of((tensor.axes, tensor.shape), *arrays),
+        "options": {name: repr(v) for name, v in options.items() if name not in _OF_THE_RUN},
+    }

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
+from sklearn.base import clone
 
 import polyabayes as pb
 from polyabayes import priors
@@ -223,11 +224,11 @@ def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:
     of = generator.choice(2, size=400)
     answers = (generator.random((400, 6)) < np.where(of, 0.8, 0.25)[:, None]).astype(int)
     classes = pb.LatentClassAnalysis(2, random_state=0)
-    fair = clone_fit(classes, answers).residuals(answers)
+    fair = clone(classes).fit(answers).residuals(answers)
     assert fair.p_value > 0.05
     assert fair.residual.mean() == pytest.approx(1.0, abs=0.5)
     answers[:, 5] = np.where(generator.random(400) < 0.5, answers[:, 4], answers[:, 5])
-    fit = clone_fit(classes, answers)
+    fit = clone(classes).fit(answers)
     found = fit.residuals(answers).to_frame()
     worst = found.loc[found.residual.idxmax()]
     assert (worst["item"], worst["other"]) == ("x4", "x5")
@@ -238,12 +239,8 @@ def test_residuals_tell_a_pair_that_classes_do_not_explain() -> None:
     assert weighted.residual == pytest.approx(found.residual.to_numpy(), rel=1e-9)
     hidden = answers.astype(float)
     hidden[generator.random(answers.shape) < 0.3] = np.nan
-    partly = clone_fit(classes, hidden).residuals(hidden)
+    partly = clone(classes).fit(hidden).residuals(hidden)
     assert partly.pairs[int(np.argmax(partly.residual))] == ("x4", "x5")
-
-
-def clone_fit(classes: Any, answers: Any) -> Any:
-    return pb.LatentClassAnalysis(**classes.get_params()).fit(answers)
 
 
 def test_a_paragraph_reports_the_choice() -> None:

@@ -83,14 +83,14 @@ def test_bad_input_is_refused(
 
 def test_rows_that_do_not_fit_are_refused() -> None:
     classes = pb.LatentClassAnalysis(2, random_state=0).fit(GOOD)
-    with pytest.raises(PolyabayesError, match="no column 'b'; the classes were fitted to a, b, c"):
-        classes.predict(GOOD.drop(columns="b"))
-    with pytest.raises(PolyabayesError, match="level '7' at row 3, which the model has not seen"):
-        classes.predict(GOOD.assign(a=[0, 1, 1, 7, 0, 0]))
-    with pytest.raises(PolyabayesError, match="2 columns called 'b'"):
-        classes.predict(pd.concat([GOOD, GOOD[["b"]]], axis=1))
-    with pytest.raises(PolyabayesError, match="X has 2 columns"):
-        classes.predict(GOOD.to_numpy()[:, :2])
+    for says, data in (
+        ("no column 'b'; the classes were fitted to a, b, c", GOOD.drop(columns="b")),
+        ("level '7' at row 3, which the model has", GOOD.assign(a=[0, 1, 1, 7, 0, 0])),
+        ("2 columns called 'b'", pd.concat([GOOD, GOOD[["b"]]], axis=1)),
+        ("X has 2 columns", GOOD.to_numpy()[:, :2]),
+    ):
+        with pytest.raises(PolyabayesError, match=says):
+            classes.predict(data)
     with pytest.raises(PolyabayesError, match=r"fraction.*data sets of as many rows"):
         classes.residuals(GOOD, weights=np.full(6, 0.5))
     extra = classes.predict(GOOD.assign(other=1.5)[["c", "other", "b", "a"]])

@@ -148,39 +148,34 @@ def test_doors_files_and_threads_give_the_same(tmp_path: Path) -> None:
 
 def test_covariates_of_which_nothing_could_be_learned_are_refused() -> None:
     frame, _ = planted(60, 4)
-    items, classes = frame[ITEMS], pb.LatentClassAnalysis(2, random_state=0)
-    gap = frame[["age"]].where(frame[["age"]].index.to_numpy()[:, None] != 7)
+    items, make = frame[ITEMS], pb.LatentClassAnalysis
+    age, double = frame[["age"]], {"x": frame.age, "y": 2 * frame.age + 1}
+    gap, huge = age.where(age.index.to_numpy()[:, None] != 7), [10**9] * 60
+    fit = make(2, random_state=0).fit
+    found = make(2, formula="~ party", random_state=0).fit(frame[[*ITEMS, "party"]])
+    plain = make(2, random_state=0).fit(items)
+    bad = errors.InvalidArgumentError
     refused: list[tuple[type[Exception], str, Any]] = [
-        (errors.InvalidArgumentError, "'age' has no value in row 7", gap),
-        (errors.InvalidArgumentError, "'one' is the same", {"one": np.ones(60)}),
-        (errors.InvalidArgumentError, "combination", {"x": frame.age, "y": 2 * frame.age + 1}),
-        (errors.InvalidArgumentError, "59 rows for 60", frame[["age"]][1:]),
+        (bad, "'age' has no value in row 7", lambda: fit(items, covariates=gap)),
+        (bad, "'one' is the same", lambda: fit(items, covariates={"one": np.ones(60)})),
+        (bad, "combination", lambda: fit(items, covariates=double)),
+        (bad, "59 rows for 60", lambda: fit(items, covariates=age[1:])),
+        (
+            errors.BudgetExceededError,
+            "weights is 60,000,000,000",
+            lambda: fit(items, covariates=age, weights=huge),
+        ),
+        (bad, "no column 'income'", lambda: make(2, formula="~ income").fit(items)),
+        (bad, r"cannot be read: .*\.$", lambda: make(2, formula="~ age +").fit(frame)),
+        (bad, "for method='bayes'", lambda: make(2, formula="~ age", method="em").fit(frame)),
+        (bad, "level 'x', which training", lambda: found.predict(frame.assign(party="x"))),
+        (bad, "no column 'party'", lambda: found.predict(items)),
+        (errors.InvalidTypeError, "must be a data frame", lambda: found.predict(items.to_numpy())),
+        (bad, "give those of these rows", lambda: found.sample(3)),
+        (bad, "depend on no covariates", lambda: plain.predict(items, covariates=age)),
+        (errors.NotFittedError, "depend on no covariates", plain.effects),
     ]
-    for error, text, covariates in refused:
-        with pytest.raises(error, match=text):
-            classes.fit(items, covariates=covariates)
-    with pytest.raises(errors.BudgetExceededError, match="weights is 60,000,000,000"):
-        classes.fit(items, covariates=frame[["age"]], weights=[10**9] * 60)
-    with pytest.raises(errors.InvalidArgumentError, match="no column 'income'"):
-        pb.LatentClassAnalysis(2, formula="~ income").fit(items)
-    with pytest.raises(errors.InvalidArgumentError, match=r"cannot be read: .*\.$") as caught:
-        pb.LatentClassAnalysis(2, formula="~ age +").fit(frame)
-    assert str(caught.value).isprintable()
-    with pytest.raises(errors.InvalidArgumentError, match="are for method='bayes'"):
-        pb.LatentClassAnalysis(2, formula="~ age", method="em").fit(frame)
-    found = pb.LatentClassAnalysis(2, formula="~ party", random_state=0).fit(
-        frame[[*ITEMS, "party"]]
-    )
-    with pytest.raises(errors.InvalidArgumentError, match="level 'x', which training never saw"):
-        found.predict(frame.assign(party="x"))
-    with pytest.raises(errors.InvalidArgumentError, match="no column 'party'"):
-        found.predict(items)
-    with pytest.raises(errors.InvalidTypeError, match="must be a data frame"):
-        found.predict(items.to_numpy())
-    with pytest.raises(errors.InvalidArgumentError, match="give those of these rows"):
-        found.sample(3)
-    plain = pb.LatentClassAnalysis(2, random_state=0).fit(items)
-    with pytest.raises(errors.InvalidArgumentError, match="depend on no covariates"):
-        plain.predict(items, covariates=frame[["age"]])
-    with pytest.raises(errors.NotFittedError, match="depend on no covariates"):
-        plain.effects()
+    for error, text, call in refused:
+        with pytest.raises(error, match=text) as caught:
+            call()
+        assert str(caught.value).isprintable()

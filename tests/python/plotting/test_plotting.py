@@ -45,36 +45,24 @@ def widths(container):
     return [bar.get_width() for bar in container]
 
 
-def test_bars_are_the_largest_weights_in_decreasing_order():
-    ax = plot_topics(lda(), n_words=4)
-    for topic, row in zip(bars(ax), PHI, strict=True):
+def test_bars_are_the_largest_weights_with_their_words_and_numbers():
+    for topic, row in zip(bars(plot_topics(lda(), n_words=4)), PHI, strict=True):
         assert widths(topic) == pytest.approx(np.sort(row)[:1:-1], rel=1e-12)
-
-
-def test_bars_carry_their_words_and_numbers():
     ax = plot_topics(lda(), n_words=3, topics=[1])
     # The best word stands highest; the y axis points downwards.
     assert ax.yaxis_inverted()
-    by_height = sorted(((text.xy, text) for text in ax.texts if hasattr(text, "xy")), key=_height)
-    assert [text.get_text() for _, text in by_height] == ["count", "replace", "draw"]
+    words = sorted((text for text in ax.texts if hasattr(text, "xy")), key=lambda text: text.xy[1])
+    assert [text.get_text() for text in words] == ["count", "replace", "draw"]
     (topic,) = bars(ax)
-    for bar, (place, _) in zip(topic, by_height, strict=True):
-        assert place == (bar.get_x(), pytest.approx(bar.get_y() + bar.get_height() / 2))
-    assert [text for text in texts(ax) if re.fullmatch(r"0\.\d+", text)] == [
-        "0.600",
-        "0.200",
-        "0.100",
+    for bar, text in zip(topic, words, strict=True):
+        assert text.xy == (bar.get_x(), pytest.approx(bar.get_y() + bar.get_height() / 2))
+    shown = [text for text in texts(ax) if re.fullmatch(r"0\.\d+", text)]
+    assert shown == ["0.600", "0.200", "0.100"]
+    # Equal weights keep the order of the columns.
+    equal = [
+        text.get_text() for text in plot_topics(lda(), topics=[2]).texts if hasattr(text, "xy")
     ]
-
-
-def _height(item):
-    return item[0][1]
-
-
-def test_equal_weights_keep_the_order_of_the_columns():
-    ax = plot_topics(lda(), topics=[2])
-    words = [text.get_text() for text in ax.texts if hasattr(text, "xy")]
-    assert words == ["colour", "replace", "urn", "ball", "draw", "count"]
+    assert equal == ["colour", "replace", "urn", "ball", "draw", "count"]
 
 
 def test_words_without_a_vocabulary_are_numbered():
@@ -130,14 +118,10 @@ def test_a_symmetric_prior_keeps_the_order_and_shows_eight():
 
 
 def test_gamma_poisson_shows_the_topics_of_largest_mean_rate_first():
-    # Means r p / (1 - p) of 2, 9 and 5 tokens a document.
+    # Means r p / (1 - p) of 2, 9 and 5 tokens a document; a rate counts the sum of its weights.
     model = known_pfa([2.0, 1.0, 5.0], [0.5, 0.9, 0.5], PHI)
     assert titles(plot_topics(model)) == ["topic 1  (56%)", "topic 2  (31%)", "topic 0  (12%)"]
-
-
-def test_the_rate_of_a_topic_counts_the_sum_of_its_weights():
-    model = known_pfa(1.0, 0.5, PHI * [[3.0], [1.0], [1.0]])
-    ax = plot_topics(model, n_words=1)
+    ax = plot_topics(known_pfa(1.0, 0.5, PHI * [[3.0], [1.0], [1.0]]), n_words=1)
     assert titles(ax) == ["topic 0  (60%)", "topic 1  (20%)", "topic 2  (20%)"]
     assert widths(bars(ax)[0]) == [pytest.approx(1.2)]
 
@@ -225,11 +209,19 @@ def test_intervals_are_the_estimate_and_a_quantile_of_its_error(comparison, leve
 
 
 def test_models_stand_from_best_to_worst(comparison):
-    ax = plot_comparison(comparison)
+    ax = plot_comparison(comparison, level=0.9)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["true", "near", "far"]
     assert ax.get_yticks().tolist() == [0, 1, 2]
     bottom, top = ax.get_ylim()
     assert top < 0 < 2 < bottom
+    for told in (
+        "nats per token (higher is better)",
+        "line: 90 % interval of the estimate on these documents",
+        "band: the same of the difference to the best, on new documents",
+    ):
+        assert told in ax.get_xlabel()
+    title = "60 documents, 1,500 tokens; event: counts, given the length"
+    assert ax.get_title(loc="left") == title
 
 
 def test_paired_differences_are_drawn_and_written(comparison):
@@ -260,16 +252,6 @@ def test_limits_hold_the_intervals_but_not_zero(comparison):
     assert low < min(reached)
     assert max(reached) < high < 0
     assert max(reached) - min(reached) > 0.8 * (high - low)
-
-
-def test_labels_name_the_unit_and_the_event(comparison):
-    ax = plot_comparison(comparison, level=0.9)
-    assert "nats per token (higher is better)" in ax.get_xlabel()
-    assert "line: 90 % interval of the estimate on these documents" in ax.get_xlabel()
-    assert "band: the same of the difference to the best, on new documents" in ax.get_xlabel()
-    assert ax.get_title(loc="left") == (
-        "60 documents, 1,500 tokens; event: counts, given the length"
-    )
 
 
 def test_equal_models_are_not_blown_up():

@@ -1,4 +1,4 @@
-"""The number of topics: found, with errors that hold, resumed, and the same everywhere."""
+"""The number of topics: found, with errors that hold, resumed, the same everywhere; its cost."""
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +18,7 @@ from polyabayes.sizes.folds import folds_of
 
 LDA = pb.LatentDirichletAllocation(max_iter=30, n_jobs=1)
 SIZES = [1, 3, 9]
+NMF, TWO = pb.PoissonFactorAnalysis(prior="nmf"), {"sizes": [2, 3]}
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +59,6 @@ def test_sizes_that_are_found_keep_below_the_largest_wanted(corpus):
         found = pb.choose_n_components(LDA, corpus, **options)
     assert max(found.to_frame().index) == 3
     assert pb.choice_cost(LDA, corpus, max_size=3).sizes == (2, 3)
-    with pytest.raises(errors.InvalidArgumentError, match="max_size is for sizes that are found"):
-        pb.choose_n_components(LDA, corpus, [2, 3], **options)
 
 
 def values(choice):
@@ -171,37 +170,33 @@ def test_several_sizes_of_a_table_are_chosen_together():
         pb.choose_n_components(several, table, [1, 2])
 
 
-def test_bad_arguments_are_refused_before_any_work(corpus):
-    choose = pb.choose_n_components
-    nmf = pb.PoissonFactorAnalysis(prior="nmf")
-    for error, message, arguments in (
-        (errors.InvalidTypeError, "must be a LatentDirichletAllocation", (object(), corpus)),
-        (errors.InvalidArgumentError, "NMF gives new documents no likelihood", (nmf, corpus)),
-        (errors.InvalidArgumentError, "sizes is empty", (LDA, corpus, [])),
-        (errors.InvalidArgumentError, "sizes must be between", (LDA, corpus, [0, 2])),
-        (errors.InvalidTypeError, "numbers of topics", (LDA, corpus, "3")),
-        (errors.InvalidCountsError, "Negative", (LDA, [[-1, 2]], [2])),
-        (errors.InvalidArgumentError, "needs two documents or more", (LDA, [[1, 2]], [2])),
-    ):
-        with pytest.raises(error, match=message):
-            choose(*arguments)
-    with pytest.raises(
-        errors.InvalidArgumentError, match=r"n_folds is 61, but .* only 60 documents"
-    ):
-        choose(LDA, corpus, n_folds=61)
-    with pytest.raises(errors.InvalidTypeError, match="covariates come with the documents"):
-        pb.choose_n_components(pb.LatentDirichletAllocation(), [[1, 2]], covariates=[[1.0]])
-    for options in ({"method": "exact"}, {"concentrations": "auto"}):
-        with pytest.raises(errors.InvalidTypeError, match="is an option of a choice by evidence"):
-            choose(LDA, corpus, **options)
-    with pytest.raises(errors.InvalidTypeError, match=r"no option 'tolerence': .* tolerance\?"):
-        choose(LDA, corpus, tolerence=0.1)
-    with pytest.raises(errors.InvalidTypeError, match="no option 'cv'"):
-        choose(LDA, corpus, cv=5)
-    with pytest.raises(errors.InvalidArgumentError, match="max_time must be positive"):
-        choose(LDA, corpus, max_time=0)
-    with pytest.raises(errors.InvalidTypeError, match="executor must be"):
-        choose(LDA, corpus, [2], executor=3)
+@pytest.mark.parametrize(
+    ("error", "message", "arguments", "options"),
+    [
+        (errors.InvalidTypeError, "must be a LatentDirichletAllocation", (object(),), {}),
+        (errors.InvalidArgumentError, "NMF gives new documents no likelihood", (NMF,), {}),
+        (errors.InvalidArgumentError, "sizes is empty", (LDA,), {"sizes": []}),
+        (errors.InvalidArgumentError, "sizes must be between", (LDA,), {"sizes": [0, 2]}),
+        (errors.InvalidTypeError, "numbers of topics", (LDA,), {"sizes": "3"}),
+        (errors.InvalidCountsError, "Negative", (LDA, [[-1, 2]], [2]), {}),
+        (errors.InvalidArgumentError, "needs two documents or more", (LDA, [[1, 2]], [2]), {}),
+        (errors.InvalidArgumentError, r"is 61, but .* only 60 documents", (LDA,), {"n_folds": 61}),
+        (errors.InvalidTypeError, "come with the documents", (LDA,), {"covariates": [[1.0]]}),
+        (errors.InvalidTypeError, "an option of a choice by evidence", (LDA,), {"method": "exact"}),
+        (errors.InvalidTypeError, "by evidence", (LDA,), {"concentrations": "auto"}),
+        (errors.InvalidTypeError, r"'tolerence': .* tolerance\?", (LDA,), {"tolerence": 0.1}),
+        (errors.InvalidTypeError, "no option 'cv'", (LDA,), {"cv": 5}),
+        (errors.InvalidArgumentError, "max_time must be positive", (LDA,), {"max_time": 0}),
+        (errors.InvalidArgumentError, "for sizes that are found", (LDA,), {**TWO, "max_size": 3}),
+        (errors.InvalidTypeError, "executor must be", (LDA,), {**TWO, "executor": 3}),
+        (errors.InvalidArgumentError, "one label for each", (LDA,), {**TWO, "groups": [1, 2]}),
+        (errors.InvalidArgumentError, "column", (LDA,), {**TWO, "groups": "blog"}),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(corpus, error, message, arguments, options):
+    model, data, *sizes = arguments if len(arguments) > 1 else (*arguments, corpus)
+    with pytest.raises(error, match=message):
+        pb.choose_n_components(model, data, *sizes, **options)
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
@@ -210,16 +205,6 @@ def test_groups_stay_whole_in_folds_of_about_equal_sizes(corpus):
     folds = folds_of(np.ones(60, int), 3, np.random.default_rng(5), groups)
     assert all(len(set(folds[groups == group])) == 1 for group in range(12))
     assert np.bincount(folds).min() > 14
-    named = corpus.with_metadata({"author": [f"a{g}" for g in groups]})
-    one, other = (
-        pb.choose_n_components(LDA, data, [2, 3], n_folds=2, groups=given, random_state=0)
-        for data, given in ((named, "author"), (corpus, [f"a{g}" for g in groups]))
-    )
-    assert values(one) == values(other)
-    with pytest.raises(errors.InvalidArgumentError, match="one label for each"):
-        pb.choose_n_components(LDA, corpus, [2], groups=[1, 2])
-    with pytest.raises(errors.InvalidArgumentError, match="column"):
-        pb.choose_n_components(LDA, named, [2], groups="blog")
     with pytest.warns(errors.UnreliableErrorWarning, match="there are only 2 groups"):
         pb.choose_n_components(LDA, corpus, [2], groups=groups < 6, max_time=1e-9)
 
@@ -280,6 +265,50 @@ def test_progress_tells_what_is_left(corpus, monkeypatch):
     # At first all folds of all sizes; those of sizes that are dropped are left out.
     assert totals[0] == pytest.approx(5 * sum(cost.relative_cost(size) for size in SIZES))
     assert done[-1] == totals[-1] < totals[0]
+
+
+def test_the_cost_goes_on_from_short_fits_to_all_sweeps(corpus, monkeypatch):
+    """By a clock that stands: a second to begin, and a quarter of one a topic and sweep.
+
+    60 sweeps, after two starts of 0.6 times the 30 of the burn-in.
+    """
+
+    def timed(model, _train, size, n_sweeps):
+        return 1 + 0.25 * size * n_sweeps, model
+
+    monkeypatch.setattr(cost, "_timed_fit", timed)
+    monkeypatch.setattr(cost, "_seconds_of_scores", lambda *_: 0.0)
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: 0.0)
+    model = clone(LDA).set_params(max_iter=60)
+    told = pb.choice_cost(model, corpus, [2, 8], n_folds=3)
+    assert (told.n_fits, told.sizes, told.seconds_per_fit) == (6, (2, 8), (49.0, 193.0))
+    assert told.seconds == pytest.approx(3 * (49 + 193))
+    assert str(told) == (
+        "about 6 fits, 49 s each with 2 topics and 3 minutes with 8: "
+        "12 minutes in all, one after another"
+    )
+
+
+def test_the_cost_of_sizes_that_are_found_is_that_of_a_usual_search(corpus):
+    told = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=20)
+    assert (told.n_fits, told.sizes) == (14, (2, 32))
+    # As many documents as there are, 60, are the most topics.
+    most, seconds = told.beyond
+    assert most == 60
+    assert seconds > told.seconds
+    assert str(told).endswith(" if more topics are better up to 60")
+    fewer = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=5)
+    assert fewer.n_fits == 5
+    # The largest and two between with all folds.
+    assert cost.work_of_found(32, 3) == {2: 1, 4: 1, 8: 1, 16: 1, 19: 3, 23: 3, 27: 1, 32: 3}
+    bounded = pb.choice_cost(LDA, corpus, n_folds=3, max_size=48)
+    assert (bounded.sizes, bounded.beyond) == ((2, 48), None)
+
+
+def test_no_more_topics_than_documents_are_looked_for():
+    few = pb.datasets.make_lda_corpus(20, 40, 3, document_length=50, random_state=0).corpus
+    found = pb.choice_cost(LDA, few)
+    assert (found.sizes, found.beyond) == ((2, 20), None)
 
 
 def test_losses_and_gains_are_told(choice):

@@ -1,14 +1,13 @@
 """Sizes by evidence averaged over concentrations: against the sum over all allocations."""
 
-from itertools import product
-
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp, softmax
+from scipy.special import logsumexp, softmax
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
-from polyabayes.sizes.choice import evidence, result
+from helpers.networks import ln_enumerated
+from polyabayes.sizes.choice import evidence
 
 # So few tokens tell concentrations little: the best may be the first or the last.
 pytestmark = pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
@@ -18,34 +17,18 @@ NMF = pb.AllocationModel.nmf(None)
 SIZES, VALUES = [1, 2, 3], [0.5, 4.0, 32.0]
 
 
-def dirichlet_multinomial(counts, alpha):
-    """ln p of tokens, columns apart, each under a symmetric Dirichlet prior."""
-    n_cells = counts.shape[0]
-    whole = gammaln(n_cells * alpha) - gammaln(counts.sum(axis=0) + n_cells * alpha)
-    return float((gammaln(counts + alpha) - gammaln(alpha)).sum() + whole.sum())
-
-
-def enumerated(table, size, concentration):
+def enumerated(size, concentration):
     """ln p(table | total) by the sum over the topics of all tokens."""
-    tokens = np.repeat(np.argwhere(table >= 0), table.ravel(), axis=0)
-    coefficient = gammaln(len(tokens) + 1) - gammaln(table + 1).sum()
-    terms = []
-    for topics in product(range(size), repeat=len(tokens)):
-        sides = [np.zeros((n, size)) for n in table.shape]
-        for cell, topic in zip(tokens, topics, strict=True):
-            for side, level in zip(sides, cell, strict=True):
-                side[level, topic] += 1
-        own = dirichlet_multinomial(sides[0].sum(axis=0)[:, None], concentration / size)
-        terms.append(
-            own + sum(dirichlet_multinomial(s, concentration / (size * len(s))) for s in sides)
-        )
-    return coefficient + logsumexp(terms)
+    model = pb.AllocationModel.nmf(size, concentration=concentration)
+    tokens = np.repeat(np.argwhere(TABLE >= 0), TABLE.ravel(), axis=0).tolist()
+    rows = [{"doc": doc, "word": word} for doc, word in tokens]
+    return ln_enumerated(model, {"topic": size, "doc": 2, "word": 3}, rows)
 
 
 @pytest.fixture(scope="module")
 def exact():
     """ln p(table | total) of all sizes and concentrations."""
-    return np.array([[enumerated(TABLE, size, a) for a in VALUES] for size in SIZES])
+    return np.array([[enumerated(size, a) for a in VALUES] for size in SIZES])
 
 
 def choose(**options):
@@ -124,18 +107,6 @@ def test_auto_leaves_out_what_does_not_matter():
         assert one["score"] == pytest.approx(other["score"], abs=1e-3)
 
 
-def test_the_concentration_keeps_the_rank_from_growing():
-    """A tensor of rank 2 whose factors are dense: a concentration of 1 takes it for more."""
-    rng = np.random.default_rng(3)
-    factors = [rng.dirichlet(np.full(n, 2.0), 2) for n in (8, 6)]
-    table = rng.multinomial(600, np.einsum("zi,zj->ij", *factors).ravel() / 2).reshape(8, 6)
-    found = pb.choose_n_components(
-        NMF, table, [1, 2, 3, 4], concentrations="auto", random_state=0, target_std_error=1.0
-    )
-    assert found.recommended <= 2
-    assert max(found.concentrations, key=found.concentrations.__getitem__) > 4
-
-
 def test_evidences_are_resumed_and_seeds_belong_to_sizes_and_concentrations(tmp_path, monkeypatch):
     options = {"concentrations": [4.0, 16.0, 64.0], "method": "tempered"}
     plain = choose(**options)
@@ -186,9 +157,9 @@ def test_doubts_are_told_once():
 
 def test_unknown_errors_do_not_decide():
     """One replicate has no error: sizes of nearly equal evidence are equally good all the same."""
-    best = result.Score(-100.0, np.nan)
-    scores = {1: result.Score(-100.5, np.nan), 2: best, 3: result.Score(-104.0, np.nan)}
-    found = result.choice_by_evidence(scores, [], [[1, 2, 3]], True)
+    best = evidence.Score(-100.0, np.nan)
+    scores = {1: evidence.Score(-100.5, np.nan), 2: best, 3: evidence.Score(-104.0, np.nan)}
+    found = evidence.choice_by_evidence(scores, [], [[1, 2, 3]], True)
     assert (found.best, found.equally_good) == (2, (1, 2))
 
 
@@ -199,30 +170,36 @@ def test_missing_cells_ask_for_a_rate_and_not_for_an_option_that_nobody_gave():
         pb.choose_n_components(NMF, TABLE, [1, 2], concentrations=[1, 2], observed=observed)
 
 
-def test_bad_concentrations_are_refused(monkeypatch):
+BAD, WRONG = errors.InvalidArgumentError, errors.InvalidTypeError
+FLAT, HELD_OUT = pb.AllocationModel.nmf(None, prior="flat"), "by held-out likelihood"
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "model", "options"),
+    [
+        (BAD, "must be positive", NMF, {"concentrations": [1.0, 0.0]}),
+        (BAD, "concentrations is empty", NMF, {"concentrations": []}),
+        (BAD, "must be one of 'auto'", NMF, {"concentrations": "grid"}),
+        (WRONG, "must be None, 'auto', numbers", NMF, {"concentrations": 3.0}),
+        (BAD, "must be positive", NMF, {"concentrations": {1.0: -1.0}}),
+        (BAD, "need a model with prior='bdeu'", FLAT, {"concentrations": "auto"}),
+        (BAD, "gives a bound, which gives no odds", NMF, {"method": "vb"}),
+        (WRONG, HELD_OUT, NMF, {"tolerance": 0.01}),
+        (WRONG, HELD_OUT, NMF, {"groups": "a"}),
+        (WRONG, HELD_OUT, NMF, {"max_time": 9}),
+    ],
+)
+def test_bad_options_are_refused(monkeypatch, error, message, model, options):
     monkeypatch.setattr(pb.AllocationModel, "log_evidence", None)
-    for error, message, given in (
-        (errors.InvalidArgumentError, "must be positive", [1.0, 0.0]),
-        (errors.InvalidArgumentError, "concentrations is empty", []),
-        (errors.InvalidArgumentError, "must be one of 'auto'", "grid"),
-        (errors.InvalidTypeError, "must be None, 'auto', numbers", 3.0),
-        (errors.InvalidArgumentError, "must be positive", {1.0: -1.0}),
-    ):
-        with pytest.raises(error, match=message):
-            choose(concentrations=given)
-    flat = pb.AllocationModel.nmf(None, prior="flat")
-    with pytest.raises(errors.InvalidArgumentError, match="need a model with prior='bdeu'"):
-        pb.choose_n_components(flat, TABLE, [1], concentrations="auto")
-    with pytest.raises(errors.InvalidArgumentError, match="gives a bound, which gives no odds"):
-        choose(method="vb")
-    # Defaults of the other way are refused as well, where they are given.
-    for call in (pb.choose_n_components, pb.choice_cost):
-        for options in ({"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}):
-            with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
-                call(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
-    for options in ({"tolerance": 0.01}, {"groups": "a"}, {"max_time": 9}):
-        with pytest.raises(errors.InvalidTypeError, match="by held-out likelihood"):
-            pb.choose_n_components(pb.AllocationModel.nmf(None), TABLE, [1, 2], **options)
+    with pytest.raises(error, match=message):
+        pb.choose_n_components(model, TABLE, [1, 2], **options)
+
+
+@pytest.mark.parametrize("call", [pb.choose_n_components, pb.choice_cost])
+@pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}])
+def test_defaults_of_the_other_way_are_refused_where_they_are_given(call, options):
+    with pytest.raises(errors.InvalidTypeError, match=HELD_OUT):
+        call(NMF, TABLE, [1, 2], **options)
 
 
 def test_the_cost_counts_concentrations(monkeypatch):
@@ -248,11 +225,3 @@ def test_the_picture_shows_concentrations():
     labels = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in figure.axes]
     assert labels == [["1", "2", "3"], ["0.5", "4", "32"]]
     assert len(pb.plotting.plot_choice(choose()).axes) == 1
-
-
-def test_the_end_of_the_concentrations_is_said_where_they_are_found() -> None:
-    table = np.full((4, 4), 50)
-    with pytest.warns(errors.EdgeWarning, match="most probable concentration"):
-        pb.choose_n_components(
-            pb.AllocationModel.nmf(None), table, [1], concentrations="auto", random_state=0
-        )

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.sizes.choice import held_out_scores
-from polyabayes.sizes.choice.fits import comparable, fit_and_score, frequent_words
+from polyabayes.sizes.choice.fits import comparable
 from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, n_scored
 
 
@@ -78,23 +77,3 @@ def test_corrected_filters_score_as_annealing_all_documents_does(monkeypatch):
     assert ahead.sum() == pytest.approx(exact.sum(), abs=0.0005 * documents.n_tokens)
     # The spread of the values is that of their documents, and of the correction.
     assert 0.95 * exact.std() < ahead.std() < 1.3 * exact.std()
-
-
-def test_fits_hold_more_of_many_topics_than_usual_ones():
-    """50 topics, two of which share one with another after usual starts of fixed priors."""
-    drawn = pb.datasets.make_lda_corpus(
-        800, 300, 50, doc_topic_prior=0.1, topic_word_prior=0.05, random_state=2
-    )
-    model = pb.LatentDirichletAllocation(50, learn_priors=False, n_jobs=1, random_state=0)
-    scored, train = drawn.corpus[:20], drawn.corpus[20:]
-    columns = frequent_words(drawn.corpus)
-    found = fit_and_score(model, train, scored, columns, 50, 0, 0).topics
-    true = drawn.topic_word[:, columns]
-
-    def n_held(topics):
-        rows = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in (true, topics)]
-        cosines = rows[0] @ rows[1].T
-        return (cosines[linear_sum_assignment(-cosines)] > 0.8).sum()
-
-    usual = model.fit(train).components_[:, columns]
-    assert n_held(found) >= 49 > n_held(usual)

@@ -12,7 +12,7 @@ import polyabayes as pb
 from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, PolyabayesError
 from polyabayes.sizes.witness import WitnessSearch
-from polyabayes.sizes.witness.evidence import EvidenceOf
+from polyabayes.sizes.witness.adapters import EvidenceOf
 
 RNG = np.random.default_rng(6)
 LINKS = pb.CountTensor.from_dense(

@@ -11,9 +11,8 @@ from scipy import stats
 
 from polyabayes import priors
 from polyabayes.exceptions import InvalidArgumentError, ScoreError
-from polyabayes.sizes.scores import Intervals, Record
-from polyabayes.sizes.witness import Score, WitnessSearch
-from polyabayes.sizes.witness.averages import mean_bounds, share_bounds
+from polyabayes.sizes.witness import WitnessSearch
+from polyabayes.sizes.witness.results import mean_bounds, share_bounds
 
 HALF = priors.Geometric(0.5)
 
@@ -107,6 +106,15 @@ def assert_all_contained(search, truth, X_new):
         assert truth.predictive <= predicted.upper + 1e-12 * abs(truth.predictive)
 
 
+def checked(prior, tops, score, predict, train=None, new=None, **options):
+    """A search whose bounds hold, by the sums over all sizes."""
+    search = WitnessSearch(
+        score, prior, predictive=lambda _, *sizes: predict(*sizes), **options
+    ).fit(train)
+    assert_all_contained(search, Truth(prior, tops, score, predict), new)
+    return search
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_nested_bounds_contain_the_sum_over_all_sizes(seed):
     rng = np.random.default_rng([seed, 1])
@@ -114,19 +122,23 @@ def test_nested_bounds_contain_the_sum_over_all_sizes(seed):
     for case in range(60):
         most = int(rng.integers(3, 9))
         mixture, prior = Mixture(rng, most), random_prior(rng, most)
-        truth = Truth(prior, (most,), mixture.score, mixture.predict)
-        search = WitnessSearch(
-            mixture.score,
+        functions, data = (mixture.score, mixture.predict), (mixture.train, mixture.test)
+        search = checked(
             prior,
+            (most,),
+            *functions,
+            *data,
             bound=("witness", "witness", "min-witness", "paper")[case % 4],
             upper=("vacuous", "multinomial")[case // 4 % 2],
-            predictive=lambda _, k, mixture=mixture: mixture.predict(k),
             width=(3.0, 0.3, 0.003)[case % 3],
             max_steps=most,
-        ).fit(mixture.train)
+        )
         n_claims += search.stop_reason_ == "width"
-        assert_all_contained(search, truth, mixture.test)
     assert n_claims
+
+
+def added(first, second):
+    return lambda a, b: first(a) + second(b)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -135,13 +147,6 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
     for case in range(40):
         most = tuple(int(n) for n in rng.integers(2, 5, size=2))
         one, two = (Mixture(rng, n) for n in most)
-
-        def score(a, b, one=one, two=two):
-            return one.score(a) + two.score(b)
-
-        def predict(a, b, one=one, two=two):
-            return one.predict(a) + two.predict(b)
-
         if case % 2:
             prior: priors.SizePrior = priors.Product(*(random_prior(rng, n) for n in most))
         else:
@@ -150,17 +155,16 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
             masses[rng.random(most) < 0.5 * (case // 2 % 2)] = 0.0
             masses[-1, -1] += 1 - masses.sum()
             prior = priors.JointTable(masses)
-        truth = Truth(prior, most, score, predict)
-        search = WitnessSearch(
-            score,
+        checked(
             prior,
+            most,
+            added(one.score, two.score),
+            added(one.predict, two.predict),
             bound=("witness", "min-witness")[case // 2 % 2],
             strategy=("successor", "best-first", "widest")[case // 4 % 3],
-            predictive=lambda _, *sizes, predict=predict: predict(*sizes),
             # Never beyond the box where the truth is known size by size.
             max_steps=min(most),
-        ).fit()
-        assert_all_contained(search, truth, None)
+        )
 
 
 @pytest.mark.parametrize("kind", ["nested", "evidence"])
@@ -192,6 +196,10 @@ def test_bounds_under_an_uncertain_mean_contain_the_sum(kind):
         search.under(priors.Product(HALF, HALF)).posterior_of_priors()
 
 
+def looked_up(values, most):
+    return lambda k: float(values[min(k, most)])
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_evidence_bounds_contain_the_sum(seed):
     """Scores that rise and fall: no witness gives a lower bound."""
@@ -200,23 +208,8 @@ def test_evidence_bounds_contain_the_sum(seed):
         most = int(rng.integers(3, 9))
         prior = random_prior(rng, most)
         values, new = -rng.gamma(2.0, 2.0, size=most + 2), -rng.gamma(2.0, 1.0, size=most + 2)
-
-        def score(k, values=values, most=most):
-            return float(values[min(k, most)])
-
-        def predict(k, new=new, most=most):
-            return float(new[min(k, most)])
-
-        truth = Truth(prior, (most,), score, predict)
-        search = WitnessSearch(
-            score,
-            prior,
-            kind="evidence",
-            predictive=lambda _, k, predict=predict: predict(k),
-            width=0.05,
-            max_steps=most,
-        ).fit()
-        assert_all_contained(search, truth, None)
+        functions = looked_up(values, most), looked_up(new, most)
+        search = checked(prior, (most,), *functions, kind="evidence", width=0.05, max_steps=most)
         np.testing.assert_allclose(search.bounds_["lower"], search.bounds_["log_f"], rtol=1e-11)
 
 
@@ -271,20 +264,6 @@ def test_noisy_scores_cover_with_the_confidence_claimed(degrees):
         assert (np.diff(table["lower"]) >= -1e-9).all()
         assert (np.diff(table["upper"]) <= 1e-9).all()
     assert n_covered >= level * n_runs
-
-
-def test_intervals_cover_all_scores_together_and_are_not_idle():
-    rng = np.random.default_rng(5)
-    n_runs, n_covered = 2000, 0
-    for errors in rng.standard_normal((n_runs, 30)):
-        records = [Record((1,), Score(-50.0 + float(error), 1.0), 0.0) for error in errors]
-        lower, upper = Intervals.of(records, 0.8)
-        n_covered += bool(((lower <= -50.0) & (upper >= -50.0)).all())
-    # Independent errors miss with probability 1 - prod (1 - 0.2 * 6 / (pi i)^2).
-    shares = 0.2 * 6 / (math.pi * np.arange(1, 31)) ** 2
-    expected = float(np.prod(1 - shares))
-    assert 0.8 < expected < 0.83
-    assert abs(n_covered / n_runs - expected) < 3 * math.sqrt(expected * (1 - expected) / n_runs)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,61 +1,30 @@
 """Searches over trained models, checkpoints, interruptions and folds."""
 
 import math
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import special
+from sklearn.base import clone
 
 import polyabayes as pb
+from helpers.nested_searches import CORPUS, assert_same_search, lda, nested
 from polyabayes import priors
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,
     Interrupted,
     InvalidArgumentError,
+    InvalidTypeError,
     PolyabayesError,
 )
-from polyabayes.sizes.witness import Score, WitnessSearch
+from polyabayes.sizes.witness import Score, WitnessSearch, cross_validate
 from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
-
-DATA = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3)
-
-
-Fit = tuple[int, int | None, str, Any]
-
-
-def lda(**options):
-    return pb.LatentDirichletAllocation(**{"learn_priors": True, "max_iter": 20, **options})
-
-
-def nested(**options):
-    arguments = {"max_steps": 4, "random_state": 1, "scoring": "bound", **options}
-    return WitnessSearch(lda(), priors.Poisson(2.0), **arguments)
-
-
-@pytest.fixture
-def fits(monkeypatch):
-    """Size, size of the model grown from, method and seed of every training."""
-    seen: list[Fit] = []
-    fit = pb.LatentDirichletAllocation.fit
-
-    def spy(self, X):
-        init = None if self.init is None else len(self.init.components_)
-        seen.append((self.n_components, init, self.fit_method, self.random_state))
-        return fit(self, X)
-
-    monkeypatch.setattr(pb.LatentDirichletAllocation, "fit", spy)
-    return seen
-
-
-def assert_same_tables(one, other):
-    for name in one.bounds_:
-        if name != "seconds":
-            assert one.bounds_[name].tolist() == other.bounds_[name].tolist(), name
 
 
 def test_every_size_is_trained_from_the_one_below_and_afresh(fits):
-    search = nested().fit(DATA.corpus)
+    search = nested().fit(CORPUS)
     grown = [(1, None), (2, 1), (2, None), (3, 2), (3, None), (4, 3), (4, None)]
     assert [row[:3] for row in fits] == [(*row, "em") for row in grown]
     assert len({row[3] for row in fits}) == 1
@@ -94,90 +63,79 @@ def test_the_witness_is_kept_where_the_likelihood_falls(monkeypatch):
         return Score(found[len(model.components_)], 0.1)
 
     monkeypatch.setattr(NestedEstimator, "_likelihood", likelihood)
-    search = nested(scoring="likelihood", upper=lambda _: 0.0).fit(DATA.corpus)
+    search = nested(scoring="likelihood", upper=lambda _: 0.0).fit(CORPUS)
     assert search.bounds_["log_score"].tolist() == [-9.0, -7.0, -7.0, -6.0]
     assert [len(search.model(k).components_) for k in (1, 2, 3, 4)] == [1, 2, 2, 4]
 
 
 def test_a_lower_bound_as_score_is_flagged():
-    search = nested().fit(DATA.corpus)
+    search = nested().fit(CORPUS)
     assert search.holds_ == {"lower": True, "upper": False, "posterior": False, "predictive": False}
-    likelihood = nested(scoring="likelihood", max_steps=1).fit(DATA.corpus)
+    likelihood = nested(scoring="likelihood", max_steps=1).fit(CORPUS)
     assert all(likelihood.holds_.values())
 
 
 def test_likelihoods_as_scores_carry_their_errors():
     options = {"method": "annealed", "n_samples": 50, "n_replicates": 4}
-    search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(DATA.corpus)
-    expected = pb.log_likelihood(search.model(2), DATA.corpus, random_state=1, **options)
+    search = nested(scoring="likelihood", scoring_options=options, max_steps=2).fit(CORPUS)
+    expected = pb.log_likelihood(search.model(2), CORPUS, random_state=1, **options)
     assert search.bounds_["std_error"][1] > 0
     # The seed of the search is drawn from random_state, so only the errors bind the two.
     error = math.hypot(expected.total_std_error, search.bounds_["std_error"][1])
     assert abs(search.bounds_["log_score"][1] - expected.total) < 5 * error
-    counts = DATA.corpus.counts.toarray().astype(float)
+    counts = CORPUS.counts.toarray().astype(float)
     shares = counts / counts.sum(axis=1, keepdims=True)
     ceiling = (counts * np.log(np.where(shares > 0, shares, 1.0))).sum()
     assert search.log_ceiling_ == pytest.approx(ceiling, rel=1e-11)
 
 
 def test_few_replicates_have_few_degrees_of_freedom():
-    model = lda(n_components=2, fit_method="em", random_state=0).fit(DATA.corpus)
+    model = lda(n_components=2, fit_method="em", random_state=0).fit(CORPUS)
     options = {"method": "annealed", "n_samples": 10, "n_replicates": 4, "random_state": 0}
-    one = pb.log_likelihood(model, DATA.corpus[:1], **options)
+    one = pb.log_likelihood(model, CORPUS[:1], **options)
     assert degrees_of_freedom(one) == pytest.approx(3.0)
-    twice = pb.log_likelihood(model, DATA.corpus[[0, 0, 0]], **options)
+    twice = pb.log_likelihood(model, CORPUS[[0, 0, 0]], **options)
     assert degrees_of_freedom(twice) == pytest.approx(3.0)
-    distinct = np.unique(DATA.corpus.counts.toarray(), axis=0)
+    distinct = np.unique(CORPUS.counts.toarray(), axis=0)
     many = pb.log_likelihood(model, distinct, **options)
     variances = many.std_errors**2
     # By Welch and Satterthwaite, all documents with three.
     expected = variances.sum() ** 2 / (variances**2 / 3).sum()
     assert degrees_of_freedom(many) == pytest.approx(expected)
     assert 3 < expected <= 3 * len(variances)
-    assert degrees_of_freedom(pb.log_likelihood(model, DATA.corpus, "exact")) == math.inf
-
-
-def test_predictions_average_over_the_models():
-    search = nested(scoring="likelihood", max_steps=5, bound="witness").fit(DATA.corpus)
-    new = pb.datasets.make_lda_corpus(5, 12, 3, document_length=10, random_state=4).corpus
-    found = search.predictive_bounds(new)
-    assert found.lower < found.upper
-    best = pb.log_likelihood(search.model(), new)
-    assert found.best == pytest.approx(best.total, abs=1e-9)
-    # All documents are short enough for exact values: no errors anywhere.
-    assert found.best_std_error == 0.0
+    assert degrees_of_freedom(pb.log_likelihood(model, CORPUS, "exact")) == math.inf
 
 
 def test_a_search_goes_on_where_it_was(tmp_path, fits):
-    whole = nested(max_steps=6).fit(DATA.corpus)
-    nested(max_steps=3, checkpoint=tmp_path).fit(DATA.corpus)
+    whole = nested(max_steps=6).fit(CORPUS)
+    nested(max_steps=3, checkpoint=tmp_path).fit(CORPUS)
     fits.clear()
-    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(DATA.corpus)
+    resumed = nested(max_steps=6, checkpoint=tmp_path).fit(CORPUS)
     assert [row[0] for row in fits] == [4, 4, 5, 5, 6, 6]
-    assert_same_tables(whole, resumed)
+    assert_same_search(whole, resumed)
     for k in (1, 6):
         assert (resumed.model(k).components_ == whole.model(k).components_).all()
 
 
 def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path):
-    one = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
-    two = nested(checkpoint=tmp_path, random_state=None).fit(DATA.corpus)
-    assert_same_tables(one, two)
+    one = nested(checkpoint=tmp_path, random_state=None).fit(CORPUS)
+    two = nested(checkpoint=tmp_path, random_state=None).fit(CORPUS)
+    assert_same_search(one, two)
 
 
 @pytest.mark.parametrize(
     ("options", "corpus", "message"),
     [
-        ({}, DATA.corpus[:20], "its corpus is '.*', here it is"),
-        ({"prior": priors.Poisson(3.0)}, DATA.corpus, r"its prior is 'Poisson\(mean=2.0"),
-        ({"estimator": lda(doc_topic_prior=0.3)}, DATA.corpus, "its doc_topic_prior of the"),
-        ({"scoring": "likelihood"}, DATA.corpus, "its scoring is 'bound', here"),
-        ({"random_state": 2}, DATA.corpus, "its seed is"),
-        ({"strategy": "best-first"}, DATA.corpus, "its strategy is 'successor'"),
+        ({}, CORPUS[:20], "its corpus is '.*', here it is"),
+        ({"prior": priors.Poisson(3.0)}, CORPUS, r"its prior is 'Poisson\(mean=2.0"),
+        ({"estimator": lda(doc_topic_prior=0.3)}, CORPUS, "its doc_topic_prior of the"),
+        ({"scoring": "likelihood"}, CORPUS, "its scoring is 'bound', here"),
+        ({"random_state": 2}, CORPUS, "its seed is"),
+        ({"strategy": "best-first"}, CORPUS, "its strategy is 'successor'"),
     ],
 )
 def test_another_search_is_refused(tmp_path, options, corpus, message):
-    nested(checkpoint=tmp_path, max_steps=1).fit(DATA.corpus)
+    nested(checkpoint=tmp_path, max_steps=1).fit(CORPUS)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(InvalidArgumentError, match=f"is of another search: {message}"):
         nested(checkpoint=tmp_path).set_params(**options).fit(corpus)
@@ -187,7 +145,7 @@ def test_another_search_is_refused(tmp_path, options, corpus, message):
 def test_a_search_that_is_refused_leaves_no_folder(tmp_path):
     for options in ({"bound": "x"}, {"scoring": "x"}, {"level": 2.0}):
         with pytest.raises(InvalidArgumentError):
-            nested(checkpoint=tmp_path / "state", **options).fit(DATA.corpus)
+            nested(checkpoint=tmp_path / "state", **options).fit(CORPUS)
     assert not (tmp_path / "state").exists()
 
 
@@ -195,11 +153,11 @@ def test_a_search_that_is_refused_leaves_no_folder(tmp_path):
 def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "search.safetensors").write_bytes(content)
     with pytest.raises(FileFormatError, match=r"search.safetensors"):
-        nested(checkpoint=tmp_path).fit(DATA.corpus)
+        nested(checkpoint=tmp_path).fit(CORPUS)
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(FileAccessError, match="cannot use"):
-        nested(checkpoint=blocked).fit(DATA.corpus)
+        nested(checkpoint=blocked).fit(CORPUS)
 
 
 def test_failures_and_zeros_survive_the_checkpoint(tmp_path):
@@ -235,24 +193,117 @@ def test_ctrl_c_keeps_what_there_is(tmp_path):
     assert len(list(tmp_path.glob("score-*.safetensors"))) == 3
 
 
+def test_folds_compare_the_average_with_the_best(tmp_path, monkeypatch):
+    search = nested(scoring="likelihood", checkpoint=tmp_path)
+    here = cross_validate(search, CORPUS, 3)
+    assert here["fold"].tolist() == [0, 1, 2]
+    assert here["n_tokens"].sum() == CORPUS.n_tokens
+    assert (here["lower"] <= here["upper"]).all()
+    assert (here["n_steps"] == 4).all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fold-0", "fold-1", "fold-2"]
+    # The second run finds all scores in the folders, and all predictions.
+    monkeypatch.setattr(NestedEstimator, "_likelihood", None)
+    again = cross_validate(search.set_params(checkpoint=None), CORPUS, 3, checkpoint=tmp_path)
+    for name in here:
+        assert again[name].tolist() == here[name].tolist()
+
+
+def test_folds_under_further_priors_are_trained_once(fits):
+    further = [priors.Uniform(1, 9), priors.Geometric(0.5)]
+    table = cross_validate(nested(scoring="likelihood"), CORPUS, 2, priors=further)
+    assert [size for size, *_ in fits] == [1, 2, 2, 3, 3, 4, 4] * 2
+    assert table["prior"].tolist() == [repr(nested().prior), *map(repr, further)] * 2
+    alone = cross_validate(nested(scoring="likelihood").set_params(prior=further[1]), CORPUS, 2)
+    for name in ("fold", "n_steps", "best_size", "lower", "upper", "best"):
+        assert table[name][2::3].tolist() == alone[name].tolist(), name
+    with pytest.raises(InvalidArgumentError, match="prior must be of 1 sizes"):
+        cross_validate(nested(), CORPUS, 2, priors=[priors.Product(*further)])
+    with pytest.raises(InvalidArgumentError, match=r"begins at \(2,\)"):
+        cross_validate(nested(), CORPUS, 2, priors=[priors.Uniform(2, 3)])
+    with pytest.raises(InvalidTypeError, match="priors must be a list"):
+        cross_validate(nested(), CORPUS, 2, priors=further[0])  # type: ignore[arg-type]
+
+
+def test_groups_are_in_one_fold(fits):
+    groups = np.arange(30) // 5
+    table = cross_validate(nested(max_steps=1), CORPUS, 4, groups=groups)
+    assert sorted(n_documents for *_, n_documents in fits) == [20, 20, 25, 25]
+    assert table["n_tokens"].sum() == CORPUS.n_tokens
+    with pytest.raises(InvalidArgumentError, match=r"n_folds is 7, but .* only 6 groups"):
+        cross_validate(nested(), CORPUS, 7, groups=groups)
+
+
+def test_an_executor_outlives_a_fold_that_fails():
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(InvalidArgumentError, match="scoring must be"):
+            cross_validate(nested(scoring="none"), CORPUS, 2, executor=pool)
+        assert pool.submit(int, "1").result() == 1
+
+
+def test_folds_in_processes_give_the_same(tmp_path):
+    search = nested(scoring="bound", max_steps=2).set_params(estimator=lda(n_jobs=1))
+    here = cross_validate(search, CORPUS, 2)
+    there = cross_validate(search, CORPUS, 2, n_workers=2, checkpoint=tmp_path)
+    for name in here:
+        assert here[name].tolist() == there[name].tolist()
+
+
+def test_the_average_is_the_mean_over_sizes_by_their_posterior():
+    """Exact likelihoods of all four sizes of each fold, summed here."""
+    search = nested(scoring="likelihood", max_steps=None).set_params(prior=priors.Uniform(1, 4))
+    search.set_params(scoring_options={"method": "exact"})
+    found = cross_validate(search, CORPUS, 3, random_state=5)
+    folds = np.empty(30, dtype=int)
+    folds[np.random.default_rng(5).permutation(30)] = np.arange(30) % 3
+    for fold in range(3):
+        row = found.row(fold)
+        here = clone(search).fit(CORPUS[folds != fold])
+        train, test = np.array(
+            [
+                [
+                    pb.log_likelihood(here.model(k), corpus, "exact").total
+                    for corpus in (CORPUS[folds != fold], CORPUS[folds == fold])
+                ]
+                for k in (1, 2, 3, 4)
+            ]
+        ).T
+        average = special.logsumexp(train + test) - special.logsumexp(train)
+        assert row["lower"] <= average <= row["upper"]
+        assert row["average"] == pytest.approx(average, abs=1e-9)
+        held_out = CORPUS[folds == fold]
+        assert here.score(held_out) == pytest.approx(average / held_out.n_tokens, abs=1e-9)
+        assert row["upper"] - row["lower"] < 1e-8
+        best = int(np.argmax(train)) + 1
+        assert row["best_size"] == best
+        assert row["best"] == pytest.approx(test[best - 1], abs=1e-9)
+        assert row["best_std_error"] == 0.0
+        assert row["n_tokens"] == CORPUS[folds == fold].n_tokens
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: nested().fit(), "X is missing"),
         (lambda: nested(upper="vacuous").fit(), "X is missing"),
-        (lambda: nested(kind="evidence").fit(DATA.corpus), "an estimator"),
-        (lambda: nested(scoring="elbo").fit(DATA.corpus), "scoring must be"),
+        (lambda: nested(kind="evidence").fit(CORPUS), "an estimator"),
+        (lambda: nested(scoring="elbo").fit(CORPUS), "scoring must be"),
         (
-            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(DATA.corpus),
+            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(CORPUS),
             "PoissonFactorAnalysis has no parameter fit_method and no init",
         ),
         (
             lambda: (
                 nested()
                 .set_params(prior=priors.Product(priors.Poisson(2.0), priors.Poisson(1.0)))
-                .fit(DATA.corpus)
+                .fit(CORPUS)
             ),
             "a prior of one size",
+        ),
+        (lambda: cross_validate(nested(), CORPUS, 1), "n_folds must be"),
+        (lambda: cross_validate(nested(), CORPUS, 31), "only 30 documents"),
+        (
+            lambda: cross_validate(WitnessSearch(math.log, priors.Poisson(2.0)), CORPUS),
+            "a WitnessSearch of an estimator",
         ),
     ],
 )

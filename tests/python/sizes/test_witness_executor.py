@@ -6,13 +6,14 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import polyabayes as pb
+from helpers.nested_searches import assert_same_search
 from polyabayes import priors
 from polyabayes.exceptions import (
     Interrupted,
@@ -93,14 +94,6 @@ class Counted:
         return self.score(*sizes)
 
 
-def assert_same(one, other):
-    assert one.trace_ == other.trace_
-    assert one.stop_reason_ == other.stop_reason_
-    for name in one.bounds_:
-        if name != "seconds":
-            assert repr(one.bounds_[name].tolist()) == repr(other.bounds_[name].tolist()), name
-
-
 @pytest.mark.parametrize(
     "key",
     [lambda sizes: sizes, lambda sizes: tuple(-size for size in sizes)],
@@ -114,7 +107,7 @@ def test_the_steps_do_not_depend_on_which_score_is_there_first(kind, strategy, k
     score = Counted(rising)
     with OnDemand(key) as pool:
         together = WitnessSearch(score, TWO, **options).fit(executor=pool, n_in_flight=3)
-    assert_same(alone, together)
+    assert_same_search(alone, together)
     assert pool.most == 3
     assert len(set(score.asked)) == len(score.asked)
 
@@ -129,14 +122,8 @@ def test_one_size_is_scored_ahead_without_waste(threads):
 
     search = Counted(score)
     found = WitnessSearch(search, POISSON, max_steps=8).fit(executor=threads, n_in_flight=4)
-    assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=8).fit(), found)
+    assert_same_search(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=8).fit(), found)
     assert sorted(search.asked) == [(k,) for k in range(1, 9)]
-
-
-def test_processes_give_the_same(tmp_path, spawned):
-    search = WitnessSearch(rising, TWO, max_steps=6, checkpoint=tmp_path, random_state=0)
-    search.fit(executor=spawned)
-    assert_same(WitnessSearch(rising, TWO, max_steps=6).fit(), search)
 
 
 def test_evidence_in_processes_is_the_same_to_the_bit(spawned):
@@ -224,32 +211,7 @@ def test_what_was_scored_ahead_is_not_scored_again(tmp_path):
     again.__module__, again.__qualname__ = score.__module__, score.__qualname__  # type: ignore[attr-defined]
     resumed = search.set_params(estimator=again).fit()
     assert again.asked == [(2,)]
-    assert_same(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
-
-
-def test_what_finishes_as_soon_as_it_is_asked_for_is_kept_at_once(tmp_path):
-    """Sizes 3 and 4 are over before the search begins to wait for size 2, which wants them kept."""
-
-    class AtOnceBeyondTwo(ThreadPoolExecutor):
-        def submit(self, fn, /, *args, **options):
-            future = super().submit(fn, *args, **options)
-            if args[2][0] != (2,):
-                wait([future])
-            return future
-
-    kept: list[int] = []
-
-    def score(k):
-        deadline = time.monotonic() + 30
-        while k == 2 and len(kept) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-            kept[:] = [0] * len(list(tmp_path.glob("score-*")))
-        return -3.0 / k
-
-    search = WitnessSearch(score, POISSON, max_steps=4, checkpoint=tmp_path, random_state=0)
-    with AtOnceBeyondTwo(4) as pool:
-        search.fit(executor=pool, n_in_flight=4)
-    assert len(kept) == 3
+    assert_same_search(WitnessSearch(lambda k: -3.0 / k, POISSON, max_steps=4).fit(), resumed)
 
 
 def test_ctrl_c_does_not_wait_for_the_workers(threads):

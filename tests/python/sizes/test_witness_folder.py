@@ -1,24 +1,20 @@
 """Models in the folder of a search: none but its own."""
 
 import builtins
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import polyabayes as pb
-from polyabayes import exceptions as errors, priors
+from helpers import nested_searches
+from helpers.nested_searches import CORPUS
+from polyabayes import exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.sizes.witness import WitnessSearch
 
-CORPUS = pb.datasets.make_lda_corpus(30, 12, 3, document_length=15, random_state=3).corpus
 SIZES = (1, 2, 3)
-
-
-def nested(**options):
-    arguments = {"max_steps": len(SIZES), "random_state": 1, "scoring": "bound", **options}
-    lda = pb.LatentDirichletAllocation(learn_priors=True, max_iter=20)
-    return WitnessSearch(lda, priors.Poisson(2.0), **arguments)
+nested = partial(nested_searches.nested, max_steps=len(SIZES))
 
 
 def fill_disk(monkeypatch):
@@ -53,26 +49,6 @@ def test_models_of_a_deleted_search_are_not_taken_for_those_of_the_next(tmp_path
     assert set(tmp_path.glob("topics*")) == {other}
     assert_same_models(search, whole)
     assert_same_models(nested(checkpoint=tmp_path).fit(CORPUS), whole)
-
-
-def test_a_model_that_was_not_written_stays_in_memory(tmp_path, monkeypatch):
-    whole = nested().fit(CORPUS)
-    path, save = tmp_path / "topics-2.safetensors", pb.LatentDirichletAllocation.save
-
-    def save_other(model, place):
-        if place == path:
-            # A file of this name that is not of this search.
-            save(whole.model(1), path)
-            raise OSError(28, "No space left on device")
-        save(model, place)
-
-    monkeypatch.setattr(pb.LatentDirichletAllocation, "save", save_other)
-    with pytest.warns(
-        errors.CheckpointWarning, match="the model of size 2 is not in the checkpoint"
-    ):
-        search = nested(checkpoint=tmp_path).fit(CORPUS)
-    assert not path.exists()
-    assert_same_models(search, whole)
 
 
 def flipped(content, bit):

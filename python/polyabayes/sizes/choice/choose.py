@@ -21,9 +21,9 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 from polyabayes.likelihood.foreign import exposed, given_instead
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found
-from polyabayes.sizes.choice.evidence import by_evidence, cost_by_evidence
-from polyabayes.sizes.choice.grid import START
-from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan, Store, most_size
+from polyabayes.sizes.choice.evidence import Evidences
+from polyabayes.sizes.choice.grid import LAST
+from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of
 
@@ -179,8 +179,8 @@ def choose_n_components(
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
         folder = None if checkpoint is None else StateFolder(checkpoint, "the choice")
         options |= {"executor": executor, "progress": progress}
-        ranges = _ranges(model, sizes)
-        return by_evidence(model, data, ranges, concentrations, random_state, options, folder)
+        arguments = model, data, _ranges(model, sizes), concentrations
+        return Evidences(*arguments, random_state, options, folder).choose()
     if "covariates" in options:
         raise InvalidTypeError(
             f"{argument('covariates')} come with the documents: give corpus.with_metadata(frame), "
@@ -198,10 +198,10 @@ def choose_n_components(
     folds = folds_of(corpus._lengths(), n_folds, np.random.default_rng(seed), labels)
     check_covariates(model, corpus, folds)
     plan = Plan(model, corpus, labels, folds, n_folds, seed)
-    store = None if checkpoint is None else Store(checkpoint, plan)
+    folder = None if checkpoint is None else plan.claimed(StateFolder(checkpoint, "the choice"))
     with progress_bar(progress, None, None) as update:
         work = _work(corpus, given, limits, n_folds)
-        return Chooser(plan, limits, given, executor, store, update, work).run()
+        return Chooser(plan, limits, given, executor, folder, update, work).run()
 
 
 def choice_cost(
@@ -256,13 +256,13 @@ def choice_cost(
     }
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
-        return cost_by_evidence(model, data, _ranges(model, sizes), concentrations)
+        return Evidences(model, data, _ranges(model, sizes), concentrations, 0, {}).cost()
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, _ = checked_folds(corpus, n_folds)
     work, most = _work(corpus, given, limits, n_folds), None
     if given is None and max_size is None:
-        most = most_size(corpus, limits)
+        most = limits.most_size(corpus)
     return measured_cost(model, corpus, work, n_folds=n_folds, max_fits=limits.max_fits, most=most)
 
 
@@ -270,8 +270,8 @@ def _work(corpus: Corpus, given: list[int] | None, limits: Limits, n_folds: int)
     """Fits that are expected of each size."""
     if given is not None:
         return dict.fromkeys(given, n_folds)
-    most = most_size(corpus, limits)
-    return work_of_found(most if limits.max_size < MOST_SIZE else min(most, START[-1]), n_folds)
+    most = limits.most_size(corpus)
+    return work_of_found(most if limits.max_size < MOST_SIZE else min(most, LAST), n_folds)
 
 
 _BY_EVIDENCE = "evidence, and only an AllocationModel is chosen by that"

@@ -83,10 +83,10 @@ def work_of_found(most: int, n_folds: int) -> dict[int, int]:
     largest two, and all folds of the largest and of two between. Beyond them the curve is smooth:
     all folds of the largest three sizes and of two between.
     """
-    sizes = [size for size in grid.START if size <= most] or [most]
+    sizes = grid.coarse(most)
     while sizes[-1] < most:
         sizes += grid.wider(sizes, sizes[-1:], sizes[0], most)
-    may_bend = most <= grid.START[-1]
+    may_bend = most <= grid.LAST
     tried = sizes[-2:] if may_bend else sizes[-3:]
     for _ in range(_ROUNDS):
         tried = sorted({*tried, *(grid.middle(*gap) for gap in pairwise(tried))})

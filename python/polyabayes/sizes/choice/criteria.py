@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
 from polyabayes.sizes.choice.fits import comparable
@@ -19,11 +20,11 @@ _LEAST = 1e-300
 # Sweeps whose p(w | z) enters the harmonic mean.
 _HARMONIC_LOOKS = 20
 
-CRITERIA = ("griffiths_2004", "cao_juan_2009", "arun_2010", "deveaud_2014")
+_COLUMNS = ("size", "griffiths_2004", "cao_juan_2009", "arun_2010", "deveaud_2014")
 
 
-def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> dict[str, Any]:
-    """Train every size once on all documents; columns of the sizes and their criteria."""
+def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> ResultTable:
+    """Train every size once on all documents, and give the criteria of each."""
     rows = []
     lengths = corpus._lengths().astype(np.float64)
     with quiet():
@@ -33,16 +34,9 @@ def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> 
             topics = probabilities(fitted)
             weights = np.asarray(fitted.transform(corpus)) * fitted.components_.sum(axis=1)
             shares = weights / weights.sum(axis=1, keepdims=True)
-            rows.append(
-                (
-                    size,
-                    griffiths_2004(np.array(looks)),
-                    cao_juan_2009(topics),
-                    arun_2010(topics, shares, lengths),
-                    deveaud_2014(topics),
-                )
-            )
-    return dict(zip(("size", *CRITERIA), zip(*rows, strict=True), strict=True))
+            own = griffiths_2004(np.array(looks)), cao_juan_2009(topics)
+            rows.append([size, *own, arun_2010(topics, shares, lengths), deveaud_2014(topics)])
+    return ResultTable(_COLUMNS, rows)
 
 
 def fit_and_look(fitted: Any, train: Corpus) -> list[float]:

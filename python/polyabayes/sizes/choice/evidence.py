@@ -28,9 +28,8 @@ from polyabayes.exceptions import (
     argument,
 )
 from polyabayes.sizes.choice.cost import ChoiceCost
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_evidence, warn_at_edge
-from polyabayes.sizes.evidences import identity_of
-from polyabayes.sizes.scores import Score, Sizes, plain
+from polyabayes.sizes.choice.result import Size, SizeChoice, gains_of, warn_at_edge
+from polyabayes.sizes.scores import Score, Sizes, identity_of, plain
 
 AUTO = "auto"
 # Smallest concentration of "auto", which averages over powers of 2.
@@ -43,6 +42,8 @@ _NEGLIGIBLE = 10.0
 _WALKED = 6
 # Standard errors of a difference added to the threshold of "auto".
 _DOUBT = 2.0
+# Largest log odds "not worth more than a bare mention" (Kass & Raftery 1995).
+_NO_EVIDENCE = float(np.log(3))
 
 
 class Found(NamedTuple):
@@ -106,140 +107,105 @@ class Concentrations(NamedTuple):
         """Whether there are several concentrations."""
         return len(self.values) > 1
 
-    @property
-    def n_expected(self) -> int:
-        """Approximate number of evidences per size."""
-        return min(_WALKED, len(self.values)) if self.is_walked else len(self.values)
 
-    def nearest(self, value: float) -> int:
-        """Index of the concentration with the nearest ratio."""
-        return int(np.argmin(np.abs(np.log(self.values) - np.log(value))))
-
-
-def by_evidence(
-    model: AllocationModel,
-    data: Any,
-    sizes: Mapping[str, list[int]],
-    concentrations: Any,
-    random_state: RandomState,
-    options: dict[str, Any],
-    folder: StateFolder | None,
-) -> SizeChoice:
-    """The choice among all combinations of sizes.
+class Evidences:
+    """Evidences of all combinations of sizes, at one concentration or at several.
 
     Every evidence has its own seed, from its sizes and concentration, and is saved to the folder at
-    once.
+    once. Bad arguments are refused.
     """
-    found, start = _prepared(model, data, sizes, concentrations, random_state, options)
-    if folder is not None:
-        found.keep_in(folder)
-    combinations = list(product(*sizes.values()))
-    try:
-        for values in combinations:
-            found.of_sizes(dict(zip(sizes, values, strict=True)), start)
-            start = found.best_concentration(values)
-    except KeyboardInterrupt:
-        partial = found.choice([*sizes.values()], ended=False) if found.table else None
-        done = f"{len(found.table)} of {len(combinations)} sizes are done"
-        raise Interrupted(done, partial) from None
-    found.warn()
-    choice = found.choice([*sizes.values()], ended=True)
-    warn_at_edge(choice)
-    return choice
-
-
-def cost_by_evidence(
-    model: AllocationModel, data: Any, sizes: Mapping[str, list[int]], concentrations: Any
-) -> ChoiceCost:
-    """Time the evidences of the smallest and largest sizes, and extrapolate to all."""
-    found, start = _prepared(model, data, sizes, concentrations, 0, {})
-    ends = []
-    for end in (0, -1):
-        began = time.perf_counter()
-        found.evidence({node: values[end] for node, values in sizes.items()}, start)
-        ends.append(time.perf_counter() - began)
-    n_sizes = math.prod(map(len, sizes.values()))
-    low, high = (math.prod(values[end] for values in sizes.values()) for end in (0, -1))
-    n_fits = n_sizes * found.concentrations.n_expected
-    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), n_fits * sum(ends) / 2, "evidence")
-
-
-def _prepared(
-    model: AllocationModel,
-    data: Any,
-    sizes: Mapping[str, list[int]],
-    concentrations: Any,
-    random_state: RandomState,
-    options: dict[str, Any],
-) -> tuple[_Evidences, int]:
-    """The evidences to compute, and the first concentration; bad arguments are refused."""
-    method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
-    if METHODS[method].is_lower_bound:
-        raise InvalidArgumentError(
-            f"method {method!r} gives a bound, which gives no odds; use "
-            f"{argument('method', 'tempered')} or {argument('method', 'smc')}"
-        )
-    largest = model.with_sizes(**{node: values[-1] for node, values in sizes.items()})
-    observed, order = options.get("observed"), options.get("elimination_order")
-    layout, missing = lay_out_observed(largest, data, observed, order)
-    n_cells = max(math.prod(layout.shape(node)) for node in layout.sizes)
-    chosen = Concentrations.of(concentrations, model, n_cells)
-    if chosen.is_averaged and model.rate is None and options.get("observed") is None:
-        # The default rate depends on the data, so that P(T) would favour large concentrations.
-        options.setdefault("given_total", True)
-    identity = identity_of(model, layout.tensor, options, missing)
-    found = _Evidences(model, data, identity, chosen, draw_seed(random_state), options)
-    return found, chosen.nearest(model.concentration)
-
-
-class _Evidences:
-    """Evidences by sizes and concentration."""
 
     def __init__(
         self,
         model: AllocationModel,
         data: Any,
-        identity: dict[str, Any],
-        concentrations: Concentrations,
-        seed: int,
+        sizes: Mapping[str, list[int]],
+        concentrations: Any,
+        random_state: RandomState,
         options: dict[str, Any],
+        folder: StateFolder | None = None,
     ) -> None:
-        self._model, self._data, self._seed, self._options = model, data, seed, options
-        self._identity = identity
-        self.concentrations = concentrations
-        self.table: dict[Sizes, dict[int, Found]] = {}
-        self._folder: StateFolder | None = None
-
-    def keep_in(self, folder: StateFolder) -> None:
-        """Save evidences to a folder, and load those that it holds."""
-        folder.claim("choice.safetensors", "choice", {**self._identity, "seed": self._seed})
+        method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
+        if METHODS[method].is_lower_bound:
+            raise InvalidArgumentError(
+                f"method {method!r} gives a bound, which gives no odds; use "
+                f"{argument('method', 'tempered')} or {argument('method', 'smc')}"
+            )
+        largest = model.with_sizes(**{node: values[-1] for node, values in sizes.items()})
+        observed, order = options.get("observed"), options.get("elimination_order")
+        layout, missing = lay_out_observed(largest, data, observed, order)
+        n_cells = max(math.prod(layout.shape(node)) for node in layout.sizes)
+        chosen = Concentrations.of(concentrations, model, n_cells)
+        if chosen.is_averaged and model.rate is None and observed is None:
+            # The default rate depends on the data, so that P(T) would favour large concentrations.
+            options.setdefault("given_total", True)
+        self._model, self._data, self._sizes, self._options = model, data, sizes, options
+        self._concentrations, self._seed = chosen, draw_seed(random_state)
+        # The concentration with the nearest ratio to that of the model.
+        apart = np.abs(np.log(chosen.values) - np.log(model.concentration))
+        self._start = int(np.argmin(apart))
+        self._table: dict[Sizes, dict[int, Found]] = {}
         self._folder = folder
+        if folder is not None:
+            identity = identity_of(model, layout.tensor, options, missing)
+            folder.claim("choice.safetensors", "choice", {**identity, "seed": self._seed})
 
-    def of_sizes(self, sizes: dict[str, int], start: int) -> None:
-        """All evidences of one combination of sizes; "auto" goes up and down from `start`."""
-        n_values = len(self.concentrations.values)
+    def choose(self) -> SizeChoice:
+        """The choice among all combinations of sizes."""
+        combinations = list(product(*self._sizes.values()))
+        try:
+            for values in combinations:
+                self._of_sizes(dict(zip(self._sizes, values, strict=True)))
+                self._start = self._best_concentration(values)
+        except KeyboardInterrupt:
+            partial = self._choice(ended=False) if self._table else None
+            done = f"{len(self._table)} of {len(combinations)} sizes are done"
+            raise Interrupted(done, partial) from None
+        self._warn()
+        choice = self._choice(ended=True)
+        warn_at_edge(choice)
+        return choice
+
+    def cost(self) -> ChoiceCost:
+        """Time the evidences of the smallest and largest sizes, and extrapolate to all."""
+        ends = []
+        for end in (0, -1):
+            began = time.perf_counter()
+            self._evidence({node: values[end] for node, values in self._sizes.items()}, self._start)
+            ends.append(time.perf_counter() - began)
+        ranges = self._sizes.values()
+        low, high = (math.prod(values[end] for values in ranges) for end in (0, -1))
+        n_values = len(self._concentrations.values)
+        n_each = min(_WALKED, n_values) if self._concentrations.is_walked else n_values
+        n_fits = math.prod(map(len, ranges)) * n_each
+        seconds = n_fits * sum(ends) / 2
+        return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds, "evidence")
+
+    def _of_sizes(self, sizes: dict[str, int]) -> None:
+        """All evidences of one combination; "auto" goes up and down from the last best one."""
+        start, n_values = self._start, len(self._concentrations.values)
         found: dict[int, Found] = {}
-        if not self.concentrations.is_walked:
-            found = {index: self.evidence(sizes, index) for index in range(n_values)}
+        if not self._concentrations.is_walked:
+            found = {index: self._evidence(sizes, index) for index in range(n_values)}
         else:
-            found[start] = self.evidence(sizes, start)
+            found[start] = self._evidence(sizes, start)
             for step, end in ((1, n_values), (-1, -1)):
                 for index in range(start + step, end, step):
                     if _is_negligible(found[index - step], found.values()):
                         break
-                    found[index] = self.evidence(sizes, index)
-        self.table[tuple(sizes.values())] = found
+                    found[index] = self._evidence(sizes, index)
+        self._table[tuple(sizes.values())] = found
 
-    def best_concentration(self, values: Sizes) -> int:
+    def _best_concentration(self, values: Sizes) -> int:
         """Index of the most probable concentration of a finished combination."""
-        found = self.table[values]
+        found = self._table[values]
         return max(found, key=lambda index: self._ln_joint(found, index))
 
-    def warn(self) -> None:
+    def _warn(self) -> None:
         """Warn once of all evidences that cannot be trusted."""
         doubts = [
             f"size {plain(values)}{self._at(index)}: {evidence.doubt}"
-            for values, found in self.table.items()
+            for values, found in self._table.items()
             for index, evidence in found.items()
             if evidence.doubt
         ]
@@ -247,9 +213,9 @@ class _Evidences:
             n_more = len(doubts) - 1
             more = f"; {n_more} more evidences are unreliable" if n_more else ""
             warn(doubts[0] + more, UnreliableErrorWarning)
-        best = max(self.table, key=lambda values: self._score(self.table[values]).value)
-        index, given = self.best_concentration(best), self.concentrations.values
-        if self.concentrations.is_averaged and index in (0, len(given) - 1):
+        best = max(self._table, key=lambda values: self._score(self._table[values]).value)
+        index, given = self._best_concentration(best), self._concentrations.values
+        if self._concentrations.is_averaged and index in (0, len(given) - 1):
             warn(
                 f"the most probable concentration, {given[index]:g} at size {plain(best)}, is the "
                 f"{'smallest' if index == 0 else 'largest'} of those to choose from: others beyond "
@@ -257,27 +223,35 @@ class _Evidences:
                 EdgeWarning,
             )
 
-    def choice(self, ranges: list[list[int]], *, ended: bool) -> SizeChoice:
+    def _choice(self, *, ended: bool) -> SizeChoice:
         """The choice among the finished combinations."""
-        joint = [
-            {
-                "size": plain(values),
-                "concentration": self.concentrations.values[index],
-                "score": found[index].value,
-                "std_error": found[index].std_error,
-                "ln_joint": self._ln_joint(found, index),
-            }
-            for values, found in self.table.items()
+        scores = {plain(values): self._score(found) for values, found in self._table.items()}
+        return choice_by_evidence(scores, self._joint(), [*self._sizes.values()], ended)
+
+    def _joint(self) -> list[dict[str, Any]]:
+        """Rows of sizes and concentrations; none for a single concentration."""
+        if not self._concentrations.is_averaged:
+            return []
+        tried = [
+            (values, index, self._ln_joint(found, index))
+            for values, found in self._table.items()
             for index in sorted(found)
         ]
-        scores = {plain(values): self._score(found) for values, found in self.table.items()}
-        return choice_by_evidence(
-            scores, joint if self.concentrations.is_averaged else [], ranges, ended
-        )
+        shares = special.softmax([ln_joint for *_, ln_joint in tried]).tolist()
+        return [
+            {
+                "size": plain(values),
+                "concentration": self._concentrations.values[index],
+                "score": self._table[values][index].value,
+                "std_error": self._table[values][index].std_error,
+                "probability": share,
+            }
+            for (values, index, _), share in zip(tried, shares, strict=True)
+        ]
 
-    def evidence(self, sizes: dict[str, int], index: int) -> Found:
+    def _evidence(self, sizes: dict[str, int], index: int) -> Found:
         """The evidence of sizes at a concentration, by its index."""
-        concentration = self.concentrations.values[index]
+        concentration = self._concentrations.values[index]
         name = f"size-{'-'.join(map(str, sizes.values()))}-concentration-{concentration!r}"
         kept = None if self._folder is None else self._folder.read(f"{name}.safetensors")
         if kept is not None:
@@ -295,7 +269,7 @@ class _Evidences:
         return found
 
     def _ln_joint(self, found: dict[int, Found], index: int) -> float:
-        return found[index].value + float(self.concentrations.ln_weights[index])
+        return found[index].value + float(self._concentrations.ln_weights[index])
 
     def _score(self, found: dict[int, Found]) -> Score:
         """Log mean evidence over concentrations; errors by their shares of it."""
@@ -305,9 +279,9 @@ class _Evidences:
         return Score(float(special.logsumexp(terms)), error)
 
     def _at(self, index: int) -> str:
-        if not self.concentrations.is_averaged:
+        if not self._concentrations.is_averaged:
             return ""
-        return f", concentration {self.concentrations.values[index]:g}"
+        return f", concentration {self._concentrations.values[index]:g}"
 
 
 def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
@@ -315,3 +289,46 @@ def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
     top = max(others, key=lambda other: other.value)
     error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)
     return bool(top.value - evidence.value > _NEGLIGIBLE + _DOUBT * error)
+
+
+def choice_by_evidence(
+    scores: dict[Size, Score], joint: list[dict[str, Any]], ranges: list[list[int]], ended: bool
+) -> SizeChoice:
+    """Make the choice from the posterior of allocation models.
+
+    `joint` are the rows of sizes and concentrations, `ranges` the sizes to choose from, for every
+    unknown node.
+    """
+    chances = special.softmax([score.value for score in scores.values()]).tolist()
+    rows: list[dict[str, Any]] = [
+        {"size": size, "score": score.value, "std_error": score.std_error, "probability": chance}
+        for (size, score), chance in zip(scores.items(), chances, strict=True)
+    ]
+    for row in rows if joint else ():
+        of_size = [other for other in joint if other["size"] == row["size"]]
+        row["concentration"] = max(of_size, key=lambda one: one["probability"])["concentration"]
+    best = max(scores, key=lambda size: scores[size].value)
+    good = tuple(
+        size for size in scores if _odds_against(scores[size], scores[best]) <= _NO_EVIDENCE
+    )
+    smallest = min(good, key=lambda size: (int(np.prod(size)), size))
+    values = best if isinstance(best, tuple) else (best,)
+    edge = ""
+    for value, tried in zip(values, ranges, strict=True):
+        if len(tried) > 1 and value in (tried[0], tried[-1]) and value != 1:
+            edge = "smallest" if value == tried[0] else "largest"
+
+    def difference(one: Any, other: Any) -> Score:
+        error = float(np.hypot(scores[one].std_error, scores[other].std_error))
+        return Score(scores[one].value - scores[other].value, error)
+
+    gains = () if isinstance(best, tuple) else gains_of(sorted(scores), difference)
+    return SizeChoice(best, good, smallest, edge, ended, "evidence", rows, joint, gains=gains)
+
+
+def _odds_against(score: Score, best: Score) -> float:
+    """Log odds against a size, minus their standard error if known."""
+    if score is best:
+        return 0.0
+    error = np.nan_to_num(np.hypot(best.std_error, score.std_error))
+    return best.value - score.value - float(error)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from polyabayes._support.warnings import quiet
@@ -128,3 +130,26 @@ def is_fit(arrays: dict[str, NDArray[Any]], size: int, n_scored: int) -> bool:
         return False
     # A document that the model cannot produce has value -inf and error NaN.
     return not np.isnan(arrays["values"]).any() and bool(np.isfinite(arrays["topics"]).all())
+
+
+def mean_figures(fits: Collection[FoldFit]) -> dict[str, float]:
+    """Means of the figures over folds; NaN for undefined ones."""
+    table = np.array([fit.figures for fit in fits])
+    known = np.isfinite(table)
+    sums, counts = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
+    means = [float(s / n) if n else float("nan") for s, n in zip(sums, counts, strict=True)]
+    return dict(zip(FIGURES, means, strict=True))
+
+
+def stability(fits: Collection[FoldFit]) -> float:
+    """Mean cosine of topics of the first fit and their matches in the others; NaN for one fit."""
+    if len(fits) < 2:
+        return float("nan")
+    topics = [fit.topics for fit in fits]
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-30) for rows in topics]
+    found = []
+    for other in units[1:]:
+        cosines = units[0] @ other.T
+        pairs = linear_sum_assignment(-cosines)
+        found.append(float(cosines[pairs].mean()))
+    return float(np.mean(found))

@@ -6,7 +6,14 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
-START = (2, 4, 8, 16, 32)
+_START = (2, 4, 8, 16, 32)
+# The largest size that a search begins with.
+LAST = _START[-1]
+
+
+def coarse(most: int) -> list[int]:
+    """The sizes that a search begins with, up to the largest allowed."""
+    return [size for size in _START if size <= most] or [most]
 
 
 def wider(tried: Sequence[int], close: Collection[int], least: int, most: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.jackknife import Difference
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted
@@ -21,10 +22,18 @@ from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
 from polyabayes.sizes.choice.cost import relative_cost
 from polyabayes.sizes.choice.curve import Curve
-from polyabayes.sizes.choice.fits import ARRAYS, FoldFit, fit_and_score, frequent_words, is_fit
+from polyabayes.sizes.choice.fits import (
+    ARRAYS,
+    FoldFit,
+    fit_and_score,
+    frequent_words,
+    is_fit,
+    mean_figures,
+    stability,
+)
 from polyabayes.sizes.choice.held_out_scores import n_scored
 from polyabayes.sizes.choice.race import Race
-from polyabayes.sizes.choice.result import SizeChoice, choice_by_fits, warn_at_edge
+from polyabayes.sizes.choice.result import SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
 _LOG = logging.getLogger(__name__)
@@ -56,17 +65,6 @@ _EQUAL = 0.2
 _SHOWN, _ERROR = 0.05, 0.003
 
 
-def most_size(corpus: Corpus, limits: Limits) -> int:
-    """The largest size to look at: as many topics as documents."""
-    return min(limits.max_size, corpus.n_tokens, corpus.n_documents)
-
-
-def first_sizes(corpus: Corpus, limits: Limits) -> list[int]:
-    """The coarse grid that a search begins with."""
-    most = most_size(corpus, limits)
-    return [size for size in grid.START if size <= most] or [most]
-
-
 class Limits(NamedTuple):
     """Limits of a race: fits, seconds, largest size, and acceptable loss per token."""
 
@@ -74,6 +72,10 @@ class Limits(NamedTuple):
     max_time: float | None
     max_size: int
     tolerance: float | None
+
+    def most_size(self, corpus: Corpus) -> int:
+        """The largest size to look at: as many topics as documents."""
+        return min(self.max_size, corpus.n_tokens, corpus.n_documents)
 
 
 class Plan(NamedTuple):
@@ -103,12 +105,12 @@ class Plan(NamedTuple):
         words = frequent_words(self.corpus)
         return fit_and_score(self.model, train, scored, words, size, fold, seed)
 
-    def identity(self) -> dict[str, Any]:
-        """Properties that two choices must share for one to resume the other."""
+    def claimed(self, folder: StateFolder) -> StateFolder:
+        """The folder, for fits of this plan; it is refused if a choice cannot be resumed there."""
         left_out = ("n_components", "n_jobs", "progress", "random_state")
         parameters = self.model.get_params(deep=False)
         folds = hashlib.sha256(self.folds.astype(np.int64).tobytes()).hexdigest()[:16]
-        return {
+        identity = {
             "model": type(self.model).__name__,
             "parameters": {n: repr(v) for n, v in parameters.items() if n not in left_out},
             "data": fingerprint(self.corpus),
@@ -116,34 +118,8 @@ class Plan(NamedTuple):
             "folds": folds,
             "random_state": self.seed,
         }
-
-
-class Store:
-    """Fits in a folder, one file each."""
-
-    def __init__(self, checkpoint: Any, plan: Plan) -> None:
-        self._folder = StateFolder(checkpoint, "the choice")
-        self._folder.claim("choice.safetensors", "choice", plan.identity())
-        self._n_scored = np.bincount(plan.scored() + 1, minlength=plan.n_folds + 1)[1:]
-
-    def read(self, size: int, fold: int) -> FoldFit | None:
-        """A stored fit, if it exists and is complete."""
-        found = self._folder.read(_file(size, fold))
-        if found is None:
-            return None
-        header, arrays = found
-        whole = (header.get("size"), header.get("fold")) == (size, fold)
-        whole = whole and isinstance(header.get("seconds"), float)
-        if not whole or not is_fit(arrays, size, self._n_scored[fold]):
-            self._folder.damaged(f"{self._folder.path / _file(size, fold)} is of another fit")
-            return None
-        return FoldFit(size, fold, seconds=header["seconds"], **arrays)
-
-    def keep(self, fit: FoldFit) -> None:
-        """Store a fit."""
-        header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
-        arrays = {name: getattr(fit, name) for name in ARRAYS}
-        self._folder.keep(_file(fit.size, fit.fold), header, arrays, f"the fit of size {fit.size}")
+        folder.claim("choice.safetensors", "choice", identity)
+        return folder
 
 
 def _file(size: int, fold: int) -> str:
@@ -159,11 +135,11 @@ class Chooser:
         limits: Limits,
         given: list[int] | None,
         executor: Executor | None,
-        store: Store | None,
+        folder: StateFolder | None,
         update: Callable[..., None] | None,
         work: Mapping[int, int],
     ) -> None:
-        self._plan, self._limits, self._given, self._store = plan, limits, given, store
+        self._plan, self._limits, self._given, self._folder = plan, limits, given, folder
         self._executor = check_executor(executor)
         self._workers: Workers | None = None
         self._update, self._work = update, work
@@ -181,7 +157,7 @@ class Chooser:
             return self._race()
 
     def _race(self) -> SizeChoice:
-        wanted = self._given or first_sizes(self._plan.corpus, self._limits)
+        wanted = self._given or grid.coarse(self._limits.most_size(self._plan.corpus))
         try:
             while wanted or self._finish():
                 self._fit_all([(size, 0) for size in wanted])
@@ -292,7 +268,7 @@ class Chooser:
         """Train sizes without folds, unless stored."""
         missing, self._queued = [], jobs
         for job in jobs:
-            fit = None if self._store is None else self._store.read(*job)
+            fit = self._stored(*job)
             if fit is None:
                 missing.append(job)
             else:
@@ -300,11 +276,28 @@ class Chooser:
         if self.race.n_fits + len(missing) > self._limits.max_fits:
             raise _Spent
         for fit in self._made(missing):
-            if self._store is not None:
-                self._store.keep(fit)
+            if self._folder is not None:
+                header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
+                arrays = {name: getattr(fit, name) for name in ARRAYS}
+                file = _file(fit.size, fit.fold)
+                self._folder.keep(file, header, arrays, f"the fit of size {fit.size}")
             self._take(fit)
             if time.monotonic() >= self._end:
                 raise _Spent
+
+    def _stored(self, size: int, fold: int) -> FoldFit | None:
+        """A stored fit, if it exists and is complete."""
+        file = _file(size, fold)
+        if self._folder is None or (found := self._folder.read(file)) is None:
+            return None
+        header, arrays = found
+        is_same = (header.get("size"), header.get("fold")) == (size, fold)
+        is_same = is_same and isinstance(header.get("seconds"), float)
+        n_scored = int(np.count_nonzero(self.race.folds == fold))
+        if is_same and is_fit(arrays, size, n_scored):
+            return FoldFit(size, fold, seconds=header["seconds"], **arrays)
+        self._folder.damaged(f"{self._folder.path / file} is of another fit")
+        return None
 
     def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
         """Fits as they finish, here or on workers."""
@@ -339,7 +332,7 @@ class Chooser:
         curve, tried = self._curve(), sorted(self.race.fits)
         close = [size for size, chance in self._chances().items() if chance > _CLOSE]
         edges = close if curve.rises else [size for size in close if size < tried[-1]]
-        return grid.wider(tried, edges, 1, most_size(self._plan.corpus, self._limits))
+        return grid.wider(tried, edges, 1, self._limits.most_size(self._plan.corpus))
 
     def _further(self) -> list[int]:
         """Sizes beyond and between those tried that may be better."""
@@ -398,11 +391,43 @@ class Chooser:
         return Curve.of(self.race, self._kept(), self._limits.tolerance)
 
     def _result(self, *, ended: bool) -> SizeChoice:
-        rng = np.random.default_rng(self._plan.seed)
-        folds, wanted = self._plan.n_folds, self._open()
-        dropped = [s for s in self.race.fits if self.race.n_folds(s) < folds and s not in wanted]
-        given = self._given is not None or max(self.race.fits) == self._limits.max_size
-        return choice_by_fits(self.race, self._curve(), dropped, folds, given, ended, rng)
+        """The choice from the fits so far; `ended` says whether the race was completed."""
+        race, curve, wanted = self.race, self._curve(), self._open()
+        n_folds, rng = self._plan.n_folds, np.random.default_rng(self._plan.seed)
+        whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
+        chances = race.probabilities(whole, rng) if whole else {}
+        top, _ = race.scores(curve.best)
+        rows: list[dict[str, Any]] = []
+        gain = Difference(np.nan, np.nan, np.nan)
+        for size, behind in curve.behind.items():
+            fits = race.fits[size].values()
+            if rows:
+                gain = curve.difference(size, rows[-1]["size"])
+            rows.append(
+                {
+                    "size": size,
+                    "score": top - behind.mean,
+                    "std_error": race.scores(size)[1],
+                    "behind": behind.mean,
+                    "behind_std_error": behind.std_error,
+                    "gain": gain.mean,
+                    "gain_std_error": gain.std_error,
+                    "probability": chances.get(size, np.nan),
+                    "n_folds": len(fits),
+                    "dropped": len(fits) < n_folds and size not in wanted,
+                    "stability": stability(fits),
+                    **mean_figures(fits),
+                    "seconds": sum(fit.seconds for fit in fits),
+                }
+            )
+        ends = {min(race.fits): "smallest", max(race.fits): "largest"}
+        given = self._given is not None or max(race.fits) == self._limits.max_size
+        # There is no size below 1.
+        edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
+        return SizeChoice(
+            curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
+            rule=curve.rule, elbows=curve.elbows, gains=gains_of([*curve.behind], curve.difference),
+        )  # fmt: skip
 
 
 def _finer(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
-from scipy.optimize import linear_sum_assignment
 
 from polyabayes._support import checks
 from polyabayes._support.jackknife import Difference
@@ -20,18 +17,10 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import as_corpus
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError
 from polyabayes.sizes.choice.criteria import criteria_of
-from polyabayes.sizes.choice.curve import Curve
-from polyabayes.sizes.choice.fits import FIGURES
-from polyabayes.sizes.choice.race import Race
 from polyabayes.sizes.scores import Score, Sizes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Size = int | Sizes
 
-# Largest log odds "not worth more than a bare mention" (Kass & Raftery 1995).
-_NO_EVIDENCE = float(np.log(3))
 # Losses in nats per token whose sizes are printed.
 _LOSSES = (0.05, 0.02, 0.01)
 # Columns of the printed choice.
@@ -85,7 +74,21 @@ class SizeChoice(Result):
     criterion : {"held-out", "evidence"}
         What was compared.
     rows : list of dict
-        One per size; see :meth:`to_frame`.
+        One per size, increasing, with its ``size``. By held-out likelihood:
+
+        * ``score``, ``std_error``: nats per token on the documents of the best size, and the error
+          of its estimate.
+        * ``behind``, ``behind_std_error``: paired difference to the best size on common folds, or,
+          of sizes within 0.1 on a curve without a bend, the difference on that curve.
+        * ``gain``, ``gain_std_error``: the same, to the next smaller size tried.
+        * ``probability``: of being the best; NaN if not scored on all folds.
+        * ``n_folds``, ``dropped``: folds scored, one fit each, and whether the size was dropped
+          before the last fold.
+        * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
+          ``exclusivity``; ``seconds`` of the fits.
+
+        By evidence, ``score`` is the log evidence in nats, ``probability`` the posterior of the
+        size, and ``concentration`` the most probable one at that size, if averaged over.
     joint : list of dict
         One per size and concentration, if the evidence is averaged over concentrations: ``size``,
         ``concentration``, ``score`` (log evidence in nats), ``std_error`` and the joint posterior
@@ -113,6 +116,8 @@ class SizeChoice(Result):
     >>> choice.best, choice.criterion
     (2, 'evidence')
     """
+
+    _index = "size"
 
     best: Size
     equally_good: tuple[Size, ...]
@@ -205,8 +210,7 @@ class SizeChoice(Result):
                 "these criteria are for topic models, not for a choice by evidence"
             )
         sizes = [row["size"] for row in self.rows]
-        seed = draw_seed(random_state)
-        return ResultTable.of_columns(criteria_of(model, as_corpus(data, "data"), sizes, seed))
+        return criteria_of(model, as_corpus(data, "data"), sizes, draw_seed(random_state))
 
     @property
     def is_vague(self) -> bool:
@@ -233,47 +237,8 @@ class SizeChoice(Result):
         chances = {row["size"]: row["probability"] for row in self.rows}
         return {size: chance for size, chance in chances.items() if not np.isnan(chance)}
 
-    def to_frame(self) -> pd.DataFrame:
-        """Give the choice as a DataFrame, one row per size, increasing.
-
-        Columns of a choice by held-out likelihood:
-
-        * ``score``, ``std_error``: nats per token on the documents of the best size, and the error
-          of its estimate.
-        * ``behind``, ``behind_std_error``: paired difference to the best size on common folds, or,
-          of sizes within 0.1 on a curve without a bend, the difference on that curve.
-        * ``gain``, ``gain_std_error``: the same, to the next smaller size tried.
-        * ``probability``: of being the best; NaN if not scored on all folds.
-        * ``n_folds``, ``dropped``: folds scored, one fit each, and whether the size was dropped
-          before the last fold.
-        * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
-          ``exclusivity``; ``seconds`` of the fits.
-
-        By evidence, ``score`` is the log evidence in nats, ``probability`` the posterior of the
-        size, and ``concentration`` the most probable one at that size, if averaged over.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Indexed by ``size``.
-
-        Raises
-        ------
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> table = [[40, 30, 0, 0], [40, 30, 0, 0], [0, 0, 30, 20]]
-        >>> nmf = pb.AllocationModel.nmf(None)
-        >>> choice = pb.choose_n_components(nmf, table, [1, 2, 3], random_state=0)
-        >>> choice.to_frame().index.tolist()
-        [1, 2, 3]
-        """
-        return super().to_frame().set_index("size")
-
-    def _columns(self) -> dict[str, Any]:
-        return {name: [row[name] for row in self.rows] for name in self.rows[0]}
+    def _rows(self) -> list[dict[str, Any]]:
+        return self.rows
 
     def __str__(self) -> str:
         ahead = "" if self.is_decided else " so far"
@@ -321,90 +286,7 @@ def warn_at_edge(choice: SizeChoice) -> None:
         )
 
 
-def choice_by_fits(
-    race: Race,
-    curve: Curve,
-    dropped: Collection[int],
-    n_folds: int,
-    given: bool,
-    ended: bool,
-    rng: np.random.Generator,
-) -> SizeChoice:
-    """Make the choice from fits.
-
-    `given` says whether the sizes were given, and `ended` whether the race was completed; `rng`
-    draws the probabilities of being the best.
-    """
-    whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
-    chances = race.probabilities(whole, rng) if whole else {}
-    top, _ = race.scores(curve.best)
-    rows: list[dict[str, Any]] = []
-    gain = Difference(np.nan, np.nan, np.nan)
-    for size, behind in curve.behind.items():
-        fits = list(race.fits[size].values())
-        if rows:
-            gain = curve.difference(size, rows[-1]["size"])
-        rows.append(
-            {
-                "size": size,
-                "score": top - behind.mean,
-                "std_error": race.scores(size)[1],
-                "behind": behind.mean,
-                "behind_std_error": behind.std_error,
-                "gain": gain.mean,
-                "gain_std_error": gain.std_error,
-                "probability": chances.get(size, np.nan),
-                "n_folds": len(fits),
-                "dropped": size in dropped,
-                "stability": _stability([fit.topics for fit in fits]),
-                **dict(zip(FIGURES, _means([fit.figures for fit in fits]), strict=True)),
-                "seconds": sum(fit.seconds for fit in fits),
-            }
-        )
-    ends = {min(race.fits): "smallest", max(race.fits): "largest"}
-    # There is no size below 1.
-    edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
-    return SizeChoice(
-        curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
-        rule=curve.rule, elbows=curve.elbows, gains=_gains([*curve.behind], curve.difference),
-    )  # fmt: skip
-
-
-def choice_by_evidence(
-    scores: dict[Size, Score], joint: list[dict[str, Any]], ranges: list[list[int]], ended: bool
-) -> SizeChoice:
-    """Make the choice from the posterior of allocation models.
-
-    `joint` has rows of ``size``, ``concentration``, ``score``, ``std_error`` and ``ln_joint`` (log
-    evidence plus log prior of the concentration); it is empty for a single concentration. `ranges`
-    are the sizes to choose from, for every unknown node.
-    """
-    chances = special.softmax([score.value for score in scores.values()]).tolist()
-    rows: list[dict[str, Any]] = [
-        {"size": size, "score": score.value, "std_error": score.std_error, "probability": chance}
-        for (size, score), chance in zip(scores.items(), chances, strict=True)
-    ]
-    _add_concentrations(rows, joint)
-    best = max(scores, key=lambda size: scores[size].value)
-    good = tuple(
-        size for size in scores if _odds_against(scores[size], scores[best]) <= _NO_EVIDENCE
-    )
-    smallest = min(good, key=lambda size: (int(np.prod(size)), size))
-    values = best if isinstance(best, tuple) else (best,)
-    edge = ""
-    for value, tried in zip(values, ranges, strict=True):
-        if len(tried) > 1 and value in (tried[0], tried[-1]) and value != 1:
-            edge = "smallest" if value == tried[0] else "largest"
-
-    def difference(one: Any, other: Any) -> Score:
-        error = float(np.hypot(scores[one].std_error, scores[other].std_error))
-        return Score(scores[one].value - scores[other].value, error)
-
-    gains = () if isinstance(best, tuple) else _gains(sorted(scores), difference)
-    return SizeChoice(best, good, smallest, edge, ended, "evidence", rows, joint, gains=gains)
-
-
-def _gains(
+def gains_of(
     sizes: list[Any], difference: Callable[[Any, Any], Difference | Score]
 ) -> tuple[Gain, ...]:
     """Gains from the smallest size to the first that is at least twice as large, and so on."""
@@ -415,44 +297,3 @@ def _gains(
         found.append(Gain(size, larger[0], gain, std_error))
         size = larger[0]
     return tuple(found)
-
-
-def _odds_against(score: Score, best: Score) -> float:
-    """Log odds against a size, minus their standard error if known."""
-    if score is best:
-        return 0.0
-    error = np.nan_to_num(np.hypot(best.std_error, score.std_error))
-    return best.value - score.value - float(error)
-
-
-def _add_concentrations(rows: list[dict[str, Any]], joint: list[dict[str, Any]]) -> None:
-    """Add posterior probabilities to the joint rows, and the best concentration to every size."""
-    if not joint:
-        return
-    shares = special.softmax([row.pop("ln_joint") for row in joint]).tolist()
-    for row, share in zip(joint, shares, strict=True):
-        row["probability"] = share
-    for row in rows:
-        of_size = [other for other in joint if other["size"] == row["size"]]
-        row["concentration"] = max(of_size, key=lambda one: one["probability"])["concentration"]
-
-
-def _means(figures: list[NDArray[np.float64]]) -> list[float]:
-    """Means over folds; NaN for undefined figures."""
-    table = np.array(figures)
-    known = np.isfinite(table)
-    sums, counts = np.where(known, table, 0.0).sum(axis=0), known.sum(axis=0)
-    return [float(s / n) if n else float("nan") for s, n in zip(sums, counts, strict=True)]
-
-
-def _stability(topics: list[NDArray[np.float32]]) -> float:
-    """Mean cosine of topics of the first fit and their matches in the others; NaN for one fit."""
-    if len(topics) < 2:
-        return float("nan")
-    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-30) for rows in topics]
-    found = []
-    for other in units[1:]:
-        cosines = units[0] @ other.T
-        pairs = linear_sum_assignment(-cosines)
-        found.append(float(cosines[pairs].mean()))
-    return float(np.mean(found))

@@ -4,10 +4,10 @@ A size is an integer from 1 on. Every prior gives logs of masses and of tails, i
 tails near 0 and near 1.
 """
 
-from polyabayes.sizes.priors.base import Product, SizePrior, UnivariatePrior
+from polyabayes._support.docs import fill_room
+from polyabayes.sizes.priors.base import Mixture, Product, SizePrior, UnivariatePrior
 from polyabayes.sizes.priors.custom import Custom, Joint
 from polyabayes.sizes.priors.distributions import Geometric, NegativeBinomial, Poisson, Uniform
-from polyabayes.sizes.priors.mixture import Mixture
 from polyabayes.sizes.priors.tables import JointTable, Table
 
 __all__ = [
@@ -24,3 +24,5 @@ __all__ = [
     "Uniform",
     "UnivariatePrior",
 ]
+
+fill_room(globals())

@@ -58,9 +58,6 @@ class Custom(UnivariatePrior):
         self.last = None if last is None else checks.whole_number("last", last, first)
         self._pmf = _LogMass("log_pmf", log_pmf)
         self._survival = _LogMass("log_survival", log_survival)
-        self._check_sum()
-
-    def _check_sum(self) -> None:
         above = 0.0
         end = self.first[0] + _SIZES_CHECKED
         for size in range(self.first[0], end if self.last is None else min(end, self.last + 1)):

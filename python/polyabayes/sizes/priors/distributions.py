@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,10 @@ from scipy import special
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.sizes.priors.base import Sizes, UnivariatePrior, Vector
-from polyabayes.sizes.priors.tails import log_negative_binomial_tail, log_poisson_tail
+
+# Below this, the incomplete gamma and beta functions lose digits and then underflow.
+_UNDERFLOW = 1e-280
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class _CountPrior(UnivariatePrior):
@@ -66,10 +71,7 @@ class Poisson(_CountPrior):
     truncate : bool, default=False
         Whether the size is a Poisson count given that it is not 0.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `mean` is not positive, or `shift` is given with `truncate`.
+    {raises: bad parameters}
 
     Examples
     --------
@@ -89,7 +91,15 @@ class Poisson(_CountPrior):
         return np.asarray(counts * math.log(self.mean) - self.mean - special.gammaln(counts + 1.0))
 
     def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
-        return log_poisson_tail(counts, self.mean)
+        # P(N > n) = P(n + 1, mean), the regularised incomplete gamma function.
+        mean = self.mean
+
+        def far(n: int) -> float:
+            first = float(self._log_count_pmf(np.array(n + 1)))
+            return first + _log_series(lambda j: mean / (n + 2 + j), 0.0)
+
+        tail, body = special.gammainc(counts + 1.0, mean), special.gammaincc(counts + 1.0, mean)
+        return _log_tail(counts, tail, body, far)
 
 
 @dataclass(frozen=True)
@@ -107,10 +117,7 @@ class NegativeBinomial(_CountPrior):
     truncate : bool, default=False
         Whether the size is a count given that it is not 0.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `mean` or `shape` is not positive, or `shift` is given with `truncate`.
+    {raises: bad parameters}
 
     Examples
     --------
@@ -136,7 +143,16 @@ class NegativeBinomial(_CountPrior):
         return np.asarray(ln_choices + self.shape * ln_success + counts * ln_failure)
 
     def _log_count_tail(self, counts: NDArray[np.int64]) -> Vector:
-        return log_negative_binomial_tail(counts, self.mean, self.shape)
+        # P(N > n) = I_q(n + 1, shape), q = mean / (mean + shape), the incomplete beta function.
+        shape = self.shape
+        q, p = self.mean / (self.mean + shape), shape / (self.mean + shape)
+
+        def far(n: int) -> float:
+            first = float(self._log_count_pmf(np.array(n + 1)))
+            return first + _log_series(lambda j: q * (n + 1 + j + shape) / (n + 2 + j), q)
+
+        tail = special.betainc(counts + 1.0, shape, q)
+        return _log_tail(counts, tail, special.betainc(shape, counts + 1.0, p), far)
 
 
 @dataclass(frozen=True)
@@ -148,10 +164,7 @@ class Geometric(UnivariatePrior):
     probability : float
         P(S = 1), strictly between 0 and 1; the mean size is its inverse.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `probability` is not between 0 and 1.
+    {raises: bad parameters}
 
     Examples
     --------
@@ -181,10 +194,7 @@ class Uniform(UnivariatePrior):
     low, high : int
         The smallest and the largest size.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If `low` is not a positive int, or `high` is below it.
+    {raises: bad parameters}
 
     Examples
     --------
@@ -208,3 +218,29 @@ class Uniform(UnivariatePrior):
         # The maximum avoids ln 0 for the placeholder of sizes outside the range.
         above = np.maximum(self.high - sizes, 1)
         return np.asarray(np.log(above) - math.log(self.high - self.low + 1))
+
+
+def _log_tail(
+    counts: NDArray[np.int64], tail: Any, body: Any, far: Callable[[int], float]
+) -> Vector:
+    """The log of the tail, from the most accurate of tail, body and series."""
+    tail, body = np.asarray(tail, np.float64), np.asarray(body, np.float64)
+    log_tail: Vector = np.where(
+        tail > 0.5, np.log1p(-np.minimum(body, 0.5)), np.log(np.maximum(tail, _UNDERFLOW))
+    )
+    for place in np.argwhere(tail < _UNDERFLOW):
+        log_tail[tuple(place)] = far(int(counts[tuple(place)]))
+    return log_tail
+
+
+def _log_series(ratio: Callable[[int], float], limit: float) -> float:
+    """Ln of 1 + r_0 + r_0 r_1 + ..., where the ratios tend monotonically to `limit` below 1."""
+    total = term = 1.0
+    for j in range(10**8):
+        term *= ratio(j)
+        total += term
+        bound = max(ratio(j + 1), limit)
+        # The remainder is at most a geometric series.
+        if bound < 1 and term * bound / (1 - bound) < _EPSILON * total:
+            break
+    return math.log(total)

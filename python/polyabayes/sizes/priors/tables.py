@@ -27,10 +27,7 @@ class Table(UnivariatePrior):
         Mass of each size; a sequence begins with size 1. The sum must be 1 within 1e-9; masses are
         then normalised.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If a mass is negative, or they do not sum to 1.
+    {raises: bad parameters}
 
     Examples
     --------
@@ -77,10 +74,7 @@ class JointTable(SizePrior):
         ``masses[i, j]`` is the mass of sizes (i + 1, j + 1); the keys of a mapping are sizes. The
         sum must be 1 within 1e-9; masses are then normalised.
 
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If a mass is negative, or they do not sum to 1.
+    {raises: bad parameters}
 
     Examples
     --------

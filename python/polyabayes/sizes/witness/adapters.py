@@ -1,28 +1,42 @@
-"""Sources of scores: a function of the sizes, or an estimator grown from fewer topics."""
+"""Sources of scores: a function, the evidence of a model, or an estimator grown from few topics."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy import special
 from sklearn.base import clone
 
 from polyabayes._support import checks
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import quiet
+from polyabayes.allocation.layout import lay_out
+from polyabayes.allocation.model import AllocationModel
+from polyabayes.allocation.options import METHODS, Options
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitting import fingerprint
 from polyabayes.models.model_files import load
-from polyabayes.sizes.scores import Record, Score, Sizes, checked_score, named
+from polyabayes.sizes.scores import (
+    ROUNDING,
+    Record,
+    Score,
+    Sizes,
+    checked_score,
+    identity_of,
+    named,
+)
 
 SCORINGS = ("likelihood", "bound")
 
@@ -30,8 +44,9 @@ SCORINGS = ("likelihood", "bound")
 # the size has grown by this factor.
 _FRESH_EVERY = 1.1
 
-# Parameters that the search sets, or that do not affect the model.
+# Arguments that the search sets or does not use, and parameters that do not affect the model.
 _NOT_FOR_LIKELIHOODS = ("model", "documents", "event", "given_length", "random_state")
+_NOT_FOR_EVIDENCES = ("self", "data", "observed", "max_total", "random_state", "options")
 _NOT_OF_THE_MODEL = ("n_components", "fit_method", "init", "n_jobs", "progress", "checkpoint_every")
 
 
@@ -97,7 +112,7 @@ class NestedEstimator:
         self._estimator, self._corpus = estimator, corpus
         self._scoring = checks.choice("scoring", scoring, SCORINGS)
         self.is_lower_bound = self._scoring == "bound"
-        check_names("scoring_options", options, log_likelihood, _NOT_FOR_LIKELIHOODS)
+        _check_names(options, log_likelihood, _NOT_FOR_LIKELIHOODS)
         self._options, self._seed, self._folder = dict(options), seed, folder
         self._models: dict[Sizes, Any] = {}
         self._saved: set[Sizes] = set()
@@ -231,7 +246,96 @@ class NestedEstimator:
         return Score(result.total, result.total_std_error, degrees_of_freedom(result))
 
 
+@dataclass(frozen=True, eq=False)
+class EvidenceOf:
+    """Ln of the evidence of a tensor, as a function of the unknown sizes of a model."""
+
+    model: AllocationModel
+    tensor: CountTensor
+    options: dict[str, Any]
+
+    def __call__(self, *sizes: int) -> Score:
+        """The value with its error; degrees of freedom if the error is from replicates."""
+        found = _sized(self.model, sizes).log_evidence(self.tensor, **self.options)
+        if not found.n_replicates:
+            return Score(found.value)
+        return Score(found.value, found.std_error, max(found.n_free, 1))
+
+
+class EvidenceScorer(FunctionScorer):
+    """An allocation model whose unknown sizes are searched.
+
+    Unknown sizes are the variables of the search, in their order; `first` are sizes for a check
+    that model and data fit.
+    """
+
+    def __init__(
+        self,
+        model: AllocationModel,
+        data: Any,
+        first: Sizes,
+        options: Mapping[str, Any],
+        seed: int,
+        predictive: Callable[..., Any] | None,
+    ) -> None:
+        if len(model.unknown_sizes) != len(first):
+            unknown = ", ".join(model.unknown_sizes) or "none"
+            raise InvalidArgumentError(
+                f"prior is of {len(first)} sizes, but the unknown sizes of the model are "
+                f"{unknown}; give a prior of each, such as priors.Product"
+            )
+        if data is None:
+            raise InvalidArgumentError("X is missing: an allocation model needs counts")
+        _check_names(options, AllocationModel.log_evidence, _NOT_FOR_EVIDENCES, Options.names())
+        method = checks.choice("method", options.get("method", "auto"), tuple(METHODS))
+        tensor = lay_out(_sized(model, first), data).tensor
+        self._evidence = EvidenceOf(model, tensor, {**options, "random_state": seed})
+        super().__init__(self._evidence, predictive)
+        self.is_lower_bound = METHODS[method].is_lower_bound
+
+    def model(self, sizes: Sizes) -> AllocationModel:
+        """The model of these sizes."""
+        return _sized(self._evidence.model, sizes)
+
+    def log_ceiling(self) -> float:
+        """Ln of the probability of the tensor, given its total, by its own frequencies.
+
+        Given the total and the observed axes of each token, the evidence of every network is an
+        average of products of multinomial distributions, one for each set of observed axes.
+        """
+        tensor = self._evidence.tensor
+        _, patterns = np.unique(tensor.coordinates < 0, axis=0, return_inverse=True)
+        counts = tensor.counts.astype(np.float64)
+        totals = np.bincount(patterns.ravel(), counts)
+        ways = special.gammaln(totals + 1.0).sum() - special.gammaln(counts + 1.0).sum()
+        shares = float((counts * np.log(counts / totals[patterns.ravel()])).sum())
+        room = ROUNDING * (abs(shares) + 2.0 * float(special.gammaln(totals + 1.0).sum()))
+        return min(float(ways) + shares + room, 0.0)
+
+    def identity(self) -> dict[str, Any]:
+        """Model, data and options of the evidence."""
+        model, tensor, options = self._evidence.model, self._evidence.tensor, self._evidence.options
+        identity = identity_of(model, tensor, options)
+        told = {"concentration": model.concentration, "scoring_options": identity.pop("options")}
+        return {**identity, **told}
+
+
 Scorer: TypeAlias = FunctionScorer | NestedEstimator
+
+
+def is_estimator(estimator: Any) -> bool:
+    """Whether an argument of the search is an estimator."""
+    return hasattr(estimator, "get_params") and hasattr(estimator, "fit")
+
+
+def log_multinomial_ceiling(corpus: Corpus) -> float:
+    """Sum of n_dw ln(n_dw / n_d) over documents and words, rounded up.
+
+    No mixture of multinomials exceeds each document's own frequencies.
+    """
+    counts = corpus.counts.data.astype(np.float64)
+    lengths = np.repeat(corpus._lengths().astype(np.float64), np.diff(corpus.counts.indptr))
+    return float((counts * np.log(counts / lengths)).sum()) * (1.0 - ROUNDING)
 
 
 def starts_afresh(size: int) -> bool:
@@ -253,14 +357,18 @@ def degrees_of_freedom(result: LogLikelihood) -> float:
     return float(variances.sum() ** 2 / spread) if spread > 0 else math.inf
 
 
-def check_names(
-    name: str,
+def _sized(model: AllocationModel, sizes: Sizes) -> AllocationModel:
+    """The model with its unknown sizes filled in."""
+    return model.with_sizes(**dict(zip(model.unknown_sizes, sizes, strict=True)))
+
+
+def _check_names(
     options: Mapping[str, Any],
     function: Callable[..., Any],
     own: tuple[str, ...],
     further: tuple[str, ...] = (),
 ) -> None:
-    """Refuse options that the function does not take, or that the search sets.
+    """Refuse scoring options that the function does not take, or that the search sets.
 
     `further` are options that it takes besides its named parameters.
     """
@@ -269,7 +377,8 @@ def check_names(
     for option in options:
         if option not in taken:
             raise InvalidArgumentError(
-                f"{name} has {option!r}, but {function.__name__} takes {', '.join(taken)} here"
+                f"scoring_options has {option!r}, but {function.__name__} takes "
+                f"{', '.join(taken)} here"
             )
 
 

@@ -21,18 +21,17 @@ from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import check_executor, n_workers
 from polyabayes.sizes.priors import Mixture, SizePrior
 from polyabayes.sizes.scores import named
-from polyabayes.sizes.witness.adapters import Scorer
-from polyabayes.sizes.witness.found import SearchResults
-from polyabayes.sizes.witness.results import component_bounds
+from polyabayes.sizes.witness.adapters import (
+    EvidenceScorer,
+    FunctionScorer,
+    NestedEstimator,
+    Scorer,
+    is_estimator,
+    log_multinomial_ceiling,
+)
+from polyabayes.sizes.witness.results import SearchResults, component_bounds
 from polyabayes.sizes.witness.runner import Runner, StopRules
 from polyabayes.sizes.witness.search import BOUNDS, KINDS, STRATEGIES, Rules, Search
-from polyabayes.sizes.witness.sources import (
-    ScoreOptions,
-    check_further_prior,
-    kind_of,
-    log_ceiling_of,
-    make_scorer,
-)
 
 # File of a state folder that identifies its search.
 _HEAD = "search.safetensors"
@@ -221,8 +220,7 @@ class WitnessSearch(SearchResults):
         X : Corpus, sparse matrix, integer array or DataFrame, shape (n_documents, n_words)
             The documents; for an allocation model, the data of its ``log_evidence``. A callable
             score needs them only with ``upper="multinomial"``.
-        y : ignored
-            Present for scikit-learn.
+        {y}
         {layer}
         executor : concurrent.futures.Executor, optional
             Scores several configurations at once, including likely next ones; the steps are the
@@ -253,7 +251,11 @@ class WitnessSearch(SearchResults):
         >>> search.n_steps_
         6
         """
-        self._check_prior()
+        if not isinstance(self.prior, SizePrior):
+            raise InvalidTypeError(
+                f"prior must be one of polyabayes.priors, got {self.prior!r}; priors.Custom makes "
+                "one of functions"
+            )
         is_corpus = not (X is None or isinstance(self.estimator, AllocationModel))
         data = as_corpus(of_layer(X, layer), "X") if is_corpus else of_layer(X, layer)
         stops = StopRules.checked(self.max_steps, self.width, self.max_seconds, self.max_unexplored)
@@ -262,11 +264,20 @@ class WitnessSearch(SearchResults):
             folder = StateFolder(self.checkpoint, "the search")
             if self.random_state is None:
                 seed = folder.header(_HEAD).get("seed", seed)
-        scorer = self._make_scorer(data, seed, folder)
-        rules = self._rules(data, scorer)
+        kind = "evidence" if isinstance(self.estimator, AllocationModel) else "nested"
+        kind = checks.choice("kind", kind if self.kind is None else self.kind, KINDS)
+        scorer = self._make_scorer(kind, data, seed, folder)
+        rules = self._rules(kind, data, scorer)
         n_in_flight = _checked_executor(executor, n_in_flight, scorer)
         if folder is not None:
-            folder.claim(_HEAD, "search", self._identity(scorer, data, rules, seed))
+            identity = {
+                "prior": repr(self.prior),
+                "corpus": fingerprint(data) if isinstance(data, Corpus) else None,
+                "kind": kind,
+                "strategy": rules.strategy,
+                "seed": seed,
+            }
+            folder.claim(_HEAD, "search", identity | scorer.identity())
         self._search, self._scorer = Search(self.prior, rules), scorer
         self.stop_reason_ = "interrupted"
         runner = Runner(self._search, scorer, stops, folder, executor, n_in_flight)
@@ -289,10 +300,7 @@ class WitnessSearch(SearchResults):
         WitnessSearch
             A fitted search; this search is unchanged.
 
-        Raises
-        ------
-        InvalidTypeError, InvalidArgumentError, NotFittedError
-            If `prior` is not a prior of the same number of sizes, or the search is not fitted.
+        {raises: bad search}
 
         Examples
         --------
@@ -328,11 +336,7 @@ class WitnessSearch(SearchResults):
             ``log_evidence_upper`` (bounds of ln p(y | component)), ``lower`` and ``upper`` (bounds
             of its posterior probability), and their logs.
 
-        Raises
-        ------
-        InvalidArgumentError, NotFittedError, ScoreError
-            If the prior is not a :class:`~polyabayes.priors.Mixture`, the search is not fitted, or
-            nothing is scored.
+        {raises: bad search}
 
         Examples
         --------
@@ -358,23 +362,39 @@ class WitnessSearch(SearchResults):
             rows.append([repr(prior), log_weight, *evidence, *map(math.exp, log_share), *log_share])
         return ResultTable([*names, "lower", "upper", "log_lower", "log_upper"], rows)
 
-    def _check_prior(self) -> None:
-        if not isinstance(self.prior, SizePrior):
-            raise InvalidTypeError(
-                f"prior must be one of polyabayes.priors, got {self.prior!r}; priors.Custom makes "
-                "one of functions"
-            )
-
-    def _make_scorer(self, data: Any, seed: int, folder: StateFolder | None) -> Scorer:
+    def _make_scorer(self, kind: str, data: Any, seed: int, folder: StateFolder | None) -> Scorer:
+        estimator, predictive, first = self.estimator, self.predictive, self.prior.first
         options = {} if self.scoring_options is None else self.scoring_options
         if not isinstance(options, Mapping):
             raise InvalidTypeError(f"scoring_options must be a dict or None, got {options!r}")
-        kind = checks.choice("kind", kind_of(self.estimator, self.kind), KINDS)
-        given = ScoreOptions(self.predictive, self.scoring, dict(options), seed, folder)
-        return make_scorer(self.estimator, kind, self.prior.first, data, given)
+        if predictive is not None and not callable(predictive):
+            raise InvalidTypeError(f"predictive must be a function or None, got {predictive!r}")
+        if isinstance(estimator, AllocationModel):
+            if kind != "evidence":
+                raise InvalidArgumentError(
+                    "the evidence of an allocation model may fall as sizes grow: use "
+                    'kind="evidence"'
+                )
+            return EvidenceScorer(estimator, data, first, options, seed, predictive)
+        if is_estimator(estimator):
+            if kind != "nested" or len(first) != 1:
+                raise InvalidArgumentError(
+                    'an estimator gives nested scores of one size: use kind="nested" and a prior '
+                    "of one size; to choose by integrated evidence, give an allocation model of "
+                    "unknown size, as AllocationModel.nmf(None), or a function of the sizes"
+                )
+            if data is None:
+                raise InvalidArgumentError("X is missing: an estimator must be fitted to documents")
+            return NestedEstimator(estimator, data, self.scoring, options, seed, folder)
+        if not callable(estimator) or isinstance(estimator, type):
+            raise InvalidTypeError(
+                "estimator must be one of scikit-learn's kind, an AllocationModel or a function of "
+                f"sizes, got {estimator!r}"
+            )
+        return FunctionScorer(estimator, predictive)
 
-    def _rules(self, data: Any, scorer: Scorer) -> Rules:
-        kind, strategy = kind_of(self.estimator, self.kind), self.strategy
+    def _rules(self, kind: str, data: Any, scorer: Scorer) -> Rules:
+        strategy = self.strategy
         if strategy is None:
             strategy = "successor" if kind == "nested" else "widest"
         return Rules(
@@ -382,18 +402,30 @@ class WitnessSearch(SearchResults):
             bound=checks.choice("bound", self.bound, BOUNDS),
             strategy=checks.choice("strategy", strategy, STRATEGIES),
             level=checks.share("level", self.level),
-            log_ceiling=log_ceiling_of(self._upper(), data, scorer),
+            log_ceiling=self._log_ceiling(data, scorer),
         )
 
-    def _identity(self, scorer: Scorer, data: Any, rules: Rules, seed: int) -> dict[str, Any]:
-        return {
-            "prior": repr(self.prior),
-            "corpus": fingerprint(data) if isinstance(data, Corpus) else None,
-            "kind": rules.kind,
-            "strategy": rules.strategy,
-            "seed": seed,
-            **scorer.identity(),
-        }
+    def _log_ceiling(self, data: Any, scorer: Scorer) -> float:
+        """Ln of an upper bound of p(y | sizes) for all sizes."""
+        upper = self._upper()
+        if callable(upper):
+            value = float(upper(data))
+            if not math.isfinite(value):
+                raise InvalidArgumentError(f"upper(X) is {value}: it must be a finite number")
+            return value
+        if checks.choice("upper", upper, ("multinomial", "vacuous")) == "vacuous":
+            return 0.0
+        if isinstance(scorer, EvidenceScorer):
+            return scorer.log_ceiling()
+        if data is None:
+            raise InvalidArgumentError('upper="multinomial" needs X, the counts')
+        return log_multinomial_ceiling(data)
+
+
+def check_further_prior(prior: Any, first: SizePrior) -> None:
+    """Refuse anything but a prior of the same number of sizes."""
+    if not isinstance(prior, SizePrior) or prior.n_variables != first.n_variables:
+        raise InvalidArgumentError(f"prior must be of {first.n_variables} sizes, got {prior!r}")
 
 
 def _checked_executor(executor: Any, n_in_flight: Any, scorer: Scorer) -> int:

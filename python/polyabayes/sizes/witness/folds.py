@@ -5,8 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,10 @@ from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.scale.executors import Workers, check_executor, sharing
+from polyabayes.scale.executors import check_executor, sharing
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of, with_one_thread
 from polyabayes.sizes.priors import SizePrior
-from polyabayes.sizes.witness.estimator import WitnessSearch
-from polyabayes.sizes.witness.sources import check_further_prior
+from polyabayes.sizes.witness.estimator import WitnessSearch, check_further_prior
 
 _MOST_WORKERS = 1024
 
@@ -138,22 +138,13 @@ class _Plan(NamedTuple):
     folds: Any
     checkpoint: Any
 
-    def with_one_thread(self) -> _Plan:
-        """The same plan, with one thread per fold unless the estimator sets `n_jobs`."""
-        copy: WitnessSearch = clone(self.search)
-        return self._replace(search=copy.set_params(estimator=with_one_thread(copy.estimator)))
-
-    def search_of(self, fold: int) -> WitnessSearch:
-        """A copy of the search with its own checkpoint."""
-        copy: WitnessSearch = clone(self.search)
-        folder = copy.checkpoint if self.checkpoint is None else self.checkpoint
-        if folder is not None:
-            copy.set_params(checkpoint=Path(folder) / f"fold-{fold}")
-        return copy
-
 
 def _run_fold(plan: _Plan, fold: int) -> list[_Fold]:
-    search, held_out = plan.search_of(fold), plan.corpus[plan.folds == fold]
+    search: WitnessSearch = clone(plan.search)
+    folder = search.checkpoint if plan.checkpoint is None else plan.checkpoint
+    if folder is not None:
+        search.set_params(checkpoint=Path(folder) / f"fold-{fold}")
+    held_out = plan.corpus[plan.folds == fold]
     search.fit(plan.corpus[plan.folds != fold])
     rows = []
     for one in (search, *map(search.under, plan.priors)):
@@ -169,27 +160,29 @@ def _run_all(
     if executor is None and n_workers == 1:
         return [_run_fold(plan, fold) for fold in range(n_folds)]
     rows: list[list[_Fold]] = [[] for _ in range(n_folds)]
-    if executor is not None:
-        with sharing(executor, plan.with_one_thread()) as workers:
-            _collect(workers, rows)
-        return rows
+    with ExitStack() as stack:
+        if executor is None:
+            executor = stack.enter_context(_processes(min(n_workers, n_folds)))
+        search = clone(plan.search)
+        search.set_params(estimator=with_one_thread(search.estimator))
+        workers = stack.enter_context(sharing(executor, plan._replace(search=search)))
+        folds = [(fold,) for fold in range(n_folds)]
+        for fold, rows_of_fold in workers.run(_run_fold, folds, lambda fold: f"fold {fold}"):
+            rows[fold] = rows_of_fold
+    return rows
+
+
+@contextmanager
+def _processes(n_workers: int) -> Iterator[Executor]:
     # A forked child would inherit the locks of this process's threads.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(n_workers, n_folds), context, initializer=_end_with_the_parent)
+    pool = ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
     try:
-        with sharing(pool, plan.with_one_thread()) as workers:
-            _collect(workers, rows)
+        yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
-    return rows
-
-
-def _collect(workers: Workers, rows: list[list[_Fold]]) -> None:
-    folds = [(fold,) for fold in range(len(rows))]
-    for fold, rows_of_fold in workers.run(_run_fold, folds, lambda fold: f"fold {fold}"):
-        rows[fold] = rows_of_fold
 
 
 def _end_with_the_parent() -> None:

@@ -131,7 +131,11 @@ class Runner:
         """The record of a configuration, known or new."""
         if self._is_known(sizes):
             return self._known.pop(sizes)
-        outcome = self._score(sizes, witness) if self._workers is None else self._wait(sizes)
+        if self._workers is None:
+            best = self._search.record_of(witness)
+            outcome: Outcome | None = _outcome(lambda: self._scorer.score(sizes, best))
+        else:
+            outcome = self._wait(sizes)
         if outcome is None:
             return self._known.pop(sizes)
         if outcome.error is not None:
@@ -140,10 +144,6 @@ class Runner:
             self._warn(sizes, outcome.error)
             return self._keep(Record(sizes, None, outcome.seconds, repr(outcome.error)))
         return self._keep(Record(sizes, checked_score(outcome.result, sizes), outcome.seconds))
-
-    def _score(self, sizes: Sizes, witness: Sizes | None) -> Outcome:
-        best = next((record for record in self._search.records if record.sizes == witness), None)
-        return _outcome(lambda: self._scorer.score(sizes, best))
 
     def _is_known(self, sizes: Sizes) -> bool:
         """Whether there is a record, from a worker or from the folder."""
@@ -169,7 +169,10 @@ class Runner:
             if arrived is None:
                 self._asked.clear()
                 self._arriving = self._workers.run(
-                    _scored, self._ahead(), self._describe, n_in_flight=self._n_in_flight
+                    _scored,
+                    self._ahead(),
+                    lambda number: named(self._asked[number]),
+                    n_in_flight=self._n_in_flight,
                 )
                 continue
             self._take(self._asked[arrived[0]], arrived[1])
@@ -188,18 +191,24 @@ class Runner:
 
     def _ahead(self) -> Iterator[tuple[Sizes]]:
         """Configurations to score ahead, most likely first."""
-        while True:
-            wanted = likely_next(
-                self._search, self._stops, self._known, {*self._asked, *self._failed}
-            )
-            if wanted is None:
-                return
+        while (wanted := self._likely_next()) is not None:
             if not self._is_known(wanted):
                 self._asked.append(wanted)
                 yield (wanted,)
 
-    def _describe(self, number: int) -> str:
-        return named(self._asked[number])
+    def _likely_next(self) -> Sizes | None:
+        """The next unscored choice, if unknown scores equal those of their best witnesses."""
+        ahead, asked = self._search.copy(), {*self._asked, *self._failed}
+        while self._stops.reason(ahead, 0.0) is None and (choice := ahead.choose()) is not None:
+            sizes, witness = choice
+            if sizes not in self._known and sizes not in asked:
+                return sizes
+            like = ahead.record_of(witness) or Record(sizes, Score(-math.inf), 1.0)
+            try:
+                ahead.add(self._known.get(sizes) or Record(sizes, like.score, like.seconds))
+            except ScoreError:
+                break
+        return None
 
     def _warn(self, sizes: Sizes, error: Exception) -> None:
         """Warn of a failure; raise after too many in a row."""
@@ -215,25 +224,6 @@ class Runner:
             f"{named(sizes)} could not be scored: {error!r}; its prior mass remains unexplored",
             ScoreWarning,
         )
-
-
-def likely_next(
-    search: Search, stops: StopRules, known: dict[Sizes, Record], asked: set[Sizes]
-) -> Sizes | None:
-    """The next unscored choice, if unknown scores equal those of their best witnesses."""
-    ahead = search.copy()
-    while stops.reason(ahead, 0.0) is None and (choice := ahead.choose()) is not None:
-        sizes, witness = choice
-        if sizes not in known and sizes not in asked:
-            return sizes
-        like = next((record for record in ahead.records if record.sizes == witness), None)
-        if like is None:
-            like = Record(sizes, Score(-math.inf), 1.0)
-        try:
-            ahead.add(known.get(sizes) or Record(sizes, like.score, like.seconds))
-        except ScoreError:
-            break
-    return None
 
 
 def _scored(function: Callable[..., Any], sizes: Sizes) -> Outcome:

@@ -41,14 +41,11 @@ class Rules(NamedTuple):
 class Bounds(NamedTuple):
     """Logs of prior masses and of probabilities of the data, in nats.
 
-    F is the contribution of explored sizes to p(y), H the prior mass of the others, and the rest is
-    their contribution to p(y).
+    F is the contribution of explored sizes to p(y), and H the prior mass of the others.
     """
 
     log_f: float
     log_h: float
-    rest_lower: float
-    rest_upper: float
     lower: float
     upper: float
 
@@ -207,6 +204,15 @@ class Search:
         self.bounds: list[Bounds] = []
         self._take([], Intervals.of([], rules.level))
 
+    @property
+    def explored(self) -> list[Sizes]:
+        """The configurations with a score, in the order of the steps."""
+        return [record.sizes for record in self.records if record.score is not None]
+
+    def record_of(self, sizes: Sizes | None) -> Record | None:
+        """The record of a configuration, if it was tried."""
+        return next((record for record in self.records if record.sizes == sizes), None)
+
     def copy(self) -> Self:
         """An independent copy of the search."""
         other = copy(self)
@@ -294,7 +300,7 @@ class Search:
         explored = survey.log_mass[survey.scored]
         lower = log_sum(np.append(explored + survey.lower[survey.scored], rest_lower))
         upper = log_sum(np.append(explored + survey.upper[survey.scored], rest_upper))
-        return Bounds(log_sum(np.array(scores)), log_h, rest_lower, rest_upper, lower, upper)
+        return Bounds(log_sum(np.array(scores)), log_h, lower, upper)
 
     def _check(self, records: list[Record], intervals: Intervals) -> None:
         """Refuse the last score if its interval contradicts the ceiling or another score."""
