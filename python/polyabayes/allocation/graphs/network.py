@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from polyabayes._support.output.tables import columns_of, html_table
-from polyabayes.allocation.graphs import ready_made
 from polyabayes.allocation.graphs.checks import (
     checked_parameter,
     checked_prior,
@@ -18,8 +17,6 @@ from polyabayes.allocation.graphs.checks import (
 from polyabayes.allocation.graphs.graph import Graph, directed
 from polyabayes.allocation.graphs.rates import Rate, checked_rate
 from polyabayes.data.tensors.cells import checked_axes
-
-_Constructor: TypeAlias = "classmethod[Any, ..., Any]"
 
 
 class Network:
@@ -118,17 +115,6 @@ class Network:
         other = copy(self)
         other.sizes = checked_sizes(self.graph, {**self.sizes, **sizes})
         return other
-
-    nmf: _Constructor = classmethod(ready_made.nmf)
-    symmetric_nmf: _Constructor = classmethod(ready_made.symmetric_nmf)
-    symmetric_cp: _Constructor = classmethod(ready_made.symmetric_cp)
-    cp: _Constructor = classmethod(ready_made.cp)
-    tucker: _Constructor = classmethod(ready_made.tucker)
-    pachinko: _Constructor = classmethod(ready_made.pachinko)
-    blockmodel: _Constructor = classmethod(ready_made.blockmodel)
-    hidden_markov: _Constructor = classmethod(ready_made.hidden_markov)
-    sum_conditioned: _Constructor = classmethod(ready_made.sum_conditioned)
-    complete: _Constructor = classmethod(ready_made.complete)
 
     def _open_nodes(self) -> tuple[str, ...]:
         nodes = tuple(node for node in self.graph.nodes if node not in self.sizes)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes.allocation.graphs.network import Network
 from polyabayes.data.tensors.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
@@ -16,314 +17,292 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 _MOST_AXES = 10_000
 
 
-class _Network(Protocol):
-    """A class whose constructor takes the text of a graph, sizes of its nodes, and options."""
-
-    def __init__(
-        self, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
-    ) -> None: ...
-
-
-M = TypeVar("M", bound=_Network)
-
-
 @shared_docs
-def nmf(cls: type[M], /, K: int | None, axes: Sequence[str] = ("doc", "word"), **options: Any) -> M:
-    """Non-negative matrix factorisation, or LDA with its prior: ``doc <- topic -> word``.
+class ReadyMade(Network):
+    """Networks by the names of their factorisations."""
 
-    Parameters
-    ----------
-    K : int or None
-        Number of topics. None means not known yet, here and for every size of a ready-made model.
-    axes : sequence of two str, default=("doc", "word")
-        Names of the axes.
-    {ready made}
+    @classmethod
+    def nmf(cls, K: int | None, axes: Sequence[str] = ("doc", "word"), **options: Any) -> Self:
+        """Non-negative matrix factorisation, or LDA with its prior: ``doc <- topic -> word``.
 
-    References
-    ----------
-    D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
-    factorization. Nature 401.
+        Parameters
+        ----------
+        K : int or None
+            Number of topics. None means not known yet, here and for every size of such a model.
+        axes : sequence of two str, default=("doc", "word")
+            Names of the axes.
+        {ready made}
 
-    {Cemgil 2019}
+        References
+        ----------
+        D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
+        factorization. Nature 401.
 
-    Examples
-    --------
-    >>> pb.AllocationModel.nmf(3)
-    <AllocationModel: topic -> doc, word; topic 3; concentration 1>
-    """
-    first, second = _axes(axes, 2)
-    return cls(f"{first} <- topic -> {second}", {"topic": K}, **options)
+        {Cemgil 2019}
 
+        Examples
+        --------
+        >>> pb.AllocationModel.nmf(3)
+        <AllocationModel: topic -> doc, word; topic 3; concentration 1>
+        """
+        first, second = _axes(axes, 2)
+        return cls(f"{first} <- topic -> {second}", {"topic": K}, **options)
 
-@shared_docs
-def symmetric_nmf(
-    cls: type[M], /, K: int | None, axes: Sequence[str] = ("i", "j"), **options: Any
-) -> M:
-    """Non-negative factorisation of a square matrix, one table for both axes.
+    @classmethod
+    def symmetric_nmf(cls, K: int | None, axes: Sequence[str] = ("i", "j"), **options: Any) -> Self:
+        """Non-negative factorisation of a square matrix, one table for both axes.
 
-    The prior is the same as for :meth:`symmetric_cp`.
+        The prior is the same as for :meth:`symmetric_cp`.
 
-    Parameters
-    ----------
-    K : int or None
-        Rank.
-    axes : sequence of two str, default=("i", "j")
-        Names of the axes.
-    {ready made}
+        Parameters
+        ----------
+        K : int or None
+            Rank.
+        axes : sequence of two str, default=("i", "j")
+            Names of the axes.
+        {ready made}
 
-    Examples
-    --------
-    >>> pb.AllocationModel.symmetric_nmf(2).tied
-    (('i', 'j'),)
-    """
-    return symmetric_cp(cls, 2, K, axes, **options)
+        Examples
+        --------
+        >>> pb.AllocationModel.symmetric_nmf(2).tied
+        (('i', 'j'),)
+        """
+        return cls.symmetric_cp(2, K, axes, **options)
 
+    @classmethod
+    def symmetric_cp(
+        cls, order: int, R: int | None, axes: Sequence[str] | None = None, **options: Any
+    ) -> Self:
+        """Symmetric CP of a tensor whose N axes share one table: ``r -> i1, i2, ...``, tied.
 
-@shared_docs
-def symmetric_cp(
-    cls: type[M], /, order: int, R: int | None, axes: Sequence[str] | None = None, **options: Any
-) -> M:
-    """Symmetric CP of a tensor whose N axes share one table: ``r -> i1, i2, ...``, tied.
+        The default prior is the published one, ``"bdeu-tokens"``, with α = N a / (I R) for I
+        levels and a = `concentration`. ``prior="bdeu"`` gives α = a / (I R), as for axes that are
+        not tied.
 
-    The default prior is the published one, ``"bdeu-tokens"``, with α = N a / (I R) for I levels
-    and a = `concentration`. ``prior="bdeu"`` gives α = a / (I R), as for axes that are not tied.
+        Parameters
+        ----------
+        order : int
+            Number of axes, from 2 to 10,000.
+        R : int or None
+            Rank.
+        axes : sequence of str, optional
+            Names of the axes; by default i1, i2, ...
+        {ready made}
 
-    Parameters
-    ----------
-    order : int
-        Number of axes, from 2 to 10,000.
-    R : int or None
-        Rank.
-    axes : sequence of str, optional
-        Names of the axes; by default i1, i2, ...
-    {ready made}
+        References
+        ----------
+        {Cemgil 2019}
 
-    References
-    ----------
-    {Cemgil 2019}
+        Examples
+        --------
+        >>> pb.AllocationModel.symmetric_cp(3, 2).tied
+        (('i1', 'i2', 'i3'),)
+        """
+        checks.whole_number("order", order, 2, _MOST_AXES)
+        names = _axes(axes or [f"i{axis}" for axis in range(1, order + 1)], order)
+        options = {"prior": "bdeu-tokens", **options}
+        return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
 
-    Examples
-    --------
-    >>> pb.AllocationModel.symmetric_cp(3, 2).tied
-    (('i1', 'i2', 'i3'),)
-    """
-    checks.whole_number("order", order, 2, _MOST_AXES)
-    names = _axes(axes or [f"i{axis}" for axis in range(1, order + 1)], order)
-    options = {"prior": "bdeu-tokens", **options}
-    return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
+    @classmethod
+    def cp(cls, axes: Sequence[str], R: int | None, **options: Any) -> Self:
+        """CP, also called PARAFAC, of rank R: ``r -> i, j, k``.
 
+        Parameters
+        ----------
+        axes : sequence of str
+            Names of the axes.
+        R : int or None
+            Rank.
+        {ready made}
 
-@shared_docs
-def cp(cls: type[M], /, axes: Sequence[str], R: int | None, **options: Any) -> M:
-    """CP, also called PARAFAC, of rank R: ``r -> i, j, k``.
+        References
+        ----------
+        R. A. Harshman (1970). Foundations of the PARAFAC procedure. UCLA Working Papers in
+        Phonetics 16.
 
-    Parameters
-    ----------
-    axes : sequence of str
-        Names of the axes.
-    R : int or None
-        Rank.
-    {ready made}
+        Examples
+        --------
+        >>> pb.AllocationModel.cp(["user", "item", "week"], 4)
+        <AllocationModel: r -> user, item, week; r 4; concentration 1>
+        """
+        return cls(f"r -> {', '.join(_axes(axes))}", {"r": R}, **options)
 
-    References
-    ----------
-    R. A. Harshman (1970). Foundations of the PARAFAC procedure. UCLA Working Papers in Phonetics
-    16.
+    @classmethod
+    def tucker(cls, axes: Sequence[str], ranks: Sequence[int | None], **options: Any) -> Self:
+        """Tucker decomposition: a hidden node for every axis, and a joint table of these nodes.
 
-    Examples
-    --------
-    >>> pb.AllocationModel.cp(["user", "item", "week"], 4)
-    <AllocationModel: r -> user, item, week; r 4; concentration 1>
-    """
-    return cls(f"r -> {', '.join(_axes(axes))}", {"r": R}, **options)
+        Parameters
+        ----------
+        axes : sequence of str
+            Names of the axes.
+        ranks : sequence of int
+            Size of the hidden node of each axis. The node of axis ``i`` is called ``r_i``.
+        {ready made}
 
+        References
+        ----------
+        L. R. Tucker (1966). Some mathematical notes on three-mode factor analysis. Psychometrika
+        31(3).
 
-@shared_docs
-def tucker(cls: type[M], /, axes: Sequence[str], ranks: Sequence[int | None], **options: Any) -> M:
-    """Tucker decomposition: a hidden node for every axis, and a full joint table of these nodes.
+        Examples
+        --------
+        >>> pb.AllocationModel.tucker(["i", "j"], [2, 3])
+        <AllocationModel: r_i -> i, r_j; r_j -> j; r_i 2, r_j 3; concentration 1>
+        """
+        names = _axes(axes)
+        hidden = [f"r_{name}" for name in names]
+        lengths = _lengths("ranks", ranks, "axis")
+        if len(lengths) != len(names):
+            raise InvalidArgumentError(
+                f"ranks must hold a number for each of the axes {', '.join(names)}, got {ranks!r}"
+            )
+        loadings = [f"r_{name} -> {name}" for name in names]
+        sizes = dict(zip(hidden, lengths, strict=True))
+        return cls("; ".join([*loadings, _chain_rule(hidden)]), sizes, **options)
 
-    Parameters
-    ----------
-    axes : sequence of str
-        Names of the axes.
-    ranks : sequence of int
-        Size of the hidden node of each axis. The node of axis ``i`` is called ``r_i``.
-    {ready made}
+    @classmethod
+    def pachinko(
+        cls,
+        sizes: Sequence[int | None] | Mapping[str, int | None],
+        axes: Sequence[str] = ("doc", "word"),
+        **options: Any,
+    ) -> Self:
+        """Pachinko allocation (Li & McCallum 2006): ``doc -> super -> topic -> word``.
 
-    References
-    ----------
-    L. R. Tucker (1966). Some mathematical notes on three-mode factor analysis. Psychometrika 31(3).
+        Parameters
+        ----------
+        sizes : sequence or mapping of int
+            Sizes of the hidden nodes, from documents to words, any number of them. A mapping names
+            them; else two are called super and topic, and any other number h1, h2, ...
+        axes : sequence of two str, default=("doc", "word")
+            Names of the axes.
+        {ready made}
 
-    Examples
-    --------
-    >>> pb.AllocationModel.tucker(["i", "j"], [2, 3])
-    <AllocationModel: r_i -> i, r_j; r_j -> j; r_i 2, r_j 3; concentration 1>
-    """
-    names = _axes(axes)
-    hidden = [f"r_{name}" for name in names]
-    lengths = _lengths("ranks", ranks, "axis")
-    if len(lengths) != len(names):
-        raise InvalidArgumentError(
-            f"ranks must hold a number for each of the axes {', '.join(names)}, got {ranks!r}"
-        )
-    loadings = [f"r_{name} -> {name}" for name in names]
-    sizes = dict(zip(hidden, lengths, strict=True))
-    return cls("; ".join([*loadings, _chain_rule(hidden)]), sizes, **options)
+        References
+        ----------
+        W. Li and A. McCallum (2006). Pachinko allocation: DAG-structured mixture models of topic
+        correlations. ICML.
 
+        Examples
+        --------
+        >>> pb.AllocationModel.pachinko([2, 5]).sizes
+        {'super': 2, 'topic': 5}
+        """
+        first, last = _axes(axes, 2)
+        if not isinstance(sizes, Mapping):
+            sizes = _lengths("sizes", sizes, "hidden node")
+            names = ["super", "topic"] if len(sizes) == 2 else _numbered("h", len(sizes))
+            sizes = dict(zip(names, sizes, strict=True))
+        return cls(" -> ".join([first, *sizes, last]), sizes, **options)
 
-@shared_docs
-def pachinko(
-    cls: type[M],
-    /,
-    sizes: Sequence[int | None] | Mapping[str, int | None],
-    axes: Sequence[str] = ("doc", "word"),
-    **options: Any,
-) -> M:
-    """Pachinko allocation (Li & McCallum 2006): ``doc -> super -> topic -> word``.
+    @classmethod
+    def blockmodel(
+        cls, K1: int | None, K2: int | None, axes: Sequence[str] = ("i", "j", "s"), **options: Any
+    ) -> Self:
+        """Mixed-membership blockmodel (Airoldi et al. 2008): ``i -> g; j -> h; g, h -> s``.
 
-    Parameters
-    ----------
-    sizes : sequence or mapping of int
-        Sizes of the hidden nodes, from documents to words, any number of them. A mapping names
-        them; else two are called super and topic, and any other number h1, h2, ...
-    axes : sequence of two str, default=("doc", "word")
-        Names of the axes.
-    {ready made}
+        Parameters
+        ----------
+        K1, K2 : int or None
+            Number of groups of senders (node g) and of receivers (node h).
+        axes : sequence of three str, default=("i", "j", "s")
+            Names of the axes of senders, receivers and kinds of link.
+        {ready made}
 
-    References
-    ----------
-    W. Li and A. McCallum (2006). Pachinko allocation: DAG-structured mixture models of topic
-    correlations. ICML.
+        References
+        ----------
+        E. M. Airoldi, D. M. Blei, S. E. Fienberg and E. P. Xing (2008). Mixed membership stochastic
+        blockmodels. Journal of Machine Learning Research 9.
 
-    Examples
-    --------
-    >>> pb.AllocationModel.pachinko([2, 5]).sizes
-    {'super': 2, 'topic': 5}
-    """
-    first, last = _axes(axes, 2)
-    if not isinstance(sizes, Mapping):
-        sizes = _lengths("sizes", sizes, "hidden node")
-        names = ["super", "topic"] if len(sizes) == 2 else _numbered("h", len(sizes))
-        sizes = dict(zip(names, sizes, strict=True))
-    return cls(" -> ".join([first, *sizes, last]), sizes, **options)
+        Examples
+        --------
+        >>> pb.AllocationModel.blockmodel(2, 3).sizes
+        {'g': 2, 'h': 3}
+        """
+        i, j, s = _axes(axes, 3)
+        return cls(f"{i} -> g; {j} -> h; g, h -> {s}", {"g": K1, "h": K2}, **options)
 
+    @classmethod
+    def hidden_markov(
+        cls, length: int, n_states: int | None, tied: bool = False, **options: Any
+    ) -> Self:
+        """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
 
-@shared_docs
-def blockmodel(
-    cls: type[M],
-    /,
-    K1: int | None,
-    K2: int | None,
-    axes: Sequence[str] = ("i", "j", "s"),
-    **options: Any,
-) -> M:
-    """Mixed-membership blockmodel (Airoldi et al. 2008): ``i -> g; j -> h; g, h -> s``.
+        The prior of tied tables does not depend on the length. For a tied chain, ``"vb"``, ``"em"``
+        and ``"ml"`` use forward-backward recursions. The evidence by ``"smc"`` (and ``"auto"``)
+        draws the states step by step if all steps together have more than 8,192 joint states. Other
+        methods sum over the joint states of all steps, so the chain must be short.
 
-    Parameters
-    ----------
-    K1, K2 : int or None
-        Number of groups of senders (node g) and of receivers (node h).
-    axes : sequence of three str, default=("i", "j", "s")
-        Names of the axes of senders, receivers and kinds of link.
-    {ready made}
+        Parameters
+        ----------
+        length : int
+            Number of steps (one axis each), from 2 to 10,000.
+        n_states : int or None
+            Number of hidden states.
+        tied : bool, default=False
+            Whether all steps share one table of transitions and one table of emissions.
+        {ready made}
 
-    References
-    ----------
-    E. M. Airoldi, D. M. Blei, S. E. Fienberg and E. P. Xing (2008). Mixed membership stochastic
-    blockmodels. Journal of Machine Learning Research 9.
+        References
+        ----------
+        L. R. Rabiner (1989). A tutorial on hidden Markov models and selected applications in speech
+        recognition. Proceedings of the IEEE 77(2).
 
-    Examples
-    --------
-    >>> pb.AllocationModel.blockmodel(2, 3).sizes
-    {'g': 2, 'h': 3}
-    """
-    i, j, s = _axes(axes, 3)
-    return cls(f"{i} -> g; {j} -> h; g, h -> {s}", {"g": K1, "h": K2}, **options)
+        Examples
+        --------
+        >>> pb.AllocationModel.hidden_markov(3, 2).axes
+        ('x1', 'x2', 'x3')
+        """
+        checks.whole_number("length", length, 2, _MOST_AXES)
+        states, seen = _numbered("h", length), _numbered("x", length)
+        emissions = [f"{state} -> {x}" for state, x in zip(states, seen, strict=True)]
+        ties = [tie for tie in (states[1:], seen) if len(tie) > 1] if tied else []
+        text = "; ".join([" -> ".join(states), *emissions])
+        return cls(text, dict.fromkeys(states, n_states), tied=ties, axes=seen, **options)
 
+    @classmethod
+    def sum_conditioned(
+        cls, R: int | None, axes: Sequence[str] = ("i", "j", "k"), **options: Any
+    ) -> Self:
+        """Sum-conditioned factorisation: ``j -> k; j, k -> r; k, r -> i`` (Cemgil et al. 2019).
 
-@shared_docs
-def hidden_markov(
-    cls: type[M], /, length: int, n_states: int | None, tied: bool = False, **options: Any
-) -> M:
-    """Hidden Markov chain ``h1 -> h2 -> ...`` with an axis ``x1``, ``x2``, ... for each step.
+        Parameters
+        ----------
+        R : int or None
+            Rank.
+        axes : sequence of three str, default=("i", "j", "k")
+            Names of the axes.
+        {ready made}
 
-    The prior of tied tables does not depend on the length. For a tied chain, ``"vb"``, ``"em"`` and
-    ``"ml"`` use forward-backward recursions. The evidence by ``"smc"`` (and ``"auto"``) draws the
-    states step by step if all steps together have more than 8,192 joint states. Other methods sum
-    over the joint states of all steps, so the chain must be short.
+        References
+        ----------
+        {Cemgil 2019}
 
-    Parameters
-    ----------
-    length : int
-        Number of steps (one axis each), from 2 to 10,000.
-    n_states : int or None
-        Number of hidden states.
-    tied : bool, default=False
-        Whether all steps share one table of transitions and one table of emissions.
-    {ready made}
+        Examples
+        --------
+        >>> pb.AllocationModel.sum_conditioned(2).graph.to_text()
+        'j -> k; j, k -> r; k, r -> i'
+        """
+        i, j, k = _axes(axes, 3)
+        text = f"{j} -> {k}; {j}, {k} -> r; {k}, r -> {i}"
+        return cls(text, {"r": R}, axes=(i, j, k), **options)
 
-    References
-    ----------
-    L. R. Rabiner (1989). A tutorial on hidden Markov models and selected applications in speech
-    recognition. Proceedings of the IEEE 77(2).
+    @classmethod
+    def complete(cls, axes: Sequence[str], **options: Any) -> Self:
+        """Complete graph: every axis depends on all axes before it; its evidence is exact.
 
-    Examples
-    --------
-    >>> pb.AllocationModel.hidden_markov(3, 2).axes
-    ('x1', 'x2', 'x3')
-    """
-    checks.whole_number("length", length, 2, _MOST_AXES)
-    states, seen = _numbered("h", length), _numbered("x", length)
-    emissions = [f"{state} -> {x}" for state, x in zip(states, seen, strict=True)]
-    ties = [tie for tie in (states[1:], seen) if len(tie) > 1] if tied else []
-    text = "; ".join([" -> ".join(states), *emissions])
-    return cls(text, dict.fromkeys(states, n_states), tied=ties, axes=seen, **options)
+        Parameters
+        ----------
+        axes : sequence of str
+            Names of the axes.
+        {ready made}
 
-
-@shared_docs
-def sum_conditioned(
-    cls: type[M], /, R: int | None, axes: Sequence[str] = ("i", "j", "k"), **options: Any
-) -> M:
-    """Sum-conditioned factorisation: ``j -> k; j, k -> r; k, r -> i`` (Cemgil et al. 2019).
-
-    Parameters
-    ----------
-    R : int or None
-        Rank.
-    axes : sequence of three str, default=("i", "j", "k")
-        Names of the axes.
-    {ready made}
-
-    References
-    ----------
-    {Cemgil 2019}
-
-    Examples
-    --------
-    >>> pb.AllocationModel.sum_conditioned(2).graph.to_text()
-    'j -> k; j, k -> r; k, r -> i'
-    """
-    i, j, k = _axes(axes, 3)
-    text = f"{j} -> {k}; {j}, {k} -> r; {k}, r -> {i}"
-    return cls(text, {"r": R}, axes=(i, j, k), **options)
-
-
-@shared_docs
-def complete(cls: type[M], /, axes: Sequence[str], **options: Any) -> M:
-    """Complete graph: every axis depends on all axes before it; its evidence is exact.
-
-    Parameters
-    ----------
-    axes : sequence of str
-        Names of the axes.
-    {ready made}
-
-    Examples
-    --------
-    >>> pb.AllocationModel.complete(["i", "j"]).log_evidence([[2, 0], [1, 1]]).method
-    'exact'
-    """
-    return cls(_chain_rule(_axes(axes)), **options)
+        Examples
+        --------
+        >>> pb.AllocationModel.complete(["i", "j"]).log_evidence([[2, 0], [1, 1]]).method
+        'exact'
+        """
+        return cls(_chain_rule(_axes(axes)), **options)
 
 
 def _chain_rule(names: Sequence[str]) -> str:
