@@ -44,9 +44,8 @@ class Kept:
         plan = ScoringPlan(model, settings, 0, 1)
         for size in LEVELS:
             start = time.process_time()
-            found = plan.score(test._core_documents(), n_temperatures=size)
+            self.levels[size] = plan.score(test._core_documents(), n_temperatures=size)
             self.seconds[size] = time.process_time() - start
-            self.levels[size] = BlockScores.of(found)
 
     def __call__(self, rows: np.ndarray, *, n_temperatures: int) -> BlockScores:
         return self.levels[min(n_temperatures, LEVELS[-1])].taken(rows)

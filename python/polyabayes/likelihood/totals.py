@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores
@@ -41,9 +40,7 @@ _ROUNDS = 20
 class Score(Protocol):
     """Function that scores the documents of some rows with a given number of temperatures."""
 
-    def __call__(
-        self, rows: NDArray[np.int64], *, n_temperatures: int
-    ) -> _core.Scores | BlockScores:
+    def __call__(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
         """Values, variances of ln of a run, and ln of the mean minus the mean of ln."""
 
 
@@ -264,7 +261,7 @@ class _Levels:
         if not len(added):
             return
         rows = self._population.first[added]
-        found = BlockScores.of(self._score(rows, n_temperatures=level.n_temperatures))
+        found = self._score(rows, n_temperatures=level.n_temperatures)
         level.scores, level.drawn = level.scores.put(added, found), drawn
         if found.interruption is not None:
             raise _UnfinishedError(found.interruption)
