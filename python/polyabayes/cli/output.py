@@ -173,9 +173,9 @@ def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
     stream.flush()
 
 
-def escaped(columns: Mapping[str, Any], *, wanted: bool) -> Mapping[str, Any]:
-    """Columns whose text no spreadsheet takes for a formula, where that is wanted."""
-    if not wanted:
+def escaped(columns: Mapping[str, Any], given: Given) -> Mapping[str, Any]:
+    """Columns whose text no spreadsheet takes for a formula, if the user wants that."""
+    if not given.escape_formulas:
         return columns
 
     def safe(value: Any) -> Any:

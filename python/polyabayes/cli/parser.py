@@ -36,11 +36,18 @@ _HELP = {
     "undirected": "Edges are '-', or arrows with cycles: make the graph directed",
     "missing": "Cells that were not observed, by a 1 in each; needs --rate",
     "predict": "Expected counts of the missing cells; '-' is CSV on standard output",
-    "metadata": "Table with a row for each document, of which formulas and groups are columns; "
-    "a column with the names of all documents matches the rows, else their order does; .npz keeps "
-    "its own",
-    "escape_formulas": "Put ' before text that begins with = + - @, which spreadsheets execute",
 }
+# Options that no function of the package has: flags of every command, and what commands on
+# documents read beside them.
+_FLAGS = {
+    "--verbose": "Tell on standard error what is being done",
+    "--escape-formulas": "Put ' before text in tables that begins with = + - @, which spreadsheets "
+    "execute",
+}
+_METADATA = (
+    "Table with a row for each document, of which formulas and groups are columns; a column with "
+    "the names of all documents matches the rows, else their order does; .npz keeps its own"
+)
 # Names that messages of the library use for what an option of another name asks for.
 _SAME = {
     "observed": "missing",
@@ -290,9 +297,10 @@ def _add_options(
     for takes in functions:
         for name, _ in takes.options():
             kinds.setdefault(name, set()).add(takes.of)
-    parser.add_argument(
-        "--verbose", action="store_true", help="Tell on standard error what is being done"
-    )
+    for flag, text in _FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=text)
+    if any(takes.call == "read_corpus" for takes in functions):
+        parser.add_argument("--metadata", metavar="TABLE.csv|TABLE.parquet", help=_METADATA)
     for takes in (*functions, _GENERAL):
         for name, parameter in takes.options():
             if name not in own and not any(name == action.dest for action in parser._actions):
