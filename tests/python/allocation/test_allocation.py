@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.special import gammaln
 
 import polyabayes as pb
@@ -105,13 +105,6 @@ def test_draws_of_one_hidden_value_are_the_data():
     )
     assert draws.counts["s"].tolist() == 3 * [[[counts.sum()]]]
     assert draws.counts["j"][0, :, 0].tolist() == counts.sum(axis=0).tolist()
-
-
-def test_total_is_negative_binomial():
-    a, b = 2.5, 0.3
-    evidence = AllocationModel.nmf(2, concentration=a, rate=b).log_evidence(TABLE, "exact")
-    expected = stats.nbinom.logpmf(np.sum(TABLE), a, b / (b + 1))
-    assert evidence.log_probability_of_total == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -34,17 +34,6 @@ def test_fit_pfa_passes_its_options(folder, tmp_path):
     assert made.vocabulary_.tolist() == WORDS
 
 
-def test_a_fit_goes_on_from_its_checkpoint(folder, tmp_path):
-    fit = f"fit lda {folder / 'train.npz'} -k {K} --burn-in 10 --seed 5 --jobs 1".split()
-    kept = ["--checkpoint", tmp_path / "state", "--checkpoint-every", 10]
-    assert run(*fit, *kept, "--max-iter", 20, "-o", tmp_path / "short.safetensors") == 0
-    assert run(*fit, *kept, "--max-iter", 40, "-o", tmp_path / "long.safetensors") == 0
-    assert run(*fit, "--max-iter", 40, "-o", tmp_path / "whole.safetensors") == 0
-    long, whole = (pb.load(tmp_path / f"{name}.safetensors") for name in ("long", "whole"))
-    np.testing.assert_array_equal(long.components_, whole.components_)
-    assert run(*fit, *kept, "--max-iter", 40, "-k", K + 1, "-o", tmp_path / "m.safetensors") == 2
-
-
 def test_only_what_the_user_gave_reaches_the_api(folder, tmp_path, monkeypatch):
     seen = []
 

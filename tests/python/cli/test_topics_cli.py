@@ -201,9 +201,3 @@ def test_files_of_models_tell_of_themselves(named, tmp_path, capsys):
     assert "polyabayes: training from sweep" not in capsys.readouterr().err
     assert main([*fit, "--checkpoint-every", "seldom"]) == 2
     assert "--checkpoint-every must be a number of sweeps, or a time" in capsys.readouterr().err
-
-
-def test_a_choice_ends_at_the_largest_size_wanted(corpus, capsys):
-    options = ["--max-size", "2", "--folds", "2", "--max-iter", "20", "--seed", "0", "--jobs", "1"]
-    assert main(["choose", "lda", corpus, *options]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split()[0].rstrip("*") == "2"

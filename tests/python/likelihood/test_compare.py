@@ -75,21 +75,6 @@ def test_paired_differences_are_a_ratio_of_sums_with_its_error():
     assert comparison.difference("flat", "flat") == (0, 0)
 
 
-def test_error_of_the_difference_is_the_spread_over_new_documents():
-    data = pb.datasets.make_lda_corpus(
-        6_000, 30, 2, document_length=12, doc_topic_prior=0.4, random_state=0
-    )
-    models = {"true": lda(0.4, data.topic_word), "other": lda(5.0, data.topic_word)}
-    means, std_errors = np.transpose(
-        [
-            pb.compare(models, data.corpus.counts[first : first + 60]).difference("true", "other")
-            for first in range(0, 6_000, 60)
-        ]
-    )
-    # The standard deviation of 100 means is known to about 7 %.
-    assert np.std(means) == pytest.approx(np.sqrt(np.mean(std_errors**2)), rel=0.25)
-
-
 def test_tables_name_every_model():
     comparison = pb.compare({"worse": lda(topics=FLAT), "besser ü": gamma_poisson()}, COUNTS)
     frame = comparison.to_frame()
