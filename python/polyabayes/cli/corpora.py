@@ -34,7 +34,6 @@ def convert(
 
     Parameters
     ----------
-    corpus : CORPUS
     output : FILE
         The corpus: .npz, which keeps all, .ldac, .ldac.gz, .mtx or .mtx.gz.
     drop_duplicates : {"words", "ids"}
@@ -73,7 +72,6 @@ def split(given: Given, corpus: str, *, train: str, test: str) -> int:
 
     Parameters
     ----------
-    corpus : CORPUS
     train : FILE
         Documents to train on: .npz, .ldac, .ldac.gz, .mtx or .mtx.gz.
     test : FILE

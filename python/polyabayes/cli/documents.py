@@ -16,7 +16,6 @@ from polyabayes._support.output.tables import counted
 from polyabayes.cli.corpora import given_exposure, read, size
 from polyabayes.cli.output import (
     INTERRUPTED,
-    checked_folder,
     escaped,
     keep,
     need,
@@ -48,7 +47,6 @@ def fit(
     ----------
     model : {"lda", "pfa"}
         The kind of model.
-    corpus : CORPUS
     n_components : K
         Number of topics.
     output : MODEL.safetensors
@@ -99,8 +97,6 @@ def score(given: Given, model: str, corpus: str, *, output: str | None = None) -
 
     Parameters
     ----------
-    model : MODEL
-    corpus : CORPUS
     output : SCORES.csv|SCORES.parquet
         One row a document; '-' is CSV on standard output. By default the total is printed.
 
@@ -133,7 +129,6 @@ def compare(given: Given, models: list[str], *, on: str, plot: str | None = None
     Parameters
     ----------
     models : MODEL
-    on : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the table.
 
@@ -171,7 +166,6 @@ def choose(
     ----------
     model : {"lda", "pfa"}
         The kind of model.
-    corpus : CORPUS
     output : TABLE.csv|TABLE.parquet
         One row a size; by default none.
     plot : FILE.png|.pdf|.svg
@@ -234,26 +228,6 @@ def _reference(path: str, corpus: pb.Corpus) -> Any:
     table = pandas.read_csv(path, sep=None, engine="python", index_col=0)
     words = set() if corpus.vocabulary is None else set(corpus.vocabulary)
     return table.T if words & set(table.index) else table
-
-
-def demo(given: Given, *, output: str = "demo-output") -> int:
-    """Train, score and compare on made-up and on real documents.
-
-    Parameters
-    ----------
-    output : FOLDER
-        Where models, scores and pictures go; by default demo-output.
-
-    Examples
-    --------
-    $ polyabayes demo -o demo-output
-    """
-    from polyabayes.cli.demo import run_demo
-
-    need("pandas", "frames", "the demo")
-    need("matplotlib", "plot", "the demo")
-    run_demo(checked_folder(output), **given.of("log_likelihood"))
-    return 0
 
 
 def completion(given: Given, shell: str) -> int:  # noqa: ARG001

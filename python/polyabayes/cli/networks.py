@@ -45,13 +45,8 @@ def evidence(
 
     Parameters
     ----------
-    graph : GRAPH
-    tensor : TENSOR
-    undirected : bool
     try_ : NODE=N..M
         Compare all sizes of a hidden node.
-    missing : TENSOR
-    predict : CELLS.csv|CELLS.parquet
     plot : FILE.png|.pdf|.svg
         Draw evidence against size, with --try.
 
@@ -124,13 +119,8 @@ def decompose(
 
     Parameters
     ----------
-    graph : GRAPH
-    tensor : TENSOR
     output : FOLDER
         A folder for one CSV file a table.
-    undirected : bool
-    missing : TENSOR
-    predict : CELLS.csv|CELLS.parquet
 
     Examples
     --------
@@ -187,7 +177,6 @@ def search(
         the first one is searched, the others get the same scores.
     output : BOUNDS.csv|BOUNDS.parquet
         One row a step, or a fold; '-' is CSV on standard output.
-    undirected : bool
     test : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the bounds.
@@ -292,7 +281,6 @@ def _stacked(search: pb.WitnessSearch, all_priors: Sequence[Any]) -> dict[str, A
 def _observed(
     data: pb.CountTensor, missing: str | None, predict: str | None, given: Given
 ) -> dict[str, Any]:
-    """Which cells were observed, if some were not."""
     if predict is not None and missing is None:
         raise InvalidArgumentError("--predict needs --missing")
     if missing is None:

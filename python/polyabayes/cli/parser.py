@@ -30,12 +30,19 @@ _ALSO = {
 }
 # Functions whose first parameter says what an argument of this name may be.
 _INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}
-# Help of arguments that several commands have.
-_HELP = {
-    "graph": "As 'doc -> topic -> word'; nodes that are no axes need --size",
-    "undirected": "Edges are '-', or arrows with cycles: make the graph directed",
-    "missing": "Cells that were not observed, by a 1 in each; needs --rate",
-    "predict": "Expected counts of the missing cells; '-' is CSV on standard output",
+# Type and help of arguments that several commands have, and whose docstrings leave them out.
+_SHARED = {
+    "model": ("MODEL", ""),
+    "corpus": ("CORPUS", ""),
+    "on": ("CORPUS", ""),
+    "tensor": ("TENSOR", ""),
+    "graph": ("GRAPH", "As 'doc -> topic -> word'; nodes that are no axes need --size"),
+    "undirected": ("bool", "Edges are '-', or arrows with cycles: make the graph directed"),
+    "missing": ("TENSOR", "Cells that were not observed, by a 1 in each; needs --rate"),
+    "predict": (
+        "CELLS.csv|CELLS.parquet",
+        "Expected counts of the missing cells; '-' is CSV on standard output",
+    ),
 }
 # Options that no function of the package has: flags of every command, and what commands on
 # documents read beside them.
@@ -155,7 +162,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
     ),
     "decompose": ("networks", (_TENSOR, _MODEL, Takes("AllocationModel.decompose"))),
     "classes": ("classes", (Takes("LatentClassAnalysis"),)),
-    "demo": ("documents", ()),
+    "demo": ("demo", ()),
     "completion": ("documents", ()),
 }
 
@@ -182,14 +189,9 @@ class Given(argparse.Namespace):
                     found[parameter.name] = value
         return found
 
-    def described(self) -> Documented:
-        """The command's own signature and docstring."""
-        return documented(self.command, f"polyabayes.cli.{COMMANDS[self.command][0]}")
-
     def own(self) -> dict[str, Any]:
         """Arguments of the command itself; those not given have their defaults."""
-        parameters = self.described().parameters
-        values = {name: getattr(self, name) for name in parameters if name != "given"}
+        values = {name: getattr(self, name) for name in described(self.command).parameters}
         return {name: value for name, value in values.items() if value is not None}
 
     def refuse_other_kinds(self, kind: str) -> None:
@@ -203,6 +205,19 @@ class Given(argparse.Namespace):
                 raise InvalidArgumentError(
                     f"{argument(name)} is an option of {kinds[0]}, not of {kind}"
                 )
+
+
+def described(command: str) -> Documented:
+    """A command's own signature and docstring."""
+    found = documented(command, f"polyabayes.cli.{COMMANDS[command][0]}")
+    parameters = {}
+    for name, parameter in found.parameters.items():
+        if name != "given":
+            wording, text = _SHARED.get(name, ("", ""))
+            if not parameter.wording:
+                parameter = parameter._replace(wording=wording, help=text)
+            parameters[name] = parameter
+    return found._replace(parameters=parameters)
 
 
 def _shows_progress() -> bool:
@@ -274,8 +289,8 @@ def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parse
     )
     parser.add_argument("--version", action="version", version=f"polyabayes {version}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (module, functions) in COMMANDS.items():
-        command = documented(name, f"polyabayes.cli.{module}")
+    for name, (_, functions) in COMMANDS.items():
+        command = described(name)
         summary = command.summary.rstrip(".")
         example = command.example.replace("$ ", "  ")
         added: Parser = commands.add_parser(
@@ -290,9 +305,8 @@ def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parse
 def _add_options(
     parser: Parser, own: Mapping[str, Parameter], functions: tuple[Takes, ...]
 ) -> None:
-    for name, parameter in own.items():
-        if name != "given":
-            _add_own(parser, parameter)
+    for parameter in own.values():
+        _add_own(parser, parameter)
     kinds: dict[str, set[str]] = {}
     for takes in functions:
         for name, _ in takes.options():
@@ -337,7 +351,7 @@ def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: 
 def _add_own(parser: Parser, parameter: Parameter) -> None:
     """An argument, or an option, of the command itself."""
     wording = parameter.wording
-    text = parameter.help or _HELP.get(parameter.name, "")
+    text = parameter.help
     if wording in _INPUTS and not text:
         read = next(iter(documented(_INPUTS[wording]).parameters.values()))
         text = read.help

@@ -21,8 +21,6 @@ def transform(given: Given, model: str, corpus: str, *, output: str = "-") -> in
 
     Parameters
     ----------
-    model : MODEL
-    corpus : CORPUS
     output : WEIGHTS.csv|WEIGHTS.parquet
         One row a document and topic; by default, and for '-', CSV on standard output.
 
@@ -46,10 +44,6 @@ def transform(given: Given, model: str, corpus: str, *, output: str = "-") -> in
 def info(given: Given, model: str) -> int:  # noqa: ARG001
     """Show what a file of a model holds, when it was made, and how to cite it.
 
-    Parameters
-    ----------
-    model : MODEL
-
     Examples
     --------
     $ polyabayes info lda.safetensors
@@ -72,8 +66,6 @@ def topics(
 
     Parameters
     ----------
-    model : MODEL
-    corpus : CORPUS
     output : TOPICS.csv|.parquet|.html
         A table of all figures, or one page for a browser; by default the words are printed.
     by : COLUMN
@@ -147,10 +139,8 @@ def plot(
     what : {"topics", "signatures", "similarity", "weights", "groups"}
         Most probable words, or 96 channels of mutations, likeness of topics, shares of the tokens
         of --on CORPUS, or mean weights in groups of its documents, --by a column of their metadata.
-    model : MODEL
     output : FILE.png|.pdf|.svg
         The picture.
-    on : CORPUS
     by : COLUMN
         Column of the metadata that holds the groups.
 
