@@ -20,7 +20,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.observed_cells import incomplete, rates_of
+from polyabayes.allocation.observed_cells import rates_of
 from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensors.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
@@ -214,10 +214,9 @@ def find_missing(
             )
     start = time.perf_counter()
     rates, ln_weights = rates_of(layout)
-    used, estimates, found = zip(
-        *(_found_at(incomplete(layout, missing, b), options, max_total, run) for b in rates),
-        strict=True,
-    )
+    cores = (_core.IncompleteAllocation(layout.core, missing.ravel(), b) for b in rates)
+    results = [_found_at(core, options, max_total, run) for core in cores]
+    used, estimates, found = zip(*results, strict=True)
     shares = special.softmax(ln_weights + np.array([one.ln_value for one in estimates]))
 
     def stacked(name: str, end: float = 0.0) -> Floats:

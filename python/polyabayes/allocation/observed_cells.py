@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes import _core
 from polyabayes.allocation.graphs.network import Network
 from polyabayes.allocation.graphs.rates import RatePoints, rate_points
 from polyabayes.allocation.graphs.tied_levels import match_levels
@@ -117,7 +116,6 @@ def _without_hidden(data: Any, observed: Any) -> Any:
 
 
 def _checked_mask(tensor: CountTensor, observed: Any) -> NDArray[np.bool_]:
-    """The mask of the observed cells."""
     mask = np.asarray(observed)
     if mask.dtype != np.bool_:
         raise InvalidTypeError(
@@ -140,14 +138,6 @@ def rates_of(layout: Layout) -> RatePoints:
             "you expect, or the pair (shape, rate) of a gamma prior of it"
         )
     return rate_points(model.concentration, layout.tensor.total, model.rate, fine=False)
-
-
-def incomplete(layout: Layout, missing: Integers, rate: float) -> _core.IncompleteAllocation:
-    """Extend the layout for observed cells to the missing cells.
-
-    More cells than fit into the memory of the machine are refused.
-    """
-    return _core.IncompleteAllocation(layout.core, missing.ravel(), rate)
 
 
 def observed_outside(tensor: CountTensor, missing: CountTensor) -> NDArray[np.bool_]:

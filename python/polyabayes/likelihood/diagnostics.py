@@ -155,7 +155,6 @@ def _simulate(
     priors: NDArray[np.float64] | None,
     rng: np.random.Generator,
 ) -> tuple[Corpus, NDArray[Any] | None]:
-    """Draw documents and their latent variables."""
     if not isinstance(model, Simulated):
         raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
     if model._conditions_on_length:

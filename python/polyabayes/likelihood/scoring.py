@@ -265,18 +265,7 @@ def log_likelihood(
         trace=trace,
         options=options,
     )
-    target = checked_target(
-        total_std_error,
-        nats_per_token_std_error,
-        {
-            "method": settings.method != "auto",
-            "n_samples": n_samples is not None,
-            "n_particles": n_particles is not None,
-            "n_replicates": n_replicates is not None,
-            "target_std_error": target_std_error is not None,
-            "trace": trace,
-        },
-    )
+    target = checked_target(total_std_error, nats_per_token_std_error, settings)
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     priors = GivenPriors(doc_topic_prior, shape, covariates)
     documents = of_layer(documents, layer)

@@ -123,7 +123,6 @@ class Documents:
         return scores._replace(interruption=interruption)
 
     def _chosen(self, rows: NDArray[np.int64] | None) -> Iterator[Corpus]:
-        """The documents of `rows`, block by block."""
         if rows is None:
             yield from self.blocks()
             return
@@ -198,7 +197,6 @@ def documents_of(
 
 
 def _streamed(model: Scorable, blocks: Iterator[Any], unseen: str) -> Iterator[Block]:
-    """Blocks of an iterator, one after another."""
     for number, documents in enumerate(blocks):
         name = f"block {number} of documents"
         corpus, n_unseen = model._aligned(as_corpus(documents, name), name, unseen)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores
+from polyabayes.likelihood.methods import Settings
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +36,9 @@ _REPLICATES = 16
 # Largest bias of the last level, and squared error that a plan aims at, as shares of the target.
 _SHARE_OF_BIAS, _AIM = 1 / 3, 0.8
 _ROUNDS = 20
+# Settings without effect, since every document gets the effort that the total needs.
+_EFFORT = ("n_samples", "n_particles", "n_replicates", "target_std_error", "trace")
+_UNUSED = {"method": "auto"} | {name: Settings._field_defaults[name] for name in _EFFORT}
 
 
 class Score(Protocol):
@@ -56,7 +60,7 @@ class CorrectedScores(NamedTuple):
 
 
 def checked_target(
-    total_std_error: Any, nats_per_token_std_error: Any, unused: dict[str, bool]
+    total_std_error: Any, nats_per_token_std_error: Any, settings: Settings
 ) -> Callable[[int], float] | None:
     """Target standard error of a total, given the number of tokens; None without a target."""
     if total_std_error is None and nats_per_token_std_error is None:
@@ -67,8 +71,8 @@ def checked_target(
             f"{argument('total_std_error')} and {argument('nats_per_token_std_error')} are the "
             "same target in other units: give one of them"
         )
-    for other, is_given in unused.items():
-        if is_given:
+    for other, default in _UNUSED.items():
+        if getattr(settings, other) != default:
             raise InvalidArgumentError(
                 f"{argument(other)} has no effect with {argument(name)}, which chooses the "
                 "effort of every document: omit one of them"
@@ -254,7 +258,6 @@ class _Levels:
         self._draw(self._levels[-1], self._pilot)
 
     def _draw(self, level: _Level, probabilities: Floats) -> None:
-        """Score the documents newly sampled."""
         level.probabilities = np.maximum(probabilities, level.probabilities)
         drawn = self._population.uniforms < level.probabilities
         added = np.flatnonzero(drawn & ~level.drawn)

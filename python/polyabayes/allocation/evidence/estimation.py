@@ -30,8 +30,6 @@ _SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
 
 
 class _Work(NamedTuple):
-    """Data and settings shared by all tasks."""
-
     layout: Layout
     options: Options
     seed: int

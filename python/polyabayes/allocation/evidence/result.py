@@ -232,7 +232,6 @@ class Evidence(Result):
         return ""
 
     def _why_rounds_differ(self) -> str:
-        """Why the rounds of tempering have not converged."""
         if self.lower_bound > self.value:
             return (
                 f"tempering has not converged: a lower bound of the evidence lies "

@@ -361,7 +361,6 @@ class Decomposition(Result):
         return columns
 
     def _all_columns(self) -> dict[str, Any]:
-        """Columns of all tables, one below the other."""
         found: dict[str, list[Any]] = {name: [] for name in _ALL_COLUMNS}
         for node in self.tables:
             columns = self._columns(node)
@@ -397,7 +396,6 @@ class Decomposition(Result):
         return dict(zip(axes, n_tokens.tolist(), strict=True))
 
     def _fit(self, cells: NDArray[np.int64]) -> Floats:
-        """Expected counts of given cells."""
         found = np.empty(len(cells))
         for chunk, axes in self._parts(cells):
             found[chunk] = self._contracted(cells[chunk], axes, self._shares[axes] * self.intensity)
