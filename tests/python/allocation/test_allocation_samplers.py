@@ -89,34 +89,30 @@ def test_tempering_says_when_it_has_not_converged():
     assert given.rounds[0].sides == pytest.approx(np.array(long.rounds[0].sides) - shift, abs=1e-9)
 
 
-def test_tempering_at_small_concentrations():
-    """Two states that hardly any table shares: the chains must cross from one to the other."""
-    counts = [[5, 3, 0], [0, 8, 9], [2, 1, 14]]
-    for a in (1e-2, 1e-4):
-        model = AllocationModel.nmf(2, concentration=a)
-        exact = model.log_evidence(counts, "exact")
-        found = model.log_evidence(counts, "tempered", random_state=0)
-        assert abs(found.value - exact.value) < 4 * found.std_error < 2
+MIXED, ROW = [[5, 3, 0], [0, 8, 9], [2, 1, 14]], np.array([[200_000, 3, 40]])
+# The topics of a table of one row add up to one Dirichlet law of its cells.
+OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum())
 
 
-@pytest.mark.parametrize("n_topics", [2, 8])
-def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics):
-    """A table of one cell has probability 1, however many tokens there are."""
-    model = AllocationModel.nmf(n_topics)
-    for n in (500, 20_000):
-        found = model.log_evidence(
-            [[n]], "tempered", n_samples=64, given_total=True, random_state=0
-        )
-        assert abs(found.value) < 4 * found.std_error < 1
-
-
-@pytest.mark.parametrize("method", ["tempered", "auto"])
-def test_tempering_finds_the_evidence_of_a_cell_of_very_many_tokens(method):
-    """The topics of a table of one row add up to one Dirichlet law of its cells."""
-    counts = np.array([[200_000, 3, 40]])
-    found = AllocationModel.nmf(3).log_evidence(counts, method, given_total=True, random_state=0)
-    exact = stats.dirichlet_multinomial.logpmf(counts[0], np.full(3, 1 / 3), counts.sum())
+@pytest.mark.parametrize(
+    ("model", "counts", "options", "exact"),
+    [
+        # Two states that hardly any table shares: the chains must cross from one to the other.
+        *((AllocationModel.nmf(2, concentration=a), MIXED, {}, None) for a in (1e-2, 1e-4)),
+        # A table of one cell has probability 1, however many tokens there are.
+        *((AllocationModel.nmf(k), [[500]], {"n_samples": 64}, 0.0) for k in (2, 8)),
+        *((AllocationModel.nmf(k), [[20_000]], {"n_samples": 64}, 0.0) for k in (2, 8)),
+        *((AllocationModel.nmf(3), ROW, {"method": m}, OF_ROW) for m in ("tempered", "auto")),
+    ],
+)
+def test_tempering_finds_the_evidence_of_small_concentrations_and_heavy_cells(
+    model, counts, options, exact
+):
+    options = {"method": "tempered", "given_total": True, "random_state": 0, **options}
+    found = model.log_evidence(counts, **options)
     assert found.method == "tempered"
+    if exact is None:
+        exact = model.log_evidence(counts, "exact", given_total=True).value
     assert abs(found.value - exact) < 4 * found.std_error < 1
 
 
