@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
@@ -20,7 +19,7 @@ from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.blocks import ScoringPlan, distinct, score_corpora
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
+from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
@@ -53,14 +52,6 @@ class Perplexity(Record):
 
     value: float
     std_error: float
-
-
-@runtime_checkable
-class _Transformer(Scorable, Protocol):
-    components_: NDArray[np.float64]
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Posterior mean topic weights."""
 
 
 @shared_docs
@@ -319,7 +310,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     True
     """
     model = as_scorable("model", model)
-    if not isinstance(model, _Transformer):
+    if not (hasattr(model, "transform") and hasattr(model, "components_")):
         raise InvalidTypeError(f"model has no transform: {model!r}")
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")

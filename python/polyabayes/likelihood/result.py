@@ -301,7 +301,8 @@ class LogLikelihood(Result):
         }
 
     def __repr__(self) -> str:
-        used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
+        tally = zip(*np.unique(self.methods, return_counts=True), strict=True)
+        used = ", ".join(f"{name or 'not scored'} {n:,}" for name, n in tally)
         head = f"<LogLikelihood of {self.event}: {counted(len(self.values), 'document')} ({used}),"
         total = f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}>"
         # A longer line would be cut, or wrap where it cannot be read.
@@ -355,8 +356,3 @@ def collect(
     if scores.interruption is not None:
         raise scores.interruption
     return result
-
-
-def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:
-    names, numbers = np.unique(methods, return_counts=True)
-    return [(str(name) or "not scored", int(n)) for name, n in zip(names, numbers, strict=True)]

@@ -17,7 +17,7 @@ from polyabayes._support.output.frames import data_frame
 from polyabayes._support.output.tables import counted
 from polyabayes._support.results import Result
 from polyabayes.allocation.inference.contraction import Factor, contract
-from polyabayes.allocation.known_cells import known_cells
+from polyabayes.allocation.observed_cells import known_cells
 from polyabayes.data.tensors.cells import named_cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
