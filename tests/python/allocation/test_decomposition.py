@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import NMF
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
 from polyabayes.allocation.inference.contraction import Factor, contract
@@ -149,6 +150,36 @@ def test_largest_likelihood_of_as_many_groups_as_rows_is_that_of_the_shares():
     largest = arrangements + (counts * np.log(counts / DEEP.sum())).sum()
     assert largest - 1e-4 < found.value < largest + 1e-9
     np.testing.assert_allclose(found.reconstruction(), DEEP, atol=1e-3)
+
+
+LARGER = np.random.default_rng(2).poisson(np.outer([3, 9, 1, 5], [4, 1, 2, 6, 1]) / 4)
+
+
+def test_the_largest_likelihood_is_the_least_kl_divergence():
+    """KL-NMF and LDA are one network (section 3.5 of Cemgil et al. 2019)."""
+    tables = AllocationModel.nmf(2).decompose(LARGER, "ml", random_state=0).tables
+    fitted = LARGER.sum() * (tables["doc"] * tables["topic"]) @ tables["word"].T
+    divergences = []
+    for seed in range(4):
+        least = NMF(
+            2,
+            beta_loss="kullback-leibler",
+            solver="mu",
+            init="random",
+            max_iter=5_000,
+            tol=0,
+            random_state=seed,
+        )
+        weights = least.fit_transform(LARGER.astype(float))
+        divergences.append(kl(weights @ least.components_))
+    assert kl(fitted) == pytest.approx(min(divergences), abs=1e-4)
+
+
+def kl(fitted):
+    """Generalised Kullback-Leibler divergence of the counts from a fit, in nats."""
+    seen = LARGER > 0
+    logs = LARGER[seen] * np.log(LARGER[seen] / fitted[seen])
+    return float(logs.sum() - LARGER.sum() + fitted.sum())
 
 
 def test_largest_likelihood_asks_nothing_of_the_prior():

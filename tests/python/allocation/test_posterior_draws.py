@@ -349,16 +349,6 @@ def test_arviz_reads_the_draws():
     assert len(frame) == 40
 
 
-def test_decomposition_by_tempering_is_that_of_the_draws():
-    model = AllocationModel.nmf(2)
-    found = model.decompose(SMALL, "tempered", random_state=5)
-    draws = model.sample_posterior(SMALL, random_state=5)
-    np.testing.assert_array_equal(found.tables["word"], draws.decomposition().tables["word"])
-    assert found.method == "tempered"
-    assert found.has_converged
-    assert found.reconstruction().sum() == pytest.approx(SMALL.sum())
-
-
 @pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
 def test_doubts_are_told_where_the_call_is(name):
     options = {"n_samples": 1, "target_std_error": 1e-6, "random_state": 0}

@@ -106,16 +106,6 @@ def test_tables_name_every_model():
     assert "2 models on sequence, given the length" in repr(comparison)
 
 
-def test_one_seed_serves_all_models_and_repeats():
-    models = {"a": lda(), "b": lda()}
-    comparison = pb.compare(models, COUNTS, method="smc", random_state=3, n_particles=7, n_jobs=2)
-    assert comparison.difference("a", "b") == (0, 0)
-    again = pb.compare(models, COUNTS, method="smc", random_state=3, n_particles=7, n_jobs=1)
-    np.testing.assert_array_equal(comparison.results["a"].values, again.results["b"].values)
-    other = pb.compare(models, COUNTS, method="smc", random_state=4, n_particles=7)
-    assert other.results["a"].total != again.results["a"].total
-
-
 def test_impossible_documents_are_left_out_and_their_models_come_last():
     models = {
         "no first word": lda(topics=[[0.0, 0.25, 0.25, 0.5]]),
