@@ -12,6 +12,7 @@ from polyabayes import cli
 
 NETWORK, LINKS = "'doc <- topic -> word' counts.tns", "'user -> g; item -> h; g, h -> s' links.tns"
 SIZED = f"{NETWORK} --size topic=2"
+FIT = "fit lda train.npz -k 3 -o m.safetensors"
 OF_CORPORA = [
     ("", "required: COMMAND; see polyabayes --help"),
     ("frobnicate", "invalid choice: 'frobnicate'"),
@@ -44,6 +45,27 @@ OF_CORPORA = [
     ("score lda.safetensors test.npz --method exact --budget 5 -o -", "above the budget"),
     ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
     ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
+    ("choose lda train.npz --sizes 1,x", "no list of whole numbers"),
+    ("plot weights lda.safetensors -o w.png", "needs documents: give --on CORPUS"),
+    ("plot topics lda.safetensors --on train.npz -o w.png", "has no use for --on CORPUS"),
+    ("plot topics lda.safetensors -o topics.txt", "must end in .png or .pdf or .svg"),
+    ("plot groups lda.safetensors --on train.npz -o w.svg", "needs --by"),
+    ("plot weights lda.safetensors --on train.npz --by x -o w.svg", "has no use for --by"),
+    ("topics lda.safetensors train.npz --by rating -o x.html", "--by makes a table"),
+    (f"{FIT} --prevalence '~ rating'", "--prevalence needs columns: give --metadata"),
+    (f"{FIT} --metadata survey.csv", "--metadata holds columns for --prevalence"),
+    (f"{FIT} --prevalence '~ rating' --metadata no.csv", "cannot read no.csv"),
+    (f"{FIT} --checkpoint-every seldom", "--checkpoint-every must be a number of sweeps, or a ti"),
+    (f"{FIT} --alpha x", "'x' is no number or list of numbers"),
+    ("fit pfa train.npz -k 3 --alpha 1 -o m.safetensors", "--alpha is an option of lda, not of"),
+]
+# No output is an input of the same command.
+READ = [
+    "score lda.safetensors train.npz -o scores.csv --vocabulary scores.csv",
+    "fit lda train.npz -k 2 -o lda.safetensors --vocabulary lda.safetensors",
+    "split train.npz --train train.npz --test b.npz",
+    "split words.ldac --vocabulary a.vocab --train a.ldac --test b.npz",
+    "decompose doc<-topic->word here/table.csv --size topic=2 -o here",
 ]
 # Outputs are checked before inputs are read.
 NOWHERE = [
@@ -120,6 +142,7 @@ OF_CLASSES = [
 MISTAKES = [
     *OF_CORPORA,
     *((command, "cannot write to the folder nowhere") for command in NOWHERE),
+    *((command, "which this command reads") for command in READ),
     *((f"evidence {arguments}", message) for arguments, message in OF_MODELS + OF_EVIDENCE),
     *((f"decompose -o tables {arguments}", message) for arguments, message in OF_MODELS),
     *((f"search -o b.csv {arguments}", message) for arguments, message in OF_SEARCHES),
@@ -131,13 +154,15 @@ MISTAKES = [
 def folder(tmp_path_factory):
     folder = train(tmp_path_factory.mktemp("mistakes"))
     pb.write_corpus(pb.Corpus([[1, 2]], ["w0", "new"]), folder / "new.npz")
-    (folder / "d.safetensors").mkdir()
+    for name in ("d.safetensors", "here"):
+        (folder / name).mkdir()
     whole = (folder / "lda.safetensors").read_bytes()
     (folder / "half.safetensors").write_bytes(whole[: len(whole) // 2])
     for name, text in (
         ("bad.ldac", "1 0:1\n1 x:1\n"),
         ("survey.csv", "q1,q2,q3\n" + 9 * "yes,no,yes\nno,no,no\n"),
         ("open.csv", 'a,b\n"1,2\n'),
+        *((name, name) for name in ("scores.csv", "words.ldac", "a.vocab", "here/table.csv")),
     ):
         (folder / name).write_text(text)
     for name, axes in (("counts.tns", ["doc", "word"]), ("links.tns", ["user", "item", "s"])):
@@ -146,12 +171,16 @@ def folder(tmp_path_factory):
     return folder
 
 
+def contents():
+    return {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
+
+
 @pytest.mark.parametrize(("command", "message"), MISTAKES)
 def test_mistakes_are_one_line_and_status_two(folder, monkeypatch, capsys, command, message):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(cli, "_discard_output", lambda: None)
-    before = set(Path().iterdir())
+    before = contents()
     status = run(*shlex.split(command))
     printed, error = capsys.readouterr()
     assert_one_error_line(status, error, message)
-    assert (printed, set(Path().iterdir())) == ("", before)
+    assert (printed, contents()) == ("", before)
