@@ -146,6 +146,16 @@ BAD_OPTIONS = {
         ({"tol": -1}, "tol must be positive"),
         ({"elimination_order": ["doc"]}, "every hidden node once"),
     ],
+    "sample_posterior": [
+        ({"n_draws": 0}, "n_draws must be"),
+        ({"n_draws": 2.5}, "n_draws must be an int"),
+        ({"n_draws": 10**9}, "lower n_draws"),
+        ({"n_particles": 3}, "takes no n_particles"),
+        ({"n_samples": 3, "method": "smc"}, "takes no n_samples"),
+        ({"n_sweeps": 0, "method": "smc"}, "give n_sweeps of 1"),
+        ({"method": "vb"}, "method must be one of"),
+        ({"sweeps": 3}, "no method has an option 'sweeps'"),
+    ],
     "bidirectional_bounds": [
         ({"shape": {}}, "shape must map the axes"),
         ({"shape": [3, 3]}, "shape must map the axes"),
@@ -219,14 +229,6 @@ def test_variational_methods_need_no_tokens():
     for method in ("vb", "em", "dual-em", "icm"):
         found = model.decompose(huge, method, random_state=0)
         assert found.expected_counts["topic"].sum() == pytest.approx(huge.sum(), rel=1e-9)
-
-
-def test_hidden_nodes_in_several_cliques_are_refused_for_lookahead():
-    chain = AllocationModel.hidden_markov(3, 2)
-    with pytest.raises(errors.InvalidArgumentError, match=r"hidden nodes in one clique.*form"):
-        chain.log_evidence(
-            CountTensor.from_dense(np.ones((2, 2, 2), int), ["x1", "x2", "x3"]), "smc-lookahead"
-        )
 
 
 def test_more_tokens_than_samplers_count_are_refused():

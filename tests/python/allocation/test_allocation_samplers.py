@@ -287,23 +287,35 @@ def test_particles_without_moves_are_not_believed_where_they_miss_a_mode():
     assert few.doubt
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
-    def value(seed, n_jobs):
-        sizes = {"n_replicates": 3}
-        if method == "tempered":
-            sizes |= {"n_samples": 128, "target_std_error": 100.0}
-        if method == "vb":
-            sizes = {"max_iter": 50, "n_restarts": 3}
-        found = AllocationModel.nmf(3).log_evidence(
-            DEEP, method, random_state=seed, n_jobs=n_jobs, **sizes
-        )
-        return found.value
+NMF = AllocationModel.nmf(3)
+RUNS = {
+    "smc": partial(NMF.log_evidence, method="smc", n_replicates=3),
+    "smc-lookahead": partial(NMF.log_evidence, method="smc-lookahead", n_replicates=3),
+    "tempered": partial(
+        NMF.log_evidence, method="tempered", n_replicates=3, n_samples=128, target_std_error=100.0
+    ),
+    "vb": partial(NMF.log_evidence, method="vb", max_iter=50, n_restarts=3),
+    "tables by vb": partial(NMF.decompose, method="vb", max_iter=40),
+    "tables by gibbs": partial(NMF.decompose, method="gibbs", max_iter=40),
+    "draws by tempering": partial(NMF.sample_posterior, n_draws=40),
+    "draws by smc": partial(NMF.sample_posterior, n_draws=40, method="smc"),
+}
 
-    one = value(7, 1)
-    assert value(7, 2) == value(7, None) == value(np.random.default_rng(7), 1) == one
-    if method != "vb":
-        assert value(8, 1) != one
+
+@pytest.mark.parametrize("name", RUNS)
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(name):
+    def bits(seed, n_jobs):
+        found = RUNS[name](DEEP, random_state=seed, n_jobs=n_jobs)
+        if "draws" in name:
+            return [found.evidence.value, found.log_joint, found.counts["word"]]
+        return [found.value, *getattr(found, "tables", {}).values()]
+
+    one = bits(7, 1)
+    for same in (bits(7, 2), bits(7, None), bits(np.random.default_rng(7), 1)):
+        for mine, other in zip(same, one, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    if "vb" not in name and "gibbs" not in name:
+        assert bits(8, 1)[0] != one[0]
 
 
 @pytest.mark.parametrize(

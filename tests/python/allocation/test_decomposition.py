@@ -214,17 +214,6 @@ def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known():
     assert len(found.trace) >= 10
 
 
-@pytest.mark.parametrize("method", ["vb", "gibbs"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
-    one, two = (
-        AllocationModel.nmf(2).decompose(DEEP, method, random_state=3, max_iter=40, n_jobs=n)
-        for n in (1, 2)
-    )
-    assert one.value == two.value
-    for node in one.tables:
-        np.testing.assert_array_equal(one.tables[node], two.tables[node])
-
-
 def test_frames_have_labels_and_all_cells():
     labels = {"doc": ["d0", "d1", "d2"]}
     tensor = CountTensor.from_dense(DEEP, ["doc", "word"], labels)

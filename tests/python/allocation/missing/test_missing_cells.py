@@ -235,39 +235,31 @@ def test_a_graph_without_hidden_nodes():
         assert found.evidence.value == pytest.approx(expected, abs=1e-3)
 
 
-def test_bad_input_is_refused_before_any_work():
-    def refused(error, what, *arguments, **options):
-        model = options.pop("model", NMF)
-        with pytest.raises(error, match=what):
-            model.predict_missing(*arguments, **options)
+@pytest.mark.parametrize(
+    ("error", "message", "options"),
+    [
+        (InvalidArgumentError, r"shape of the data, \(2, 3\)", {"observed": OBSERVED.T}),
+        (InvalidTypeError, "boolean array", {"observed": OBSERVED.astype(int)}),
+        (InvalidArgumentError, "marks no cell", {"observed": np.ones((2, 3), bool)}),
+        (InvalidArgumentError, "marks no cell", {"observed": None}),
+        (InvalidArgumentError, "only one of them", {"data": np.ma.array(SEEN, mask=~OBSERVED)}),
+        (InvalidArgumentError, "needs all cells observed", {"method": "smc-lookahead"}),
+        (InvalidArgumentError, "must be one of", {"method": "gibbs"}),
+        (InvalidArgumentError, "max_total", {"max_total": 4}),
+        (InvalidTypeError, "max_total", {"max_total": 9.0}),
+        (InvalidArgumentError, "takes no max_total", {"method": "vb", "max_total": 9}),
+        (InvalidArgumentError, "takes no n_particles", {"method": "exact", "n_particles": 9}),
+        (BudgetExceededError, "smaller max_total", {"method": "exact", "budget": 100}),
+    ],
+)
+def test_bad_input_is_refused_before_any_work(error, message, options):
+    with pytest.raises(error, match=message):
+        NMF.predict_missing(**{"data": SEEN, "observed": OBSERVED, **options})
 
-    refused(InvalidArgumentError, r"shape of the data, \(2, 3\)", SEEN, observed=OBSERVED.T)
-    refused(InvalidTypeError, "boolean array", SEEN, observed=OBSERVED.astype(int))
-    refused(InvalidArgumentError, "marks no cell", SEEN, observed=np.ones((2, 3), bool))
-    refused(InvalidArgumentError, "marks no cell", SEEN)
-    refused(
-        InvalidArgumentError,
-        "give only one of them",
-        np.ma.array(SEEN, mask=~OBSERVED),
-        observed=OBSERVED,
-    )
-    refused(
-        InvalidArgumentError, "needs all cells observed", SEEN, "smc-lookahead", observed=OBSERVED
-    )
-    refused(InvalidArgumentError, "must be one of", SEEN, "gibbs", observed=OBSERVED)
-    refused(InvalidArgumentError, "rate must be given", X3, model=AllocationModel.nmf(2))
-    refused(InvalidArgumentError, "max_total", SEEN, observed=OBSERVED, max_total=4)
-    refused(InvalidTypeError, "max_total", SEEN, observed=OBSERVED, max_total=9.0)
-    refused(InvalidArgumentError, "takes no max_total", SEEN, "vb", observed=OBSERVED, max_total=9)
-    refused(
-        InvalidArgumentError,
-        "takes no n_particles",
-        SEEN,
-        "exact",
-        observed=OBSERVED,
-        n_particles=9,
-    )
-    refused(BudgetExceededError, "smaller max_total", SEEN, "exact", observed=OBSERVED, budget=100)
+
+def test_evidence_asks_for_what_missing_cells_leave_open():
+    with pytest.raises(InvalidArgumentError, match="rate must be given"):
+        AllocationModel.nmf(2).predict_missing(X3)
     with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
         NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
     with pytest.raises(InvalidArgumentError, match="all cells are observed"):
