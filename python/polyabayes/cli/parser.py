@@ -196,15 +196,20 @@ class Given(argparse.Namespace):
 
     def refuse_other_kinds(self, kind: str) -> None:
         """Refuse options that are for another kind of input or model than this one."""
-        takers: dict[str, list[str]] = {}
-        for takes in COMMANDS[self.command][1]:
-            for name, _ in takes.options():
-                takers.setdefault(name, []).append(takes.of)
-        for name, kinds in takers.items():
+        for name, kinds in _kinds_of_options(COMMANDS[self.command][1]).items():
             if getattr(self, name) is not None and not {"", kind} & set(kinds):
                 raise InvalidArgumentError(
                     f"{argument(name)} is an option of {kinds[0]}, not of {kind}"
                 )
+
+
+def _kinds_of_options(functions: tuple[Takes, ...]) -> dict[str, list[str]]:
+    """Kinds of input or model that each option is for."""
+    kinds: dict[str, list[str]] = {}
+    for takes in functions:
+        for name, _ in takes.options():
+            kinds.setdefault(name, []).append(takes.of)
+    return kinds
 
 
 def described(command: str) -> Documented:
@@ -307,10 +312,7 @@ def _add_options(
 ) -> None:
     for parameter in own.values():
         _add_own(parser, parameter)
-    kinds: dict[str, set[str]] = {}
-    for takes in functions:
-        for name, _ in takes.options():
-            kinds.setdefault(name, set()).add(takes.of)
+    kinds = _kinds_of_options(functions)
     for flag, text in _FLAGS.items():
         parser.add_argument(flag, action="store_true", help=text)
     if any(takes.call == "read_corpus" for takes in functions):
@@ -318,8 +320,8 @@ def _add_options(
     for takes in (*functions, _GENERAL):
         for name, parameter in takes.options():
             if name not in own and not any(name == action.dest for action in parser._actions):
-                of = kinds.get(name, {""})
-                help_ = f"of {takes.of}: " if len(of) == 1 and takes.of else ""
+                is_of_one = takes.of and set(kinds[name]) == {takes.of}
+                help_ = f"of {takes.of}: " if is_of_one else ""
                 _add(parser, name, parameter, help_ + _help(parameter))
 
 
@@ -334,7 +336,7 @@ def _help(parameter: Parameter) -> str:
     return f"{names[0].replace(chr(34), '')} {text}" if names else text
 
 
-def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: Any) -> None:
+def _add(parser: Parser, name: str, parameter: Parameter, text: str) -> None:
     typed = (name.removesuffix("s") if is_repeatable(parameter) else name).replace("_", "-")
     flags = [f"--{typed}"]
     if typed.startswith("n-"):
@@ -343,9 +345,7 @@ def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: 
         flags.append(_ALSO[name])
     how = how_to_read(parameter)
     assert how is not None
-    parser.add_argument(
-        *flags, dest=name, default=None, help=text.replace("%", "%%"), **how, **options
-    )
+    parser.add_argument(*flags, dest=name, default=None, help=text.replace("%", "%%"), **how)
 
 
 def _add_own(parser: Parser, parameter: Parameter) -> None:

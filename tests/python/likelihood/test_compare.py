@@ -299,11 +299,8 @@ def test_a_model_that_cannot_be_scored_does_not_stop_the_others():
     words = ["a", "b", "c", "d"]
     topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     part = topics[:, :3] / topics[:, :3].sum(axis=1, keepdims=True)
-    make = pb.LatentDirichletAllocation.from_parameters
-    whole = {
-        str(a): make(doc_topic_prior=a, topic_word=topics, vocabulary=words) for a in (0.5, 1.0)
-    }
-    other = make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[:3])
+    whole = {str(a): lda(a, topics, vocabulary=words) for a in (0.5, 1.0)}
+    other = lda(topics=part, vocabulary=words[:3])
     documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
     models = {"untrained": pb.LatentDirichletAllocation(), **whole, "fewer words": other}
     with pytest.warns(errors.RefusedModelWarning) as caught:
@@ -337,11 +334,9 @@ def test_words_are_dropped_for_models_without_words_too():
     words = ["a", "b", "c", "d"]
     topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     part = topics[:, 1:] / topics[:, 1:].sum(axis=1, keepdims=True)
-    make = pb.LatentDirichletAllocation.from_parameters
-    fewer = make(doc_topic_prior=0.5, topic_word=part, vocabulary=words[1:])
+    fewer = lda(topics=part, vocabulary=words[1:])
     documents = pb.Corpus([[3, 1, 2, 0], [0, 2, 1, 5]], vocabulary=words)
-    nameless = make(doc_topic_prior=0.5, topic_word=topics)
-    named = make(doc_topic_prior=0.5, topic_word=topics, vocabulary=words)
+    nameless, named = lda(topics=topics), lda(topics=topics, vocabulary=words)
     found, wanted = (
         pb.compare({"all": model, "fewer": fewer}, documents, unseen="drop")
         for model in (nameless, named)
