@@ -13,8 +13,8 @@ from polyabayes._support.random import RandomState
 from polyabayes.allocation.evidence.bounds import find_bounds
 from polyabayes.allocation.evidence.estimation import find_evidence
 from polyabayes.allocation.evidence.result import Evidence
+from polyabayes.allocation.graphs.network import Network
 from polyabayes.allocation.graphs.rates import Rate
-from polyabayes.allocation.graphs.ready_made import ReadyMade
 from polyabayes.allocation.inference.decomposition import Decomposition
 from polyabayes.allocation.inference.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
 from polyabayes.allocation.inference.fitting import find_decomposition
@@ -28,7 +28,7 @@ from polyabayes.exceptions import InvalidArgumentError, argument
 
 
 @shared_docs
-class AllocationModel(ReadyMade):
+class AllocationModel(Network):
     """Bayesian allocation model: a count tensor under a Bayesian network with hidden nodes.
 
     The total is Poisson with intensity λ ~ Gamma(a, rate b). Every token takes a value of each
