@@ -110,12 +110,11 @@ def score(given: Given, model: str, corpus: str, *, output: str | None = None) -
     try:
         result = pb.log_likelihood(scorer, documents, **options)
     except Interrupted as interrupted:
-        if output is None:
-            say(f"interrupted: {interrupted}")
-            return INTERRUPTED
-        write_table(escaped(interrupted.partial._columns(), given), output)
-        place = "the output" if output == "-" else output
-        say(f"interrupted: {interrupted}, the others are empty in {place}")
+        kept = ""
+        if output is not None:
+            write_table(escaped(interrupted.partial._columns(), given), output)
+            kept = f", the others are empty in {'the output' if output == '-' else output}"
+        say(f"interrupted: {interrupted}{kept}")
         return INTERRUPTED
     if output is not None:
         write_table(escaped(result._columns(), given), output)
