@@ -33,10 +33,9 @@ class Kept:
         settings = check_settings(method="auto", event="sequence", given_length=True)
         plan = ScoringPlan(model, settings, 0, 1)
         for size in LEVELS:
-            found, self.seconds[size] = timed(
+            self.levels[size], self.seconds[size] = timed(
                 plan.score, test._core_documents(), n_temperatures=size
             )
-            self.levels[size] = BlockScores.of(found)
 
     def __call__(self, rows: np.ndarray, *, n_temperatures: int) -> BlockScores:
         return self.levels[min(n_temperatures, LEVELS[-1])].taken(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,16 @@ def n_threads(n_jobs: Any) -> int:
     if wanted == 0:
         raise wrong("n_jobs", 0, "must not be 0; leave it out for all cores")
     return wanted if wanted > 0 else (cores or 1) + 1 + wanted
+
+
+def models_by_name(models: Any) -> None:
+    """Refuse models that are not in a mapping, and an empty one."""
+    if not isinstance(models, Mapping):
+        rule = "must be a mapping from names to models, as {'first': model}, got "
+        rule += type(models).__name__
+        raise wrong_type("models", models, rule)
+    if not models:
+        raise wrong("models", models, "is empty; give at least one model")
 
 
 def wrong(name: str, value: Any, rule: str, limit: Any = None) -> InvalidArgumentError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,10 +85,10 @@ class Layout:
         """Shape of a node's table: its own size, then those of its parents."""
         return tuple(self.sizes[name] for name in self.model.graph.family(node))
 
-    def alpha(self, node: str) -> float:
-        """Dirichlet parameter of every cell of a node's table."""
-        n_tied = next(len(table) for table in self.tables if node in table)
-        return _alpha(self.model, node, math.prod(self.shape(node)), n_tied)
+    @cached_property
+    def alphas(self) -> dict[str, float]:
+        """Dirichlet parameter of every cell of each node's table."""
+        return alphas_of(self.model, self.sizes, self.tables)
 
     def rate(self) -> Rate:
         """Rate of the intensity's prior, or its gamma prior; an empty tensor needs one."""
@@ -144,7 +145,7 @@ def lay_out(
             [number[axis] for axis in tensor.axes],
             [[number[node] for node in tie] for tie in model.tied],
             model.concentration,
-            None if model.prior == "bdeu" else alphas_of(model, sizes, tables),
+            None if model.prior == "bdeu" else [*alphas_of(model, sizes, tables).values()],
             tensor.shape,
             tensor.coordinates.ravel(),
             tensor.counts,
@@ -174,21 +175,19 @@ def _remedy(model: Network, method: str | None) -> str:
 
 def alphas_of(
     model: Network, sizes: Mapping[str, int], tables: Sequence[tuple[str, ...]]
-) -> list[float]:
+) -> dict[str, float]:
     """Dirichlet parameter of every cell of each node's table, node after node."""
-    n_tied = {node: len(table) for table in tables for node in table}
-    n_cells = {node: math.prod(sizes[name] for name in model.graph.family(node)) for node in sizes}
-    return [_alpha(model, node, n_cells[node], n_tied[node]) for node in sizes]
-
-
-def _alpha(model: Network, node: str, n_cells: int, n_tied: int) -> float:
-    """Dirichlet parameter of every cell of a table that `n_tied` nodes share."""
     if isinstance(model.prior, dict):
-        return model.prior[node]
+        return {node: model.prior[node] for node in sizes}
     if model.prior == "flat":
-        return 1.0
-    n_uses = n_tied if model.prior == "bdeu-tokens" else 1
-    return n_uses * model.concentration / n_cells
+        return dict.fromkeys(sizes, 1.0)
+    n_tied = {node: len(table) for table in tables for node in table}
+    alphas = {}
+    for node in sizes:
+        n_cells = math.prod(sizes[name] for name in model.graph.family(node))
+        n_uses = n_tied[node] if model.prior == "bdeu-tokens" else 1
+        alphas[node] = n_uses * model.concentration / n_cells
+    return alphas
 
 
 def _are_sequences(data: Any) -> bool:
@@ -249,7 +248,6 @@ def as_tensor(model: Network, data: Any) -> CountTensor:
 
 
 def _sizes(model: Network, tensor: CountTensor) -> dict[str, int]:
-    """Size of every node, in the order of the graph."""
     found = dict(zip(tensor.axes, tensor.shape, strict=True))
     sizes: dict[str, int] = {}
     for node in model.graph.nodes:

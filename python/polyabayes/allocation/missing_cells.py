@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.observed_cells import incomplete, rates_of
+from polyabayes.allocation.observed_cells import rates_of
 from polyabayes.allocation.options import METHODS, Options, Run
 from polyabayes.data.tensors.cells import AxisLabels, Integers, named_cells
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
@@ -168,94 +168,34 @@ class MissingCells(Result):
         )
 
 
-class _Found(NamedTuple):
-    """Evidence by total, and expected counts; a bound has no errors."""
-
-    estimate: Estimate
-    ln_joint: Floats
-    ln_joint_errors: Floats
-    posterior: Floats
-    posterior_errors: Floats
-    expected: Floats
-    expected_errors: Floats
-    ln_remainder: float
-    ln_remainder_bound: float
-
-    @classmethod
-    def of(cls, found: _core.AllocationCompletion) -> _Found:
-        estimate = Estimate.of(found.evidence, tempering=found.tempering)
-        arrays = cls(estimate, *(getattr(found, x) for x in cls._fields[1:]))
-        if found.evidence.n_replicates == 1:
-            unknown = np.full_like(found.ln_joint_errors, np.nan)
-            return arrays._replace(ln_joint_errors=unknown)
-        return arrays
-
-
-def _sampled(
+def _found_at(
     core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
-) -> tuple[str, _Found]:
+) -> tuple[str, Estimate, _core.AllocationCompletion]:
+    """Method used, evidence, and what the compiled core found at one rate."""
+    if options.method == "vb":
+        with options.ascending(run) as running:
+            found = core.bound(**running)
+        return "vb", Estimate.of(found.evidence), found
     unit = "round" if options.method == "tempered" else "replicate"
     run = run._replace(progress=run.progress and options.method != "exact")
     with run.shown(None, unit) as running:
         used, found = core.complete(options, max_total=max_total, **running)
-    sampled = _Found.of(found)
+    estimate = Estimate.of(found.evidence, tempering=found.tempering)
     # A bound of the sum over all totals does not bound a partial sum.
-    if sampled.estimate.rounds and max_total is None:
-        sampled = sampled._replace(estimate=held_by_bound(core, sampled.estimate, run))
-    if sampled.estimate.interruption is not None:
-        raise sampled.estimate.interruption
-    return used, sampled
-
-
-def _bound(
-    core: _core.IncompleteAllocation, options: Options, max_total: int | None, run: Run
-) -> tuple[str, _Found]:
-    if max_total is not None:
-        raise InvalidArgumentError(
-            f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum over "
-            "all totals"
-        )
-    with options.ascending(run) as running:
-        return "vb", _Found.of(core.bound(**running))
-
-
-def _averaged(found: Sequence[_Found], ln_weights: Floats) -> _Found:
-    """Average results over several rates; errors are added as if fully correlated."""
-    ln_values = np.array([one.estimate.ln_value for one in found])
-    shares = special.softmax(ln_weights + ln_values)
-    likeliest = found[int(shares.argmax())]
-
-    def stacked(name: str, end: float = 0.0) -> Floats:
-        rows = [getattr(one, name) for one in found]
-        longest = max(map(len, rows))
-        return np.stack([np.append(row, np.full(longest - len(row), end)) for row in rows])
-
-    def added(ln_parts: Sequence[float]) -> float:
-        return float(special.logsumexp(ln_weights + np.array(ln_parts)))
-
-    ln_joint = ln_weights[:, None] + stacked("ln_joint", -np.inf)
-    joint_errors = special.softmax(ln_joint, axis=0) * stacked("ln_joint_errors")
-    means = ("posterior", "posterior_errors", "expected", "expected_errors")
-    return _Found(
-        estimate=likeliest.estimate._replace(
-            ln_value=added([one.estimate.ln_value for one in found]),
-            std_error=float(shares @ [one.estimate.std_error for one in found]),
-            n_eff=min(one.estimate.n_eff for one in found),
-            converged=all(one.estimate.converged for one in found),
-            lower_bound=added([one.estimate.lower_bound for one in found]),
-        ),
-        ln_joint=special.logsumexp(ln_joint, axis=0),
-        ln_joint_errors=joint_errors.sum(axis=0),
-        ln_remainder=added([one.ln_remainder for one in found]),
-        ln_remainder_bound=added([one.ln_remainder_bound for one in found]),
-        **{name: shares @ stacked(name) for name in means},
-    )
+    if estimate.rounds and max_total is None:
+        estimate = held_by_bound(core, estimate, run)
+    if estimate.interruption is not None:
+        raise estimate.interruption
+    return used, estimate, found
 
 
 def find_missing(
     layout: Layout, missing: Integers, options: Options, max_total: int | None, run: Run
 ) -> MissingCells:
-    """Sum out missing cells in a model that is laid out for the observed cells."""
+    """Sum out missing cells in a model that is laid out for the observed cells.
+
+    Results at several rates are averaged; their errors are added as if fully correlated.
+    """
     if not len(missing):
         raise InvalidArgumentError("observed marks no cell as missing; use log_evidence")
     tensor = layout.tensor
@@ -267,45 +207,68 @@ def find_missing(
         raise checks.wrong("n_sweeps", options.n_sweeps, rule)
     if max_total is not None:
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
+        if is_bound:
+            raise InvalidArgumentError(
+                f"{argument('method')} 'vb' takes no {argument('max_total')}: its bound is a sum "
+                "over all totals"
+            )
     start = time.perf_counter()
     rates, ln_weights = rates_of(layout)
-    found_at = []
-    for rate in rates:
-        core = incomplete(layout, missing, float(rate))
-        found_at.append((_bound if is_bound else _sampled)(core, options, max_total, run))
-    used, found = found_at[0]
-    if len(rates) > 1:
-        used = max((used for used, _ in found_at), key=tuple(METHODS).index)
-        found = _averaged([found for _, found in found_at], ln_weights)
-    estimate = found.estimate._replace(n_free=max(found.estimate.n_replicates - 1, 0))
+    cores = (_core.IncompleteAllocation(layout.core, missing.ravel(), b) for b in rates)
+    results = [_found_at(core, options, max_total, run) for core in cores]
+    used, estimates, found = zip(*results, strict=True)
+    shares = special.softmax(ln_weights + np.array([one.ln_value for one in estimates]))
+
+    def stacked(name: str, end: float = 0.0) -> Floats:
+        rows = [getattr(one, name) for one in found]
+        longest = max(map(len, rows))
+        return np.stack([np.append(row, np.full(longest - len(row), end)) for row in rows])
+
+    def added(name: str, parts: Sequence[Any]) -> float:
+        return float(special.logsumexp(ln_weights + [getattr(one, name) for one in parts]))
+
+    ln_joint = ln_weights[:, None] + stacked("ln_joint", -np.inf)
+    joint_errors = special.softmax(ln_joint, axis=0) * stacked("ln_joint_errors")
+    estimate = estimates[int(shares.argmax())]
+    if estimate.n_replicates == 1:
+        joint_errors[:] = np.nan
+    estimate = estimate._replace(
+        ln_value=added("ln_value", estimates),
+        std_error=float(shares @ [one.std_error for one in estimates]),
+        n_eff=min(one.n_eff for one in estimates),
+        n_free=max(estimate.n_replicates - 1, 0),
+        converged=all(one.converged for one in estimates),
+        lower_bound=added("lower_bound", estimates),
+    )
+    method = max(used, key=tuple(METHODS).index)
     evidence = Evidence(
         value=estimate.ln_value,
-        method=used,
+        method=method,
         given_total=False,
         log_probability_of_total=np.nan,
         n_tokens=tensor.total,
-        is_unbiased=METHODS[used].is_unbiased,
+        is_unbiased=METHODS[method].is_unbiased,
         is_lower_bound=is_bound,
         seconds=time.perf_counter() - start,
-        log_remainder=found.ln_remainder,
+        log_remainder=added("ln_remainder", found),
         **estimate.fields(),
     )
     if evidence.doubt:
         warn(evidence.doubt, UnreliableErrorWarning)
     return MissingCells(
         evidence=evidence,
-        totals=tensor.total + np.arange(len(found.ln_joint)),
-        log_joint=found.ln_joint,
-        std_errors=found.ln_joint_errors,
-        posterior=found.posterior,
-        posterior_std_errors=found.posterior_errors,
+        totals=tensor.total + np.arange(ln_joint.shape[1]),
+        log_joint=special.logsumexp(ln_joint, axis=0),
+        std_errors=joint_errors.sum(axis=0),
+        posterior=shares @ stacked("posterior"),
+        posterior_std_errors=shares @ stacked("posterior_errors"),
         coordinates=missing,
         axes=tensor.axes,
         labels=tensor.labels,
-        expected_counts=found.expected,
-        expected_std_errors=found.expected_errors,
-        log_remainder=found.ln_remainder,
-        log_remainder_bound=found.ln_remainder_bound,
+        expected_counts=shares @ stacked("expected"),
+        expected_std_errors=shares @ stacked("expected_errors"),
+        log_remainder=evidence.log_remainder,
+        log_remainder_bound=added("ln_remainder_bound", found),
     )
 
 

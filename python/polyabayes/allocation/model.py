@@ -530,15 +530,8 @@ class AllocationModel(Network):
         >>> bool(abs(bounds.gap[0]) < 4 * bounds.gap_std_errors[0])
         True
         """
-        return find_bounds(
-            self,
-            shape,
-            total,
-            n_chains=n_chains,
-            n_samples=n_samples,
-            n_replicates=n_replicates,
-            run=Run.of(random_state, n_jobs, progress),
-        )
+        sizes = {"n_chains": n_chains, "n_samples": n_samples, "n_replicates": n_replicates}
+        return find_bounds(self, shape, total, sizes, Run.of(random_state, n_jobs, progress))
 
     def decompose(
         self,

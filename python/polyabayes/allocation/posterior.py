@@ -278,13 +278,7 @@ def posterior_over_models(
     >>> {name: round(p, 4) for name, p in posterior.probabilities.items()}
     {'rank 3': 0.5643, 'rank 2': 0.4339, 'rank 1': 0.0018}
     """
-    if not isinstance(models, Mapping):
-        raise InvalidTypeError(
-            "models must be a mapping from names to models, as {'first': model}, got "
-            f"{type(models).__name__}"
-        )
-    if not models:
-        raise InvalidArgumentError("models is empty; give at least one model", argument="models")
+    checks.models_by_name(models)
     for name, model in models.items():
         if not isinstance(model, AllocationModel):
             raise InvalidTypeError(f"models[{name!r}] must be an AllocationModel, got {model!r}")

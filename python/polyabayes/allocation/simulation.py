@@ -55,7 +55,7 @@ def simulate(
     generator = random_generator(random_state)
     n_tokens = _total(model, total, rate, generator)
     tables = tables_of(model, sizes)
-    alphas = dict(zip(sizes, alphas_of(model, sizes, tables), strict=True))
+    alphas = alphas_of(model, sizes, tables)
     table_of: dict[str, NDArray[np.float64]] = {}
     for nodes in tables:
         cells = tuple(sizes[name] for name in model.graph.family(nodes[0]))
@@ -89,7 +89,6 @@ def _draw(
 def _sizes(
     model: Network, shape: Mapping[str, int] | None
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Size of every node, and the axes."""
     given = {} if shape is None else shape
     if not isinstance(given, Mapping):
         raise InvalidTypeError(f"shape must map axes to their sizes, got {shape!r}")

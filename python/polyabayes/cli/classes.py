@@ -24,7 +24,6 @@ def classes(
     profiles: str | None = None,
     save: str | None = None,
     plot: str | None = None,
-    escape_formulas: bool = False,
 ) -> int:
     """Latent classes of survey answers, and how probable each number of them is.
 
@@ -45,7 +44,6 @@ def classes(
         A file for polyabayes.load.
     plot : FILE.png|.pdf|.svg
         Draw the answers by class.
-    escape_formulas : bool
 
     Examples
     --------
@@ -55,9 +53,9 @@ def classes(
     found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
     found.fit(frame, weights=weights)
     if output is not None:
-        write_table(escaped(_memberships(found, frame), wanted=escape_formulas), output)
+        write_table(escaped(_memberships(found, frame), given), output)
     if profiles is not None:
-        write_table(escaped(found.profiles(), wanted=escape_formulas), profiles)
+        write_table(escaped(found.profiles(), given), profiles)
     if save is not None:
         keep({Path(save): found.save})
     for path in (profiles, save):

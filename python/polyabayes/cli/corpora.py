@@ -27,7 +27,6 @@ def convert(
     corpus: str,
     *,
     output: str,
-    metadata: str | None = None,
     drop_duplicates: str | None = None,
     not_in: str | None = None,
 ) -> int:
@@ -35,10 +34,8 @@ def convert(
 
     Parameters
     ----------
-    corpus : CORPUS
     output : FILE
         The corpus: .npz, which keeps all, .ldac, .ldac.gz, .mtx or .mtx.gz.
-    metadata : TABLE.csv|TABLE.parquet
     drop_duplicates : {"words", "ids"}
         Leave out documents that equal an earlier one: its words, or its id.
     not_in : FILE
@@ -50,7 +47,7 @@ def convert(
     $ polyabayes convert reviews.csv -o reviews.npz --text review --min-df 2 --drop-duplicates words
     """
     path = checked_file(output, _CORPUS_SUFFIXES)
-    found = read(corpus, given, metadata)
+    found = read(corpus, given)
     filtering = given.of("Corpus.filter")
     if filtering:
         found = found.filter(**filtering)
@@ -70,24 +67,22 @@ def _without(corpus: pb.Corpus, is_left_out: Any, why: str) -> pb.Corpus:
     return corpus[~is_left_out] if is_left_out.any() else corpus
 
 
-def split(given: Given, corpus: str, *, train: str, test: str, metadata: str | None = None) -> int:
+def split(given: Given, corpus: str, *, train: str, test: str) -> int:
     """Hold documents out.
 
     Parameters
     ----------
-    corpus : CORPUS
     train : FILE
         Documents to train on: .npz, .ldac, .ldac.gz, .mtx or .mtx.gz.
     test : FILE
         Documents held out, likewise.
-    metadata : TABLE.csv|TABLE.parquet
 
     Examples
     --------
     $ polyabayes split corpus.ldac --train train.npz --test test.npz --seed 0
     """
     paths = [checked_file(path, _CORPUS_SUFFIXES) for path in (train, test)]
-    parts = read(corpus, given, metadata).split(**given.of("Corpus.split"))
+    parts = read(corpus, given).split(**given.of("Corpus.split"))
     for path, part in zip(paths, parts, strict=True):
         pb.write_corpus(part, path)
         say(f"wrote {size(part)} to {path}")
@@ -108,22 +103,16 @@ def read_as_wide(n_words: int, path: str, options: dict[str, Any]) -> pb.Corpus:
     return pb.read_corpus(path, **options)
 
 
-def read_for(model: Any, path: str, given: Given, metadata: str | None = None) -> pb.Corpus:
-    """Read the documents of a model, with the metadata of a table if there is one."""
-    corpus = read_as_wide(model.n_features_in_, path, given.of("read_corpus"))
-    return _described(corpus, metadata)
-
-
-def read(path: str, given: Given, metadata: str | None) -> pb.Corpus:
-    """Read documents, with the metadata of a table if there is one."""
-    return _described(pb.read_corpus(path, **given.of("read_corpus")), metadata)
-
-
-def _described(corpus: pb.Corpus, metadata: str | None) -> pb.Corpus:
-    """The corpus with the metadata of a table, if there is one."""
-    if metadata is None:
+def read(path: str, given: Given, model: Any = None) -> pb.Corpus:
+    """Read documents, those of a model if given, with the metadata of a table if there is one."""
+    options = given.of("read_corpus")
+    if model is None:
+        corpus = pb.read_corpus(path, **options)
+    else:
+        corpus = read_as_wide(model.n_features_in_, path, options)
+    if given.metadata is None:
         return corpus
-    return corpus.with_metadata(_in_order_of(corpus.ids, read_table(metadata)))
+    return corpus.with_metadata(_in_order_of(corpus.ids, read_table(given.metadata)))
 
 
 def _in_order_of(ids: Any, table: pd.DataFrame) -> pd.DataFrame:

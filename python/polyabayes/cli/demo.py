@@ -6,14 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import polyabayes as pb
+from polyabayes.cli.output import checked_folder, need
+from polyabayes.cli.parser import Given
 
 
-def run_demo(folder: Path, **options: Any) -> None:
-    """Print what the demo finds; models, scores and pictures go to the folder."""
-    options = {"random_state": 0, **options}
+def demo(given: Given, *, output: str = "demo-output") -> int:
+    """Train, score and compare on made-up and on real documents.
+
+    Parameters
+    ----------
+    output : FOLDER
+        Where models, scores and pictures go; by default demo-output.
+
+    Examples
+    --------
+    $ polyabayes demo -o demo-output
+    """
+    need("pandas", "frames", "the demo")
+    need("matplotlib", "plot", "the demo")
+    folder, options = checked_folder(output), {"random_state": 0, **given.of("log_likelihood")}
     folder.mkdir(parents=True, exist_ok=True)
     _known_truth(options)
     print("\nwritten:", *_real_documents(folder, options), sep="\n  ")
+    return 0
 
 
 def _known_truth(options: dict[str, Any]) -> None:

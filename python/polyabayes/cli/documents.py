@@ -13,10 +13,9 @@ from typing import Any
 import polyabayes as pb
 from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import counted
-from polyabayes.cli.corpora import given_exposure, read, read_for, size
+from polyabayes.cli.corpora import given_exposure, read, size
 from polyabayes.cli.output import (
     INTERRUPTED,
-    checked_folder,
     escaped,
     keep,
     need,
@@ -40,7 +39,6 @@ def fit(
     *,
     n_components: int,  # noqa: ARG001
     output: str,
-    metadata: str | None = None,
     note: Mapping[str, Any] | None = None,
 ) -> int:
     """Train a model.
@@ -49,12 +47,10 @@ def fit(
     ----------
     model : {"lda", "pfa"}
         The kind of model.
-    corpus : CORPUS
     n_components : K
         Number of topics.
     output : MODEL.safetensors
         The file of the model.
-    metadata : TABLE.csv|TABLE.parquet
     note : NAME=VALUE
         What the file shall tell of the model, by polyabayes info; as often as you like.
 
@@ -64,12 +60,12 @@ def fit(
     """
     path = Path(output)
     estimator = _untrained(given, model)
-    if metadata is not None and estimator.formula is None:
+    if given.metadata is not None and estimator.formula is None:
         raise InvalidArgumentError(
             f"{argument('metadata')} holds columns for {argument('formula')}: give both, or neither"
         )
     try:
-        data = read(corpus, given, metadata)
+        data = read(corpus, given)
         refuse_unwritable(path.parent, _FLOAT_BYTES * estimator.n_components * data.n_words)
         say(f"training on {size(data)}")
         start = time.perf_counter()
@@ -96,66 +92,44 @@ def _untrained(given: Given, kind: str) -> Any:
     return model
 
 
-def score(
-    given: Given,
-    model: str,
-    corpus: str,
-    *,
-    output: str | None = None,
-    metadata: str | None = None,
-    escape_formulas: bool = False,
-) -> int:
+def score(given: Given, model: str, corpus: str, *, output: str | None = None) -> int:
     """Score documents with standard errors.
 
     Parameters
     ----------
-    model : MODEL
-    corpus : CORPUS
     output : SCORES.csv|SCORES.parquet
         One row a document; '-' is CSV on standard output. By default the total is printed.
-    metadata : TABLE.csv|TABLE.parquet
-    escape_formulas : bool
 
     Examples
     --------
     $ polyabayes score lda.safetensors test.npz -o scores.csv --seed 0
     """
     scorer = pb.interop.read_model(model)
-    documents = read_for(scorer, corpus, given, metadata)
+    documents = read(corpus, given, scorer)
     options = {**given_exposure(documents, given), **given.of("log_likelihood")}
     try:
         result = pb.log_likelihood(scorer, documents, **options)
     except Interrupted as interrupted:
-        if output is None:
-            say(f"interrupted: {interrupted}")
-            return INTERRUPTED
-        write_table(escaped(interrupted.partial._columns(), wanted=escape_formulas), output)
-        place = "the output" if output == "-" else output
-        say(f"interrupted: {interrupted}, the others are empty in {place}")
+        kept = ""
+        if output is not None:
+            write_table(escaped(interrupted.partial._columns(), given), output)
+            kept = f", the others are empty in {'the output' if output == '-' else output}"
+        say(f"interrupted: {interrupted}{kept}")
         return INTERRUPTED
     if output is not None:
-        write_table(escaped(result._columns(), wanted=escape_formulas), output)
+        write_table(escaped(result._columns(), given), output)
     print(_summary(result), file=sys.stdout if output is None else sys.stderr)
     return 0
 
 
-def compare(
-    given: Given,
-    models: list[str],
-    *,
-    on: str,
-    plot: str | None = None,
-    metadata: str | None = None,
-) -> int:
+def compare(given: Given, models: list[str], *, on: str, plot: str | None = None) -> int:
     """Compare models on the same documents.
 
     Parameters
     ----------
     models : MODEL
-    on : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the table.
-    metadata : TABLE.csv|TABLE.parquet
 
     Examples
     --------
@@ -165,7 +139,7 @@ def compare(
         name: pb.interop.read_model(path)
         for name, path in zip(_model_names(models), models, strict=True)
     }
-    corpus = read_for(next(iter(found.values())), on, given, metadata)
+    corpus = read(on, given, next(iter(found.values())))
     say(f"comparing on {size(corpus)}")
     options = {**given_exposure(corpus, given), **given.of("compare", "log_likelihood")}
     comparison = pb.compare(found, corpus, **options)
@@ -182,7 +156,6 @@ def choose(
     *,
     output: str | None = None,
     plot: str | None = None,
-    metadata: str | None = None,
     report: str | None = None,
     reference: str | None = None,
 ) -> int:
@@ -192,12 +165,10 @@ def choose(
     ----------
     model : {"lda", "pfa"}
         The kind of model.
-    corpus : CORPUS
     output : TABLE.csv|TABLE.parquet
         One row a size; by default none.
     plot : FILE.png|.pdf|.svg
         Draw the choice.
-    metadata : TABLE.csv|TABLE.parquet
     report : PAGE.html
         Train the recommended size on all documents, and write a page with the curve, all sizes and
         the topics.
@@ -214,7 +185,7 @@ def choose(
     elif reference is not None:
         raise InvalidArgumentError("--reference is shown on a page: give --report")
     estimator = _untrained(given, model)
-    data = read(corpus, given, metadata)
+    data = read(corpus, given)
     say(f"choosing on {size(data)}")
     options = given.of("choose_n_components")
     wanted = documented("choice_cost").parameters
@@ -256,26 +227,6 @@ def _reference(path: str, corpus: pb.Corpus) -> Any:
     table = pandas.read_csv(path, sep=None, engine="python", index_col=0)
     words = set() if corpus.vocabulary is None else set(corpus.vocabulary)
     return table.T if words & set(table.index) else table
-
-
-def demo(given: Given, *, output: str = "demo-output") -> int:
-    """Train, score and compare on made-up and on real documents.
-
-    Parameters
-    ----------
-    output : FOLDER
-        Where models, scores and pictures go; by default demo-output.
-
-    Examples
-    --------
-    $ polyabayes demo -o demo-output
-    """
-    from polyabayes.cli.demo import run_demo
-
-    need("pandas", "frames", "the demo")
-    need("matplotlib", "plot", "the demo")
-    run_demo(checked_folder(output), **given.of("log_likelihood"))
-    return 0
 
 
 def completion(given: Given, shell: str) -> int:  # noqa: ARG001

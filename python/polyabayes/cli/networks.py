@@ -40,22 +40,15 @@ def evidence(
     missing: str | None = None,
     predict: str | None = None,
     plot: str | None = None,
-    escape_formulas: bool = False,
 ) -> int:
     """Evidence of a count tensor under a network.
 
     Parameters
     ----------
-    graph : GRAPH
-    tensor : TENSOR
-    undirected : bool
     try_ : NODE=N..M
         Compare all sizes of a hidden node.
-    missing : TENSOR
-    predict : CELLS.csv|CELLS.parquet
     plot : FILE.png|.pdf|.svg
         Draw evidence against size, with --try.
-    escape_formulas : bool
 
     Examples
     --------
@@ -77,7 +70,7 @@ def evidence(
             raise InvalidArgumentError(message)
         _announce(model, data)
         found = model.predict_missing(data, **options)
-        write_table(escaped(found._columns(), wanted=escape_formulas), predict)
+        write_table(escaped(found._columns(), given), predict)
         low, high = found.total_interval()
         print(_evidence_summary(found.evidence), file=sys.stderr)
         print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
@@ -121,20 +114,13 @@ def decompose(
     undirected: bool = False,
     missing: str | None = None,
     predict: str | None = None,
-    escape_formulas: bool = False,
 ) -> int:
     """Tables of a network for a count tensor.
 
     Parameters
     ----------
-    graph : GRAPH
-    tensor : TENSOR
     output : FOLDER
         A folder for one CSV file a table.
-    undirected : bool
-    missing : TENSOR
-    predict : CELLS.csv|CELLS.parquet
-    escape_formulas : bool
 
     Examples
     --------
@@ -151,13 +137,13 @@ def decompose(
     def write_tables(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for node in found.tables:
-            columns = escaped(found._columns(node), wanted=escape_formulas)
+            columns = escaped(found._columns(node), given)
             table_writer(columns)(place / f"{node}.csv")
 
     writers: dict[Path, Callable[[Path], None]] = {folder: write_tables}
     cells: Mapping[str, Any] = {}
     if predict is not None:
-        cells = escaped(found._missing_columns(), wanted=escape_formulas)
+        cells = escaped(found._missing_columns(), given)
     if predict not in (None, "-"):
         writers[Path(str(predict))] = table_writer(cells)
     try:
@@ -178,7 +164,6 @@ def search(
     undirected: bool = False,
     test: str | None = None,
     plot: str | None = None,
-    metadata: str | None = None,
 ) -> int:
     """Bounds on what LDA, or a network, of every size can do.
 
@@ -192,11 +177,9 @@ def search(
         the first one is searched, the others get the same scores.
     output : BOUNDS.csv|BOUNDS.parquet
         One row a step, or a fold; '-' is CSV on standard output.
-    undirected : bool
     test : CORPUS
     plot : FILE.png|.pdf|.svg
         Draw the bounds.
-    metadata : TABLE.csv|TABLE.parquet
 
     Examples
     --------
@@ -206,7 +189,7 @@ def search(
         raise InvalidArgumentError("give a corpus, or a graph and a tensor")
     of_network = len(inputs) == 2
     given.refuse_other_kinds("a graph and a tensor" if of_network else "a corpus")
-    for option, value in (("--test", test), ("--metadata", metadata)):
+    for option, value in (("--test", test), ("--metadata", given.metadata)):
         if of_network and value:
             raise InvalidArgumentError(
                 f"{option} is an option of a corpus, not of a graph and a tensor"
@@ -228,7 +211,7 @@ def search(
         tensor = _read_for(model, inputs[1], given)
         say(f"searching {model} on {tensor}")
         return _run(found, tensor, prior, output, plot)
-    corpus = read(inputs[0], given, metadata)
+    corpus = read(inputs[0], given)
     held_out = read_as_wide(corpus.n_words, test, given.of("read_corpus")) if test else None
     say(f"searching on {size(corpus)}")
     if given.n_folds is None:
@@ -298,7 +281,6 @@ def _stacked(search: pb.WitnessSearch, all_priors: Sequence[Any]) -> dict[str, A
 def _observed(
     data: pb.CountTensor, missing: str | None, predict: str | None, given: Given
 ) -> dict[str, Any]:
-    """Which cells were observed, if some were not."""
     if predict is not None and missing is None:
         raise InvalidArgumentError("--predict needs --missing")
     if missing is None:

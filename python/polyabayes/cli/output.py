@@ -19,20 +19,15 @@ from typing import Any, TextIO
 import numpy as np
 
 from polyabayes._support.files import replacing
-from polyabayes.cli.parser import Given
+from polyabayes.cli.parser import Given, described
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, MissingDependencyError
 from polyabayes.io.vocabularies import vocabulary_path
 
 # Exit status after Ctrl-C.
 INTERRUPTED = 130
 
-# Arguments that name what is written, for commands where they are others than usual.
-_OUTPUTS_OF = {
-    "split": ("train", "test"),
-    "classes": ("output", "profiles", "save", "plot"),
-    "fit": ("output",),
-    "plot": ("output",),
-}
+# Arguments that name what is written; `test` only where it is the other part of `train`.
+_OUTPUTS = ("output", "profiles", "save", "plot", "predict", "report", "train", "test")
 
 # First letters of what a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -63,7 +58,7 @@ def checked_folder(path: str) -> Path:
 
 def check_outputs(given: Given) -> None:
     """Refuse files that cannot be written: by their names, as the help tells them, and places."""
-    parameters = given.described().parameters
+    parameters = described(given.command).parameters
     for name in _outputs(given):
         path, suffixes = getattr(given, name), tuple(_SUFFIX.findall(parameters[name].wording))
         is_table = ".csv" in suffixes
@@ -78,9 +73,8 @@ def check_outputs(given: Given) -> None:
 
 
 def _outputs(given: Given) -> list[str]:
-    """Arguments of the command that name what it writes."""
-    names = _OUTPUTS_OF.get(given.command, ("output", "plot", "predict", "report"))
-    return [name for name in names if name in given.described().parameters]
+    own = described(given.command).parameters
+    return [x for x in _OUTPUTS if x in own and (x != "test" or "train" in own)]
 
 
 def refuse_unwritable(folder: Path, n_bytes: int = 0) -> None:
@@ -173,9 +167,9 @@ def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
     stream.flush()
 
 
-def escaped(columns: Mapping[str, Any], *, wanted: bool) -> Mapping[str, Any]:
-    """Columns whose text no spreadsheet takes for a formula, where that is wanted."""
-    if not wanted:
+def escaped(columns: Mapping[str, Any], given: Given) -> Mapping[str, Any]:
+    """Columns whose text no spreadsheet takes for a formula, if the user wants that."""
+    if not given.escape_formulas:
         return columns
 
     def safe(value: Any) -> Any:

@@ -30,17 +30,31 @@ _ALSO = {
 }
 # Functions whose first parameter says what an argument of this name may be.
 _INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}
-# Help of arguments that several commands have.
-_HELP = {
-    "graph": "As 'doc -> topic -> word'; nodes that are no axes need --size",
-    "undirected": "Edges are '-', or arrows with cycles: make the graph directed",
-    "missing": "Cells that were not observed, by a 1 in each; needs --rate",
-    "predict": "Expected counts of the missing cells; '-' is CSV on standard output",
-    "metadata": "Table with a row for each document, of which formulas and groups are columns; "
-    "a column with the names of all documents matches the rows, else their order does; .npz keeps "
-    "its own",
-    "escape_formulas": "Put ' before text that begins with = + - @, which spreadsheets execute",
+# Type and help of arguments that several commands have, and whose docstrings leave them out.
+_SHARED = {
+    "model": ("MODEL", ""),
+    "corpus": ("CORPUS", ""),
+    "on": ("CORPUS", ""),
+    "tensor": ("TENSOR", ""),
+    "graph": ("GRAPH", "As 'doc -> topic -> word'; nodes that are no axes need --size"),
+    "undirected": ("bool", "Edges are '-', or arrows with cycles: make the graph directed"),
+    "missing": ("TENSOR", "Cells that were not observed, by a 1 in each; needs --rate"),
+    "predict": (
+        "CELLS.csv|CELLS.parquet",
+        "Expected counts of the missing cells; '-' is CSV on standard output",
+    ),
 }
+# Options that no function of the package has: flags of every command, and what commands on
+# documents read beside them.
+_FLAGS = {
+    "--verbose": "Tell on standard error what is being done",
+    "--escape-formulas": "Put ' before text in tables that begins with = + - @, which spreadsheets "
+    "execute",
+}
+_METADATA = (
+    "Table with a row for each document, of which formulas and groups are columns; a column with "
+    "the names of all documents matches the rows, else their order does; .npz keeps its own"
+)
 # Names that messages of the library use for what an option of another name asks for.
 _SAME = {
     "observed": "missing",
@@ -148,7 +162,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
     ),
     "decompose": ("networks", (_TENSOR, _MODEL, Takes("AllocationModel.decompose"))),
     "classes": ("classes", (Takes("LatentClassAnalysis"),)),
-    "demo": ("documents", ()),
+    "demo": ("demo", ()),
     "completion": ("documents", ()),
 }
 
@@ -175,27 +189,40 @@ class Given(argparse.Namespace):
                     found[parameter.name] = value
         return found
 
-    def described(self) -> Documented:
-        """The command's own signature and docstring."""
-        return documented(self.command, f"polyabayes.cli.{COMMANDS[self.command][0]}")
-
     def own(self) -> dict[str, Any]:
         """Arguments of the command itself; those not given have their defaults."""
-        parameters = self.described().parameters
-        values = {name: getattr(self, name) for name in parameters if name != "given"}
+        values = {name: getattr(self, name) for name in described(self.command).parameters}
         return {name: value for name, value in values.items() if value is not None}
 
     def refuse_other_kinds(self, kind: str) -> None:
         """Refuse options that are for another kind of input or model than this one."""
-        takers: dict[str, list[str]] = {}
-        for takes in COMMANDS[self.command][1]:
-            for name, _ in takes.options():
-                takers.setdefault(name, []).append(takes.of)
-        for name, kinds in takers.items():
+        for name, kinds in _kinds_of_options(COMMANDS[self.command][1]).items():
             if getattr(self, name) is not None and not {"", kind} & set(kinds):
                 raise InvalidArgumentError(
                     f"{argument(name)} is an option of {kinds[0]}, not of {kind}"
                 )
+
+
+def _kinds_of_options(functions: tuple[Takes, ...]) -> dict[str, list[str]]:
+    """Kinds of input or model that each option is for."""
+    kinds: dict[str, list[str]] = {}
+    for takes in functions:
+        for name, _ in takes.options():
+            kinds.setdefault(name, []).append(takes.of)
+    return kinds
+
+
+def described(command: str) -> Documented:
+    """A command's own signature and docstring."""
+    found = documented(command, f"polyabayes.cli.{COMMANDS[command][0]}")
+    parameters = {}
+    for name, parameter in found.parameters.items():
+        if name != "given":
+            wording, text = _SHARED.get(name, ("", ""))
+            if not parameter.wording:
+                parameter = parameter._replace(wording=wording, help=text)
+            parameters[name] = parameter
+    return found._replace(parameters=parameters)
 
 
 def _shows_progress() -> bool:
@@ -267,8 +294,8 @@ def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parse
     )
     parser.add_argument("--version", action="version", version=f"polyabayes {version}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (module, functions) in COMMANDS.items():
-        command = documented(name, f"polyabayes.cli.{module}")
+    for name, (_, functions) in COMMANDS.items():
+        command = described(name)
         summary = command.summary.rstrip(".")
         example = command.example.replace("$ ", "  ")
         added: Parser = commands.add_parser(
@@ -283,21 +310,18 @@ def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parse
 def _add_options(
     parser: Parser, own: Mapping[str, Parameter], functions: tuple[Takes, ...]
 ) -> None:
-    for name, parameter in own.items():
-        if name != "given":
-            _add_own(parser, parameter)
-    kinds: dict[str, set[str]] = {}
-    for takes in functions:
-        for name, _ in takes.options():
-            kinds.setdefault(name, set()).add(takes.of)
-    parser.add_argument(
-        "--verbose", action="store_true", help="Tell on standard error what is being done"
-    )
+    for parameter in own.values():
+        _add_own(parser, parameter)
+    kinds = _kinds_of_options(functions)
+    for flag, text in _FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=text)
+    if any(takes.call == "read_corpus" for takes in functions):
+        parser.add_argument("--metadata", metavar="TABLE.csv|TABLE.parquet", help=_METADATA)
     for takes in (*functions, _GENERAL):
         for name, parameter in takes.options():
             if name not in own and not any(name == action.dest for action in parser._actions):
-                of = kinds.get(name, {""})
-                help_ = f"of {takes.of}: " if len(of) == 1 and takes.of else ""
+                is_of_one = takes.of and set(kinds[name]) == {takes.of}
+                help_ = f"of {takes.of}: " if is_of_one else ""
                 _add(parser, name, parameter, help_ + _help(parameter))
 
 
@@ -312,7 +336,7 @@ def _help(parameter: Parameter) -> str:
     return f"{names[0].replace(chr(34), '')} {text}" if names else text
 
 
-def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: Any) -> None:
+def _add(parser: Parser, name: str, parameter: Parameter, text: str) -> None:
     typed = (name.removesuffix("s") if is_repeatable(parameter) else name).replace("_", "-")
     flags = [f"--{typed}"]
     if typed.startswith("n-"):
@@ -321,15 +345,13 @@ def _add(parser: Parser, name: str, parameter: Parameter, text: str, **options: 
         flags.append(_ALSO[name])
     how = how_to_read(parameter)
     assert how is not None
-    parser.add_argument(
-        *flags, dest=name, default=None, help=text.replace("%", "%%"), **how, **options
-    )
+    parser.add_argument(*flags, dest=name, default=None, help=text.replace("%", "%%"), **how)
 
 
 def _add_own(parser: Parser, parameter: Parameter) -> None:
     """An argument, or an option, of the command itself."""
     wording = parameter.wording
-    text = parameter.help or _HELP.get(parameter.name, "")
+    text = parameter.help
     if wording in _INPUTS and not text:
         read = next(iter(documented(_INPUTS[wording]).parameters.values()))
         text = read.help

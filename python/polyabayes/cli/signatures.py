@@ -72,7 +72,6 @@ def documented(name: str, module: str = "polyabayes") -> Documented:
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """Parameters with their defaults."""
     missing: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
     yield from zip(arguments.args, missing + list(arguments.defaults), strict=True)
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)

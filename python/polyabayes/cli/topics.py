@@ -9,45 +9,33 @@ import numpy as np
 
 import polyabayes as pb
 from polyabayes._support.output.tables import counted
-from polyabayes.cli.corpora import given_exposure, read_for
+from polyabayes.cli.corpora import given_exposure, read
 from polyabayes.cli.output import escaped, save_picture, say, write_table
 from polyabayes.cli.parser import Given
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.vocabularies import resolve_vocabulary
 
 
-def transform(
-    given: Given,
-    model: str,
-    corpus: str,
-    *,
-    output: str = "-",
-    metadata: str | None = None,
-    escape_formulas: bool = False,
-) -> int:
+def transform(given: Given, model: str, corpus: str, *, output: str = "-") -> int:
     """Write the topic weights of documents, with their standard deviations.
 
     Parameters
     ----------
-    model : MODEL
-    corpus : CORPUS
     output : WEIGHTS.csv|WEIGHTS.parquet
         One row a document and topic; by default, and for '-', CSV on standard output.
-    metadata : TABLE.csv|TABLE.parquet
-    escape_formulas : bool
 
     Examples
     --------
     $ polyabayes transform lda.safetensors test.npz -o weights.csv
     """
     fitted = pb.interop.read_model(model)
-    documents = read_for(fitted, corpus, given, metadata)
+    documents = read(corpus, given, fitted)
     general = given.of("log_likelihood")
     fitted.set_params(**{name: general[name] for name in ("n_jobs", "progress") if name in general})
     options = given_exposure(documents, given)
     options |= given.of("LatentDirichletAllocation.topic_weights")
     weights = fitted.topic_weights(documents, **options)
-    write_table(escaped(weights._columns(), wanted=escape_formulas), output)
+    write_table(escaped(weights._columns(), given), output)
     if output != "-":
         say(f"wrote {output}")
     return 0
@@ -55,10 +43,6 @@ def transform(
 
 def info(given: Given, model: str) -> int:  # noqa: ARG001
     """Show what a file of a model holds, when it was made, and how to cite it.
-
-    Parameters
-    ----------
-    model : MODEL
 
     Examples
     --------
@@ -76,23 +60,14 @@ def info(given: Given, model: str) -> int:  # noqa: ARG001
 
 
 def topics(
-    given: Given,
-    model: str,
-    corpus: str,
-    *,
-    output: str | None = None,
-    metadata: str | None = None,
-    by: str | None = None,
+    given: Given, model: str, corpus: str, *, output: str | None = None, by: str | None = None
 ) -> int:
     """Show what the topics of a model hold.
 
     Parameters
     ----------
-    model : MODEL
-    corpus : CORPUS
     output : TOPICS.csv|.parquet|.html
         A table of all figures, or one page for a browser; by default the words are printed.
-    metadata : TABLE.csv|TABLE.parquet
     by : COLUMN
         Column of the metadata: mean weights of topics in the documents of each of its values.
 
@@ -104,7 +79,7 @@ def topics(
     fitted = pb.interop.read_model(model)
     if page and by is not None:
         raise InvalidArgumentError(f"{argument('by')} makes a table: give a .csv or .parquet")
-    documents = read_for(fitted, corpus, given, metadata)
+    documents = read(corpus, given, fitted)
     if by is not None:
         return _write_groups(fitted, documents, by, output)
     options = given.of("topics.report")
@@ -155,7 +130,6 @@ def plot(
     *,
     output: str,
     on: str | None = None,
-    metadata: str | None = None,
     by: str | None = None,
 ) -> int:
     """Draw topics of a saved model.
@@ -165,11 +139,8 @@ def plot(
     what : {"topics", "signatures", "similarity", "weights", "groups"}
         Most probable words, or 96 channels of mutations, likeness of topics, shares of the tokens
         of --on CORPUS, or mean weights in groups of its documents, --by a column of their metadata.
-    model : MODEL
     output : FILE.png|.pdf|.svg
         The picture.
-    on : CORPUS
-    metadata : TABLE.csv|TABLE.parquet
     by : COLUMN
         Column of the metadata that holds the groups.
 
@@ -185,7 +156,7 @@ def plot(
         raise InvalidArgumentError(f"a picture of {what} {needs} {argument('by')}")
     fitted = pb.interop.read_model(model)
     if on is not None:
-        documents = read_for(fitted, on, given, metadata)
+        documents = read(on, given, fitted)
         if what == "groups":
             ax = pb.plotting.plot_prevalence(pb.topics.by_group(fitted, documents, by))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from itertools import pairwise
@@ -39,7 +39,7 @@ _N_ARRAYS, _N_TRACED = 7, 3
 
 
 class BlockScores(NamedTuple):
-    """Scores of documents, like those of the compiled core, but picklable."""
+    """Scores of documents: those of the compiled core, picklable and in parts."""
 
     values: NDArray[np.float64]
     std_errors: NDArray[np.float64]
@@ -52,7 +52,7 @@ class BlockScores(NamedTuple):
     interruption: BaseException | None = None
 
     @classmethod
-    def of(cls, scores: _core.Scores | BlockScores) -> BlockScores:
+    def of(cls, scores: _core.Scores) -> BlockScores:
         """Take the arrays of the core's scores."""
         found = cls(*(getattr(scores, name) for name in cls._fields))
         return found._replace(methods=np.array(found.methods, dtype=object))
@@ -104,7 +104,7 @@ class BlockScores(NamedTuple):
 def has_error(scores: Any) -> NDArray[np.bool_]:
     """Whether each document was scored by a method with a standard error."""
     # np.isin loops over strings one by one, and numpy drops a Ctrl-C there.
-    methods = np.array(scores.methods)
+    methods = scores.methods
     found: NDArray[np.bool_] = (methods != "exact") & (methods != "recursive") & (methods != "")
     return found
 
@@ -150,7 +150,7 @@ class ScoringPlan:
         *documents: _core.Documents,
         n_temperatures: int | None = None,
         progress: Callable[[int], None] | None = None,
-    ) -> _core.Scores:
+    ) -> BlockScores:
         """Score documents, or held-out tokens given observed ones.
 
         `n_temperatures`, if given, sets the annealing runs for a total.
@@ -159,20 +159,10 @@ class ScoringPlan:
         effort = {}
         if n_temperatures is not None:
             function, effort = _core.score_for_total, {"n_temperatures": n_temperatures}
-        scores: _core.Scores = function(
-            self.model,
-            *documents,
-            self._settings,
-            seed=self._seed,
-            n_jobs=self._n_jobs,
-            progress=progress,
-            **effort,
-        )
-        return scores
+        run = {"seed": self._seed, "n_jobs": self._n_jobs, "progress": progress}
+        return BlockScores.of(function(self.model, *documents, self._settings, **run, **effort))
 
-    def again(
-        self, scores: _core.Scores | BlockScores
-    ) -> Iterator[tuple[ScoringPlan, NDArray[np.int64]]]:
+    def again(self, scores: BlockScores) -> Iterator[tuple[ScoringPlan, NDArray[np.int64]]]:
         """Plans with more samples for documents with unreliable errors, if sizes are automatic.
 
         Sizes are powers of 2, chosen from the scores of each document alone, so that blocks have
@@ -183,7 +173,7 @@ class ScoringPlan:
         if settings.method != "auto" or settings.trace or any(x is not None for x in given):
             return
         rows = unreliable(scores, settings.n_replicates)
-        rows = rows[[scores.methods[row] == "annealed" for row in rows.tolist()]]
+        rows = rows[scores.methods[rows] == "annealed"]
         wanted = size_wanted(scores.sizes[rows], scores.n_effs[rows], settings.n_replicates)
         sizes = 2 ** np.ceil(np.log2(np.maximum(wanted, 1))).astype(np.int64)
         for size in np.unique(sizes).tolist():
@@ -246,20 +236,31 @@ class _Rows(NamedTuple):
         return _core.Documents(self.n_words, offsets, indices, data, exposure, priors)
 
 
-def score_in_blocks(
-    executor: Executor,
+def distinct(*documents: _core.Documents) -> NDArray[np.int64]:
+    """Number the distinct documents, or pairs of observed and held-out documents."""
+    groups = documents[0].groups()
+    for others in documents[1:]:
+        groups = np.unique(groups * len(groups) + others.groups(), return_inverse=True)[1].ravel()
+    return groups
+
+
+def score_corpora(
     plan: ScoringPlan,
-    corpora: list[Corpus],
-    groups: NDArray[np.int64],
+    executor: Executor | None,
+    corpora: Sequence[Corpus],
     progress: Callable[[int], None] | None,
     **effort: Any,
 ) -> BlockScores:
-    """Score documents on the workers of an executor; bit for bit as in one process.
+    """Score documents, or held-out given observed tokens, here or on the workers of an executor.
 
-    A document's random numbers depend on its content, so blocks have no effect. Equal documents
-    are scored once. `corpora` are documents, or observed and held-out tokens; `groups` numbers the
-    distinct documents in order of first appearance.
+    A document's random numbers depend on its content, so blocks have no effect on the bits. Equal
+    documents are scored once.
     """
+    documents = [corpus._core_documents() for corpus in corpora]
+    if executor is None:
+        return plan.score(*documents, progress=progress, **effort)
+    plan.check(*documents)
+    groups = distinct(*documents)
     first, copies = np.unique(groups, return_index=True, return_counts=True)[1:]
     lengths = np.sum([corpus._lengths()[first] for corpus in corpora], axis=0)
     blocks = list(_cut(plan.costs(lengths)))
@@ -288,7 +289,7 @@ def _score_block(plan: ScoringPlan, rows: tuple[_Rows, ...], effort: dict[str, A
     scores = plan.score(*(part.documents() for part in rows), **effort)
     if scores.interruption is not None:
         raise scores.interruption
-    return BlockScores.of(scores)
+    return scores
 
 
 def _cut(costs: NDArray[np.float64]) -> Iterator[slice]:

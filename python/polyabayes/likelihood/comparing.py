@@ -21,7 +21,6 @@ from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
     PolyabayesError,
     RefusedModelWarning,
     WorkerError,
@@ -133,13 +132,7 @@ def compare(
     >>> list(found.results)
     ['0.1', '1.0']
     """
-    if not isinstance(models, Mapping):
-        raise InvalidTypeError(
-            "models must be a mapping from names to models, as {'first': model}, got "
-            f"{type(models).__name__}"
-        )
-    if not models:
-        raise InvalidArgumentError("models is empty; give at least one model", argument="models")
+    checks.models_by_name(models)
     refused: dict[str, PolyabayesError] = {}
     known: dict[str, Scorable] = {}
     for name, model in models.items():
@@ -260,7 +253,6 @@ def _targets(
 
 
 def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesError]) -> None:
-    """Refuse a comparison with fewer than two scored models."""
     if not refused or len(results) > 1:
         return
     name, error = next(iter(refused.items()))
@@ -303,7 +295,6 @@ def _known_to_all(
 
 
 def _over_words(model: Scorable, words: set[str]) -> Scorable:
-    """Restrict the model to these of its words."""
     vocabulary, restricted = (getattr(model, x, None) for x in ("vocabulary_", "_of_words"))
     if vocabulary is None or restricted is None or len(vocabulary) == len(words):
         return model

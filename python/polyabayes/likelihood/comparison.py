@@ -254,7 +254,6 @@ class Comparison(Result):
         return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self._notes())
 
     def _notes(self) -> list[str]:
-        """Notes below the table."""
         best = self.results[self.best]
         left_out, notes = best.n_unseen_tokens, list(_NOTES)
         if self.groups is not None:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
@@ -20,12 +18,12 @@ from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Record
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_in_blocks
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
+from polyabayes.likelihood.blocks import ScoringPlan, distinct, score_corpora
+from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
-from polyabayes.likelihood.result import LogLikelihood, collect, interrupted
+from polyabayes.likelihood.result import LogLikelihood, collect
 from polyabayes.likelihood.scoring import EVENTS
 from polyabayes.scale.executors import check_executor, threads_of_task
 
@@ -54,14 +52,6 @@ class Perplexity(Record):
 
     value: float
     std_error: float
-
-
-@runtime_checkable
-class _Transformer(Scorable, Protocol):
-    components_: NDArray[np.float64]
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Posterior mean topic weights."""
 
 
 @shared_docs
@@ -219,26 +209,17 @@ def log_completion(
     first = first._with_priors(priors)
     second = second.with_exposure(first.exposure)._with_priors(priors)
     plan = ScoringPlan(model, settings, draw_seed(random_state), n_threads)
-    pair = first._core_documents(), second._core_documents()
-    groups = _groups_of_pairs(pair[0].groups(), pair[1].groups())
-    scores: _core.Scores | BlockScores
     with progress_bar(progress, first.n_documents, "document") as update:
-        if executor is None:
-            scores = plan.score(*pair, progress=update)
-        else:
-            plan.check(*pair)
-            scores = score_in_blocks(executor, plan, [first, second], groups, update)
+        scores = score_corpora(plan, executor, [first, second], update)
     result = collect(
         scores,
         settings,
         n_tokens=second.counts.sum(axis=1),
         n_unseen_tokens=n_unseen_first + n_unseen_second,
         ids=second.ids,
-        groups=groups,
+        groups=distinct(first._core_documents(), second._core_documents()),
         is_ratio=True,
     )
-    if scores.interruption is not None:
-        raise interrupted(scores.interruption, result)
     warn_of_caveats(result)
     return result
 
@@ -329,7 +310,7 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     True
     """
     model = as_scorable("model", model)
-    if not isinstance(model, _Transformer):
+    if not (hasattr(model, "transform") and hasattr(model, "components_")):
         raise InvalidTypeError(f"model has no transform: {model!r}")
     first, _ = model._aligned(observed, "observed", "raise")
     second, _ = model._aligned(held_out, "held_out", "raise")
@@ -341,13 +322,6 @@ def plug_in_perplexity(model: Any, observed: Any, held_out: Any, *, exposure: An
     rates = np.einsum("ik,ki->i", theta[cells.row], model.components_[:, cells.col])
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return float(np.exp(-np.sum(cells.data * np.log(rates)) / cells.data.sum()))
-
-
-def _groups_of_pairs(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the distinct pairs of observed and held-out documents; equal pairs are scored once."""
-    pairs = np.stack([first, second], axis=1)
-    groups: NDArray[np.int64] = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
-    return groups
 
 
 def _refuse_other_documents(observed: Corpus, held_out: Corpus) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse, special
+from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -17,30 +17,12 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed
+from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.likelihood.methods import REVERSIBLE, check_settings
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
 
 __all__ = ["BidirectionalBounds", "bidirectional_bounds", "estimator_divergence"]
-
-
-@runtime_checkable
-class Simulated(Scorable, Protocol):
-    """A model from which documents can be drawn."""
-
-    def _draw_documents(
-        self,
-        n_documents: int,
-        sizes: NDArray[Any] | None,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
-        """Draw counts of documents, and the topics of their tokens or their latent coordinates.
-
-        `sizes` are lengths if the model is conditional on them, else exposures, if any. None in
-        place of topics means that ln p is a plain sum.
-        """
 
 
 @shared_docs
@@ -123,11 +105,22 @@ def bidirectional_bounds(
     n_documents = checks.whole_number("n_documents", n_documents)
     # Counts of topics in documents, and numbers of each document and topic.
     checks.fits("n_documents", n_documents, 24 * len(getattr(model, "components_", "1")))
+    if not hasattr(model, "_draw_documents"):
+        raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
     core_model = model._core_model()
     rng = random_generator(random_state)
     nothing = exposed(model, Corpus(np.zeros((n_documents, 1), dtype=int)), exposure)
     priors = model._priors_of(nothing, covariates)
-    corpus, draws = _simulate(model, n_documents, document_length, nothing.exposure, priors, rng)
+    sizes: NDArray[Any] | None = nothing.exposure
+    if model._conditions_on_length:
+        sizes = _lengths(100 if document_length is None else document_length, n_documents)
+    elif document_length is not None:
+        raise InvalidArgumentError(
+            "a gamma-Poisson model draws the lengths itself; omit document_length"
+        )
+    # Draws are topics of tokens or latent coordinates; None where ln p is a plain sum.
+    counts, draws = model._draw_documents(n_documents, sizes, priors, rng)
+    corpus = Corpus(counts, exposure=nothing.exposure)._with_priors(priors)
     if draws is None:
         exact = log_likelihood(model, corpus.counts, method, n_jobs=n_threads).values
         none = np.zeros(n_documents)
@@ -145,31 +138,6 @@ def bidirectional_bounds(
     return BidirectionalBounds(
         lower, lower_errors, upper, upper_errors, sizes.astype(np.int64), corpus
     )
-
-
-def _simulate(
-    model: Scorable,
-    n_documents: int,
-    document_length: Any,
-    exposure: NDArray[np.float64] | None,
-    priors: NDArray[np.float64] | None,
-    rng: np.random.Generator,
-) -> tuple[Corpus, NDArray[Any] | None]:
-    """Draw documents and their latent variables."""
-    if not isinstance(model, Simulated):
-        raise InvalidArgumentError(f"documents cannot be simulated from {model!r}")
-    if model._conditions_on_length:
-        sizes: NDArray[Any] | None = _lengths(
-            100 if document_length is None else document_length, n_documents
-        )
-    elif document_length is not None:
-        raise InvalidArgumentError(
-            "a gamma-Poisson model draws the lengths itself; omit document_length"
-        )
-    else:
-        sizes = exposure
-    counts, draws = model._draw_documents(n_documents, sizes, priors, rng)
-    return Corpus(counts, exposure=exposure)._with_priors(priors), draws
 
 
 def _lengths(document_length: Any, n_documents: int) -> NDArray[np.int64]:

@@ -41,19 +41,17 @@ for _name, _cost, _flags, _size, _default_size, _options in _core.estimators():
     if _reversible:
         REVERSIBLE.append(_name)
 
-_LARGEST = 10**9
-
-
-class Options(NamedTuple):
-    """Options of single estimators."""
-
-    order: int = 1
-    n_iterations: int = 20
-    n_conditional_samples: int | None = None
-    start: str | None = None
-
-
+_COUNT = partial(checks.whole_number, most=10**9)
 _SOME = partial(checks.whole_number, most=10**6)
+# Checks of the settings that may be left to the method, and of options of single estimators.
+_SETTINGS: dict[str, Callable[[str, Any], Any]] = {
+    "n_samples": _COUNT,
+    "n_particles": _COUNT,
+    "n_replicates": partial(checks.whole_number, least=2, most=10_000),
+    "target_std_error": checks.positive_number,
+    "budget": checks.positive_number,
+    "trace": checks.flag,
+}
 _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "order": partial(checks.whole_number, most=2),
     "n_iterations": partial(_SOME, least=0),
@@ -62,39 +60,22 @@ _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def check_options(method: str, options: Mapping[str, Any] | None) -> Options:
-    """Refuse unknown options of the method, and values out of range."""
-    if options is None:
-        return Options()
-    if not isinstance(options, Mapping):
-        raise InvalidTypeError(f"options must be a mapping or None, got {options!r}")
-    known = METHODS[method].options
-    for name in options:
-        if name not in known:
-            takes = ", ".join(repr(name) for name in known) or "none"
-            raise InvalidArgumentError(
-                f"method {method!r} has no option {name!r}; its options: {takes}"
-            )
-    given = {name: value for name, value in options.items() if value is not None}
-    return Options(**{name: _OPTIONS[name](f"options[{name!r}]", x) for name, x in given.items()})
-
-
 class Settings(NamedTuple):
-    """Settings of the scoring, for the compiled core."""
+    """Settings of the scoring, for the compiled core; the last four are options of estimators."""
 
     method: str
     event: str
     given_length: bool
-    n_samples: int | None
-    n_particles: int | None
-    n_replicates: int
-    target_std_error: float | None
-    budget: float | None
-    trace: bool
-    order: int
-    n_iterations: int
-    n_conditional_samples: int | None
-    start: str | None
+    n_samples: int | None = None
+    n_particles: int | None = None
+    n_replicates: int = 16
+    target_std_error: float | None = None
+    budget: float | None = None
+    trace: bool = False
+    order: int = 1
+    n_iterations: int = 20
+    n_conditional_samples: int | None = None
+    start: str | None = None
 
 
 def check_settings(
@@ -102,36 +83,24 @@ def check_settings(
     method: Any,
     event: str,
     given_length: bool,
-    n_samples: Any = None,
-    n_particles: Any = None,
-    n_replicates: Any = None,
-    target_std_error: Any = None,
-    budget: Any = None,
-    trace: Any = False,
     options: Mapping[str, Any] | None = None,
+    **given: Any,
 ) -> Settings:
-    """Check all values and make the settings."""
+    """Check all values and make the settings; None means the default."""
     method = checks.choice("method", method, tuple(METHODS))
-    trace = checks.flag("trace", trace)
-    if trace and target_std_error is not None:
+    found = {name: _SETTINGS[name](name, x) for name, x in given.items() if x is not None}
+    if found.get("trace") and "target_std_error" in found:
         raise InvalidArgumentError("trace=True needs a fixed sample size; omit target_std_error")
-
-    def size(name: str, value: Any, least: int = 1, most: int = _LARGEST) -> int | None:
-        return None if value is None else checks.whole_number(name, value, least, most)
-
-    def positive(name: str, value: Any) -> float | None:
-        return None if value is None else checks.positive_number(name, value)
-
-    replicates = size("n_replicates", n_replicates, 2, 10_000)
-    return Settings(
-        method,
-        event,
-        given_length,
-        size("n_samples", n_samples),
-        size("n_particles", n_particles),
-        16 if replicates is None else replicates,
-        positive("target_std_error", target_std_error),
-        positive("budget", budget),
-        trace,
-        *check_options(method, options),
-    )
+    options = {} if options is None else options
+    if not isinstance(options, Mapping):
+        raise InvalidTypeError(f"options must be a mapping or None, got {options!r}")
+    known = METHODS[method].options
+    for name, value in options.items():
+        if name not in known:
+            takes = ", ".join(repr(name) for name in known) or "none"
+            raise InvalidArgumentError(
+                f"method {method!r} has no option {name!r}; its options: {takes}"
+            )
+        if value is not None:
+            found[name] = _OPTIONS[name](f"options[{name!r}]", value)
+    return Settings(method, event, given_length, **found)

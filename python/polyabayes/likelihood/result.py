@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.optional import import_optional
@@ -302,7 +301,8 @@ class LogLikelihood(Result):
         }
 
     def __repr__(self) -> str:
-        used = ", ".join(f"{name} {n:,}" for name, n in _tally(self.methods))
+        tally = zip(*np.unique(self.methods, return_counts=True), strict=True)
+        used = ", ".join(f"{name or 'not scored'} {n:,}" for name, n in tally)
         head = f"<LogLikelihood of {self.event}: {counted(len(self.values), 'document')} ({used}),"
         total = f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}"
         if self.n_unseen_tokens:
@@ -319,7 +319,7 @@ class LogLikelihood(Result):
 
 
 def collect(
-    scores: _core.Scores | BlockScores,
+    scores: BlockScores,
     settings: Settings,
     *,
     n_tokens: Any,
@@ -329,18 +329,18 @@ def collect(
     is_ratio: bool = False,
     correction_std_error: float | None = None,
 ) -> LogLikelihood:
-    """Make a result from the scores of the compiled core."""
-    used = set(scores.methods)
-    methods = np.array(scores.methods)
+    """Make a result from scores; after Ctrl-C, raise an error that holds it."""
+    methods = scores.methods.astype(str)
+    used = np.unique(methods).tolist()
     target = settings.target_std_error
     is_close = True if target is None else scores.std_errors <= target
-    return LogLikelihood(
+    result = LogLikelihood(
         values=scores.values,
         std_errors=scores.std_errors,
         n_effs=scores.n_effs,
         methods=methods,
         n_tokens=np.asarray(n_tokens, dtype=np.int64).ravel(),
-        method=str(used.pop()) if len(used) == 1 and "" not in used else settings.method,
+        method=used[0] if len(used) == 1 and used[0] else settings.method,
         event=settings.event,
         given_length=settings.given_length,
         n_replicates=settings.n_replicates,
@@ -353,16 +353,9 @@ def collect(
         is_ratio=is_ratio,
         correction_std_error=correction_std_error,
     )
-
-
-def interrupted(interruption: BaseException, partial: LogLikelihood) -> BaseException:
-    """Attach the partial result to a Ctrl-C; return any other exception unchanged."""
-    if isinstance(interruption, KeyboardInterrupt):
-        done = int((partial.methods != "").sum())
-        return Interrupted(f"{done:,} of {len(partial.values):,} documents are scored", partial)
-    return interruption
-
-
-def _tally(methods: NDArray[np.str_]) -> list[tuple[str, int]]:
-    names, numbers = np.unique(methods, return_counts=True)
-    return [(str(name) or "not scored", int(n)) for name, n in zip(names, numbers, strict=True)]
+    if isinstance(scores.interruption, KeyboardInterrupt):
+        done = int((methods != "").sum())
+        raise Interrupted(f"{done:,} of {len(methods):,} documents are scored", result)
+    if scores.interruption is not None:
+        raise scores.interruption
+    return result

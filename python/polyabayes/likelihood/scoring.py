@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
@@ -24,7 +23,7 @@ from polyabayes.likelihood.foreign import Scorable, as_scorable
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
-from polyabayes.likelihood.result import LogLikelihood, collect, interrupted
+from polyabayes.likelihood.result import LogLikelihood, collect
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import Population, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -266,18 +265,7 @@ def log_likelihood(
         trace=trace,
         options=options,
     )
-    target = checked_target(
-        total_std_error,
-        nats_per_token_std_error,
-        {
-            "method": settings.method != "auto",
-            "n_samples": n_samples is not None,
-            "n_particles": n_particles is not None,
-            "n_replicates": n_replicates is not None,
-            "target_std_error": target_std_error is not None,
-            "trace": trace,
-        },
-    )
+    target = checked_target(total_std_error, nats_per_token_std_error, settings)
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     priors = GivenPriors(doc_topic_prior, shape, covariates)
     documents = of_layer(documents, layer)
@@ -285,16 +273,14 @@ def log_likelihood(
     seed = draw_seed(random_state)
     plan = ScoringPlan(model, settings, seed, n_threads)
 
-    def score(rows: NDArray[np.int64] | None = None, **effort: Any) -> _core.Scores | BlockScores:
+    def score(rows: NDArray[np.int64] | None = None, **effort: Any) -> BlockScores:
         n_documents = corpus.n_documents if rows is None else len(rows)
         # The number of documents of a stream is not known in advance.
         with progress_bar(progress, n_documents or None, "document") as update:
             return corpus.score(plan, executor, update, rows=rows, **effort)
 
-    def result_of(
-        scores: _core.Scores | BlockScores, correction: float | None = None
-    ) -> LogLikelihood:
-        found = collect(
+    def result_of(scores: BlockScores, correction: float | None = None) -> LogLikelihood:
+        return collect(
             scores,
             settings,
             n_tokens=corpus.n_tokens,
@@ -303,9 +289,6 @@ def log_likelihood(
             groups=corpus.groups,
             correction_std_error=correction,
         )
-        if scores.interruption is not None:
-            raise interrupted(scores.interruption, found)
-        return found
 
     wanted = np.inf if target is None else target(int(corpus.n_tokens.sum()))
     if target is None:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes import _core
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.likelihood.blocks import MOST_ROUNDS, BlockScores, ScoringPlan, score_in_blocks
+from polyabayes.likelihood.blocks import MOST_ROUNDS, BlockScores, ScoringPlan, score_corpora
 from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
@@ -91,9 +90,9 @@ class Documents:
         *,
         rows: NDArray[np.int64] | None = None,
         **effort: Any,
-    ) -> _core.Scores | BlockScores:
+    ) -> BlockScores:
         """Score all documents, or those of `rows`, block by block."""
-        found: list[_core.Scores | BlockScores] = []
+        found: list[BlockScores] = []
         done = 0
 
         def told(number: int) -> None:
@@ -104,7 +103,7 @@ class Documents:
         try:
             for block in self._chosen(rows):
                 shown = None if progress is None else told
-                found.append(_score(block, plan, executor, shown, **effort))
+                found.append(score_corpora(plan, executor, [block], shown, **effort))
                 done += block.n_documents
                 if not effort and found[-1].interruption is None:
                     found[-1] = _done_again(block, plan, executor, found[-1])
@@ -116,18 +115,14 @@ class Documents:
             interruption = error
             if not found:
                 raise
-        n_documents = self.n_documents if rows is None else len(rows)
-        if len(found) == 1 and done == n_documents and interruption is found[0].interruption:
-            return found[0]
-        scores, start = BlockScores.none(n_documents), 0
+        scores = BlockScores.none(self.n_documents if rows is None else len(rows))
+        start = 0
         for part in found:
-            block_scores = BlockScores.of(part)
-            scores = scores.put(slice(start, start + len(part.values)), block_scores)
+            scores = scores.put(slice(start, start + len(part.values)), part)
             start += len(part.values)
         return scores._replace(interruption=interruption)
 
     def _chosen(self, rows: NDArray[np.int64] | None) -> Iterator[Corpus]:
-        """The documents of `rows`, block by block."""
         if rows is None:
             yield from self.blocks()
             return
@@ -140,24 +135,9 @@ class Documents:
             start = stop
 
 
-def _score(
-    block: Corpus,
-    plan: ScoringPlan,
-    executor: Executor | None,
-    progress: Callable[[int], None] | None,
-    **effort: Any,
-) -> _core.Scores | BlockScores:
-    documents = block._core_documents()
-    if executor is None:
-        return plan.score(documents, progress=progress, **effort)
-    plan.check(documents)
-    groups = documents.groups()
-    return score_in_blocks(executor, plan, [block], groups, progress, **effort)
-
-
 def _done_again(
-    block: Corpus, plan: ScoringPlan, executor: Executor | None, scores: _core.Scores | BlockScores
-) -> _core.Scores | BlockScores:
+    block: Corpus, plan: ScoringPlan, executor: Executor | None, scores: BlockScores
+) -> BlockScores:
     """Replace scores with unreliable errors by scores of longer runs.
 
     Documents whose longer runs would be too expensive keep their scores.
@@ -168,8 +148,7 @@ def _done_again(
             rows = longer.affordable(block, doubtful)
             if not len(rows):
                 continue
-            found = BlockScores.of(_score(block[rows], longer, executor, None))
-            scores = BlockScores.of(scores)
+            found = score_corpora(longer, executor, [block[rows]], None)
             if found.interruption is not None:
                 return scores._replace(interruption=found.interruption)
             scores = scores.put(rows, found)
@@ -218,7 +197,6 @@ def documents_of(
 
 
 def _streamed(model: Scorable, blocks: Iterator[Any], unseen: str) -> Iterator[Block]:
-    """Blocks of an iterator, one after another."""
     for number, documents in enumerate(blocks):
         name = f"block {number} of documents"
         corpus, n_unseen = model._aligned(as_corpus(documents, name), name, unseen)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.likelihood.blocks import BlockScores
+from polyabayes.likelihood.methods import Settings
 
 Floats = NDArray[np.float64]
 
@@ -36,14 +36,15 @@ _REPLICATES = 16
 # Largest bias of the last level, and squared error that a plan aims at, as shares of the target.
 _SHARE_OF_BIAS, _AIM = 1 / 3, 0.8
 _ROUNDS = 20
+# Settings without effect, since every document gets the effort that the total needs.
+_EFFORT = ("n_samples", "n_particles", "n_replicates", "target_std_error", "trace")
+_UNUSED = {"method": "auto"} | {name: Settings._field_defaults[name] for name in _EFFORT}
 
 
 class Score(Protocol):
     """Function that scores the documents of some rows with a given number of temperatures."""
 
-    def __call__(
-        self, rows: NDArray[np.int64], *, n_temperatures: int
-    ) -> _core.Scores | BlockScores:
+    def __call__(self, rows: NDArray[np.int64], *, n_temperatures: int) -> BlockScores:
         """Values, variances of ln of a run, and ln of the mean minus the mean of ln."""
 
 
@@ -59,7 +60,7 @@ class CorrectedScores(NamedTuple):
 
 
 def checked_target(
-    total_std_error: Any, nats_per_token_std_error: Any, unused: dict[str, bool]
+    total_std_error: Any, nats_per_token_std_error: Any, settings: Settings
 ) -> Callable[[int], float] | None:
     """Target standard error of a total, given the number of tokens; None without a target."""
     if total_std_error is None and nats_per_token_std_error is None:
@@ -70,8 +71,8 @@ def checked_target(
             f"{argument('total_std_error')} and {argument('nats_per_token_std_error')} are the "
             "same target in other units: give one of them"
         )
-    for other, is_given in unused.items():
-        if is_given:
+    for other, default in _UNUSED.items():
+        if getattr(settings, other) != default:
             raise InvalidArgumentError(
                 f"{argument(other)} has no effect with {argument(name)}, which chooses the "
                 "effort of every document: omit one of them"
@@ -257,14 +258,13 @@ class _Levels:
         self._draw(self._levels[-1], self._pilot)
 
     def _draw(self, level: _Level, probabilities: Floats) -> None:
-        """Score the documents newly sampled."""
         level.probabilities = np.maximum(probabilities, level.probabilities)
         drawn = self._population.uniforms < level.probabilities
         added = np.flatnonzero(drawn & ~level.drawn)
         if not len(added):
             return
         rows = self._population.first[added]
-        found = BlockScores.of(self._score(rows, n_temperatures=level.n_temperatures))
+        found = self._score(rows, n_temperatures=level.n_temperatures)
         level.scores, level.drawn = level.scores.put(added, found), drawn
         if found.interruption is not None:
             raise _UnfinishedError(found.interruption)

@@ -89,34 +89,30 @@ def test_tempering_says_when_it_has_not_converged():
     assert given.rounds[0].sides == pytest.approx(np.array(long.rounds[0].sides) - shift, abs=1e-9)
 
 
-def test_tempering_at_small_concentrations():
-    """Two states that hardly any table shares: the chains must cross from one to the other."""
-    counts = [[5, 3, 0], [0, 8, 9], [2, 1, 14]]
-    for a in (1e-2, 1e-4):
-        model = AllocationModel.nmf(2, concentration=a)
-        exact = model.log_evidence(counts, "exact")
-        found = model.log_evidence(counts, "tempered", random_state=0)
-        assert abs(found.value - exact.value) < 4 * found.std_error < 2
+MIXED, ROW = [[5, 3, 0], [0, 8, 9], [2, 1, 14]], np.array([[200_000, 3, 40]])
+# The topics of a table of one row add up to one Dirichlet law of its cells.
+OF_ROW = stats.dirichlet_multinomial.logpmf(ROW[0], np.full(3, 1 / 3), ROW.sum())
 
 
-@pytest.mark.parametrize("n_topics", [2, 8])
-def test_tempering_finds_the_evidence_of_one_heavy_cell(n_topics):
-    """A table of one cell has probability 1, however many tokens there are."""
-    model = AllocationModel.nmf(n_topics)
-    for n in (500, 20_000):
-        found = model.log_evidence(
-            [[n]], "tempered", n_samples=64, given_total=True, random_state=0
-        )
-        assert abs(found.value) < 4 * found.std_error < 1
-
-
-@pytest.mark.parametrize("method", ["tempered", "auto"])
-def test_tempering_finds_the_evidence_of_a_cell_of_very_many_tokens(method):
-    """The topics of a table of one row add up to one Dirichlet law of its cells."""
-    counts = np.array([[200_000, 3, 40]])
-    found = AllocationModel.nmf(3).log_evidence(counts, method, given_total=True, random_state=0)
-    exact = stats.dirichlet_multinomial.logpmf(counts[0], np.full(3, 1 / 3), counts.sum())
+@pytest.mark.parametrize(
+    ("model", "counts", "options", "exact"),
+    [
+        # Two states that hardly any table shares: the chains must cross from one to the other.
+        *((AllocationModel.nmf(2, concentration=a), MIXED, {}, None) for a in (1e-2, 1e-4)),
+        # A table of one cell has probability 1, however many tokens there are.
+        *((AllocationModel.nmf(k), [[500]], {"n_samples": 64}, 0.0) for k in (2, 8)),
+        *((AllocationModel.nmf(k), [[20_000]], {"n_samples": 64}, 0.0) for k in (2, 8)),
+        *((AllocationModel.nmf(3), ROW, {"method": m}, OF_ROW) for m in ("tempered", "auto")),
+    ],
+)
+def test_tempering_finds_the_evidence_of_small_concentrations_and_heavy_cells(
+    model, counts, options, exact
+):
+    options = {"method": "tempered", "given_total": True, "random_state": 0, **options}
+    found = model.log_evidence(counts, **options)
     assert found.method == "tempered"
+    if exact is None:
+        exact = model.log_evidence(counts, "exact", given_total=True).value
     assert abs(found.value - exact) < 4 * found.std_error < 1
 
 
@@ -291,23 +287,35 @@ def test_particles_without_moves_are_not_believed_where_they_miss_a_mode():
     assert few.doubt
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered", "vb"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
-    def value(seed, n_jobs):
-        sizes = {"n_replicates": 3}
-        if method == "tempered":
-            sizes |= {"n_samples": 128, "target_std_error": 100.0}
-        if method == "vb":
-            sizes = {"max_iter": 50, "n_restarts": 3}
-        found = AllocationModel.nmf(3).log_evidence(
-            DEEP, method, random_state=seed, n_jobs=n_jobs, **sizes
-        )
-        return found.value
+NMF = AllocationModel.nmf(3)
+RUNS = {
+    "smc": partial(NMF.log_evidence, method="smc", n_replicates=3),
+    "smc-lookahead": partial(NMF.log_evidence, method="smc-lookahead", n_replicates=3),
+    "tempered": partial(
+        NMF.log_evidence, method="tempered", n_replicates=3, n_samples=128, target_std_error=100.0
+    ),
+    "vb": partial(NMF.log_evidence, method="vb", max_iter=50, n_restarts=3),
+    "tables by vb": partial(NMF.decompose, method="vb", max_iter=40),
+    "tables by gibbs": partial(NMF.decompose, method="gibbs", max_iter=40),
+    "draws by tempering": partial(NMF.sample_posterior, n_draws=40),
+    "draws by smc": partial(NMF.sample_posterior, n_draws=40, method="smc"),
+}
 
-    one = value(7, 1)
-    assert value(7, 2) == value(7, None) == value(np.random.default_rng(7), 1) == one
-    if method != "vb":
-        assert value(8, 1) != one
+
+@pytest.mark.parametrize("name", RUNS)
+def test_equal_seeds_give_equal_bits_for_any_number_of_threads(name):
+    def bits(seed, n_jobs):
+        found = RUNS[name](DEEP, random_state=seed, n_jobs=n_jobs)
+        if "draws" in name:
+            return [found.evidence.value, found.log_joint, found.counts["word"]]
+        return [found.value, *getattr(found, "tables", {}).values()]
+
+    one = bits(7, 1)
+    for same in (bits(7, 2), bits(7, None), bits(np.random.default_rng(7), 1)):
+        for mine, other in zip(same, one, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    if "vb" not in name and "gibbs" not in name:
+        assert bits(8, 1)[0] != one[0]
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.decomposition import NMF
 
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
 from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.options import DECOMPOSITIONS
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    PolyabayesError,
-)
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 DEEP = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 CLIMBING = ("vb", "em", "dual-em", "icm", "ml")
@@ -156,6 +152,36 @@ def test_largest_likelihood_of_as_many_groups_as_rows_is_that_of_the_shares():
     np.testing.assert_allclose(found.reconstruction(), DEEP, atol=1e-3)
 
 
+LARGER = np.random.default_rng(2).poisson(np.outer([3, 9, 1, 5], [4, 1, 2, 6, 1]) / 4)
+
+
+def test_the_largest_likelihood_is_the_least_kl_divergence():
+    """KL-NMF and LDA are one network (section 3.5 of Cemgil et al. 2019)."""
+    tables = AllocationModel.nmf(2).decompose(LARGER, "ml", random_state=0).tables
+    fitted = LARGER.sum() * (tables["doc"] * tables["topic"]) @ tables["word"].T
+    divergences = []
+    for seed in range(4):
+        least = NMF(
+            2,
+            beta_loss="kullback-leibler",
+            solver="mu",
+            init="random",
+            max_iter=5_000,
+            tol=0,
+            random_state=seed,
+        )
+        weights = least.fit_transform(LARGER.astype(float))
+        divergences.append(kl(weights @ least.components_))
+    assert kl(fitted) == pytest.approx(min(divergences), abs=1e-4)
+
+
+def kl(fitted):
+    """Generalised Kullback-Leibler divergence of the counts from a fit, in nats."""
+    seen = LARGER > 0
+    logs = LARGER[seen] * np.log(LARGER[seen] / fitted[seen])
+    return float(logs.sum() - LARGER.sum() + fitted.sum())
+
+
 def test_largest_likelihood_asks_nothing_of_the_prior():
     one, other = (
         AllocationModel.nmf(2, concentration=a, rate=b).decompose(DEEP, "ml", random_state=0)
@@ -186,17 +212,6 @@ def test_gibbs_averages_to_the_posterior_of_a_rank_that_is_known():
     found = AllocationModel.nmf(1).decompose(DEEP, "gibbs", random_state=0, max_iter=20)
     np.testing.assert_allclose(found.expected_counts["doc"][:, 0], DEEP.sum(axis=1))
     assert len(found.trace) >= 10
-
-
-@pytest.mark.parametrize("method", ["vb", "gibbs"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
-    one, two = (
-        AllocationModel.nmf(2).decompose(DEEP, method, random_state=3, max_iter=40, n_jobs=n)
-        for n in (1, 2)
-    )
-    assert one.value == two.value
-    for node in one.tables:
-        np.testing.assert_array_equal(one.tables[node], two.tables[node])
 
 
 def test_frames_have_labels_and_all_cells():
@@ -282,23 +297,6 @@ def test_many_nodes_are_contracted():
     """More nodes than there are letters for one sum."""
     links = [Factor(np.full((2, 2), 0.5), (f"n{i}", f"n{i + 1}")) for i in range(80)]
     np.testing.assert_allclose(contract(links, ("n80",)), [1.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "svd"}, "method must be one of 'vb', 'em'"),
-        ({"burn_in": 3}, "method 'vb' takes no burn_in"),
-        ({"method": "gibbs", "tol": 0.1}, "method 'gibbs' takes no tol"),
-        ({"method": "gibbs", "max_iter": 5, "burn_in": 5}, "burn_in=5 leaves none of max_iter=5"),
-        ({"max_iter": 0}, "max_iter must be at least 1|max_iter must be between"),
-        ({"tol": -1}, "tol must be positive"),
-        ({"elimination_order": ["doc"]}, "every hidden node once"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(PolyabayesError, match=message):
-        AllocationModel.nmf(2).decompose(DEEP, **options)
 
 
 def test_a_frame_without_a_node_holds_all_tables():

@@ -17,7 +17,6 @@ from polyabayes.exceptions import (
     BudgetExceededError,
     Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
     TargetWarning,
     UnreliableErrorWarning,
 )
@@ -326,17 +325,6 @@ def test_draws_of_tables_are_dirichlet():
     assert all((again[node] == table).all() for node, table in draws.tables().items())
 
 
-@pytest.mark.parametrize("method", ["tempered", "smc"])
-def test_equal_seeds_give_equal_bits_for_any_number_of_threads(method):
-    one, two = (
-        AllocationModel.nmf(2).sample_posterior(SMALL, 40, method=method, random_state=3, n_jobs=n)
-        for n in (1, 2)
-    )
-    assert one.evidence.value == two.evidence.value
-    np.testing.assert_array_equal(one.counts["word"], two.counts["word"])
-    np.testing.assert_array_equal(one.log_joint, two.log_joint)
-
-
 def test_arviz_reads_the_draws():
     pytest.importorskip("arviz")
     draws = AllocationModel.nmf(2).sample_posterior(SMALL, 40, random_state=3)
@@ -347,16 +335,6 @@ def test_arviz_reads_the_draws():
     frame = draws.to_frame()
     assert frame.columns.tolist() == ["chain", "log_joint"]
     assert len(frame) == 40
-
-
-def test_decomposition_by_tempering_is_that_of_the_draws():
-    model = AllocationModel.nmf(2)
-    found = model.decompose(SMALL, "tempered", random_state=5)
-    draws = model.sample_posterior(SMALL, random_state=5)
-    np.testing.assert_array_equal(found.tables["word"], draws.decomposition().tables["word"])
-    assert found.method == "tempered"
-    assert found.has_converged
-    assert found.reconstruction().sum() == pytest.approx(SMALL.sum())
 
 
 @pytest.mark.parametrize("name", ["sample_posterior", "decompose"])
@@ -386,24 +364,6 @@ def test_draws_that_memory_does_not_hold_are_refused():
     with pytest.raises(BudgetExceededError, match=r"400,000 draws .* lower n_draws") as refused:
         AllocationModel.nmf(2).sample_posterior(np.ones((300, 300), dtype=int), 400_000)
     assert refused.value.argument == "n_draws"
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "options"),
-    [
-        (InvalidArgumentError, "n_draws", {"n_draws": 0}),
-        (InvalidTypeError, "n_draws", {"n_draws": 2.5}),
-        (BudgetExceededError, "lower n_draws", {"n_draws": 10**9}),
-        (InvalidArgumentError, "takes no n_particles", {"n_particles": 3}),
-        (InvalidArgumentError, "takes no n_samples", {"n_samples": 3, "method": "smc"}),
-        (InvalidArgumentError, "give n_sweeps of 1", {"n_sweeps": 0, "method": "smc"}),
-        (InvalidArgumentError, "method", {"method": "vb"}),
-        (InvalidTypeError, "no method has an option 'sweeps'", {"sweeps": 3}),
-    ],
-)
-def test_bad_options_are_refused(error, message, options):
-    with pytest.raises(error, match=message):
-        AllocationModel.nmf(2).sample_posterior(SMALL, **options)
 
 
 def test_there_is_no_draw_beyond_the_last():

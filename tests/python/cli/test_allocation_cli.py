@@ -66,10 +66,6 @@ def test_evidences_of_sizes_are_kept(file, tmp_path, capsys):
     assert capsys.readouterr().out == first
     assert run(*common, "--try", "topic=2..3") == 2
     assert "another comparison: its models" in capsys.readouterr().err
-    assert run(*common, "--size", "topic=2") == 2
-    assert "--checkpoint keeps evidences of sizes; add --try" in capsys.readouterr().err
-    assert run(*common, "--size", "topic=2", "--predict", "-", "--missing", file) == 2
-    assert "--predict goes with no --try, --given-total or --checkpoint" in capsys.readouterr().err
 
 
 def test_sizes_are_tried_and_drawn(file, tmp_path, capsys):
@@ -111,67 +107,12 @@ def test_tables_are_written_one_a_file(file, tmp_path, capsys):
     assert number(summary, "squared error") == pytest.approx(expected.squared_error, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["doc -> -> word"], "'doc -> [HERE]-> word': expected the name of a node"),
-        (["doc -> word -> doc"], "has the cycle"),
-        ([GRAPH], "has no size for node 'topic'"),
-        ([GRAPH, "--size", "topic"], "'topic' is not of the form NODE=N"),
-        ([GRAPH, "--size", "topic=-1"], "is not of the form NODE=N"),
-        ([GRAPH, "--size", "topic=0"], "error: --size topic must be"),
-        ([GRAPH, "--size", "x=2"], "error: --size names 'x', which is not a node"),
-        ([GRAPH, "--size", "topic=2", "--size", "word=2"], "size 2 of node 'word'"),
-        ([GRAPH, "--size", "topic=2", "--concentration", "0"], "--concentration must be positive"),
-        ([GRAPH, "--size", "topic=2", "--axes", "doc,w"], "no node for axis 'w' of the data"),
-        ([GRAPH, "--size", "topic=2", "--method", "magic"], "error: --method must be one of"),
-    ],
-)
-@pytest.mark.parametrize("command", ["evidence", "decompose"])
-def test_mistakes_are_one_line_and_status_two(command, arguments, message, file, tmp_path, capsys):
-    graph, *options = arguments
-    output = ["-o", tmp_path / "tables"] if command == "decompose" else []
-    assert run(command, graph, file, *options, *output) == 2
-    *before, line = capsys.readouterr().err.splitlines()
-    assert line.startswith("polyabayes: error: ")
-    assert message in line
-    assert all(text.startswith("polyabayes: <AllocationModel") for text in before)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--try", "topic=3"], "not of the form NODE=N..M"),
-        (["--try", "topic=3..1"], "'topic=3..1' holds no size: 3 is above 1"),
-        (["--try", "x=1..2"], "error: --try names 'x', which is not a node of the graph"),
-        (["--try", "topic=1..1000000000"], "holds more than 10,000 sizes; try fewer, or use"),
-        (["--try", "topic=0..2"], "'topic=0..2' begins at 0; the least size is 1"),
-        (["--sizes", "topic=2"], "arguments: --sizes topic=2; see polyabayes evidence --help"),
-        (["--size", "topic=2", "--plot", "a.png"], "add --try NODE=N..M"),
-        (
-            ["--size", "topic=2", "--method", "exact", "--particles", "3"],
-            "error: --method 'exact' takes no --particles, which is for 'auto', 'smc', "
-            "'smc-lookahead'; its options: --budget",
-        ),
-        (["--size", "topic=2", "--method", "exact", "--budget", "1"], "raise --budget"),
-    ],
-)
-def test_mistakes_of_evidence(options, message, file, capsys):
-    assert run("evidence", GRAPH, file, *options) == 2
-    assert message in capsys.readouterr().err.splitlines()[-1]
-
-
 def test_one_replicate_has_no_interval(file, capsys):
     options = ["--size", "topic=2", "--method", "smc", "--replicates", 1, "--seed", 0]
     assert run("evidence", GRAPH, file, *options) == 0
     output = capsys.readouterr().out
     assert "error         not known from one replicate" in output
     assert "95 %" not in output
-
-
-def test_missing_files_are_named(tmp_path, capsys):
-    assert run("evidence", GRAPH, tmp_path / "none.tns", "--size", "topic=2") == 2
-    assert "none.tns does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
@@ -199,5 +140,3 @@ def test_missing_cells_are_left_out_and_predicted(tmp_path, capsys):
     gaps.write_text("doc,word\nd0,w9\n")
     assert run("evidence", GRAPH, data, "--missing", gaps, *options) == 2
     assert "level 'w9' of axis 'word'" in capsys.readouterr().err
-    assert run("evidence", GRAPH, data, *written, *options) == 2
-    assert "--predict needs --missing" in capsys.readouterr().err

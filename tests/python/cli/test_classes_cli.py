@@ -78,20 +78,3 @@ def test_tables_go_to_standard_output(survey, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "row,class,class_0,class_1"
     assert len(lines) == 61
-
-
-def test_mistakes_are_told_in_a_line(survey, tmp_path, capsys):
-    for arguments, says in (
-        ([survey, "--items", "q1,q9"], "no columns called 'q9'"),
-        ([survey, "--weights", "q1", "--classes", "2"], "--weights must be a number for each"),
-        ([survey, "-o", survey], "which this command reads"),
-        ([tmp_path / "missing.csv"], "cannot read"),
-        ([survey, "--sep", ";"], "--items must be two columns or more"),
-    ):
-        assert run("classes", *arguments) == 2
-        message = capsys.readouterr().err
-        assert says in message
-        assert len(message.splitlines()) == 1
-    survey.write_text('a,b\n"1,2\n')
-    assert run("classes", survey) == 2
-    assert "cannot be read" in capsys.readouterr().err

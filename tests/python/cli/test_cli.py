@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import polyabayes as pb
 from helpers.command_line import assert_one_error_line, run, table, train
-from polyabayes import LogLikelihood, cli
+from polyabayes import cli
 from polyabayes.cli import documents
 from polyabayes.cli.parser import COMMANDS
 from polyabayes.exceptions import Interrupted
@@ -21,75 +22,6 @@ def folder(tmp_path_factory):
     return train(tmp_path_factory.mktemp("cli"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("", "required: COMMAND; see polyabayes --help"),
-        ("frobnicate", "invalid choice: 'frobnicate'"),
-        (
-            "fit lda train.npz -o m.safetensors",
-            "required: --n-components/-k; see polyabayes fit --help",
-        ),
-        ("fit lda train.npz -k 0 -o m.safetensors", "error: -k must be"),
-        ("fit nmf train.npz -k 3 -o m.safetensors", "invalid choice: 'nmf'"),
-        ("fit lda train.npz -k 3 --prior gap -o m.safetensors", "--prior is an option of pfa"),
-        ("fit pfa train.npz -k 3 --prior none -o m.safetensors", "error: --prior must be one of"),
-        ("fit lda train.npz -k 3 --seed -1 -o m.safetensors", "error: --seed must be"),
-        ("fit lda train.npz -k 3 --jobs 0 -o m.safetensors", "error: --jobs must not be 0"),
-        ("fit lda train.npz -k 3 -o m.bin", "m.bin: its name must end in .safetensors"),
-        ("fit lda train.npz -k 3 -o d.safetensors", "d.safetensors: it is a folder"),
-        (
-            "fit lda train.npz -k 3 -o m.safetensors --max-it 3",
-            "unrecognized arguments: --max-it 3; see polyabayes fit --help",
-        ),
-        ("score lda.safetensors test.npz -o s.xls", "s.xls: its name must end in .csv or .parquet"),
-        ("score lda.safetensors test.npz --no-given-length -o -", "error: no --given-length: LDA"),
-        ("score lda.safetensors new.npz -o -", "have 1 word .'new'. outside.* use --unseen drop"),
-        ("score train.npz test.npz -o -", "looks like an archive of arrays, .npz: a table"),
-        ("fit lda nowhere.npz -k 0 -o m.safetensors", "error: -k must be between 1 and 65535"),
-        ("compare lda.safetensors --on test.npz --plot c.doc", "c.doc: its name must end in"),
-        (
-            "split all.npz --train a.npz --test ./a.npz",
-            "cannot write a.npz twice: give another name",
-        ),
-        ("split all.npz --test-size x --train a.npz --test b.npz", "'x' is not a number"),
-        ("fit lda nowhere.ldac -k 3 -o m.safetensors", "nowhere.ldac does not exist"),
-        ("fit lda bad.ldac -k 3 -o m.safetensors", "bad.ldac, line 2: 'x:1' is not an id:count"),
-        ("score lda.safetensors test.npz --method exact --budget 5 -o -", "above the budget"),
-        ("score lda.safetensors test.npz -o nowhere/s.csv", "cannot write to the folder nowhere"),
-        ("score half.safetensors test.npz -o -", "half.safetensors is not a whole safetensors"),
-        ("demo -o all.npz", "cannot write to the folder all.npz: Not a directory"),
-    ],
-)
-def test_mistakes(folder, monkeypatch, capsys, arguments, message):
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(cli, "_discard_output", lambda: None)
-    Path("d.safetensors").mkdir(exist_ok=True)
-    pb.write_corpus(pb.Corpus([[1, 2]], ["w0", "new"]), "new.npz")
-    Path("bad.ldac").write_text("1 0:1\n1 x:1\n")
-    whole = Path("lda.safetensors").read_bytes()
-    Path("half.safetensors").write_bytes(whole[: len(whole) // 2])
-    status = run(*arguments.split())
-    printed, error = capsys.readouterr()
-    assert_one_error_line(status, error, message)
-    assert (printed, Path("m.safetensors").exists()) == ("", False)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "fit lda {missing} -k 3 -o {nowhere}/m.safetensors",
-        "score {missing} {missing} -o {nowhere}/s.csv",
-        "compare {missing} --on {missing} --plot {nowhere}/c.png",
-        "split {missing} --train {nowhere}/a.npz --test {nowhere}/b.npz",
-    ],
-)
-def test_outputs_are_checked_before_inputs_are_read(tmp_path, capsys, arguments):
-    places = {"missing": tmp_path / "missing.npz", "nowhere": tmp_path / "nowhere"}
-    status = run(*arguments.format(**places).split())
-    assert_one_error_line(status, capsys.readouterr().err, "cannot write to the folder .*nowhere")
-
-
 def test_fit_pfa_passes_its_options(folder, tmp_path):
     arguments = f"fit pfa {folder / 'train.npz'} -k {K} --prior gamma --max-iter 30 --burn-in 10"
     status = run(*arguments.split(), "--seed", 5, "--jobs", 1, "-o", tmp_path / "p.safetensors")
@@ -101,17 +33,6 @@ def test_fit_pfa_passes_its_options(folder, tmp_path):
     np.testing.assert_array_equal(made.shape_, expected.shape_)
     assert made.vocabulary_ is not None
     assert made.vocabulary_.tolist() == WORDS
-
-
-def test_a_fit_goes_on_from_its_checkpoint(folder, tmp_path):
-    fit = f"fit lda {folder / 'train.npz'} -k {K} --burn-in 10 --seed 5 --jobs 1".split()
-    kept = ["--checkpoint", tmp_path / "state", "--checkpoint-every", 10]
-    assert run(*fit, *kept, "--max-iter", 20, "-o", tmp_path / "short.safetensors") == 0
-    assert run(*fit, *kept, "--max-iter", 40, "-o", tmp_path / "long.safetensors") == 0
-    assert run(*fit, "--max-iter", 40, "-o", tmp_path / "whole.safetensors") == 0
-    long, whole = (pb.load(tmp_path / f"{name}.safetensors") for name in ("long", "whole"))
-    np.testing.assert_array_equal(long.components_, whole.components_)
-    assert run(*fit, *kept, "--max-iter", 40, "-k", K + 1, "-o", tmp_path / "m.safetensors") == 2
 
 
 def test_only_what_the_user_gave_reaches_the_api(folder, tmp_path, monkeypatch):
@@ -265,8 +186,7 @@ def test_partial_scores_are_null_in_parquet(folder, tmp_path, monkeypatch):
         pb.load(folder / "lda.safetensors"), pb.read_corpus(folder / "test.npz")
     )
     values = np.where(np.arange(N_TEST) < 2, whole.values, np.nan)
-    fields = {name: getattr(whole, name) for name in LogLikelihood.__dataclass_fields__}
-    partial = LogLikelihood(**{**fields, "values": values})
+    partial = replace(whole, values=values)
 
     def stop(*_, **__):
         raise Interrupted("2 of 40 documents are scored", partial)

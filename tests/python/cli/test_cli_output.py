@@ -133,27 +133,6 @@ def test_a_folder_is_made_when_there_are_tables(folder, capsys):
     )
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "score m.safetensors train.npz -o scores.csv --vocabulary scores.csv",
-        "fit lda train.npz -k 2 -o m.safetensors --vocabulary m.safetensors",
-        "split train.npz --train train.npz --test b.npz",
-        "split train.npz --train a.npz --test a.npz",
-        "split words.ldac --vocabulary a.vocab --train a.ldac --test b.npz",
-        "decompose doc<-topic->word here/table.csv --size topic=2 -o here",
-    ],
-)
-def test_no_output_is_an_input(folder, command, capsys):
-    (folder / "here").mkdir()
-    for name in ("scores.csv", "m.safetensors", "words.ldac", "a.vocab", "here/table.csv"):
-        (folder / name).write_text(name)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert run(*command.split()) == 2
-    assert re.search("which this command reads|twice", capsys.readouterr().err)
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
 def test_formulas_are_escaped_on_request(folder):
     ids = ["=1+1", "+2", "-3", "@a", "plain"]
     pb.write_corpus(pb.Corpus([[1, 2]] * 5, ["a", "b"], ids), "formulas.npz")

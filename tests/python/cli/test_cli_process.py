@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from helpers.command_line import assert_one_error_line, table, train
+from helpers.command_line import table, train
 
 ENVIRONMENT = {**os.environ, "MPLBACKEND": "Agg"}
 
@@ -66,12 +66,6 @@ def test_from_the_shell(folder, tmp_path):
     models = {"a": model, "pfa": pb.load(folder / "pfa.safetensors")}
     assert compared.stdout.decode() == f"{pb.compare(models, test, random_state=1)}\n"
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_mistake_ends_a_process_as_it_ends_a_call(folder):
-    done = shell("score", "lda.safetensors", "test.npz", "-o", "nowhere/s.csv", cwd=folder)
-    assert_one_error_line(done.returncode, done.stderr.decode(), "cannot write to the folder")
-    assert done.stdout == b""
 
 
 def interrupted(arguments, pattern):

@@ -150,7 +150,7 @@ def test_a_shell_learns_the_commands(shell, capsys):
     assert all(name in script for name in COMMANDS)
 
 
-def test_priors_reach_the_model(tmp_path, capsys):
+def test_priors_reach_the_model(tmp_path):
     corpus = pb.datasets.make_lda_corpus(20, 15, 2, document_length=20, random_state=0).corpus
     pb.write_corpus(corpus, tmp_path / "c.npz")
     start = ["fit", "lda", str(tmp_path / "c.npz"), "-k", "2", "--max-iter", "6", "--seed", "1"]
@@ -169,12 +169,6 @@ def test_priors_reach_the_model(tmp_path, capsys):
     assert not np.array_equal(fitted("--alpha", "2").components_, model.components_)
     learned = fitted("--learn-priors").doc_topic_prior_
     assert learned[0] != learned[1]
-    capsys.readouterr()
-    pfa = ["fit", "pfa", *start[2:], "-o", str(tmp_path / "p.safetensors"), "--alpha", "1"]
-    assert cli.main(pfa) == 2
-    assert "--alpha is an option of lda, not of pfa" in capsys.readouterr().err
-    assert cli.main([*start, "-o", "m.safetensors", "--alpha", "x"]) == 2
-    assert "'x' is no number or list of numbers" in capsys.readouterr().err
 
 
 def test_a_tensor_without_names_takes_those_of_the_graph(tmp_path, monkeypatch, capsys):

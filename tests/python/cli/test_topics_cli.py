@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from helpers.command_line import table
+from helpers.command_line import run, table
 from helpers.small_models import known_lda
-from polyabayes.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +23,12 @@ def corpus(tmp_path_factory):
 def test_the_number_of_topics_is_chosen(corpus, tmp_path, capsys):
     sizes = tmp_path / "sizes.csv"
     options = ["--sizes", "1,3,8", "--folds", "2", "--max-iter", "40", "--seed", "0", "--jobs", "1"]
-    assert main(["choose", "lda", corpus, *options, "-o", str(sizes)]) == 0
+    assert run("choose", "lda", corpus, *options, "-o", sizes) == 0
     shown = capsys.readouterr()
     assert shown.err.splitlines()[1].startswith("polyabayes: about 6 fits, ")
     assert shown.out.startswith("best by held-out: 3")
     rows = table(sizes)
     assert [row["size"] for row in rows] == ["1", "3", "8"]
-    assert main(["choose", "lda", corpus, "--sizes", "1,x"]) == 2
-    assert "no list of whole numbers" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -44,83 +41,67 @@ def model(corpus, tmp_path_factory):
 
 
 def test_topics_are_printed_and_written(corpus, model, tmp_path, capsys):
-    assert main(["topics", model, corpus, "--words", "4"]) == 0
+    assert run("topics", model, corpus, "--words", "4") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [len(line.split()) for line in lines] == [6, 6, 6]
-    assert main(["topics", model, corpus, "-o", str(tmp_path / "topics.csv")]) == 0
+    assert run("topics", model, corpus, "-o", tmp_path / "topics.csv") == 0
     rows = table(tmp_path / "topics.csv")
     assert [row["topic"] for row in rows] == [line.split()[0] for line in lines]
     assert {"coherence", "exclusivity", "words"} <= rows[0].keys()
-    assert main(["topics", model, corpus, "-o", str(tmp_path / "report.html")]) == 0
+    assert run("topics", model, corpus, "-o", tmp_path / "report.html") == 0
     assert "<title>lda</title>" in (tmp_path / "report.html").read_text()
 
 
 def test_scores_are_printed_where_no_file_is_named(corpus, model, capsys):
-    assert main(["score", model, corpus, "--seed", "0"]) == 0
+    assert run("score", model, corpus, "--seed", "0") == 0
     assert "nats per token" in capsys.readouterr().out
 
 
-def test_topics_of_a_saved_model_are_drawn(corpus, model, tmp_path, capsys):
+def test_topics_of_a_saved_model_are_drawn(corpus, model, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("".join(f"other{column}\n" for column in range(40)))
     asked = {
         "topics.svg": ["topics", model, "--words", "3"],
-        "renamed.svg": ["topics", model, "--vocabulary", str(words)],
+        "renamed.svg": ["topics", model, "--vocabulary", words],
         "similarity.png": ["similarity", model],
         "weights.pdf": ["weights", model, "--on", corpus],
     }
     for name, arguments in asked.items():
-        assert main(["plot", *arguments, "-o", str(tmp_path / name)]) == 0
+        assert run("plot", *arguments, "-o", tmp_path / name) == 0
     assert (tmp_path / "similarity.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "weights.pdf").read_bytes().startswith(b"%PDF")
     assert "<!-- other" in (tmp_path / "renamed.svg").read_text()
     assert "<!-- other" not in (tmp_path / "topics.svg").read_text()
-    capsys.readouterr()
-    picture = str(tmp_path / "never.png")
-    assert main(["plot", "weights", model, "-o", picture]) == 2
-    assert "needs documents: give --on CORPUS" in capsys.readouterr().err
-    assert main(["plot", "topics", model, "--on", corpus, "-o", picture]) == 2
-    assert "has no use for --on CORPUS" in capsys.readouterr().err
-    assert main(["plot", "topics", model, "-o", str(tmp_path / "topics.txt")]) == 2
-    assert "must end in .png or .pdf or .svg" in capsys.readouterr().err
-    assert not (tmp_path / "never.png").exists()
 
 
 def test_covariates_come_from_a_table_beside_the_documents(corpus, tmp_path, capsys):
-    model, meta = str(tmp_path / "by.safetensors"), tmp_path / "meta.csv"
+    model, meta = tmp_path / "by.safetensors", tmp_path / "meta.csv"
     levels = ["a", "b", "c"] * 40
     meta.write_text("\n".join(["rating,day", *(f"{x},{i}" for i, x in enumerate(levels))]))
-    given = ["--metadata", str(meta)]
+    given = ["--metadata", meta]
     fit = ["fit", "lda", corpus, "-k", "3", "-o", model, "--max-iter", "20", "--seed", "0"]
-    assert main([*fit, *given, "--prevalence", "~ rating + day"]) == 0
+    assert run(*fit, *given, "--prevalence", "~ rating + day") == 0
     documents = pb.read_corpus(corpus).with_metadata({"rating": levels, "day": range(120)})
     fitted = pb.load(model)
     assert fitted.covariate_names_.tolist() == ["Intercept", "rating[T.b]", "rating[T.c]", "day"]
     scores = tmp_path / "scores.csv"
-    assert main(["score", model, corpus, *given, "-o", str(scores), "--seed", "3"]) == 0
+    assert run("score", model, corpus, *given, "-o", scores, "--seed", "3") == 0
     expected = pb.log_likelihood(fitted, documents, random_state=3).values
     found = [float(row["log_likelihood"]) for row in table(scores)]
     assert found == pytest.approx(expected.tolist())
     capsys.readouterr()
-    assert main(["topics", model, corpus, *given, "--by", "rating"]) == 0
+    assert run("topics", model, corpus, *given, "--by", "rating") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("rating")] == [
         f"rating={level}  40 documents" for level in "abc"
     ]
     # Nothing tells how documents of one day vary.
-    assert main(["topics", model, corpus, *given, "--by", "day"]) == 0
+    assert run("topics", model, corpus, *given, "--by", "day") == 0
     told = capsys.readouterr()
     assert "no intervals: each document has a value of day of its own" in told.err
     assert "nan" not in told.out
-    assert main(["topics", model, corpus, *given, "--by", "rating", "-o", "x.html"]) == 2
-    assert "--by makes a table" in capsys.readouterr().err
-    assert main(["score", model, corpus]) == 2
+    assert run("score", model, corpus) == 2
     assert "--metadata: the prior" in capsys.readouterr().err
-    assert main([*fit, "--prevalence", "~ rating"]) == 2
-    assert "--prevalence needs columns: give --metadata" in capsys.readouterr().err
-    assert main([*fit, *given]) == 2
-    assert "--metadata holds columns for --prevalence" in capsys.readouterr().err
-    assert main([*fit, "--prevalence", "~ rating", "--metadata", str(tmp_path / "no.csv")]) == 2
 
 
 @pytest.fixture
@@ -137,19 +118,19 @@ def named(tmp_path):
     )
     pb.write_corpus(corpus, tmp_path / "corpus.npz")
     lda.save(tmp_path / "lda.safetensors", notes={"corpus": "urns"})
-    return str(tmp_path / "lda.safetensors"), str(tmp_path / "corpus.npz"), corpus, lda
+    return tmp_path / "lda.safetensors", tmp_path / "corpus.npz", corpus, lda
 
 
 def test_topic_weights_are_written_with_ids_and_deviations(named, tmp_path, capsys):
     model, path, corpus, lda = named
     expected = lda.topic_weights(corpus)
-    assert main(["transform", model, path]) == 0
+    assert run("transform", model, path) == 0
     rows = table(capsys.readouterr().out)
     assert [row["document"] for row in rows] == ["=a", "=a", "b", "b", "c", "c", "d", "d"]
     assert [float(row["std"]) for row in rows] == expected.std.ravel().tolist()
     wanted = {"weights.csv": ["--escape-formulas"], "weights.parquet": ["--jobs", "1"]}
     for name, options in wanted.items():
-        assert main(["transform", model, path, "-o", str(tmp_path / name), *options]) == 0
+        assert run("transform", model, path, "-o", tmp_path / name, *options) == 0
         assert f"wrote {tmp_path / name}" in capsys.readouterr().err
     assert table(tmp_path / "weights.csv")[0]["document"] == "'=a"
     pd.testing.assert_frame_equal(
@@ -157,53 +138,39 @@ def test_topic_weights_are_written_with_ids_and_deviations(named, tmp_path, caps
     )
     other = tmp_path / "other.npz"
     pb.write_corpus(pb.Corpus([[2, 1]], ["urn", "zebra"]), other)
-    assert main(["transform", model, str(other)]) == 2
+    assert run("transform", model, other) == 2
     assert "use --unseen drop" in capsys.readouterr().err
-    assert main(["transform", model, str(other), "--unseen", "drop"]) == 0
+    assert run("transform", model, other, "--unseen", "drop") == 0
 
 
 def test_means_of_groups_have_intervals_and_a_picture(named, tmp_path, capsys):
     model, path, corpus, lda = named
     by = ["--by", "year"]
-    assert main(["topics", model, path, *by, "-o", str(tmp_path / "by.csv")]) == 0
+    assert run("topics", model, path, *by, "-o", tmp_path / "by.csv") == 0
     expected = pb.topics.by_group(lda, corpus, "year").to_frame()
     for column in ("lower", "mean", "upper"):
         found = [float(row[column]) for row in table(tmp_path / "by.csv")]
         assert found == expected[column].tolist()
     picture = tmp_path / "by.svg"
-    assert main(["plot", "groups", model, "--on", path, *by, "-o", str(picture)]) == 0
+    assert run("plot", "groups", model, "--on", path, *by, "-o", picture) == 0
     assert "<!-- 2024 -->" in picture.read_text()
-    capsys.readouterr()
-    for arguments, message in (
-        (["groups", model, "--on", path], "needs --by"),
-        (["weights", model, "--on", path, *by], "has no use for --by"),
-        (["groups", model, "--on", path, "--by", "month"], "no such column; there are 'year'"),
-    ):
-        assert main(["plot", *arguments, "-o", str(picture)]) == 2
-        assert message in capsys.readouterr().err
+    assert run("plot", "groups", model, "--on", path, "--by", "month", "-o", picture) == 2
+    assert "no such column; there are 'year'" in capsys.readouterr().err
 
 
 def test_files_of_models_tell_of_themselves(named, tmp_path, capsys):
     model, path, _, _ = named
-    assert main(["info", model]) == 0
+    assert run("info", model) == 0
     shown = capsys.readouterr().out
     assert re.match(rf"saved by polyabayes {pb.__version__}, \d{{4}}-.*\ncorpus: urns\n", shown)
     assert pb.cite().bibtex in shown
     pb.DocumentModel.mixture(np.eye(2), [1.0, 2.0]).save(tmp_path / "mixture.safetensors")
-    assert main(["info", str(tmp_path / "mixture.safetensors")]) == 0
+    assert run("info", tmp_path / "mixture.safetensors") == 0
     assert "a mixture model with 2 topics over 2 words" in capsys.readouterr().out
-    trained = str(tmp_path / "trained.safetensors")
+    trained = tmp_path / "trained.safetensors"
     fit = ["fit", "lda", path, "-k", "2", "-o", trained, "--max-iter", "4", "--seed", "0"]
-    assert main([*fit, "--note", "author=me", "--note", "run=3", "--verbose"]) == 0
+    assert run(*fit, "--note", "author=me", "--note", "run=3", "--verbose") == 0
     assert "polyabayes: training from sweep 0 to 4\n" in capsys.readouterr().err
     assert pb.load(trained).provenance_["notes"] == {"author": "me", "run": 3}
-    assert main([*fit, "--checkpoint", str(tmp_path / "c"), "--checkpoint-every", "5s"]) == 0
+    assert run(*fit, "--checkpoint", tmp_path / "c", "--checkpoint-every", "5s") == 0
     assert "polyabayes: training from sweep" not in capsys.readouterr().err
-    assert main([*fit, "--checkpoint-every", "seldom"]) == 2
-    assert "--checkpoint-every must be a number of sweeps, or a time" in capsys.readouterr().err
-
-
-def test_a_choice_ends_at_the_largest_size_wanted(corpus, capsys):
-    options = ["--max-size", "2", "--folds", "2", "--max-iter", "20", "--seed", "0", "--jobs", "1"]
-    assert main(["choose", "lda", corpus, *options]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split()[0].rstrip("*") == "2"

@@ -66,30 +66,6 @@ def test_folds(folder):
     assert all(float(row["lower"]) <= float(row["upper"]) for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("train.npz -o b.csv", "required: --prior"),
-        ("train.npz --prior zipf:2 -o b.csv", "'zipf:2' is not one of poisson:MEAN"),
-        ("train.npz --prior poisson -o b.csv", "'poisson' is not one of poisson:MEAN"),
-        ("train.npz --prior poisson:x -o b.csv", "'poisson:x' is not one of poisson:MEAN"),
-        ("train.npz --prior poisson:2,3 -o b.csv", "'poisson:2,3' is not one of"),
-        ("train.npz --prior poisson:-2 -o b.csv", "mean must be positive"),
-        ("train.npz --prior uniform:a,3 -o b.csv", "'uniform:a,3' is not one of"),
-        ("train.npz --prior poisson:2 -o b.xls", "must end in .csv or .parquet"),
-        ("train.npz --prior poisson:2 -o b.csv --bound best", "bound must be one of"),
-        ("train.npz --prior poisson:2 -o b.csv --folds 2 --test test.npz", "leave out --test"),
-        ("none.npz --prior poisson:2 -o b.csv", "none.npz"),
-    ],
-)
-@pytest.mark.usefixtures("folder")
-def test_mistakes(arguments, message, capsys):
-    assert run(arguments) == 2
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith("polyabayes: error: ")
-    assert message in line
-
-
 GRAPH = "user -> g; item -> h; g, h -> s"
 LINKS = np.array([[[3, 0], [2, 1]], [[0, 2], [0, 4]]])
 
@@ -142,33 +118,6 @@ def test_several_priors_of_one_size(links):
     tensor = pb.read_tensor(links / "links.tns")
     bound = model.log_evidence(tensor, "vb", given_total=True, random_state=draw_seed(2)).value
     assert float(rows[1]["log_score"]) == bound
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--size g=2 --size h=2 --prior poisson:1", "give --size NODE=? for each to search"),
-        ("--size g=? --prior poisson:1", "has no size for node 'h'"),
-        ("--size g=? --size h=? --prior poisson:1", "--prior has 1 parts for the sizes of g, h"),
-        ("--size g=? --size h=2 --prior poisson:1 --folds 3", "--folds is an option of a corpus"),
-        ("--size g=? --size h=2 --prior poisson:1 --max-iter 3", "--max-iter is an option of a"),
-        ("--size g=? --size h=2 --prior poisson:1*x:2", "'x:2' is not one of poisson:MEAN"),
-        ("more.tns --size g=? --prior poisson:1", "give a corpus, or a graph and a tensor"),
-        ("--size g=? --size h=2 --prior poisson:1 --method x", "--method must be one of"),
-    ],
-)
-@pytest.mark.usefixtures("links")
-def test_mistakes_with_networks(arguments, message, capsys):
-    assert search(GRAPH, "links.tns", *arguments.split(), "-o", "b.csv") == 2
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert line.startswith("polyabayes: error: ")
-    assert message in line
-
-
-def test_options_of_networks_are_not_of_corpora(folder, capsys):
-    assert run("train.npz --prior poisson:2 -o b.csv --size topic=?") == 2
-    assert "--size is an option of a graph and a tensor" in capsys.readouterr().err
-    assert not (folder / "b.csv").exists()
 
 
 def test_scores_before_ten_failures_are_written(folder, capsys):

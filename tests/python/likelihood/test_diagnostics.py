@@ -91,6 +91,15 @@ def test_bounds_repeat_with_their_seed_for_any_threads(method, options):
             (LDA, {"method": m}, "'auto', 'annealed', 'smc-lookahead', 'smc'")
             for m in sorted(set(METHODS) - {"auto", "annealed", "smc-lookahead", "smc"})
         ),
+        (pb.DocumentModel.mixture(TOPICS, [0.2, 0.3, 0.5]), {"method": "annealed"}, "exact"),
+        (pb.DocumentModel.dirichlet(TOPICS, np.ones((3, 3))), {"n_documents": 2}, r"\(2, 3\)"),
+        (pb.DocumentModel.dirichlet(TOPICS, coefficients=np.ones((3, 1))), {}, "covariates"),
+        (LDA, {"covariates": np.ones((10, 1))}, "covariates"),
+        (
+            pb.DocumentModel.logistic_normal(TOPICS, np.zeros(3), np.eye(3)),
+            {"method": "smc"},
+            "urn",
+        ),
     ],
 )
 def test_bad_bounds_are_refused(model, options, match):
@@ -425,22 +434,3 @@ def test_bounds_of_mixtures_are_exact_and_their_documents_those_of_the_model(is_
     p = np.exp(pb.log_likelihood(model, kinds, event="counts").values)
     assert p.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_array_less(np.abs(found - 20_000 * p), 4 * np.sqrt(20_000 * p))
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "message"),
-    [
-        (pb.DocumentModel.mixture(TOPICS, [0.2, 0.3, 0.5]), {"method": "annealed"}, "exact"),
-        (pb.DocumentModel.dirichlet(TOPICS, np.ones((3, 3))), {"n_documents": 2}, r"\(2, 3\)"),
-        (pb.DocumentModel.dirichlet(TOPICS, coefficients=np.ones((3, 1))), {}, "covariates"),
-        (LDA, {"covariates": np.ones((10, 1))}, "covariates"),
-        (
-            pb.DocumentModel.logistic_normal(TOPICS, np.zeros(3), np.eye(3)),
-            {"method": "smc"},
-            "urn",
-        ),
-    ],
-)
-def test_documents_that_cannot_be_bracketed_are_refused(model, options, message):
-    with pytest.raises(errors.InvalidArgumentError, match=message):
-        pb.bidirectional_bounds(model, random_state=0, **options)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import polyabayes as pb
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.likelihood import totals
+from polyabayes.likelihood import blocks, totals
 from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.totals import Population, score_to_target
 
@@ -144,8 +144,10 @@ def test_totals_of_many_documents_and_of_many_copies(n_copies, n_single, target)
     assert np.max(np.abs(z)) < 4.5
 
 
-def test_samples_depend_on_neither_threads_nor_storage(many, tmp_path):
-    settings = {"total_std_error": 25.0, "random_state": 1}
+@pytest.mark.parametrize("target", ["total_std_error", "nats_per_token_std_error"])
+def test_bits_depend_on_neither_threads_nor_blocks_nor_storage(many, target, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "_TOKENS", (256, 2**16))
+    settings = {target: {"total_std_error": 25.0}.get(target, 0.002), "random_state": 1}
     one = pb.log_likelihood(MODEL, many, n_jobs=1, **settings)
     shards = pb.write_shards(many, tmp_path, 3)
     with ThreadPoolExecutor(2) as pool:
@@ -158,6 +160,7 @@ def test_samples_depend_on_neither_threads_nor_storage(many, tmp_path):
         np.testing.assert_array_equal(other.values, one.values)
         np.testing.assert_array_equal(other.std_errors, one.std_errors)
         assert other.total_std_error == one.total_std_error
+    assert getattr(one, target) <= settings[target]
 
 
 def test_more_effort_goes_where_the_error_is(exact):
@@ -185,23 +188,6 @@ def test_the_bias_of_long_runs_of_all_documents_is_known_from_the_pilot(many, mo
         found = pb.log_likelihood(MODEL, many, total_std_error=1e-3, random_state=0)
     assert set(found.sizes[found.methods == "annealed"]) == {18}
     assert abs(found.total - expected) < 4 * found.total_std_error < np.inf
-
-
-def test_bits_depend_on_neither_threads_nor_blocks(monkeypatch):
-    from polyabayes.likelihood import blocks
-
-    monkeypatch.setattr(blocks, "_TOKENS", (256, 2**16))
-    counts = DATA.corpus.counts[[*range(30), 3, 3]]
-    settings = {"nats_per_token_std_error": 0.001, "random_state": 4}
-    one = pb.log_likelihood(MODEL, counts, n_jobs=1, **settings)
-    two = pb.log_likelihood(MODEL, counts, n_jobs=2, **settings)
-    with ThreadPoolExecutor(2) as pool:
-        three = pb.log_likelihood(MODEL, counts, executor=pool, **settings)
-    for other in (two, three):
-        np.testing.assert_array_equal(other.values, one.values)
-        assert other.total_std_error == one.total_std_error
-    assert one.values[30] == one.values[3]
-    assert one.nats_per_token_std_error <= 0.001
 
 
 def test_what_is_cheap_is_exact():

@@ -76,20 +76,12 @@ _MOST_TOKENS = 10**8
 
 
 def find_bounds(
-    model: Network,
-    shape: Mapping[str, int],
-    total: int,
-    *,
-    n_chains: int,
-    n_samples: int,
-    n_replicates: int,
-    run: Run,
+    model: Network, shape: Mapping[str, int], total: int, sizes: Mapping[str, int], run: Run
 ) -> BidirectionalBounds:
     """Draw a tensor of the given shape and total, and anneal in both directions."""
     if not isinstance(shape, Mapping) or not shape:
         raise InvalidTypeError(f"shape must map the axes to their sizes, got {shape!r}")
     checks.whole_number("total", total, 1, _MOST_TOKENS)
-    sizes = {"n_chains": n_chains, "n_samples": n_samples, "n_replicates": n_replicates}
     for name, size in sizes.items():
         checks.whole_number(name, size, 1, 10**9)
     empty = CountTensor.from_coo(
@@ -100,6 +92,7 @@ def find_bounds(
         raise InvalidArgumentError(
             f"graph {model.graph.to_text()!r} has no hidden nodes: its evidence is exact"
         )
+    n_chains, n_samples, n_replicates = sizes.values()
     with run.shown(n_replicates, "replicate") as running:
         lower, upper = layout.core.bidirectional_bounds(
             total, n_chains=n_chains, n_temperatures=n_samples, n_replicates=n_replicates, **running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,19 +29,9 @@ from polyabayes.scale.executors import check_executor, sharing
 _SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
 
 
-class _Work(NamedTuple):
-    """Data and settings shared by all tasks."""
-
-    layout: Layout
-    options: Options
-    seed: int
-    n_jobs: int
-
-
-def _task(work: _Work, task: bytes) -> bytes:
-    return _core.run_allocation_task(
-        work.layout.core, work.options, task, seed=work.seed, n_jobs=work.n_jobs
-    )
+def _task(work: tuple[Layout, Options, Run], task: bytes) -> bytes:
+    layout, options, run = work
+    return _core.run_allocation_task(layout.core, options, task, seed=run.seed, n_jobs=run.n_jobs)
 
 
 def _on_workers(
@@ -54,7 +44,7 @@ def _on_workers(
     """Estimate the evidence on an executor; also returns an interrupt that cut the rounds short."""
     here = _core.AllocationRun(layout.core, options, n_jobs=run.n_jobs)
     n_done = 0
-    with sharing(executor, _Work(layout, options, run.seed, run.n_jobs)) as workers:
+    with sharing(executor, (layout, options, run)) as workers:
         try:
             while tasks := here.tasks():
                 results = dict(

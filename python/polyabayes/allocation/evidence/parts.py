@@ -113,7 +113,7 @@ def parts_of(layout: Layout, ln_total: float | None) -> EvidenceParts | None:
         return None
     times: Counter[_Term] = Counter()
     for table in layout.tables:
-        alpha, size = layout.alpha(table[0]), layout.sizes[table[0]]
+        alpha, size = layout.alphas[table[0]], layout.sizes[table[0]]
         times[_Term.of(layout, [layout.model.graph.family(node) for node in table], alpha)] += 1
         parents = [layout.model.graph.parents[node] for node in table]
         times[_Term.of(layout, parents, alpha * size)] -= 1

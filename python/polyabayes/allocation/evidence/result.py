@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -232,7 +232,6 @@ class Evidence(Result):
         return ""
 
     def _why_rounds_differ(self) -> str:
-        """Why the rounds of tempering have not converged."""
         if self.lower_bound > self.value:
             return (
                 f"tempering has not converged: a lower bound of the evidence lies "
@@ -308,10 +307,7 @@ class Evidence(Result):
         >>> Evidence.from_plain(json.loads(json.dumps(asdict(found)))).value == found.value
         True
         """
-        rounds = tuple(
-            Round(n_scans, tuple(values), (sides[0], sides[1]), n_trips, barrier)
-            for n_scans, values, sides, n_trips, barrier in plain["rounds"]
-        )
+        rounds = _rounds_of(plain["rounds"])
         ladder = {name: tuple(plain[name]) for name in ("betas", "rejections")}
         parts = plain.get("parts")
         if parts is not None:
@@ -335,6 +331,13 @@ class Evidence(Result):
             f"<Evidence: {self.value:z,.4f} +- {self.std_error:.2g} nats "
             f"({self.method}, {self.n_replicates} replicates{given})>"
         )
+
+
+def _rounds_of(rows: Iterable[Any]) -> tuple[Round, ...]:
+    return tuple(
+        Round(n_scans, tuple(values), (sides[0], sides[1]), n_trips, barrier)
+        for n_scans, values, sides, n_trips, barrier in rows
+    )
 
 
 class Estimate(NamedTuple):
@@ -365,12 +368,8 @@ class Estimate(NamedTuple):
         estimate = cls(found.ln_value, std_error, found.n_eff, found.n_replicates)
         if tempering is None:
             return estimate._replace(converged=converged, n_free=n_free)
-        rounds = tuple(
-            Round(n_scans, tuple(values), sides, n_trips, barrier)
-            for n_scans, values, sides, n_trips, barrier in tempering.rounds
-        )
         return estimate._replace(
-            rounds=rounds,
+            rounds=_rounds_of(tempering.rounds),
             converged=tempering.converged,
             betas=tuple(tempering.betas),
             rejections=tuple(tempering.rejections),

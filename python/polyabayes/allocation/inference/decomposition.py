@@ -17,7 +17,7 @@ from polyabayes._support.output.frames import data_frame
 from polyabayes._support.output.tables import counted
 from polyabayes._support.results import Result
 from polyabayes.allocation.inference.contraction import Factor, contract
-from polyabayes.allocation.known_cells import known_cells
+from polyabayes.allocation.observed_cells import known_cells
 from polyabayes.data.tensors.cells import named_cells
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
@@ -361,7 +361,6 @@ class Decomposition(Result):
         return columns
 
     def _all_columns(self) -> dict[str, Any]:
-        """Columns of all tables, one below the other."""
         found: dict[str, list[Any]] = {name: [] for name in _ALL_COLUMNS}
         for node in self.tables:
             columns = self._columns(node)
@@ -397,7 +396,6 @@ class Decomposition(Result):
         return dict(zip(axes, n_tokens.tolist(), strict=True))
 
     def _fit(self, cells: NDArray[np.int64]) -> Floats:
-        """Expected counts of given cells."""
         found = np.empty(len(cells))
         for chunk, axes in self._parts(cells):
             found[chunk] = self._contracted(cells[chunk], axes, self._shares[axes] * self.intensity)

@@ -409,7 +409,7 @@ def _posterior_draws(
         log_joint=found.ln_laws,
         chain=found.replicates,
         evidence=evidence,
-        alphas={node: layout.alpha(node) for node in nodes},
+        alphas=layout.alphas,
         families=families,
         intensity=layout.intensity(),
         tensor=layout.tensor,

@@ -11,7 +11,7 @@ from polyabayes._support import checks
 from polyabayes.allocation.inference.decomposition import Decomposition, Floats, shares
 from polyabayes.allocation.inference.draws import draw_posterior
 from polyabayes.allocation.layout import Layout
-from polyabayes.allocation.observed_cells import incomplete, rates_of
+from polyabayes.allocation.observed_cells import rates_of
 from polyabayes.allocation.options import DECOMPOSITIONS, Options, Run
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
@@ -73,7 +73,9 @@ def find_decomposition(
                 "a decomposition with missing cells needs a number as the model's "
                 f"{argument('rate')}; only predict_missing takes a prior of it"
             )
-        found = _climb(incomplete(layout, missing, float(rates[0])), options, run)
+        found = _climb(
+            _core.IncompleteAllocation(layout.core, missing.ravel(), rates[0]), options, run
+        )
         total = tensor.total + found.expected.sum()
         intensity = (layout.model.concentration + total) / (rates[0] + 1)
     else:
@@ -85,7 +87,7 @@ def find_decomposition(
         counts.update(dict.fromkeys(table, flat.reshape(layout.shape(table[0]))))
     if method == "ml":
         intensity = tensor.total + found.expected.sum()
-    alphas = {node: 0.0 if method == "ml" else layout.alpha(node) for node in layout.sizes}
+    alphas = dict.fromkeys(layout.sizes, 0.0) if method == "ml" else layout.alphas
     return Decomposition(
         tables={node: shares(counts[node] + alpha, 0) for node, alpha in alphas.items()},
         expected_counts={node: counts[node] for node in layout.sizes},

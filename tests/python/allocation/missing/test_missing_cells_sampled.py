@@ -105,30 +105,48 @@ def test_tempering_finds_rare_tables_under_which_missing_cells_hold_most():
     assert (found.std_errors[:60] < 0.2).all()
 
 
-def test_as_many_missing_tokens_as_observed_ones_are_found():
-    """Many missing tokens and the tables hold each other: neither moves far, given the other."""
-    model, counts = AllocationModel.nmf(1, rate=1 / 2000), [[2000, 1], [0, 2]]
-    observed = [[True, True], [False, True]]
-    exact = model.predict_missing(counts, "exact", observed=observed)
-    found = model.predict_missing(
-        counts, "tempered", observed=observed, n_samples=256, n_replicates=16, random_state=0
-    )
-    assert exact.expected_counts[0] > 1500
-    assert abs(found.evidence.value - exact.evidence.value) < 4 * found.evidence.std_error < 1
-    error = found.expected_std_errors[0]
-    assert abs(found.expected_counts[0] - exact.expected_counts[0]) < 4 * error < 400
+# A model, counts of which -1 is missing, options, largest errors of the evidence and of the
+# expected count, and where exact sums take long their values.
+HARD = {
+    # Many missing tokens and the tables hold each other: neither moves far, given the other.
+    "as many missing as observed": (
+        AllocationModel.nmf(1, rate=1 / 2000),
+        [[2000, 1], [-1, 2]],
+        {"n_samples": 256, "n_replicates": 16},
+        (1, 400),
+        (),
+    ),
+    # Tokens that are drawn given tables, and tables given tokens, hold each other. The values are
+    # sums over all allocations: python benches/tempering.py missing.
+    "heavy cells among topics": (
+        AllocationModel.nmf(2, rate=1 / 3000),
+        [[3000, 1], [-1, 2]],
+        {},
+        (0.6, 800),
+        (-17.4555, 1695.2),
+    ),
+    # Of concentrations far below 1, tables hold probabilities of e^-1000.
+    "tiny concentration": (
+        AllocationModel.nmf(2, concentration=0.02, rate=0.1),
+        [[3, 1], [-1, 2]],
+        {"max_total": 40, "n_samples": 256, "n_replicates": 8},
+        (0.4, 1),
+        (),
+    ),
+}
 
 
-def test_heavy_cells_divide_among_topics_beside_missing_ones():
-    """Tokens that are drawn given tables, and tables given tokens, hold each other."""
-    counts = np.ma.masked_equal([[3000, 1], [-1, 2]], -1)
-    found = AllocationModel.nmf(2, rate=1 / 3000).predict_missing(
-        counts, "tempered", random_state=0
-    )
-    # By the sum over all allocations: python benches/tempering.py missing.
-    assert abs(found.evidence.value + 17.4555) < 4 * found.evidence.std_error < 0.6
-    error = found.expected_std_errors[0]
-    assert abs(found.expected_counts[0] - 1695.2) < 4 * error < 800
+@pytest.mark.parametrize("name", HARD)
+def test_tempering_finds_what_chains_rarely_reach(name):
+    model, counts, options, largest, truth = HARD[name]
+    counts = np.ma.masked_equal(counts, -1)
+    if not truth:
+        exact = model.predict_missing(counts, "exact", max_total=options.get("max_total"))
+        truth = exact.evidence.value, exact.expected_counts[0]
+    found = model.predict_missing(counts, "tempered", random_state=0, **options)
+    error, error_of_count = found.evidence.std_error, found.expected_std_errors[0]
+    assert abs(found.evidence.value - truth[0]) < 4 * error < largest[0]
+    assert abs(found.expected_counts[0] - truth[1]) < 4 * error_of_count < largest[1]
 
 
 def test_auto_tempers_what_is_too_much_for_an_exact_sum():
