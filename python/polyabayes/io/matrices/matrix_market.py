@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,9 +13,9 @@ from scipy.io import mmwrite
 
 from polyabayes._support.files import content_of, line_blocks, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import Words
+from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
+from polyabayes.io.integers import count_mistake, is_number, read_cells
 from polyabayes.io.vocabularies import with_vocabulary, words_beside
 
 _BANNER = "%%matrixmarket"
@@ -38,9 +39,9 @@ class _Header(NamedTuple):
     n_entries: int
 
     @property
-    def width(self) -> int:
-        """Numbers on a line."""
-        return 1 if self.is_dense else 2 + self.has_values
+    def sizes(self) -> tuple[int, ...]:
+        """Largest coordinates on a line."""
+        return () if self.is_dense else (self.n_rows, self.n_columns)
 
 
 def read_matrix_market(
@@ -59,9 +60,11 @@ def read_matrix_market(
         line, body = first_line, block
         if header is None:
             header, line, body = _header(path, block)
-            sizes = (header.n_rows, header.n_columns)
+            sizes = header.n_rows, header.n_columns
             refuse_announced(path, *(sizes[::-1] if transpose else sizes))
-        tables.append(_table(path, line, body, header))
+        mistake = partial(_mistake, header=header)
+        limits = [*((1, size) for size in header.sizes), *[(0, MAX_COUNT)] * header.has_values]
+        tables.append(read_cells(path, line, body, limits, mistake))
         n_found += len(tables[-1])
         if n_found > header.n_entries:
             break
@@ -138,41 +141,13 @@ def _kinds(path: Path, banner: str) -> tuple[str, str, str]:
     return words[2], words[3], words[4]
 
 
-def _table(path: Path, first_line: int, body: bytes, header: _Header) -> Table:
-    """Coordinates from 1 and counts of the lines of a block, shape (n_lines, width)."""
-    if not body.strip():
-        return np.empty((0, header.width), dtype=np.int64)
-    table = parse_counts(body, header.width, with_counts=header.has_values)
-    limits = np.array((header.n_rows, header.n_columns))
-    if table is not None and not header.is_dense:
-        places = table[:, :2]
-        if not ((places >= 1) & (places <= limits)).all():
-            table = None
-    if table is not None:
-        return table
-    rows: list[list[int]] = []
-    for number, line in enumerate(body.split(b"\n"), start=first_line):
-        fields = line.decode("utf-8", "replace").split()
-        if fields:
-            reason = _mistake(fields, header)
-            if reason:
-                raise FileFormatError(f"{path}, line {number}: {reason}")
-            counts = fields[header.width - 1 :] if header.has_values else []
-            place = [] if header.is_dense else fields[:2]
-            rows.append([*map(int, place), *map(whole_count, counts)])
-    return np.array(rows, dtype=np.int64)
-
-
 def _mistake(fields: list[str], header: _Header) -> str | None:
-    if len(fields) != header.width:
-        wanted = {1: "a count", 2: "row and column", 3: "row, column and count"}[header.width]
-        return f"{' '.join(fields)[:_MOST_SHOWN]!r} is not {wanted}"
-    if not header.is_dense:
-        for field, size, kind in zip(
-            fields, (header.n_rows, header.n_columns), ("row", "column"), strict=False
-        ):
-            if not is_number(field) or not 1 <= int(field) <= size:
-                return f"the {kind} is {field!r}, not a whole number from 1 to {size}"
+    if len(fields) != len(header.sizes) + header.has_values:
+        wanted = "row and column" if not header.has_values else "row, column and count"
+        return f"{' '.join(fields)[:_MOST_SHOWN]!r} is not {wanted if header.sizes else 'a count'}"
+    for field, size, kind in zip(fields, header.sizes, ("row", "column"), strict=False):
+        if not is_number(field) or not 1 <= int(field) <= size:
+            return f"the {kind} is {field!r}, not a whole number from 1 to {size}"
     return count_mistake(fields[-1]) if header.has_values else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from polyabayes.data.counts import Words
 from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import is_number, parse_integer_lines, shown
+from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
 from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes
 from polyabayes.io.vocabularies import with_vocabulary
 
@@ -95,66 +95,28 @@ def _read_cells(path: Path, shape: Shape | None) -> Integers:
     tables: list[Integers] = []
     n_axes = None if shape is None else len(shape)
     for first_line, block in line_blocks(path):
-        table = _parse(block, n_axes, shape)
-        if table is None:
-            table = _parse_lines(path, first_line, block, n_axes, shape)
-        if len(table):
-            n_axes = table.shape[1] - 1
-            tables.append(table)
+        cells = _COMMENT.sub(b"", block)
+        if n_axes is None:
+            head = cells.lstrip().partition(b"\n")[0].split()
+            n_axes = max(1, len(head) - 1) if head else None
+        if n_axes is not None:
+            limits = [*((1, size) for size in shape or [MAX_TOTAL] * n_axes), (0, MAX_TOTAL)]
+            mistake = partial(_mistake, n_axes=n_axes, shape=shape)
+            tables.append(read_cells(path, first_line, cells, limits, mistake))
     if n_axes is None:
         raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")
     return np.concatenate(tables) if tables else np.empty((0, n_axes + 1), dtype=np.int64)
 
 
-def _parse(block: bytes, n_axes: int | None, shape: Shape | None) -> Integers | None:
-    """Cells of a block; None if a line is not plain integers within range."""
-    lines = parse_integer_lines(_COMMENT.sub(b"", block))
-    if lines is None or lines.after_colon.any():
-        return None
-    widths = lines.per_line[lines.per_line > 0]
-    width = int(widths.max(initial=0)) if n_axes is None else n_axes + 1
-    if (widths != width).any() or width == 1:
-        return None
-    table = lines.values.reshape(len(widths), width)
-    coordinates = table[:, :-1]
-    if (coordinates < 1).any() or (shape is not None and (coordinates > np.array(shape)).any()):
-        return None
-    return table
-
-
-def _parse_lines(
-    path: Path, first_line: int, block: bytes, n_axes: int | None, shape: Shape | None
-) -> Integers:
-    """As :func:`_parse`, line by line: long numbers, decimals, and places of errors."""
-    cells: list[list[int]] = []
-    for number, line in enumerate(block.split(b"\n"), start=first_line):
-        fields = line.partition(b"#")[0].decode("utf-8", "replace").split()
-        if not fields:
-            continue
-        n_axes = len(fields) - 1 if n_axes is None else n_axes
-        reason = _mistake(fields, n_axes, shape)
-        if reason:
-            raise FileFormatError(f"{path}, line {number}: {reason}")
-        cells.append([*map(int, fields[:-1]), int(Decimal(fields[-1]))])
-    return np.array(cells, dtype=np.int64)
-
-
 def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
-    if not n_axes or len(fields) != n_axes + 1:
+    if len(fields) != n_axes + 1:
         return (
-            f"{len(fields)} numbers; a line is the coordinates of a cell on "
-            f"{n_axes or 'its'} axes and its count"
+            f"{len(fields)} numbers; a line is the coordinates of a cell on {n_axes} axes and its "
+            "count"
         )
     for column, field in enumerate(fields[:-1]):
         size = None if shape is None else shape[column]
         if not is_number(field) or not 1 <= int(field) <= (size or MAX_TOTAL):
             limit = "counted from 1" if size is None else f"from 1 to {size}"
             return f"coordinate {column + 1} is {shown(field)!r}, not a whole number {limit}"
-    try:
-        count = Decimal(fields[-1])
-    except InvalidOperation:
-        count = Decimal("nan")
-    # The count is converted only after its size is known to be small.
-    if not (count.is_finite() and 0 <= count <= MAX_TOTAL and count == int(count)):
-        return f"the count {shown(fields[-1])!r} is not a whole number from 0 to 2**63 - 1"
-    return None
+    return count_mistake(fields[-1], MAX_TOTAL)
