@@ -25,6 +25,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +44,10 @@ _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _COMPARED = ("model.safetensors", "bounds", "corpus.npz", "corpus.mtx.gz", "corpus.tns")
 
 
-def fit_lda(where: Path) -> None:
-    """Train by Gibbs sampling, a checkpoint every sweep."""
-    lda = pb.LatentDirichletAllocation(
-        3, max_iter=20, burn_in=5, checkpoint=where / "state", checkpoint_every=1, **OPTIONS
-    )
-    lda.fit(CORPUS).save(where / "model.safetensors")
-
-
-def fit_pfa(where: Path) -> None:
-    """Train gamma-Poisson factors, a checkpoint every sweep."""
-    pfa = pb.PoissonFactorAnalysis(
-        3, max_iter=20, burn_in=5, checkpoint=where / "state", checkpoint_every=1, **OPTIONS
-    )
-    pfa.fit(CORPUS).save(where / "model.safetensors")
+def fit(estimator: Any, where: Path) -> None:
+    """Train by sampling, a checkpoint every sweep."""
+    options = {"max_iter": 20, "burn_in": 5, "checkpoint": where / "state", **OPTIONS}
+    estimator(3, checkpoint_every=1, **options).fit(CORPUS).save(where / "model.safetensors")
 
 
 def search(where: Path) -> None:
@@ -120,8 +111,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 WORK: dict[str, Callable[[Path], None]] = {
-    "lda": fit_lda,
-    "pfa": fit_pfa,
+    "lda": partial(fit, pb.LatentDirichletAllocation),
+    "pfa": partial(fit, pb.PoissonFactorAnalysis),
     "search": search,
     "choose": choose,
     "writes": writes,
