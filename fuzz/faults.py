@@ -356,4 +356,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")
+    # Models are compared bit by bit, with the date in their files.
+    os.environ["SOURCE_DATE_EPOCH"] = "0"
     sys.exit(main())
