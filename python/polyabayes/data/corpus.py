@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from polyabayes.data.counts import checked_exposure, checked_labels, checked_wor
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    pass
 
 _WORDS_SHOWN = 10
 
@@ -254,8 +250,8 @@ class Corpus(DocumentCounts):
             raise InvalidTypeError(
                 f"table must be a DataFrame or another table, got {type(table).__name__}"
             )
-        names = [field.name for field in fields(NamedColumns) if field.name in options]
-        named = NamedColumns(text, **{name: options.pop(name) for name in names})
+        options["text"] = text
+        named = NamedColumns.taken_from(options)
         found = source_of_table(
             frames.FrameTable(frame), named, vocabulary, options, checked_on_empty(on_empty)
         )
@@ -300,9 +296,7 @@ class Corpus(DocumentCounts):
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
         corpus = cls(*sources.anndata(adata, layer).parts)
-        if exposure is None:
-            return corpus
-        return corpus.with_exposure(sources.anndata_column(adata, exposure))
+        return corpus if exposure is None else corpus.with_exposure(exposure)
 
     def _replaced(self, **parts: Any) -> Corpus:
         """Copy the corpus with some parts replaced, unchecked."""

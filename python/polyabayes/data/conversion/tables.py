@@ -73,6 +73,12 @@ class NamedColumns:
     def __post_init__(self) -> None:
         checks.choice("layout", self.layout, _LAYOUTS)
 
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
+        """The columns that options name; other options are left."""
+        names = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in names})
+
 
 class Roles(NamedTuple):
     """Roles of the columns of a table.
