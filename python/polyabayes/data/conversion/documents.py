@@ -13,12 +13,12 @@ from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
 from polyabayes.data.conversion.frames import FrameTable, frame_of
-from polyabayes.data.conversion.labels import label_order
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import (
     NamedColumns,
     Roles,
     Table,
+    label_order,
     refuse_other_kinds,
     roles_of,
 )

@@ -19,8 +19,13 @@ from scipy import sparse
 
 from polyabayes._support.files import BOMS_UTF16, line_blocks
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.labels import kind_of_strings, number_of
-from polyabayes.data.conversion.tables import Kind, Table, is_header_of_ids
+from polyabayes.data.conversion.tables import (
+    Kind,
+    Table,
+    is_header_of_ids,
+    kind_of_strings,
+    number_of,
+)
 from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import count_mistake, is_number, whole_count

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from polyabayes._support.files import content_of, line_blocks, replacing
+from polyabayes._support.files import (
+    STANDARD_INPUT,
+    beside,
+    content_of,
+    line_blocks,
+    open_binary,
+    reading,
+    replacing,
+    sibling,
+)
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
-from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes
 from polyabayes.io.vocabularies import with_vocabulary
 
 Shape = tuple[int, ...]
@@ -41,17 +52,17 @@ def read_tns(
     ending ``.modes.json``. Without it, default names are ``mode1``, ``mode2``, ..., and default
     sizes are the largest coordinates.
     """
-    modes = read_modes(modes_path(path))
+    modes = _read_modes(_modes_path(path))
     if modes is not None:
         if shape is not None:
             raise InvalidArgumentError(
-                f"shape={shape!r}, but {modes_path(path)} gives the sizes; omit shape"
+                f"shape={shape!r}, but {_modes_path(path)} gives the sizes; omit shape"
             )
-        shape, axes = modes.shape, modes.names if axes is None else axes
+        shape, axes = modes[1], modes[0] if axes is None else axes
     table = _read_cells(path, None if shape is None else checked_sizes(shape))
     if axes is None:
         axes = default_axes(table.shape[1] - 1)
-    labels = None if modes is None else modes.labels
+    labels = None if modes is None else modes[2]
     with content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
 
@@ -84,7 +95,7 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         )
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
-    with modes_beside(tensor, path), replacing(path) as handle:
+    with _modes_beside(tensor, path), replacing(path) as handle:
         for start in range(0, len(table), _CELLS_A_WRITE):
             rows = table[start : start + _CELLS_A_WRITE]
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
@@ -120,3 +131,56 @@ def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
             limit = "counted from 1" if size is None else f"from 1 to {size}"
             return f"coordinate {column + 1} is {shown(field)!r}, not a whole number {limit}"
     return count_mistake(fields[-1], MAX_TOTAL)
+
+
+def _modes_path(path: Path) -> Path:
+    """The file of the axes of a tensor file."""
+    return sibling(path, ".modes.json")
+
+
+def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] | None:
+    """Names, sizes and labels of the axes; None if there is no such file.
+
+    The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
+    ``labels`` may be missing or null.
+    """
+    with reading(path):
+        if path == _modes_path(STANDARD_INPUT) or not path.is_file():
+            return None
+    with open_binary(path) as stream, reading(path):
+        content = json.load(stream)
+    modes = content.get("modes") if isinstance(content, dict) else None
+    if not isinstance(modes, list) or not modes:
+        raise FileFormatError(f'{path} must hold {{"modes": [...]}}, an entry for each axis')
+    for number, mode in enumerate(modes, start=1):
+        mistake = _mistake_of_mode(mode)
+        if mistake:
+            raise FileFormatError(f"{path}, mode {number}: {mistake}")
+    names, sizes = ([mode[part] for mode in modes] for part in ("name", "size"))
+    return names, tuple(sizes), [mode.get("labels") for mode in modes]
+
+
+def _mistake_of_mode(mode: Any) -> str | None:
+    if not isinstance(mode, dict) or not isinstance(mode.get("name"), str):
+        return "it has no name; a mode is {name, size, labels}"
+    name, size, labels = mode["name"], mode.get("size"), mode.get("labels")
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        return f"the size of {name!r} is {size!r}, not a whole number of at least 1"
+    if labels is None:
+        return None
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        return f"the labels of {name!r} are not a list of text"
+    if len(labels) != size:
+        return f"{name!r} has size {size}, but {len(labels)} labels"
+    return None
+
+
+def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
+    """Context that writes the axes of a tensor next to the counts, which its body writes."""
+    modes = []
+    for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True):
+        mode: dict[str, Any] = {"name": name, "size": size}
+        if labels is not None:
+            mode["labels"] = labels.tolist()
+        modes.append(mode)
+    return beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")
