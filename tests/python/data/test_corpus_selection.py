@@ -113,6 +113,9 @@ def test_alignment_reorders_the_columns(corpus):
     assert aligned.vocabulary.tolist() == ["draw", "new", "urn", "ball", "colour"]
     assert aligned.ids.tolist() == ["a", "b", "c"]
     assert corpus.aligned_to(WORDS)[0] is corpus
+    # A word that never occurs may be missing.
+    aligned, n_dropped = Corpus([[1, 0]], ["urn", "ball"]).aligned_to(["urn"])
+    assert (dense(aligned).tolist(), n_dropped) == ([[1]], 0)
 
 
 def test_alignment_drops_unseen_words_only_on_request(corpus):
@@ -123,27 +126,17 @@ def test_alignment_drops_unseen_words_only_on_request(corpus):
     assert n_dropped == 8
 
 
-def test_word_that_never_occurs_may_be_missing():
-    corpus = Corpus([[1, 0]], ["urn", "ball"])
-    aligned, n_dropped = corpus.aligned_to(["urn"])
-    assert (dense(aligned).tolist(), n_dropped) == ([[1]], 0)
-
-
-def test_unseen_words_are_shown_in_part():
-    corpus = Corpus(np.ones((1, 20), dtype=int), [f"w{i:02}" for i in range(20)])
-    with pytest.raises(InvalidArgumentError, match=r"20 words \('w00', .*'w04' and 15 more\)"):
-        corpus.aligned_to(["other"])
-
-
 def test_alignment_refuses_what_it_cannot_do(corpus):
-    with pytest.raises(InvalidArgumentError, match="no vocabulary"):
-        Corpus(DENSE).aligned_to(WORDS)
-    with pytest.raises(InvalidArgumentError, match="unseen must be"):
-        corpus.aligned_to(WORDS, unseen="ignore")
-    with pytest.raises(InvalidArgumentError, match="holds no words"):
-        corpus.aligned_to([])
-    with pytest.raises(InvalidArgumentError, match="'urn' twice"):
-        corpus.aligned_to(["urn", "urn"])
+    many = Corpus(np.ones((1, 20), dtype=int), [f"w{i:02}" for i in range(20)])
+    for given, arguments, says in (
+        (Corpus(DENSE), [WORDS], "no vocabulary"),
+        (corpus, [WORDS, "ignore"], "unseen must be"),
+        (corpus, [[]], "holds no words"),
+        (corpus, [["urn", "urn"]], "'urn' twice"),
+        (many, [["other"]], r"20 words \('w00', .*'w04' and 15 more\)"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=says):
+            given.aligned_to(*arguments)
 
 
 def test_metadata_stays_with_its_documents():

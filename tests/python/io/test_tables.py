@@ -254,9 +254,6 @@ def test_tensors_of_two_axes_are_corpora(write):
     assert pb.read_corpus(write("x.tns", "1 1 2\n2 3 1\n")).shape == (2, 3)
 
 
-BOM = "\ufeff"
-
-
 def test_a_byte_order_mark_is_no_letter(write):
     path = write("x.ldac", "2 0:1 1:2\n".encode("utf-8-sig"))
     words = write("x.vocab", "cat\r\ndog\r\n".encode("utf-8-sig"))

@@ -125,43 +125,6 @@ def test_tns_of_other_numbers(write, count, is_read_as):
     assert tensor.total == 11 + is_read_as
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ("1 3 11", "line 3: 3 numbers; a line is the coordinates of a cell on 3 axes"),
-        ("1 3 2 2 11", "line 3: 5 numbers"),
-        ("0 3 2 11", "line 3: coordinate 1 is '0', not a whole number counted from 1"),
-        ("1 -3 2 11", "line 3: coordinate 2 is '-3'"),
-        ("1 3.0 2 11", "line 3: coordinate 2 is '3.0'"),
-        ("1 3:2 2 11", "line 3: coordinate 2 is '3:2'"),
-        ("1 3 2 -11", "line 3: the count '-11' is not a whole number from 0 to 2**63 - 1"),
-        ("1 3 2 1.5", "line 3: the count '1.5'"),
-        ("1 3 2 nan", "line 3: the count 'nan'"),
-        ("1 3 2 inf", "line 3: the count 'inf'"),
-        ("1 3 2 1e999999999", "line 3: the count '1e999999999'"),
-        ("1 3 2 eleven", "line 3: the count 'eleven'"),
-        (f"1 3 2 {2**63}", f"line 3: the count '{2**63}'"),
-        (f"1 3 2 {2**63 - 1}", "has the sum 9223372036854775844, above 2**63 - 1"),
-        ("\xff", "line 3: 1 numbers"),
-    ],
-)
-def test_malformed_tns_is_located(write, wrong, says):
-    path = write("x.tns", TNS.replace("1 3 2 11", wrong).encode("latin-1"))
-    with pytest.raises(FileFormatError) as caught:
-        read_tensor(path)
-    assert says in str(caught.value)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [("", "holds no cells"), ("# only\n\n", "holds no cells"), ("5\n6\n", "line 1: 1 numbers")],
-)
-def test_tns_without_cells(write, content, says):
-    with pytest.raises(FileFormatError, match=says):
-        read_tensor(write("x.tns", content))
-
-
 def test_tns_with_modes(write):
     write("x.modes.json", json.dumps(MODES))
     tensor = read_tensor(write("x.tns.gz", gzip.compress(TNS.encode())))
@@ -230,33 +193,6 @@ def test_csv_of_counts(write):
     assert read_tensor(path, ["i", "count"]).shape == (2, 3)
     tabbed = write("y.csv", f"i\tn\na\t{2**63 - 1}\nb\t0\n")
     assert read_tensor(tabbed, counts="n", sep="\t").counts.tolist() == [2**63 - 1]
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "says"),
-    [
-        ("i,count\na,1\nb,-1\n", {}, "column 'count' holds the negative count -1 at line 3"),
-        ("i,count\na,1\nb,0.5\n\n", {}, "fractional count 0.5 at line 3"),
-        ("i,count\na,1\nb,two\n", {}, "column 'count' holds 'two' at line 3, not a number"),
-        ("i,count\na,1\nb,nan\n", {}, "column 'count' holds 'nan' at line 3"),
-        ("i,count\na,1\nb,inf\n", {}, "column 'count' holds inf at line 3"),
-        ("i,count\na,1\nb,\n", {}, "column 'count' holds no value at line 3"),
-        ("i,count\na,1\nb\n", {}, "line 3: 1 fields, less than the 2 of the header"),
-        ("i,count\na,1.0\nb,9007199254740993\n", {}, "float64 is exact below"),
-        (f"i,count\na,1\nb,{2**63}\n", {}, r"9223372036854775808, above 2\*\*63 - 1, at line 3"),
-        (f"i,count\na,1\nb,{2**63 - 1}\n", {}, "has the sum 9223372036854775808.*at line 3"),
-        ("i,count\na,1\nb,2,3\n", {}, "line 3: 3 fields, more than the 2 of the header"),
-        ("i\na\n", {"counts": "n"}, "no columns called 'n'"),
-        ("i\na\n", {"axes": ["k"]}, "no columns called 'k'"),
-        ("i,count\n", {}, "column 'i' has no value in any row"),
-        ("", {}, "cannot be read"),
-    ],
-)
-def test_malformed_csv_is_located(write, content, options, says):
-    path = write("x.csv", content)
-    with pytest.raises(FileFormatError, match=says) as caught:
-        read_tensor(path, **options)
-    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,6 @@ import pytest
 import polyabayes as pb
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
 
-BANNER = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"
-BOM = "\ufeff"
-
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
