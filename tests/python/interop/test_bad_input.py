@@ -2,7 +2,6 @@
 
 import copy
 import gzip
-import warnings
 
 import anndata
 import numpy as np
@@ -19,10 +18,10 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
+from helpers.foreign_models import of_gensim, of_tomotopy
 from polyabayes import exceptions as errors
 
 tomotopy = pytest.importorskip("tomotopy")
-corpora = pytest.importorskip("gensim.corpora")
 gensim_models = pytest.importorskip("gensim.models")
 
 TOKENS = [["urn", "ball", "urn"], ["gene", "cell"], ["ball", "urn"], ["cell", "gene", "gene"]] * 5
@@ -51,24 +50,13 @@ def sklearn_lda(counts):
 
 @pytest.fixture(scope="module")
 def gensim_parts():
-    dictionary = corpora.Dictionary(TOKENS)
-    return dictionary, [dictionary.doc2bow(text) for text in TOKENS]
+    model, bags = of_gensim(TOKENS)
+    return model.id2word, bags
 
 
 @pytest.fixture(scope="module")
-def gensim_lda(gensim_parts):
-    dictionary, bags = gensim_parts
-    return gensim_models.LdaModel(bags, 2, dictionary, random_state=0)
-
-
-def tomotopy_lda(sweeps=20, texts=TOKENS, kind=None, **options):
-    model = (kind or tomotopy.LDAModel)(seed=1, **options)
-    for text in texts:
-        model.add_doc(text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        model.train(sweeps, workers=1)
-    return model
+def gensim_lda():
+    return of_gensim(TOKENS)[0]
 
 
 def test_models_that_were_not_fitted(counts, gensim_parts):
@@ -167,7 +155,7 @@ def test_weights_that_are_no_counts(sklearn_lda, gensim_lda, gensim_parts):
     assert refuses(errors.InvalidCountsError, "tf-idf", pb.log_likelihood, gensim_lda, tfidf)
     assert refuses(errors.InvalidCountsError, "tf-idf", pb.Corpus.from_gensim, tfidf, dictionary)
     for weighting in (tomotopy.TermWeight.IDF, tomotopy.TermWeight.PMI):
-        model = tomotopy_lda(k=2, tw=weighting)
+        model = of_tomotopy("LDAModel", TOKENS, k=2, tw=weighting)
         message = r"idf or pmi.*TermWeight\.ONE"
         assert refuses(
             errors.InvalidArgumentError, message, pb.log_likelihood, model, [[1, 2, 3, 4]]
@@ -179,7 +167,7 @@ def test_vocabularies_that_do_not_match(sklearn_lda, gensim_lda):
     named = {
         "pipeline": make_pipeline(CountVectorizer(), LatentDirichletAllocation(2)).fit(TEXTS),
         "gensim": gensim_lda,
-        "tomotopy": tomotopy_lda(k=2),
+        "tomotopy": of_tomotopy("LDAModel", TOKENS, k=2),
     }
     for model in named.values():
         message = r"have 2 words \('law', 'sum'\) outside.*unseen='drop'"
@@ -198,14 +186,14 @@ def test_vocabularies_that_do_not_match(sklearn_lda, gensim_lda):
     assert refuses(
         errors.InvalidTypeError, "vectoriser", pb.interop.from_sklearn, sklearn_lda, "abcd"
     )
-    named = pb.interop.from_sklearn(sklearn_lda, tomotopy_lda(k=2).used_vocabs)
+    named = pb.interop.from_sklearn(sklearn_lda, of_tomotopy("LDAModel", TOKENS, k=2).used_vocabs)
     assert sorted(named.vocabulary_) == ["ball", "cell", "gene", "urn"]
 
 
 def test_messages_stay_short_however_large_the_argument():
     words = [f"w{i}" for i in range(20_000)]
     large = pb.Corpus(np.ones((2, len(words)), dtype=int), words)
-    model = tomotopy_lda(k=2)
+    model = of_tomotopy("LDAModel", TOKENS, k=2)
     message = r"20,000 words \('w0', .* and 19,995 more\)"
     assert refuses(errors.InvalidArgumentError, message, large.aligned_to, model.used_vocabs)
     assert refuses(errors.InvalidArgumentError, message, pb.log_likelihood, model, large)
@@ -267,11 +255,10 @@ def test_models_without_a_likelihood_of_counts_are_refused(counts, package, name
 
 @pytest.mark.parametrize("eta", [0.3, "words", "topics", "auto"])
 @pytest.mark.parametrize("alpha", ["symmetric", "asymmetric", "auto"])
-def test_priors_of_gensim_in_every_form(gensim_parts, eta, alpha):
-    dictionary, bags = gensim_parts
+def test_priors_of_gensim_in_every_form(eta, alpha):
     forms = {"words": np.full(4, 0.2), "topics": np.full((2, 4), 0.4)}
     prior = forms.get(eta, eta) if isinstance(eta, str) else eta
-    lda = gensim_models.LdaModel(bags, 2, dictionary, alpha=alpha, eta=prior, random_state=0)
+    lda, _ = of_gensim(TOKENS, alpha=alpha, eta=prior)
     ours = pb.interop.from_gensim(lda)
     # An eta that is learned counts from the next pass on: the topics hold the one before.
     eta_of_topics = np.asarray(lda.state.eta, dtype=np.float64)
@@ -310,7 +297,7 @@ def test_corpora_of_tomotopy_have_words_and_uids():
     raw.process(TEXTS)
     assert (pb.Corpus(raw).counts != wanted.counts).nnz == 0
     assert pb.Corpus(raw).ids is None
-    model = tomotopy_lda(k=2)
+    model = of_tomotopy("LDAModel", TOKENS, k=2)
     np.testing.assert_array_equal(
         pb.log_likelihood(model, theirs).values, pb.log_likelihood(model, wanted).values
     )
@@ -332,7 +319,7 @@ def test_anndata_goes_wherever_documents_go(cells, sklearn_lda, gensim_lda):
     np.testing.assert_array_equal(lda.transform(cells), lda.transform(corpus))
     assert lda.score(cells) == lda.score(corpus)
     pipeline = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2)).fit(TEXTS)
-    for model in (lda, sklearn_lda, gensim_lda, tomotopy_lda(k=2), pipeline):
+    for model in (lda, sklearn_lda, gensim_lda, of_tomotopy("LDAModel", TOKENS, k=2), pipeline):
         found = pb.log_likelihood(model, cells)
         np.testing.assert_array_equal(found.values, pb.log_likelihood(model, corpus).values)
     assert pb.split_tokens(cells, random_state=0)[0].ids.tolist() == corpus.ids.tolist()

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from helpers.foreign_models import of_gensim
 from helpers.small_models import known_lda
 
 COUNTS = np.array([[1, 0, 2], [0, 3, 1]])
@@ -69,16 +70,13 @@ def test_what_is_no_bag_is_refused(bags, error):
 
 
 def test_a_gensim_model_scores_its_own_bags():
-    models, corpora = pytest.importorskip("gensim.models"), pytest.importorskip("gensim.corpora")
     texts = [["urn", "ball"], ["law", "sum", "law"], ["ball", "urn", "urn"]] * 5
-    dictionary = corpora.Dictionary(texts)
-    bags = [dictionary.doc2bow(text) for text in texts]
-    lda = models.LdaModel(bags, 2, dictionary, random_state=0)
+    lda, bags = of_gensim(texts)
     of_bags = pb.log_likelihood(lda, bags[:3])
     of_words = pb.log_likelihood(lda, pb.Corpus.from_documents(texts[:3]))
     np.testing.assert_allclose(of_bags.values, of_words.values, rtol=1e-12)
     # Streams, which every door reads once, and empty documents.
-    streamed = pb.log_likelihood(lda, map(dictionary.doc2bow, texts[:3]))
+    streamed = pb.log_likelihood(lda, map(lda.id2word.doc2bow, texts[:3]))
     np.testing.assert_array_equal(streamed.values, of_bags.values)
     assert pb.log_likelihood(lda, [[]]).values.tolist() == [0.0]
     assert pb.log_likelihood(lda, [[], bags[0]]).values[1] == of_bags.values[0]

@@ -3,7 +3,6 @@
 import itertools
 import subprocess
 import sys
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
+from helpers.foreign_models import of_gensim, of_tomotopy, trained
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -137,10 +137,8 @@ def test_a_model_goes_to_sklearn_and_back(pipeline):
 
 @pytest.fixture(scope="module")
 def gensim_lda(texts):
-    dictionary = corpora.Dictionary(texts)
-    bags = [dictionary.doc2bow(text) for text in texts]
     options = {"alpha": "asymmetric", "eta": 0.3, "passes": 5, "random_state": 1}
-    return gensim_models.LdaModel(bags, 3, dictionary, **options)
+    return of_gensim(texts, num_topics=3, **options)[0]
 
 
 def test_gensim_lda_is_scored_in_double_precision(gensim_lda):
@@ -175,22 +173,8 @@ def test_hdp_of_gensim_becomes_its_lda(texts):
         pb.interop.from_gensim(hdp.suggested_lda_model())
 
 
-def trained_tomotopy(texts, **options):
-    model = tomotopy.LDAModel(k=3, seed=1, **options)
-    for text in texts:
-        model.add_doc(text)
-    return model
-
-
-def trained(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        model.train(40, workers=1)
-    return model
-
-
 def test_tomotopy_is_scored_by_its_own_topics(texts):
-    model = trained(trained_tomotopy(texts))
+    model = of_tomotopy("LDAModel", texts, k=3)
     phi = np.array([model.get_topic_word_dist(k) for k in range(3)], dtype=np.float64)
     phi /= phi.sum(axis=1, keepdims=True)
     ours = pb.interop.from_tomotopy(model)
@@ -199,7 +183,9 @@ def test_tomotopy_is_scored_by_its_own_topics(texts):
 
 
 def test_tomotopy_priors_of_words_count(texts):
-    model = trained_tomotopy(texts)
+    model = tomotopy.LDAModel(k=3, seed=1)
+    for text in texts:
+        model.add_doc(text)
     model.set_word_prior("urn", [5.0, 0.1, 0.1])
     trained(model)
     words = list(model.used_vocabs)
@@ -217,18 +203,10 @@ def test_tomotopy_priors_of_words_count(texts):
 
 
 def test_tomotopy_words_are_those_that_pruning_left(texts):
-    model = trained(trained_tomotopy([*texts, ["hapax", "urn"]], min_cf=2, rm_top=1))
+    model = of_tomotopy("LDAModel", [*texts, ["hapax", "urn"]], k=3, min_cf=2, rm_top=1)
     ours = pb.interop.from_tomotopy(model)
     assert ours.vocabulary_.tolist() == list(model.used_vocabs)
     assert len(ours.vocabulary_) == len(model.vocabs) - 2
-
-
-def theirs_of(kind, texts, documents, **options):
-    """A trained model of tomotopy, of documents with what `documents` gives for their number."""
-    model = getattr(tomotopy, kind)(seed=1, **options)
-    for number, text in enumerate(texts):
-        model.add_doc(text, **documents(number))
-    return trained(model)
 
 
 def topics_by_counts(model):
@@ -240,7 +218,7 @@ def topics_by_counts(model):
 
 
 def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
-    model = theirs_of(
+    model = of_tomotopy(
         "DMRModel", texts, lambda number: {"metadata": "ab"[number % 2]}, k=3, sigma=1.0
     )
     lambdas = np.asarray(model.lambdas, dtype=np.float64)
@@ -257,7 +235,7 @@ def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
 
 
 def test_tomotopy_models_by_numbers_have_the_prior_of_the_legendre_polynomials(texts):
-    model = theirs_of(
+    model = of_tomotopy(
         "GDMRModel", texts, lambda number: {"numeric_metadata": [number / 59]}, k=3, degrees=[2]
     )
     x = 2 * 0.25 - 1
@@ -282,7 +260,7 @@ def test_tomotopy_models_by_numbers_have_the_prior_of_the_legendre_polynomials(t
     [("LLDAModel", {}), ("PLDAModel", {"latent_topics": 1, "topics_per_label": 2})],
 )
 def test_tomotopy_models_of_labels_have_the_topics_of_the_labels(texts, kind, options):
-    model = theirs_of(kind, texts, lambda number: {"labels": ["xyz"[number % 3]]}, **options)
+    model = of_tomotopy(kind, texts, lambda number: {"labels": ["xyz"[number % 3]]}, **options)
     alpha, phi = np.asarray(model.alpha, dtype=np.float64), topics_by_counts(model)
     width = options.get("topics_per_label", 1)
     latent = list(range(3 * width, model.k))
@@ -297,7 +275,7 @@ def test_tomotopy_models_of_labels_have_the_topics_of_the_labels(texts, kind, op
 
 
 def test_tomotopy_hdp_is_cut_off_and_says_so(texts):
-    model = theirs_of("HDPModel", texts, lambda _: {}, initial_k=2)
+    model = of_tomotopy("HDPModel", texts, initial_k=2)
     lda, _ = model.convert_to_lda()
     with pytest.warns(PriorWarning, match=f"{lda.k} live topics"):
         ours = pb.interop.from_tomotopy(model)
@@ -309,7 +287,7 @@ def test_tomotopy_hdp_is_cut_off_and_says_so(texts):
 
 
 def test_tomotopy_supervised_models_score_their_words(texts):
-    model = theirs_of("SLDAModel", texts, lambda number: {"y": [number % 3]}, k=3, vars=["l"])
+    model = of_tomotopy("SLDAModel", texts, lambda number: {"y": [number % 3]}, k=3, vars=["l"])
     alpha = np.asarray(model.alpha, dtype=np.float64)
     assert_scores(model, alpha, topics_by_counts(model), model.used_vocabs)
 
@@ -317,7 +295,7 @@ def test_tomotopy_supervised_models_score_their_words(texts):
 def test_other_models_of_tomotopy_are_refused_by_name(texts):
     with pytest.raises(InvalidTypeError, match="global and local topics"):
         pb.log_likelihood(tomotopy.MGLDAModel(), [[1, 2]])
-    plain = trained(trained_tomotopy(texts))
+    plain = of_tomotopy("LDAModel", texts, k=3)
     for wrong in ({"metadata": "a"}, {"labels": ["a"]}):
         with pytest.raises(InvalidArgumentError, match="not for a LDAModel"):
             pb.interop.from_tomotopy(plain, **wrong)
