@@ -305,7 +305,6 @@ class Corpus(DocumentCounts):
         return corpus
 
     def _core_documents(self) -> _core.Documents:
-        """The counts for the compiled core."""
         return _core.Documents(
             self.n_words,
             np.asarray(self.counts.indptr, dtype=np.int64),
@@ -365,7 +364,6 @@ def _source_of(documents: Any, name: str) -> Source:
 
 
 def _joined(blocks: list[Any], name: str) -> Source:
-    """Concatenate corpora over the same words."""
     parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
     first = parts[0]
     for number, part in enumerate(parts):

@@ -104,7 +104,6 @@ class DocumentCounts(Selectable):
         return self.n_documents, self.n_words
 
     def _lengths(self) -> NDArray[np.int64]:
-        """Tokens of each document."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
 
     def summary(self) -> CorpusSummary:

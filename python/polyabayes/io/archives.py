@@ -53,7 +53,6 @@ def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
 
 
 def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
-    """The array of a stream of `n_bytes_there` bytes."""
     version = npy.read_magic(stream)
     if version == (1, 0):
         shape, is_column_major, dtype = npy.read_array_header_1_0(stream, _LONGEST_HEADER)

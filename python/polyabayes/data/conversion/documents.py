@@ -187,7 +187,6 @@ def _ids(table: Table, roles: Roles) -> list[str] | None:
 
 
 def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.DataFrame | None]:
-    """Sizes and metadata of the rows."""
     sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
     return sizes, table.data_frame(roles.metadata) if roles.metadata else None
 

@@ -134,7 +134,6 @@ def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
 
 
 def _modes_path(path: Path) -> Path:
-    """The file of the axes of a tensor file."""
     return sibling(path, ".modes.json")
 
 
