@@ -19,7 +19,6 @@ from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import count_mistake, whole_count
 from polyabayes.io.text import corpus_of_texts
-from polyabayes.io.vocabularies import with_vocabulary
 
 Layout = Literal["auto", "lines", "printed", "matrix", "svmlight"]
 Document = tuple[str, list[tuple[str, int]]]
@@ -74,7 +73,7 @@ def read_mallet(
     if not documents:
         raise FileFormatError(f"{path} holds no documents")
     with content_of(path):
-        return with_vocabulary(_counted(documents), vocabulary)
+        return _counted(documents)
 
 
 def _refuse_java(path: Path) -> None:

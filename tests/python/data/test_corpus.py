@@ -4,6 +4,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from helpers.small_models import known_lda
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
@@ -164,8 +165,7 @@ def entries_of_one_cell(*counts):
     ],
 )
 def test_what_is_no_count_matrix_is_refused(documents, error, says):
-    with pytest.raises(error, match=says):
-        as_corpus(documents)
+    assert_refused(error, says, as_corpus, documents)
 
 
 def test_frame_brings_words_and_ids():
@@ -189,8 +189,7 @@ def test_frame_brings_words_and_ids():
     ],
 )
 def test_labels_must_fit(arguments, error, says):
-    with pytest.raises(error, match=says):
-        Corpus(DENSE, **arguments)
+    assert_refused(error, says, Corpus, DENSE, **arguments)
 
 
 def test_sizes(corpus):

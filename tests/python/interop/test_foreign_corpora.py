@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from helpers.foreign_models import of_gensim
+from helpers.refusals import assert_refused
 from helpers.small_models import known_lda
 
 COUNTS = np.array([[1, 0, 2], [0, 3, 1]])
@@ -39,8 +40,7 @@ def test_tokens_are_counted():
     ],
 )
 def test_what_is_no_list_of_tokens_is_refused(documents, error, message):
-    with pytest.raises(error, match=message):
-        pb.Corpus.from_documents(documents)
+    assert_refused(error, message, pb.Corpus.from_documents, documents)
     with pytest.raises(errors.InvalidArgumentError, match="not in the vocabulary"):
         pb.Corpus.from_documents([["z"]], vocabulary=WORDS)
 
@@ -109,8 +109,7 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls, tmp_path):
     calls += [partial(topics.report, model, path=tmp_path / "page.html")]
     calls += [pb.WitnessSearch(cls(), pb.priors.Geometric(0.5), max_steps=1).fit]
     for call in calls:
-        with pytest.raises(errors.InvalidArgumentError, match="use it by layer='counts'"):
-            call(logged)
+        assert_refused(errors.InvalidArgumentError, "use it by layer='counts'", call, logged)
         with pytest.raises(errors.InvalidTypeError, match="layer is for an AnnData, got Corpus"):
             call(corpus, layer="counts")
     assert model.score(logged, layer="counts") == same.score(corpus)

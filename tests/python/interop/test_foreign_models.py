@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 from helpers.foreign_models import of_gensim, of_tomotopy, trained
+from helpers.refusals import assert_refused
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -107,8 +108,7 @@ def test_nmf_needs_a_law_of_its_weights(texts):
     counts = counted(texts, words)
     options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random", "max_iter": 400}
     kl = NMF(2, random_state=0, **options).fit(counts.counts)
-    with pytest.raises(InvalidArgumentError, match="documents"):
-        pb.log_likelihood(kl, counts)
+    assert_refused(InvalidArgumentError, "documents", pb.log_likelihood, kl, counts)
     given = pb.interop.from_sklearn(kl, words, shape=1.0, probability=0.5)
     np.testing.assert_array_equal(given.components_, kl.components_)
     with pytest.warns(PriorWarning, match="moments"):
@@ -131,8 +131,7 @@ def test_a_model_goes_to_sklearn_and_back(pipeline):
     uneven = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=[0.1, 0.2], topic_word=[[0.5, 0.5], [0.1, 0.9]]
     )
-    with pytest.raises(InvalidArgumentError, match="one prior for all topics"):
-        pb.interop.to_sklearn(uneven)
+    assert_refused(InvalidArgumentError, "one prior for all topics", pb.interop.to_sklearn, uneven)
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +168,7 @@ def test_hdp_of_gensim_becomes_its_lda(texts):
     words = [dictionary[column] for column in range(len(dictionary))]
     assert_scores(hdp, alpha, topics / topics.sum(axis=1, keepdims=True), words)
     # The state of their own conversion is random: it was never told the topics.
-    with pytest.raises(NotFittedError, match="HdpModel"):
-        pb.interop.from_gensim(hdp.suggested_lda_model())
+    assert_refused(NotFittedError, "HdpModel", pb.interop.from_gensim, hdp.suggested_lda_model())
 
 
 def test_tomotopy_is_scored_by_its_own_topics(texts):
@@ -228,8 +226,7 @@ def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
         np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-5)
         assert_scores(ours, ours.doc_topic_prior_, topics_by_counts(model), model.used_vocabs)
     for bad in ({}, {"metadata": "c"}, {"metadata": "a", "multi_metadata": ["d"]}):
-        with pytest.raises(InvalidArgumentError, match="metadata"):
-            pb.interop.from_tomotopy(model, **bad)
+        assert_refused(InvalidArgumentError, "metadata", pb.interop.from_tomotopy, model, **bad)
     with pytest.raises(InvalidArgumentError, match=r"one of 'a', 'b'.*the value of each document"):
         pb.log_likelihood(model, [[1] * 8])
 
@@ -406,12 +403,10 @@ def test_pycistopic_by_lda_is_taken_as_it_is(by_topic, alpha):
 def test_pycistopic_without_parameters_asks_for_them():
     model = cistopic("Mallet")
     model.parameters = None
-    with pytest.raises(InvalidArgumentError, match="topic_word_prior"):
-        pb.interop.from_pycistopic(model)
+    assert_refused(InvalidArgumentError, "topic_word_prior", pb.interop.from_pycistopic, model)
     ours = pb.interop.from_pycistopic(model, doc_topic_prior=0.5, topic_word_prior=0.1)
     assert ours.doc_topic_prior_.tolist() == [0.5, 0.5]
-    with pytest.raises(InvalidTypeError, match="pycisTopic"):
-        pb.interop.from_pycistopic(SimpleNamespace())
+    assert_refused(InvalidTypeError, "pycisTopic", pb.interop.from_pycistopic, SimpleNamespace())
 
 
 def test_what_nobody_knows_is_refused():

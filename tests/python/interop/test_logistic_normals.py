@@ -9,6 +9,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
 from helpers.foreign_models import of_tomotopy
+from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 
 STM = Path(__file__).resolve().parents[4] / "shared" / "interop" / "stm"
@@ -69,12 +70,10 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
     pytest.importorskip("rdata")
     path = tmp_path / "fit.RData"
     path.write_bytes(b"no file of R")
-    with pytest.raises(errors.FileFormatError, match=r"fit.RData"):
-        pb.interop.from_stm(path)
+    assert_refused(errors.FileFormatError, r"fit.RData", pb.interop.from_stm, path)
     with pytest.raises(errors.FileAccessError, match=r"absent\.RData"):
         pb.interop.from_stm(tmp_path / "absent.RData")
-    with pytest.raises(errors.InvalidTypeError, match="must be a file of R"):
-        pb.interop.from_stm(3)
+    assert_refused(errors.InvalidTypeError, "must be a file of R", pb.interop.from_stm, 3)
     with pytest.raises(errors.InvalidArgumentError, match="holds no fit of stm; it holds survey"):
         pb.interop.from_stm({"survey": {}})
 

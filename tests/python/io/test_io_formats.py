@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.io import mmwrite
 from sklearn.datasets import dump_svmlight_file
 
+from helpers.refusals import assert_refused
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, MissingDependencyError
@@ -83,8 +84,7 @@ def test_npz_of_scipy(tmp_path, write):
     assert (corpus.vocabulary.tolist(), corpus.ids) == (WORDS, None)
     np.savez(tmp_path / "y.npz", a=DENSE)
     for path in (tmp_path / "y.npz", write("z.npz", "no archive"), write("e.npz", b"PK\3\4")):
-        with pytest.raises(FileFormatError, match=rf"{path.name} (cannot be read|is no)"):
-            read_corpus(path)
+        assert_refused(FileFormatError, rf"{path.name} (cannot be read|is no)", read_corpus, path)
 
 
 @pytest.mark.parametrize("zero_based", [True, False])
@@ -179,8 +179,7 @@ def test_table_options(write):
     corpus = read_corpus(path, layout="wide", sep=";")
     assert corpus.vocabulary.tolist() == ["word", "count"]
     assert dense(corpus) == [[4, 5], [7, 8]]
-    with pytest.raises(InvalidArgumentError, match="layout must be"):
-        read_corpus(path, layout="square")
+    assert_refused(InvalidArgumentError, "layout must be", read_corpus, path, layout="square")
     with pytest.raises(FileFormatError, match=r"y\.parquet cannot be read"):
         read_corpus(write("y.parquet", "no parquet"))
 
@@ -218,8 +217,7 @@ def test_folder_of_text(tmp_path):
     assert dense(corpus) == [[0, 2], [1, 0]]
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(FileFormatError, match=r"no \.txt file"):
-        read_corpus(empty)
+    assert_refused(FileFormatError, r"no \.txt file", read_corpus, empty)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +231,7 @@ def test_folder_of_text(tmp_path):
 )
 def test_bad_text(write, options, error, says):
     content = "urn été" if "encoding" in options else "urn"
-    with pytest.raises(error, match=says):
-        read_corpus(write("x.txt", content), **options)
+    assert_refused(error, says, read_corpus, write("x.txt", content), **options)
 
 
 class FakeStemmer(ModuleType):

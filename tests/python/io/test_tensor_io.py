@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes import CountTensor, read_tensor, write_tensor
 from polyabayes._support import files
 from polyabayes.exceptions import (
@@ -162,8 +163,7 @@ def test_tns_with_modes(write):
 )
 def test_malformed_modes_are_located(write, modes, says):
     write("x.modes.json", modes)
-    with pytest.raises(FileFormatError, match=says):
-        read_tensor(write("x.tns", "1 5\n"))
+    assert_refused(FileFormatError, says, read_tensor, write("x.tns", "1 5\n"))
 
 
 def test_standard_input(monkeypatch):
@@ -203,16 +203,14 @@ def test_csv_of_counts(write):
     ],
 )
 def test_what_csv_cannot_hold(tmp_path, tensor, says):
-    with pytest.raises(InvalidArgumentError, match=says):
-        write_tensor(tensor, tmp_path / "x.csv")
+    assert_refused(InvalidArgumentError, says, write_tensor, tensor, tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_tables_need_pandas(write, monkeypatch):
     path = write("x.csv", "i\na\n")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match=r"polyabayes\[frames\]"):
-        read_tensor(path)
+    assert_refused(MissingDependencyError, r"polyabayes\[frames\]", read_tensor, path)
 
 
 # archives
@@ -248,8 +246,7 @@ def test_malformed_archives(tmp_path, changed, says):
         "axes": np.array(["i", "j"]),
     }
     np.savez(tmp_path / "x.npz", **{**arrays, **changed})
-    with pytest.raises(FileFormatError, match=says):
-        read_tensor(tmp_path / "x.npz")
+    assert_refused(FileFormatError, says, read_tensor, tmp_path / "x.npz")
 
 
 def test_what_is_no_archive_of_a_tensor(tmp_path, write):
@@ -258,22 +255,18 @@ def test_what_is_no_archive_of_a_tensor(tmp_path, write):
         read_tensor(tmp_path / "x.npz")
     with (tmp_path / "y.npz").open("wb") as file:
         np.save(file, np.ones(3))
-    with pytest.raises(FileFormatError, match="a single array"):
-        read_tensor(tmp_path / "y.npz")
+    assert_refused(FileFormatError, "a single array", read_tensor, tmp_path / "y.npz")
     whole = (tmp_path / "x.npz").read_bytes()
     for content in (b"", b"no archive", whole[: len(whole) // 2]):
-        with pytest.raises(FileFormatError, match=r"z\.npz"):
-            read_tensor(write("z.npz", content))
+        assert_refused(FileFormatError, r"z\.npz", read_tensor, write("z.npz", content))
 
 
 # names and options
 
 
 def test_names_tell_the_format(tmp_path, write):
-    with pytest.raises(FileAccessError, match="does not exist"):
-        read_tensor(tmp_path / "x.tns")
-    with pytest.raises(FileAccessError, match="it is a folder"):
-        read_tensor(tmp_path)
+    assert_refused(FileAccessError, "does not exist", read_tensor, tmp_path / "x.tns")
+    assert_refused(FileAccessError, "it is a folder", read_tensor, tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"not show its format; name it by .*tns, npz"):
         read_tensor(write("x.zip", ""))
     with pytest.raises(InvalidArgumentError, match=r"corpus, of .* polyabayes\.read_corpus reads"):

@@ -13,10 +13,10 @@ from scipy.io import mmwrite
 
 from polyabayes._support.files import content_of, line_blocks, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import MAX_COUNT, Words
+from polyabayes.data.counts import MAX_COUNT
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.integers import count_mistake, is_number, read_cells
-from polyabayes.io.vocabularies import with_vocabulary, words_beside
+from polyabayes.io.vocabularies import words_beside
 
 _BANNER = "%%matrixmarket"
 _LAYOUTS = ("coordinate", "array")
@@ -44,9 +44,7 @@ class _Header(NamedTuple):
         return () if self.is_dense else (self.n_rows, self.n_columns)
 
 
-def read_matrix_market(
-    path: Path, vocabulary: Words | None = None, *, transpose: bool = False
-) -> Corpus:
+def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     """Read a Matrix Market file of counts.
 
     Formats are coordinate or array; integer, real or pattern; general or symmetric. Repeated
@@ -78,8 +76,7 @@ def read_matrix_market(
         )
     matrix = _matrix(header, np.concatenate(tables))
     with content_of(path):
-        corpus = Corpus(matrix.T if transpose else matrix)
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(matrix.T if transpose else matrix)
 
 
 def write_matrix_market(corpus: Corpus, path: Path) -> None:

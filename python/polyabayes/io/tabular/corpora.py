@@ -19,7 +19,6 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argumen
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
-from polyabayes.io.vocabularies import with_vocabulary
 
 _TRIPLET = 3
 
@@ -114,5 +113,4 @@ def corpus_of_table(
             found = found._replace(
                 counts=found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary
             )
-        corpus = Corpus(*found.parts)
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(*found.parts)

@@ -24,12 +24,10 @@ from polyabayes._support.files import (
     sibling,
 )
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import Words
 from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
-from polyabayes.io.vocabularies import with_vocabulary
 
 Shape = tuple[int, ...]
 
@@ -67,11 +65,8 @@ def read_tns(
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
 
 
-def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
-    """Read a FROSTT tensor of two axes, documents and words, as a corpus.
-
-    If the second axis has labels, the vocabulary sets the order of the columns.
-    """
+def read_tns_corpus(path: Path) -> Corpus:
+    """Read a FROSTT tensor of two axes, documents and words, as a corpus."""
     tensor = read_tns(path)
     if tensor.n_axes != 2:
         raise FileFormatError(
@@ -79,8 +74,7 @@ def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
         )
     with content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
-        corpus = Corpus(cells, tensor.labels[1], tensor.labels[0])
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(cells, tensor.labels[1], tensor.labels[0])
 
 
 def write_tns(tensor: CountTensor, path: Path) -> None:
