@@ -5,6 +5,8 @@ import pytest
 import polyabayes as pb
 from polyabayes.exceptions import FileFormatError
 
+# Numbers of any length end in a short message.
+LONG = "9" * 5000
 BANNER = "%%MatrixMarket matrix coordinate integer general\n"
 SMALL = BANNER + "2 2 1\n"
 DOCWORD = "3\n3\n3\n1 1 2\n1 3 1\n3 2 3\n"
@@ -19,6 +21,7 @@ def tns(wrong):
     return TNS.replace("1 3 2 11", wrong)
 
 
+LDAC = [(f"1 0:{LONG}\n", "line 1"), (f"1 {LONG}:1\n", "line 1"), (f"{LONG} 0:1\n", "line 1")]
 MATRIX_MARKET = [
     ("%%MatrixMarket matri", "first line must be like"),
     ("", "it is empty"),
@@ -27,15 +30,16 @@ MATRIX_MARKET = [
     (BANNER + "2 -2 1\n", "rows, columns and entries"),
     (BANNER + "2 2 1000000000000\n1 1 1\n", "are announced, but 1 follow"),
     (BANNER + "1000000000000000 2 1\n1 1 1\n", "announces 1,000,000,000,000,000 doc"),
-    (BANNER + "9" * 400 + " 2 1\n1 1 1\n", "line 2.*is not the numbers"),
+    (BANNER + LONG + " 2 1\n1 1 1\n", "line 2.*is not the numbers"),
     (BANNER + "2 2 1\n2 2 2A", "line 3: the count '2A'"),
     (SMALL + "1 1 1.5\n", "line 3: the count '1.5'"),
     (SMALL + "1 1 1 junk\n", "line 3: '1 1 1 junk' is not row, column and count"),
     (SMALL + "1 1 1\n2 2 2\n", "announced, but more follow"),
+    (SMALL + f"{LONG} 1 1\n", "line 3: the row is"),
     (SMALL + "0 1 1\n", "line 3: the row is '0'"),
     (SMALL + "1 3 1\n", "line 3: the column is '3'"),
     (SMALL + f"1 1 {2**32}\n", "line 3: the count '4294967296'"),
-    (SMALL + "1 1 " + "9" * 400 + "\n", "line 3: the count '9{40}\\.\\.\\.'"),
+    (SMALL + "1 1 " + LONG + "\n", "line 3: the count '9{40}\\.\\.\\.'"),
     (SMALL + "1 1 nan\n", "the count 'nan'"),
     (BANNER.replace("integer", "complex"), "'complex' is not a kind of counts"),
     (BANNER.replace("general", "skew-symmetric"), "'skew-symmetric' is not a kind"),
@@ -46,7 +50,7 @@ MATRIX_MARKET = [
 SVMLIGHT = [
     ("1 -1:2\n", "line 1: '-1:2' is not a pair"),
     (f"1 {2**40}:2\n", "line 1: .* is not a pair"),
-    ("1 1:1\n1 1:" + "9" * 400 + "\n", "line 2: the count"),
+    ("1 1:1\n1 1:" + LONG + "\n", "line 2: the count"),
     ("1 1:0.5\n", "line 1: the count '0.5'"),
     ("1 1:1 7\n", "line 1: '7' is not a pair"),
     ("\n# nothing\n", "holds no documents"),
@@ -56,6 +60,8 @@ DOCWORDS = [
     ("3\nx\n3\n1 1 2\n", "line 2: the first three lines"),
     ("3\n3\n", "ends before its three header lines"),
     ("0\n3\n0\n", "holds no documents"),
+    (f"3\n{LONG}\n3\n", "line 2: the first three lines"),
+    (docword(f"1 {LONG} 1"), "line 5: .* is not 'document word count'"),
     (docword("1 4 1"), "line 5: '1 4 1' names a word outside of 1 to 3"),
     (docword("4 3 1"), "line 5: '4 3 1' names a document outside"),
     (docword("1 3 0"), "line 5: '1 3 0' has a count that is no whole number from 1"),
@@ -91,6 +97,7 @@ TABLES = [
     ("urn,ball\n1,2\n", "the columns 'urn', 'ball'", {"layout": "long"}),
     ("urn,ball\n1,2,3,4\n1\n1,2,3,4,5\n", "line 2: 4 fields, more than the 2"),
     ("id,urn,ball\nd1,3,0,5\n", "line 2: 4 fields, more than the 3"),
+    (f"a,b\n1,{LONG}\n", "line 2: column 'b'"),
     ("id,review\n1,good, nice urn\n", "line 2: 3 fields, more than the 2"),
 ]
 TENSORS = [
@@ -109,6 +116,8 @@ TENSORS = [
     (tns(f"1 3 2 {2**63}"), f"line 3: the count '{2**63}'"),
     (tns(f"1 3 2 {2**63 - 1}"), "has the sum 9223372036854775844, above 2\\*\\*63 - 1"),
     (tns("\xff"), "line 3: 1 numbers"),
+    (f"1 1 {LONG}\n", "line 1: the count"),
+    (f"1 {LONG} 1\n", "line 1: coordinate 2"),
     ("", "holds no cells"),
     ("# only\n\n", "holds no cells"),
     ("5\n6\n", "line 1: 1 numbers"),
@@ -133,6 +142,7 @@ FACTORS = [
 
 
 FILES = [
+    (pb.read_corpus, "x.ldac", LDAC),
     (pb.read_corpus, "x.mtx", MATRIX_MARKET),
     (pb.read_corpus, "x.svmlight", SVMLIGHT),
     (pb.read_corpus, "docword.x.txt", DOCWORDS),
@@ -151,3 +161,4 @@ def test_damage_is_located(write, read, name, row):
     with pytest.raises(FileFormatError, match=says) as caught:
         read(path, **dict(*options))
     assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 420

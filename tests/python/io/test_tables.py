@@ -387,21 +387,3 @@ def test_stop_words_of_other_languages(write):
         pb.read_corpus(path, stop_words="klingon")
     with pytest.raises(FileFormatError, match=r"min_df: options of texts"):
         pb.read_corpus(write("y.csv", "a,b\n1,2\n"), min_df=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("x.ldac", "1 0:N\n"),
-        ("x.ldac", "1 N:1\n"),
-        ("x.ldac", "N 0:1\n"),
-        ("x.tns", "1 1 N\n"),
-        ("x.tns", "1 N 1\n"),
-        ("x.svmlight", "1 1:N\n"),
-        ("x.csv", "a,b\n1,N\n"),
-    ],
-)
-def test_numbers_of_any_length_end_in_a_short_message(write, name, content):
-    with pytest.raises(FileFormatError, match="line") as caught:
-        pb.read_corpus(write(name, content.replace("N", "9" * 5000)))
-    assert len(str(caught.value)) < 400

@@ -149,6 +149,7 @@ def test_tns_with_modes(write):
     ("modes", "says"),
     [
         ("{", "cannot be read"),
+        ("[" * 100_000, r"x\.modes\.json"),
         ("[]", "must hold"),
         ('{"modes": []}', "must hold"),
         ('{"modes": [{"size": 3}]}', "mode 1: it has no name"),

@@ -4,8 +4,6 @@ Each case is the smallest input of a kind that packages and their users met with
 its own room is not told again here.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,11 +17,6 @@ from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentE
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def write(name, content):
-    Path(name).write_bytes(content.encode())
-    return name
 
 
 def test_folders_of_texts_are_all_texts_and_nothing_else(here):
@@ -120,7 +113,7 @@ def test_ids_beyond_the_dictionary_are_refused():
         pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
 
 
-def test_metadata_that_name_the_documents_in_another_order_do_not_describe_others():
+def test_metadata_that_name_the_documents_in_another_order_do_not_describe_others(write):
     write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\n")
     write("meta.csv", "id,year\nd2,1999\nd1,2024\n")
     with pytest.raises(InvalidArgumentError, match="another order than their ids, 'd2' first"):

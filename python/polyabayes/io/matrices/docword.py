@@ -13,7 +13,7 @@ from polyabayes._support.files import line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import count_mistake, is_number, read_cells, whole_count
+from polyabayes.io.integers import count_mistake, is_number, read_cells, shown, whole_count
 
 _N_HEADER_LINES = 3
 
@@ -59,7 +59,7 @@ def _header(path: Path, lines: list[bytes]) -> list[int]:
         if not is_number(line.strip()):
             raise FileFormatError(
                 f"{path}, line {number}: the first three lines are the numbers of documents, "
-                f"words and lines, got {line.decode('utf-8', 'replace')!r}"
+                f"words and lines, got {shown(line.decode('utf-8', 'replace'))!r}"
             )
     header = [int(line) for line in lines]
     if len(header) < _N_HEADER_LINES:
@@ -79,4 +79,4 @@ def _mistake(fields: list[str], header: list[int]) -> str | None:
         reason = f"has a count that is no whole number from 1 to {MAX_COUNT}"
     else:
         return None
-    return f"{' '.join(fields)!r} {reason}"
+    return f"{shown(' '.join(fields))!r} {reason}"

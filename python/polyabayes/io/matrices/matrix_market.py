@@ -15,7 +15,7 @@ from polyabayes._support.files import content_of, line_blocks, refuse_announced,
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import count_mistake, is_number, read_cells
+from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
 from polyabayes.io.vocabularies import words_beside
 
 _BANNER = "%%matrixmarket"
@@ -23,7 +23,6 @@ _LAYOUTS = ("coordinate", "array")
 _FIELDS = ("integer", "real", "double", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric")
 _COMMENT = b"%"
-_MOST_SHOWN = 80
 
 Table = NDArray[np.int64]
 
@@ -101,7 +100,9 @@ def _header(path: Path, block: bytes) -> tuple[_Header, int, bytes]:
         if len(sizes) != n_sizes or not all(map(is_number, sizes)):
             wanted = "rows and columns" if layout == "array" else "rows, columns and entries"
             text = line.decode("utf-8", "replace").strip()
-            raise FileFormatError(f"{path}, line {number}: {text!r} is not the numbers of {wanted}")
+            raise FileFormatError(
+                f"{path}, line {number}: {shown(text)!r} is not the numbers of {wanted}"
+            )
         n_rows, n_columns, *announced = map(int, sizes)
         is_symmetric = symmetry == "symmetric"
         if is_symmetric and n_rows != n_columns:
@@ -141,10 +142,10 @@ def _kinds(path: Path, banner: str) -> tuple[str, str, str]:
 def _mistake(fields: list[str], header: _Header) -> str | None:
     if len(fields) != len(header.sizes) + header.has_values:
         wanted = "row and column" if not header.has_values else "row, column and count"
-        return f"{' '.join(fields)[:_MOST_SHOWN]!r} is not {wanted if header.sizes else 'a count'}"
+        return f"{shown(' '.join(fields))!r} is not {wanted if header.sizes else 'a count'}"
     for field, size, kind in zip(fields, header.sizes, ("row", "column"), strict=False):
         if not is_number(field) or not 1 <= int(field) <= size:
-            return f"the {kind} is {field!r}, not a whole number from 1 to {size}"
+            return f"the {kind} is {shown(field)!r}, not a whole number from 1 to {size}"
     return count_mistake(fields[-1]) if header.has_values else None
 
 
