@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -367,23 +367,23 @@ def _joined(blocks: list[Any], name: str) -> Source:
     parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
     first = parts[0]
     for number, part in enumerate(parts):
-        is_same = part.n_words == first.n_words and (
-            (part.vocabulary is None) == (first.vocabulary is None)
-        )
-        if not (is_same and np.array_equal(part.vocabulary, first.vocabulary)):  # type: ignore[arg-type]
+        words: tuple[Any, Any] = part.vocabulary, first.vocabulary
+        if part.n_words != first.n_words or not np.array_equal(*words):
             raise InvalidArgumentError(
                 f"block {number} of {name} has other words than the first; align it by "
                 "corpus.aligned_to(first.vocabulary)"
             )
-    sizes = [part.exposure for part in parts]
-    ids = [part.ids for part in parts]
-    tables = [part.metadata for part in parts]
+
+    def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
+        values = [getattr(part, name) for part in parts]
+        return None if any(value is None for value in values) else join(values)
+
     return Source(
         sparse.vstack([part.counts for part in parts], format="csr"),
         first.vocabulary,
-        np.concatenate(ids) if all(x is not None for x in ids) else None,  # type: ignore[arg-type]
-        np.concatenate(sizes) if all(x is not None for x in sizes) else None,  # type: ignore[arg-type]
-        joined_metadata(tables) if all(x is not None for x in tables) else None,
+        joined("ids", np.concatenate),
+        joined("exposure", np.concatenate),
+        joined("metadata", joined_metadata),
     )
 
 
