@@ -121,6 +121,8 @@ def test_named_columns_of_counts(write):
     assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["ann", "bob"], ["ball", "urn"])
     assert corpus.counts.toarray().tolist() == [[3, 2], [0, 1]]
     assert corpus.metadata["year"].tolist() == [1999, 2024]
+    large = pb.read_corpus(write("v.csv", f"id,text,no\na,an urn,{2**60 + 1}\nb,a ball,7\n"))
+    assert large.metadata["no"].tolist() == [2**60 + 1, 7]
     tokens = pb.read_corpus(
         write("y.csv", "who,what\nann,urn\nann,urn\n"), document="who", word="what"
     )
