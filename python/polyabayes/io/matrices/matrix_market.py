@@ -151,12 +151,10 @@ def _mistake(fields: list[str], header: _Header) -> str | None:
 
 def _matrix(header: _Header, table: Table) -> sparse.coo_matrix[np.int64]:
     if header.is_dense:
-        size = np.arange(header.n_rows), np.arange(header.n_columns)
-        columns, rows = (
-            np.triu_indices(header.n_rows)
-            if header.is_symmetric
-            else (np.repeat(size[1], header.n_rows), np.tile(size[0], header.n_columns))
-        )
+        if header.is_symmetric:
+            columns, rows = np.triu_indices(header.n_rows)
+        else:
+            columns, rows = np.divmod(np.arange(header.n_entries), header.n_rows)
     else:
         rows, columns = table[:, 0] - 1, table[:, 1] - 1
     counts = table[:, -1] if header.has_values else np.ones(len(table), dtype=np.int64)
