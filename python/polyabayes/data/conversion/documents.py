@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
@@ -196,7 +197,8 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
         if None in values:
             raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
         found.append(values)
-    documents, words = _Numbers(), _Numbers()
+    # A number for each label, in order of appearance.
+    documents, words = (defaultdict[str, int](count().__next__) for _ in range(2))
     rows = np.fromiter(map(documents.__getitem__, map(str, found[0])), np.int64, table.n_rows)
     columns = np.fromiter(map(words.__getitem__, map(str, found[1])), np.int64, table.n_rows)
     counts = np.ones(table.n_rows, dtype=np.int64)
@@ -241,11 +243,3 @@ def _of_documents(
             DataWarning,
         )
     return sizes, table.data_frame(kept).iloc[first] if kept else None
-
-
-class _Numbers(dict[str, int]):
-    """A number for each label, in order of appearance."""
-
-    def __missing__(self, label: str) -> int:
-        self[label] = number = len(self)
-        return number
