@@ -1,11 +1,11 @@
 """Programs and commands of README and docs run as they stand; programs print what the pages say."""
 
-import importlib.util
 import json
 import re
+import runpy
 import shlex
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,16 +16,7 @@ from polyabayes.cli.parser import parse
 
 ROOT = Path(__file__).parents[3]
 _NUMBER = r"-?\d[\d,]*\.?\d*(?:e-?\d+)?"
-
-
-def _module():
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
-pages = _module()
+pages = SimpleNamespace(**runpy.run_path(ROOT / "docs" / "pages.py"))
 # Packages that the pages about them import.
 _PACKAGES = {
     "coming-from.md": ("gensim", "tomotopy", "anndata"),
