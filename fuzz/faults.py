@@ -11,6 +11,7 @@ need a small tmpfs, so the rights to mount one; without them, files end at a lim
 
 import argparse
 import hashlib
+import multiprocessing
 import os
 import random
 import resource
@@ -25,6 +26,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,20 +45,10 @@ _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 _COMPARED = ("model.safetensors", "bounds", "corpus.npz", "corpus.mtx.gz", "corpus.tns")
 
 
-def fit_lda(where: Path) -> None:
-    """Train by Gibbs sampling, a checkpoint every sweep."""
-    lda = pb.LatentDirichletAllocation(
-        3, max_iter=20, burn_in=5, checkpoint=where / "state", checkpoint_every=1, **OPTIONS
-    )
-    lda.fit(CORPUS).save(where / "model.safetensors")
-
-
-def fit_pfa(where: Path) -> None:
-    """Train gamma-Poisson factors, a checkpoint every sweep."""
-    pfa = pb.PoissonFactorAnalysis(
-        3, max_iter=20, burn_in=5, checkpoint=where / "state", checkpoint_every=1, **OPTIONS
-    )
-    pfa.fit(CORPUS).save(where / "model.safetensors")
+def fit(estimator: Any, where: Path) -> None:
+    """Train by sampling, a checkpoint every sweep."""
+    options = {"max_iter": 20, "burn_in": 5, "checkpoint": where / "state", **OPTIONS}
+    estimator(3, checkpoint_every=1, **options).fit(CORPUS).save(where / "model.safetensors")
 
 
 def search(where: Path) -> None:
@@ -120,8 +112,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 WORK: dict[str, Callable[[Path], None]] = {
-    "lda": fit_lda,
-    "pfa": fit_pfa,
+    "lda": partial(fit, pb.LatentDirichletAllocation),
+    "pfa": partial(fit, pb.PoissonFactorAnalysis),
     "search": search,
     "choose": choose,
     "writes": writes,
@@ -135,9 +127,9 @@ class Process:
 
     def __init__(self, work: str, where: Path, fault: Callable[[], None] | None = None) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
-        self.pid = os.fork()
-        if self.pid == 0:
-            self._work(work, where, fault)
+        fork = multiprocessing.get_context("fork")
+        self.process = fork.Process(target=self._work, args=(work, where, fault))
+        self.process.start()
 
     def _work(self, work: str, where: Path, fault: Callable[[], None] | None) -> None:
         status = WRONG
@@ -161,18 +153,19 @@ class Process:
 
     def end(self) -> tuple[int, str]:
         """Wait for the end: the status and what was written to standard error."""
-        last = time.monotonic() + _LONGEST
-        while True:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() > last:
-                os.kill(self.pid, signal.SIGKILL)
-            time.sleep(0.002)
+        self.process.join(_LONGEST)
+        self.process.kill()
+        self.process.join()
         self.errors.seek(0)
         told = self.errors.read().decode(errors="replace")[-400:]
         self.errors.close()
-        return os.waitstatus_to_exitcode(status), told
+        return self.process.exitcode, told
+
+    def kill_after(self, seconds: float) -> None:
+        """Kill it after some time, and wait for its end."""
+        time.sleep(seconds)
+        self.process.kill()
+        self.end()
 
 
 def digest(where: Path) -> dict[str, str]:
@@ -226,10 +219,7 @@ class Round:
         """Kill it a few times at random instants, then let it end."""
         with folder() as where:
             for _ in range(rng.choice((1, 1, 2, 3))):
-                process = Process(self.work, where)
-                time.sleep(rng.random() * self.seconds)
-                os.kill(process.pid, signal.SIGKILL)
-                process.end()
+                Process(self.work, where).kill_after(rng.random() * self.seconds)
                 if damage := self.damaged(where):
                     return f"BAD files after kill -9: {damage}"
             return self.gone_on(where, "kill -9")
@@ -252,10 +242,7 @@ class Round:
             if remount is None:
                 return "no disk could be mounted"
             if rng.random() < 0.5:
-                process = Process(self.work, where)
-                time.sleep(rng.random() * self.seconds)
-                os.kill(process.pid, signal.SIGKILL)
-                process.end()
+                Process(self.work, where).kill_after(rng.random() * self.seconds)
             remount("ro")
             bad = self.faulty(where, None, must_fail=not digest(where))
             remount("rw")

@@ -7,7 +7,7 @@ from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
 from polyabayes.allocation.simulation import Simulation
 from polyabayes.citation import Citation
-from polyabayes.data.summary import CorpusSummary
+from polyabayes.data.document_counts import CorpusSummary
 from polyabayes.models.fitted.topic_table import TopicTable
 from polyabayes.models.lda import LdaSample
 from polyabayes.models.pfa import PfaSample

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from polyabayes.data.counts import checked_exposure, checked_labels, checked_wor
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    pass
 
 _WORDS_SHOWN = 10
 
@@ -254,8 +250,8 @@ class Corpus(DocumentCounts):
             raise InvalidTypeError(
                 f"table must be a DataFrame or another table, got {type(table).__name__}"
             )
-        names = [field.name for field in fields(NamedColumns) if field.name in options]
-        named = NamedColumns(text, **{name: options.pop(name) for name in names})
+        options["text"] = text
+        named = NamedColumns.taken_from(options)
         found = source_of_table(
             frames.FrameTable(frame), named, vocabulary, options, checked_on_empty(on_empty)
         )
@@ -300,9 +296,7 @@ class Corpus(DocumentCounts):
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
         corpus = cls(*sources.anndata(adata, layer).parts)
-        if exposure is None:
-            return corpus
-        return corpus.with_exposure(sources.anndata_column(adata, exposure))
+        return corpus if exposure is None else corpus.with_exposure(exposure)
 
     def _replaced(self, **parts: Any) -> Corpus:
         """Copy the corpus with some parts replaced, unchecked."""
@@ -311,7 +305,6 @@ class Corpus(DocumentCounts):
         return corpus
 
     def _core_documents(self) -> _core.Documents:
-        """The counts for the compiled core."""
         return _core.Documents(
             self.n_words,
             np.asarray(self.counts.indptr, dtype=np.int64),
@@ -371,27 +364,26 @@ def _source_of(documents: Any, name: str) -> Source:
 
 
 def _joined(blocks: list[Any], name: str) -> Source:
-    """Concatenate corpora over the same words."""
     parts = [as_corpus(block, f"block {number} of {name}") for number, block in enumerate(blocks)]
     first = parts[0]
     for number, part in enumerate(parts):
-        is_same = part.n_words == first.n_words and (
-            (part.vocabulary is None) == (first.vocabulary is None)
-        )
-        if not (is_same and np.array_equal(part.vocabulary, first.vocabulary)):  # type: ignore[arg-type]
+        words: tuple[Any, Any] = part.vocabulary, first.vocabulary
+        if part.n_words != first.n_words or not np.array_equal(*words):
             raise InvalidArgumentError(
                 f"block {number} of {name} has other words than the first; align it by "
                 "corpus.aligned_to(first.vocabulary)"
             )
-    sizes = [part.exposure for part in parts]
-    ids = [part.ids for part in parts]
-    tables = [part.metadata for part in parts]
+
+    def joined(name: str, join: Callable[[list[Any]], Any]) -> Any:
+        values = [getattr(part, name) for part in parts]
+        return None if any(value is None for value in values) else join(values)
+
     return Source(
         sparse.vstack([part.counts for part in parts], format="csr"),
         first.vocabulary,
-        np.concatenate(ids) if all(x is not None for x in ids) else None,  # type: ignore[arg-type]
-        np.concatenate(sizes) if all(x is not None for x in sizes) else None,  # type: ignore[arg-type]
-        joined_metadata(tables) if all(x is not None for x in tables) else None,
+        joined("ids", np.concatenate),
+        joined("exposure", np.concatenate),
+        joined("metadata", joined_metadata),
     )
 
 

@@ -57,17 +57,19 @@ def checked_counts(values: Any, name: str) -> CountMatrix:
 
 def checked_words(words: Any) -> Words:
     """Words of a vocabulary as an array of str objects; repeated words are refused."""
-    checked = checked_labels(words, "vocabulary")
-    if len(set(checked)) < len(checked):
-        seen: set[str] = set()
-        for column, word in enumerate(checked):
-            if word in seen:
-                raise InvalidArgumentError(
-                    f"vocabulary holds the word {word!r} twice, the second time at {column}; "
-                    "add up the counts of equal words and name each word once"
-                )
-            seen.add(word)
-    return checked
+    remedy = "add up the counts of equal words and name each word once"
+    return distinct(checked_labels(words, "vocabulary"), "vocabulary holds the word", remedy)
+
+
+def distinct(labels: Words, holds: str, remedy: str) -> Words:
+    """Labels of which none stands twice; `holds` begins the message."""
+    if len(set(labels)) < len(labels):
+        first: dict[str, int] = {}
+        place = next(k for k, label in enumerate(labels) if first.setdefault(label, k) < k)
+        raise InvalidArgumentError(
+            f"{holds} {labels[place]!r} twice, the second time at {place}; {remedy}"
+        )
+    return labels
 
 
 # Words of each living model with a vocabulary, and their columns. They are kept outside the models,

@@ -1,8 +1,9 @@
-"""Base class of corpora: sizes, copies with other metadata, exposures or columns."""
+"""Base class of corpora: sizes, copies with other metadata, exposures or columns; its summary."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,14 +11,70 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support import checks
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
 from polyabayes.data.selection import Selectable
-from polyabayes.data.summary import CorpusSummary, summary_of
 from polyabayes.exceptions import InvalidArgumentError, argument
 
 _NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """Size of a corpus; document lengths are in tokens.
+
+    Attributes
+    ----------
+    n_documents, n_words : int
+        Shape of the counts.
+    n_tokens : int
+        Sum of the counts.
+    n_nonzero : int
+        Number of non-zero counts: pairs of a document and a word in it.
+    density : float
+        Share of non-zero counts.
+    mean_length, sd_length : float
+        Mean and population standard deviation of the lengths.
+    min_length, max_length : int
+        Shortest and longest document.
+    n_empty_documents : int
+        Documents without a token.
+
+    Examples
+    --------
+    >>> found = pb.Corpus([[2, 0, 1], [0, 3, 1]]).summary()
+    >>> found.n_nonzero, found.mean_length
+    (4, 3.5)
+    """
+
+    n_documents: int
+    n_words: int
+    n_tokens: int
+    n_nonzero: int
+    density: float
+    mean_length: float
+    sd_length: float
+    min_length: int
+    max_length: int
+    n_empty_documents: int
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "documents": f"{self.n_documents:,} ({self.n_empty_documents:,} empty)",
+            "words": f"{self.n_words:,}",
+            "tokens": f"{self.n_tokens:,}",
+            "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
+            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
+            f"from {self.min_length:,} to {self.max_length:,}",
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<9}  {value}" for name, value in self._facts().items())
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        return html_table(columns_of({"": list(facts), "corpus": list(facts.values())}))
 
 
 class DocumentCounts(Selectable):
@@ -47,7 +104,6 @@ class DocumentCounts(Selectable):
         return self.n_documents, self.n_words
 
     def _lengths(self) -> NDArray[np.int64]:
-        """Tokens of each document."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.int64).ravel()
 
     def summary(self) -> CorpusSummary:
@@ -64,7 +120,19 @@ class DocumentCounts(Selectable):
         >>> corpus.summary().n_tokens
         7
         """
-        return summary_of(self.counts)
+        lengths = self._lengths()
+        return CorpusSummary(
+            n_documents=self.n_documents,
+            n_words=self.n_words,
+            n_tokens=self.n_tokens,
+            n_nonzero=int(self.counts.nnz),
+            density=self.counts.nnz / (self.n_documents * self.n_words),
+            mean_length=float(lengths.mean()),
+            sd_length=float(lengths.std()),
+            min_length=int(lengths.min()),
+            max_length=int(lengths.max()),
+            n_empty_documents=int((lengths == 0).sum()),
+        )
 
     def top_words(self, n: int = 10) -> list[tuple[str | int, int]]:
         """Rank the words by their frequency.

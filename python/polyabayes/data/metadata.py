@@ -57,11 +57,11 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
         raise InvalidArgumentError(
             f"{argument('metadata')} has two columns that are called {twice!r}; rename one"
         )
-    index = None if ids is None else pandas.Index(ids, name="id")
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    if ids is not None:
-        _refuse_other_order(checked, list(ids))
-    return checked if index is None else checked.set_axis(index, axis=0)
+    if ids is None:
+        return checked
+    _refuse_other_order(checked, list(ids))
+    return checked.set_axis(pandas.Index(ids, name="id"), axis=0)
 
 
 def _refuse_other_order(frame: pd.DataFrame, ids: list[str]) -> None:

@@ -1,28 +1,39 @@
-"""Selection of documents and words of a corpus."""
+"""Selection of documents and words of a corpus, and groups of documents: by author, or by time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
-from polyabayes.data.grouping import Grouped
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_Self = TypeVar("_Self", bound="Selectable")
+# Groups below which the spread between groups is poorly known.
+_FEW_GROUPS = 10
+# Number of blocks of times: long blocks contain the dependence between neighbours, and a standard
+# error with 19 degrees of freedom has a relative error of a sixth.
+_N_BLOCKS = 20
+# Names of missing values of numpy and pandas.
+_MISSING = ("None", "nan", "NaT", "<NA>")
 
 
-class Selectable(Grouped):
-    """Selection of documents by number, name or mask, at random, and by their words."""
+class Selectable:
+    """Selection of documents by number, name or mask, at random, by groups, and by their words."""
 
     counts: CountMatrix
     vocabulary: Words | None
@@ -32,19 +43,19 @@ class Selectable(Grouped):
     # Prior parameters of each document, if a call gives them; a row for each row of the counts.
     _priors: NDArray[np.float64] | None = None
 
-    def _replaced(self: _Self, **parts: Any) -> _Self:
+    def _replaced(self, **parts: Any) -> Self:
         """Copy the corpus with some parts replaced, unchecked."""
         raise NotImplementedError
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
 
-    def __iter__(self: _Self) -> Iterator[_Self]:
+    def __iter__(self) -> Iterator[Self]:
         """Iterate over the documents, each as a corpus."""
         for row in range(len(self)):
             yield self[[row]]
 
-    def __getitem__(self: _Self, rows: Any) -> _Self:
+    def __getitem__(self, rows: Any) -> Self:
         """Select documents by name, slice, integer array or boolean mask.
 
         Parameters
@@ -73,7 +84,6 @@ class Selectable(Grouped):
         )
 
     def _selection(self, rows: Any) -> NDArray[np.int64]:
-        """Numbers of the selected documents."""
         n_documents = len(self)
         if isinstance(rows, str):
             rows = [rows]
@@ -117,14 +127,14 @@ class Selectable(Grouped):
         return np.array([row_of[name] for name in names])
 
     def split(
-        self: _Self,
+        self,
         test_size: float = 0.2,
         random_state: RandomState = None,
         *,
         stratify: Any = None,
         groups: Any = None,
         times: Any = None,
-    ) -> tuple[_Self, _Self]:
+    ) -> tuple[Self, Self]:
         """Split the documents into a training part and a test part, at random or by time.
 
         Parameters
@@ -181,13 +191,13 @@ class Selectable(Grouped):
         return self[~in_test], self[in_test]
 
     def filter(
-        self: _Self,
+        self,
         *,
         min_df: float = 1,
         max_df: float = 1.0,
         stop_words: str | Sequence[str] = (),
         min_tokens: int = 0,
-    ) -> _Self:
+    ) -> Self:
         """Drop words by frequency, and then short documents.
 
         Parameters
@@ -282,7 +292,6 @@ class Selectable(Grouped):
         return is_twice
 
     def _keys(self, by: str) -> Iterator[Any]:
-        """Keys that are the same for equal documents."""
         if by == "ids":
             if self.ids is None:
                 raise InvalidArgumentError("the corpus has no ids: give them, or by='words'")
@@ -291,6 +300,70 @@ class Selectable(Grouped):
         counts = self.counts
         for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
             yield counts.indices[start:stop].tobytes(), counts.data[start:stop].tobytes()
+
+    def _column(self, name: str, column: str) -> NDArray[Any]:
+        """The column of the metadata that the argument `name` refers to."""
+        if self.metadata is None or column not in self.metadata:
+            known = [] if self.metadata is None else list(self.metadata.columns)
+            raise InvalidArgumentError(
+                f"{argument(name, column)}: the metadata of the documents have no such column; "
+                f"there are {', '.join(map(repr, known)) or 'none'}"
+            )
+        return self.metadata[column].to_numpy()
+
+    def _values_of(self, name: str, given: Any) -> NDArray[Any]:
+        """One value for each document: given, or a column of the metadata."""
+        values = self._column(name, given) if isinstance(given, str) else given
+        checks.row_names(name, values, self.ids)
+        if np.shape(values) != (len(self),):
+            raise InvalidArgumentError(
+                f"{argument(name)} must have one label for each of the {len(self):,} documents, "
+                f"got shape {np.shape(values)}"
+            )
+        found = np.fromiter(values, dtype=object, count=len(self))
+        for row, value in enumerate(found):
+            if not isinstance(value, str) and str(value) in _MISSING:
+                raise InvalidArgumentError(
+                    f"{argument(name)}: document {row} has no label ({value}); give it one, or "
+                    "leave the document out"
+                )
+        return found
+
+    def _labels_of(self, name: str, labels: Any) -> NDArray[np.int64]:
+        """A number for each distinct label of the documents, in order of appearance."""
+        number_of: dict[Hashable, int] = {}
+        values = self._values_of(name, labels)
+        return np.array([number_of.setdefault(value, len(number_of)) for value in values])
+
+    def _ranks_of(self, times: Any) -> NDArray[np.int64]:
+        """Number of earlier documents, for each document."""
+        values = self._values_of("times", times)
+        try:
+            # Text dates in ISO 8601 sort by time; other formats are refused.
+            kind = np.str_ if all(isinstance(value, str) for value in values) else None
+            known = values.astype(kind).astype("datetime64[us]") if kind else values
+            order = np.sort(known)
+            return np.searchsorted(order, known)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"{argument('times')} must be numbers, or dates as 2008-01-31: {error}"
+            ) from None
+
+    def _groups_of(self, groups: Any, times: Any) -> NDArray[np.int64] | None:
+        """The group of every document, numbered from 0; None if neither argument is given.
+
+        Times are cut into blocks of about equally many documents; equal times share a block.
+        """
+        if groups is not None and times is not None:
+            raise InvalidArgumentError(
+                f"{argument('groups')} and {argument('times')} exclude each other; give one"
+            )
+        if groups is not None:
+            return self._labels_of("groups", groups)
+        if times is None:
+            return None
+        blocks = self._ranks_of(times) * _N_BLOCKS // len(self)
+        return np.unique(blocks, return_inverse=True)[1]
 
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
@@ -368,3 +441,14 @@ def _equal_shares(strata: NDArray[np.int64], order: NDArray[Any], n_test: int) -
     taken[np.argsort(taken - exact, kind="stable")[:short]] += 1
     rows = [order[strata[order] == label][:n] for label, n in enumerate(taken)]
     return np.concatenate(rows)
+
+
+def warn_of_few_groups(groups: NDArray[np.int64] | None) -> None:
+    """Warn if there are too few groups to estimate the spread between groups."""
+    n_groups = _FEW_GROUPS if groups is None else int(groups.max()) + 1
+    if n_groups < _FEW_GROUPS:
+        warn(
+            f"there are only {n_groups} groups: standard errors for new groups are themselves "
+            "uncertain",
+            UnreliableErrorWarning,
+        )

@@ -1,7 +1,6 @@
 """Conversion of models and corpora from and to other packages, imported only when needed."""
 
 from polyabayes._support.docs import fill_room
-from polyabayes.interop import refused as _refused  # noqa: F401
 from polyabayes.interop.anndata import from_mudata, to_anndata
 from polyabayes.interop.fasttopics import from_fasttopics
 from polyabayes.interop.gensim import from_gensim, to_gensim

@@ -116,7 +116,6 @@ def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None
 
 
 def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
-    """A comma- or tab-separated table with a header and row names."""
     import csv
 
     place = checked_path(path, name)

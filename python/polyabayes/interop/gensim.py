@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from polyabayes._support.optional import import_optional
-from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
+from polyabayes.data.conversion.sources import words_by_id
+from polyabayes.exceptions import InvalidTypeError, NotFittedError
 from polyabayes.interop.shared import attribute
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import LatentDirichletAllocation
@@ -72,15 +69,16 @@ def from_gensim(model: Any, *, random_state: Any = None) -> LatentDirichletAlloc
     else:
         raise InvalidTypeError(f"model must be an LdaModel of gensim, got {model!r:.200}")
     topics = normalised(weights, f"the topics of the {type(model).__name__}")
-    words = dictionary_words(getattr(model, "id2word", None), topics.shape[1])
-    ours = LatentDirichletAllocation.from_parameters(
+    # gensim makes a FakeDict if there is no dictionary; its words are the ids.
+    dictionary = getattr(model, "id2word", None)
+    has_words = dictionary is not None and type(dictionary).__name__ != "FakeDict"
+    words = words_by_id(dictionary, topics.shape[1]) if has_words else None
+    return LatentDirichletAllocation.from_parameters(
         doc_topic_prior=np.asarray(alpha, dtype=np.float64),
         topic_word=topics,
         vocabulary=words,
         random_state=random_state,
     )
-    ours._vectorise = partial(_counted, topics.shape[1])
-    return ours
 
 
 def to_gensim(model: LatentDirichletAllocation) -> Any:
@@ -147,42 +145,3 @@ def _pseudo_counts(model: Any) -> Any:
             "HdpModel, give the HdpModel, whose topics are not in its state"
         )
     return state.get_lambda()
-
-
-def _counted(n_words: int, documents: Any, name: str) -> Any:
-    """Convert lists of (id, count) to counts; other types are unchanged. A stream is read once."""
-    if hasattr(documents, "shape") or isinstance(documents, (str, Corpus)):
-        return documents
-    if not isinstance(documents, Iterable):
-        return documents
-    documents = list(documents)
-    are_lists = bool(documents) and all(isinstance(one, (list, tuple)) for one in documents)
-    first = next((entry for document in documents for entry in document), ()) if are_lists else None
-    if not isinstance(first, tuple):
-        return documents
-    counts = Corpus.from_gensim(documents).counts
-    if counts.shape[1] > n_words:
-        raise InvalidArgumentError(
-            f"{name} holds the id {counts.shape[1] - 1}, but the model has {n_words:,} words: make "
-            "the bags by the dictionary that the model was trained with"
-        )
-    parts = counts.data, counts.indices, counts.indptr
-    return sparse.csr_matrix(parts, shape=(counts.shape[0], n_words))
-
-
-def dictionary_words(id2word: Any, n_words: int) -> list[str] | None:
-    """Words by id of a gensim Dictionary or mapping; None if the model was trained without one.
-
-    Two ids of one word are refused.
-    """
-    # gensim makes a FakeDict if there is no dictionary; its words are the ids.
-    if id2word is None or type(id2word).__name__ == "FakeDict":
-        return None
-    known = {int(key): str(id2word[key]) for key in id2word.keys()}  # noqa: SIM118
-    words = [known.get(column, f"#{column}") for column in range(n_words)]
-    if len(set(words)) < len(words):
-        twice = next(word for word in words if words.count(word) > 1)
-        raise InvalidArgumentError(
-            f"id2word names {twice!r} twice: give every id a word of its own"
-        )
-    return words

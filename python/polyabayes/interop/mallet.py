@@ -182,7 +182,6 @@ def _n_words(table: Table, n_words: int | None) -> int:
 
 
 def _dense(table: Table, n_topics: int, n_words: int) -> tuple[list[str], NDArray[np.float64]]:
-    """Words and topics x words."""
     needed, there_are = _TABLES * 8 * n_topics * n_words, memory_of_machine()
     if needed > there_are:
         raise FileFormatError(

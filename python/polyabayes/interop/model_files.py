@@ -58,7 +58,6 @@ def _head(path: Path) -> bytes:
 
 
 def _from_folder(folder: Path) -> LatentDirichletAllocation:
-    """The model in a folder of files of MALLET."""
     with reading(folder):
         heads = {path: _head(path) for path in sorted(folder.iterdir()) if path.is_file()}
     states = [path for path, head in heads.items() if head.startswith(_STATE)]

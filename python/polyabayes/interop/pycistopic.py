@@ -102,7 +102,6 @@ def _given(name: str, given: float | None, stored: Any) -> float:
 
 
 def _alpha(given: float | None, parameters: dict[str, Any], package: str, n_topics: int) -> float:
-    """Alpha of each topic."""
     alpha = _given("doc_topic_prior", given, parameters.get("alpha"))
     # MALLET's --alpha, as stored, is the sum over all topics.
     summed = package.lower() == "mallet" or bool(parameters.get("alpha_by_topic", True))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
+from scipy.spatial.distance import pdist, squareform
 
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import InvalidArgumentError
@@ -120,12 +120,5 @@ def to_pyldavis(model: Any, corpus: Any, **options: Any) -> Any:
 
 def _by_jensen_shannon(topics: Any) -> NDArray[np.float64]:
     """Coordinates of topics as in ``js_PCoA`` of pyLDAvis, for any number of topics."""
-    rows = np.asarray(topics, dtype=np.float64)
-    entropies = -xlogy(rows, rows).sum(axis=1)
-    squares = np.zeros((len(rows), len(rows)))
-    for topic, row in enumerate(rows):
-        middle = (row + rows) / 2
-        divergences = -xlogy(middle, middle).sum(axis=1) - (entropies[topic] + entropies) / 2
-        squares[topic] = np.maximum(divergences, 0.0) ** 2
-    np.fill_diagonal(squares, 0.0)
-    return principal_coordinates((squares + squares.T) / 2)
+    roots = squareform(pdist(np.asarray(topics, dtype=np.float64), "jensenshannon"))
+    return principal_coordinates(roots**4)

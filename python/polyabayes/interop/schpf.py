@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.counts import words_of
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.interop.shared import attribute
 from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import PoissonFactorAnalysis
@@ -74,7 +74,7 @@ def from_schpf(
     [-5.5095, -3.0965]
     """
     weights = checks.matrix("beta.e_x", _mean(model, "beta").T)
-    shape = checks.positive_number("a", _scalar(model, "a"))
+    shape = checks.positive_number("a", _value(model, "a"))
     capacity = _typical_capacity(model)
     words = words_of(vocabulary, weights.shape[1], "the scHPF model")
     return PoissonFactorAnalysis.from_parameters(
@@ -121,7 +121,7 @@ def schpf_exposure(model: Any) -> NDArray[np.float64]:
 
 def _typical_capacity(model: Any) -> float:
     """The prior mean of the capacity of a cell."""
-    ap, bp = (checks.positive_number(name, _scalar(model, name)) for name in ("ap", "bp"))
+    ap, bp = (checks.positive_number(name, _value(model, name)) for name in ("ap", "bp"))
     return ap / bp
 
 
@@ -134,14 +134,6 @@ def _value(model: Any, name: str) -> Any:
         why = "" if is_arrays else ": it is not trained"
         raise InvalidArgumentError(f"{what} has no {name}{why}")
     return value
-
-
-def _scalar(model: Any, name: str) -> float:
-    value = _value(model, name)
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"{name} of the scHPF model is no number: {value!r:.50}") from error
 
 
 def _mean(model: Any, name: str) -> NDArray[np.float64]:

@@ -1,9 +1,10 @@
-"""Helpers of the adapters: attributes and labels of foreign models, and their priors."""
+"""Helpers of the adapters, and models of other packages that cannot be scored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from scipy import sparse
 from polyabayes.data.corpus import as_corpus
 from polyabayes.data.counts import Words, checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.likelihood.foreign import adapter
 from polyabayes.models import DocumentModel, LatentDirichletAllocation
 
 
@@ -57,3 +59,23 @@ def lda_of_priors(
         doc_topic_prior=alpha, topic_word=topics, vocabulary=words, random_state=random_state
     )
     return model
+
+
+_EMBEDDINGS = "it clusters embeddings of documents and gives no probabilities of words"
+_REASONS = {
+    "bertopic": f"it {_EMBEDDINGS}",
+    "top2vec": f"it {_EMBEDDINGS}",
+    "fastopic": "it transports embeddings and has no distribution of a document's words",
+    "scvi": "its parameters are in its module. It has a logistic-normal prior: make the model by "
+    "DocumentModel.logistic_normal(model.get_feature_by_topic().T.to_numpy(), mean, covariance)",
+}
+
+
+def _refuse(package: str, model: Any) -> NoReturn:
+    raise InvalidTypeError(
+        f"a {type(model).__name__} of {package} cannot be scored as it is: {_REASONS[package]}"
+    )
+
+
+for _package in _REASONS:
+    adapter(_package, is_refused=True)(partial(_refuse, _package))

@@ -83,7 +83,6 @@ def from_stm(
 
 
 def _fit_in(fit: Any, name: str | None) -> Mapping[str, Any]:
-    """The fit in a file, or in the result of rdata."""
     source = "fit"
     if isinstance(fit, (str, os.PathLike)):
         source, fit = str(fit), _read(fit)

@@ -129,7 +129,6 @@ def _fitted(model: Any, name: str) -> Any:
 def _logistic_normal(
     model: Any, group: str | None, vocabulary: list[str], random_state: Any
 ) -> DocumentModel:
-    """Convert a CTM or STM with its prior."""
     topics, prior = _fitted(model, "topic_word"), dict[str, Any]()
     if type(model).__name__ == "CTM":
         prior["mean"] = np.asarray(_fitted(model, "eta_mean"), dtype=np.float64).mean(axis=0)
@@ -179,7 +178,6 @@ def _mixture(model: Any, documents: Any, vocabulary: list[str], random_state: An
 
 
 def _has(model: Any, name: str) -> bool:
-    """Whether topica has an attribute for this fit."""
     try:
         getattr(model, name)
     except (AttributeError, RuntimeError):

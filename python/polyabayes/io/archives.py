@@ -19,6 +19,7 @@ from polyabayes.exceptions import FileFormatError
 _KINDS = "biufUS"
 _ENDING = ".npy"
 _LONGEST_HEADER = 10_000
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _BLOCK_BYTES = 1 << 22
 _LAST_LETTER = 0x10FFFF
 
@@ -53,14 +54,10 @@ def _opened(path: Path, stream: Any) -> zipfile.ZipFile:
 
 
 def _read_array(name: str, stream: Any, n_bytes_there: int) -> NDArray[Any]:
-    """The array of a stream of `n_bytes_there` bytes."""
-    version = npy.read_magic(stream)
-    if version == (1, 0):
-        shape, is_column_major, dtype = npy.read_array_header_1_0(stream, _LONGEST_HEADER)
-    elif version == (2, 0):
-        shape, is_column_major, dtype = npy.read_array_header_2_0(stream, _LONGEST_HEADER)
-    else:
+    read_header = _HEADERS.get(npy.read_magic(stream))
+    if read_header is None:
         raise FileFormatError(f"{name} is of another version of NumPy")
+    shape, is_column_major, dtype = read_header(stream, _LONGEST_HEADER)
     if dtype.kind not in _KINDS or dtype.hasobject:
         raise FileFormatError(f"{name} holds {dtype}, not numbers or text")
     n_bytes = math.prod(shape) * dtype.itemsize

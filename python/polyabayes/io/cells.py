@@ -9,10 +9,8 @@ from polyabayes._support.files import content_of, read_lines, reading
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import Words
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
-from polyabayes.io.vocabularies import with_vocabulary
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
 _WORDS = {"id": 0, "name": 1}
@@ -24,7 +22,7 @@ def matrix_of_folder(folder: Path) -> Path | None:
         return _packed_or_not(folder, _MATRIX)
 
 
-def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -> Corpus:
+def read_10x(path: Path, *, word: str = "id") -> Corpus:
     """Read a folder of 10x Genomics: matrix.mtx, barcodes.tsv and features.tsv or genes.tsv.
 
     Files may be gzipped. Cells are documents, named by their barcodes; features are words, by their
@@ -46,11 +44,10 @@ def read_10x(path: Path, vocabulary: Words | None = None, *, word: str = "id") -
         words.append(fields[_WORDS[word]])
     counts = read_matrix_market(matrix, transpose=True).counts
     with content_of(path):
-        corpus = Corpus(counts, _distinct(words), read_lines(barcodes))
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(counts, _distinct(words), read_lines(barcodes))
 
 
-def read_h5ad(path: Path, vocabulary: Words | None = None, *, layer: str | None = None) -> Corpus:
+def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:
     """Read an AnnData file: cells are documents, and ``obs`` is their metadata.
 
     ``var_names`` are the words and ``obs_names`` the ids; the counts are in `layer`, default ``X``.
@@ -59,8 +56,7 @@ def read_h5ad(path: Path, vocabulary: Words | None = None, *, layer: str | None 
     with reading(path):
         cells = anndata.read_h5ad(path)
     with content_of(path):
-        corpus = Corpus.from_anndata(cells, layer)
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus.from_anndata(cells, layer)
 
 
 def _packed_or_not(folder: Path, name: str) -> Path | None:

@@ -15,7 +15,7 @@ from polyabayes.io.cells import read_h5ad
 from polyabayes.io.formats import READERS, WRITERS, reader_of, writer_of
 from polyabayes.io.matrices.npz import write_npz
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
-from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary
+from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary, with_vocabulary
 
 
 def read_corpus(
@@ -181,17 +181,22 @@ def read_corpus(
     if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):
         options["encoding"] = encoding
     reader = reader_of(path, format, READERS, "ldac", options)
-    if encoding is not None and "encoding" in inspect.signature(reader).parameters:
+    taken = inspect.signature(reader).parameters
+    if encoding is not None and "encoding" in taken:
         options["encoding"] = encoding
     words = resolve_vocabulary(vocabulary, encoding or "utf-8")
+    if "vocabulary" in taken:
+        options["vocabulary"] = words
     is_name = isinstance(exposure, str) and not Path(exposure).is_file()
     is_table = reader in (read_csv, read_parquet, read_json_lines)
-    if is_table and is_name and exposure != "total":
-        return reader(path, words, exposure=exposure, **options)
-    corpus = reader(path, words, **options)
-    if is_name and (exposure == "total" or reader is read_h5ad):
-        return corpus.with_exposure(exposure)
-    return corpus if exposure is None else corpus.with_exposure(_resolve_exposure(exposure))
+    is_column = is_table and is_name and exposure != "total"
+    if is_column:
+        options["exposure"] = exposure
+    corpus = with_vocabulary(reader(path, **options), words)
+    if exposure is None or is_column:
+        return corpus
+    is_known = is_name and (exposure == "total" or reader is read_h5ad)
+    return corpus.with_exposure(exposure if is_known else _resolve_exposure(exposure))
 
 
 def write_corpus(corpus: Any, path: str | os.PathLike[str]) -> None:

@@ -116,7 +116,7 @@ def reader_of(
     if path == STANDARD_INPUT and name != piped:
         raise InvalidArgumentError(f"standard input is read as {piped} only, not as {name}")
     try:
-        inspect.signature(readers[name]).bind(path, None, **options)
+        inspect.signature(readers[name]).bind(path, **options)
     except TypeError as error:
         other = f"another format is named by {argument('format')}"
         raise InvalidArgumentError(f"reading the format {name}: {error}; {other}") from error

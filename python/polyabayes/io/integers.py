@@ -1,14 +1,17 @@
-"""Fast parsing of lines of non-negative integers and counts."""
+"""Parsing of lines of non-negative integers and counts: fast, and line by line to find errors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.data.counts import MAX_COUNT
+from polyabayes.exceptions import FileFormatError
 
 _MAX_DIGITS = 18
 _MOST_SHOWN = 40
@@ -75,40 +78,70 @@ def shown(text: str) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def count_mistake(text: str) -> str | None:
+def count_mistake(text: str, most: int = MAX_COUNT) -> str | None:
     """Why a text is not a count, or None; a decimal such as "3.0" is accepted."""
     try:
         count = Decimal(text) if text.isascii() and "_" not in text else Decimal("nan")
     except InvalidOperation:
         count = Decimal("nan")
     # The count is converted only after its size is known to be small.
-    if count.is_finite() and 0 <= count <= MAX_COUNT and count == int(count):
+    if count.is_finite() and 0 <= count <= most and count == int(count):
         return None
-    return f"the count {shown(text)!r} is not a whole number from 0 to {MAX_COUNT}"
+    limit = "2**63 - 1" if most == 2**63 - 1 else most
+    return f"the count {shown(text)!r} is not a whole number from 0 to {limit}"
 
 
-def parse_counts(block: bytes, width: int, *, with_counts: bool) -> NDArray[np.int64] | None:
-    """Parse lines of `width` integers; with `with_counts`, the last may be a decimal.
+def checked_lines(
+    path: Path, first_line: int, block: bytes, mistake: Callable[[str], str | None]
+) -> Iterator[str]:
+    """The lines of a block; the first that `mistake` says something about is refused."""
+    for number, line in enumerate(block.split(b"\n"), start=first_line):
+        text = line.decode("utf-8", "replace")
+        reason = mistake(text)
+        if reason:
+            raise FileFormatError(f"{path}, line {number}: {reason}")
+        yield text
 
-    Blank lines are skipped. None if a line is anything else, or a count is not an integer from 0 to
-    2**32 - 1.
+
+def read_cells(
+    path: Path,
+    first_line: int,
+    block: bytes,
+    limits: Sequence[tuple[int, int]],
+    mistake: Callable[[list[str]], str | None],
+) -> NDArray[np.int64]:
+    """Whole numbers within the limits of their columns, shape (n_lines, n_columns).
+
+    The last may be a decimal such as "3.0". Blank lines are skipped. `mistake` says what is wrong
+    with the fields of a line.
     """
+    width = len(limits)
+    table = _parse_cells(block, width)
+    least, most = np.array(limits).T
+    if table is not None and ((table >= least) & (table <= most)).all():
+        return table
+
+    def of_line(line: str) -> str | None:
+        fields = line.split()
+        return mistake(fields) if fields else None
+
+    lines = map(str.split, checked_lines(path, first_line, block, of_line))
+    rows = [[*map(int, fields[:-1]), whole_count(fields[-1])] for fields in lines if fields]
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+
+def _parse_cells(block: bytes, width: int) -> NDArray[np.int64] | None:
+    """Lines of `width` integers, of which the last may be a decimal; None if there are others."""
     lines = parse_integer_lines(block)
-    table: NDArray[np.int64] | None
-    if lines is not None:
-        filled = lines.per_line > 0
-        if lines.after_colon.any() or not (lines.per_line[filled] == width).all():
-            return None
-        table = lines.values.reshape(-1, width)
-    else:
-        table = _parse_decimals(block, width) if with_counts else None
-    if table is None or (with_counts and (table[:, -1] > MAX_COUNT).any()):
+    if lines is None:
+        return _parse_decimals(block, width)
+    if lines.after_colon.any() or not np.isin(lines.per_line, (0, width)).all():
         return None
-    return table
+    return lines.values.reshape(-1, width)
 
 
 def _parse_decimals(block: bytes, width: int) -> NDArray[np.int64] | None:
-    """As :func:`parse_counts`, for counts written as decimals."""
+    """As :func:`_parse_cells`, for counts written as decimals, up to 2**32 - 1."""
     if block.translate(None, _DECIMAL):
         return None
     text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)

@@ -9,17 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-from scipy import sparse
-
 from polyabayes._support import checks
 from polyabayes._support.files import content_of, open_binary, read_lines, reading
+from polyabayes.data.conversion.sources import bags
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import count_mistake, whole_count
 from polyabayes.io.text import corpus_of_texts
-from polyabayes.io.vocabularies import with_vocabulary
 
 Layout = Literal["auto", "lines", "printed", "matrix", "svmlight"]
 Document = tuple[str, list[tuple[str, int]]]
@@ -74,7 +71,7 @@ def read_mallet(
     if not documents:
         raise FileFormatError(f"{path} holds no documents")
     with content_of(path):
-        return with_vocabulary(_counted(documents), vocabulary)
+        return _counted(documents)
 
 
 def _refuse_java(path: Path) -> None:
@@ -215,17 +212,9 @@ def _damaged(path: Path, number: int, told: str) -> FileFormatError:
 def _counted(documents: list[Document]) -> Corpus:
     words = sorted({word for _, entries in documents for word, count in entries if count})
     column_of = {word: column for column, word in enumerate(words)}
-    cells = [
-        (row, column_of[word], count)
-        for row, (_, entries) in enumerate(documents)
-        for word, count in entries
-        if count
-    ]
-    table = np.array(cells, dtype=np.int64).reshape(-1, 3)
-    shape = (len(documents), len(words))
+    found = bags([(column_of[word], n) for word, n in entries if n] for _, entries in documents)
     ids = [name for name, _ in documents]
-    matrix = sparse.coo_matrix((table[:, 2], (table[:, 0], table[:, 1])), shape=shape)
-    return Corpus(matrix, words, ids if any(ids) else None)
+    return Corpus(found.counts, words, ids if any(ids) else None)
 
 
 _PARSERS: dict[str, Callable[[Path, list[str]], Iterator[Document]]] = {

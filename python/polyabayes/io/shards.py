@@ -81,7 +81,6 @@ def write_shards(
 
 
 def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -> Iterator[Corpus]:
-    """The documents, block by block."""
     is_path = isinstance(corpus, (str, os.PathLike))
     if not sources.is_anndata(corpus):
         of_layer(corpus, layer)

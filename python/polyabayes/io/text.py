@@ -38,11 +38,10 @@ def read_text(
     scikit-learn's ``CountVectorizer``, and ``stem``, the language of the Snowball stemmer, such as
     "english". Words are stemmed after stop words are dropped and before n-grams are made.
     """
-    ids, texts = _read_folder(path, encoding) if path.is_dir() else (None, [])
-    if ids is None:
-        texts = read_lines(path, encoding)
+    is_folder = path.is_dir()
+    ids, texts = _read_folder(path, encoding) if is_folder else (None, read_lines(path, encoding))
     if not texts:
-        kind = "no .txt file, so it holds no documents" if path.is_dir() else "no documents"
+        kind = "no .txt file, so it holds no documents" if is_folder else "no documents"
         raise FileFormatError(f"{path} holds {kind}")
     return corpus_of_texts(path, ids, texts, vocabulary, on_empty, options)
 

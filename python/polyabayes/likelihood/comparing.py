@@ -16,7 +16,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.grouping import warn_of_few_groups
+from polyabayes.data.selection import warn_of_few_groups
 from polyabayes.exceptions import (
     ImpossibleDocumentWarning,
     Interrupted,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.refusals import assert_refused
 from polyabayes.datasets import load_python_docs, make_gamma_poisson_corpus, make_lda_corpus
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, MissingDependencyError
 
@@ -171,11 +172,9 @@ def test_python_docs_without_their_sources(monkeypatch):
     spec = ModuleSpec("argparse", loader=None)
     with monkeypatch.context() as patch:
         patch.setattr(importlib.util, "find_spec", lambda _: spec)
-        with pytest.raises(MissingDependencyError, match="without the source of _pydecimal"):
-            load_python_docs()
+        assert_refused(MissingDependencyError, "without the source of _pydecimal", load_python_docs)
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
-    with pytest.raises(MissingDependencyError, match="without pydoc_data"):
-        load_python_docs()
+    assert_refused(MissingDependencyError, "without pydoc_data", load_python_docs)
 
 
 def test_python_docs_leave_out_modules_of_other_versions(monkeypatch, python_docs):

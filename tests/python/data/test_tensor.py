@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes import CountTensor, exceptions as errors
 
 AXES = ["hair", "eye"]
@@ -65,10 +66,8 @@ def test_a_tensor_never_changes(tensor):
             array[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         tensor.counts = DENSE
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(tensor)
-    with pytest.raises(errors.InvalidTypeError, match="made by from_dense"):
-        CountTensor()
+    assert_refused(TypeError, "unhashable", hash, tensor)
+    assert_refused(errors.InvalidTypeError, "made by from_dense", CountTensor)
 
 
 def test_the_arguments_stay_as_they_are_and_open():
@@ -254,8 +253,7 @@ def test_marginals_and_renamed_tensors_keep_labels(tensor):
     ],
 )
 def test_unknown_and_repeated_axes(tensor, call, says):
-    with pytest.raises((errors.InvalidArgumentError, errors.InvalidTypeError), match=says):
-        call(tensor)
+    assert_refused((errors.InvalidArgumentError, errors.InvalidTypeError), says, call, tensor)
 
 
 # size
@@ -266,8 +264,7 @@ def test_dense_arrays_are_refused_before_they_take_memory(tensor):
     with pytest.raises(errors.BudgetExceededError, match=r"takes 72 bytes, above max_bytes=71"):
         tensor.to_dense(max_bytes=71)
     wide = CountTensor.from_coo([[10**12, 0, 5]], [1], ["i", "j", "k"], shape=(10**13,) * 3)
-    with pytest.raises(errors.BudgetExceededError, match=f"takes {8 * 10**39:,} bytes"):
-        wide.to_dense()
+    assert_refused(errors.BudgetExceededError, f"takes {8 * 10**39:,} bytes", wide.to_dense)
     assert wide.marginal("k").coordinates.tolist() == [[5]]
 
 
@@ -316,8 +313,7 @@ def test_a_million_cells_take_seconds():
     ],
 )
 def test_bad_counts_are_located(array, says):
-    with pytest.raises(errors.InvalidCountsError, match=says):
-        CountTensor.from_dense(array, AXES)
+    assert_refused(errors.InvalidCountsError, says, CountTensor.from_dense, array, AXES)
 
 
 @pytest.mark.parametrize(
@@ -444,10 +440,8 @@ def test_what_is_no_table_of_observations():
 
 def test_frames_need_pandas(tensor, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(errors.MissingDependencyError, match=r"polyabayes\[frames\]"):
-        tensor.to_frame()
-    with pytest.raises(errors.InvalidTypeError, match="frame must be a table"):
-        CountTensor.from_frame(5)
+    assert_refused(errors.MissingDependencyError, r"polyabayes\[frames\]", tensor.to_frame)
+    assert_refused(errors.InvalidTypeError, "frame must be a table", CountTensor.from_frame, 5)
 
 
 def test_tables_of_counts_bring_their_labels():

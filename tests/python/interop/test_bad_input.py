@@ -2,7 +2,6 @@
 
 import copy
 import gzip
-import warnings
 
 import anndata
 import numpy as np
@@ -19,24 +18,15 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
+from helpers.foreign_models import of_gensim, of_tomotopy
+from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 
 tomotopy = pytest.importorskip("tomotopy")
-corpora = pytest.importorskip("gensim.corpora")
 gensim_models = pytest.importorskip("gensim.models")
 
 TOKENS = [["urn", "ball", "urn"], ["gene", "cell"], ["ball", "urn"], ["cell", "gene", "gene"]] * 5
 TEXTS = [" ".join(text) for text in TOKENS]
-# No message prints a corpus, a vocabulary or a model.
-LONGEST = 420
-
-
-def refuses(error, match, call, *arguments, **options):
-    """Whether a call fails by an error with one short line; any other end of it fails the test."""
-    with pytest.raises(error, match=match) as caught:
-        call(*arguments, **options)
-    text = str(caught.value)
-    return "\n" not in text and len(text) < LONGEST
 
 
 @pytest.fixture(scope="module")
@@ -51,24 +41,13 @@ def sklearn_lda(counts):
 
 @pytest.fixture(scope="module")
 def gensim_parts():
-    dictionary = corpora.Dictionary(TOKENS)
-    return dictionary, [dictionary.doc2bow(text) for text in TOKENS]
+    model, bags = of_gensim(TOKENS)
+    return model.id2word, bags
 
 
 @pytest.fixture(scope="module")
-def gensim_lda(gensim_parts):
-    dictionary, bags = gensim_parts
-    return gensim_models.LdaModel(bags, 2, dictionary, random_state=0)
-
-
-def tomotopy_lda(sweeps=20, texts=TOKENS, kind=None, **options):
-    model = (kind or tomotopy.LDAModel)(seed=1, **options)
-    for text in texts:
-        model.add_doc(text)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        model.train(sweeps, workers=1)
-    return model
+def gensim_lda():
+    return of_gensim(TOKENS)[0]
 
 
 def test_models_that_were_not_fitted(counts, gensim_parts):
@@ -90,9 +69,9 @@ def test_models_that_were_not_fitted(counts, gensim_parts):
     }
     for message, models in unfitted.items():
         for model in models:
-            assert refuses(errors.NotFittedError, message, pb.log_likelihood, model, counts)
-            assert refuses(errors.NotFittedError, message, pb.topics.diversity, model)
-            assert refuses(errors.NotFittedError, message, pb.plotting.plot_topics, model)
+            assert_refused(errors.NotFittedError, message, pb.log_likelihood, model, counts)
+            assert_refused(errors.NotFittedError, message, pb.topics.diversity, model)
+            assert_refused(errors.NotFittedError, message, pb.plotting.plot_topics, model)
 
 
 def test_what_is_no_model(sklearn_lda, counts):
@@ -105,11 +84,11 @@ def test_what_is_no_model(sklearn_lda, counts):
         "got None: make other models with from_parameters": None,
     }
     for message, wrong in instead.items():
-        assert refuses(errors.InvalidTypeError, message, pb.log_likelihood, wrong, sklearn_lda)
-        assert refuses(errors.InvalidTypeError, message, pb.choose_n_components, wrong, counts, [2])
+        assert_refused(errors.InvalidTypeError, message, pb.log_likelihood, wrong, sklearn_lda)
+        assert_refused(errors.InvalidTypeError, message, pb.choose_n_components, wrong, counts, [2])
     message = "mapping from names to models, as .* got list"
-    assert refuses(errors.InvalidTypeError, message, pb.compare, [sklearn_lda], counts)
-    assert refuses(errors.InvalidTypeError, message, pb.posterior_over_models, [], counts)
+    assert_refused(errors.InvalidTypeError, message, pb.compare, [sklearn_lda], counts)
+    assert_refused(errors.InvalidTypeError, message, pb.posterior_over_models, [], counts)
 
 
 def test_words_need_a_vocabulary(sklearn_lda):
@@ -117,10 +96,10 @@ def test_words_need_a_vocabulary(sklearn_lda):
     four_words = [["urn", "ball", "ball"], ["gene", "cell"]]
     models = {"one": sklearn_lda, "other": sklearn_lda}
     for documents in (four_words, [" ".join(words) for words in four_words], iter(four_words)):
-        assert refuses(
+        assert_refused(
             errors.InvalidArgumentError, message, pb.log_likelihood, sklearn_lda, documents
         )
-    assert refuses(errors.InvalidArgumentError, message, pb.compare, models, four_words)
+    assert_refused(errors.InvalidArgumentError, message, pb.compare, models, four_words)
 
 
 def without(model, name):
@@ -144,7 +123,7 @@ def test_versions_whose_attributes_are_missing(sklearn_lda, gensim_lda, counts):
         r"no attribute 'tw'.*version of tomotopy": LDAModel(),
     }
     for message, model in models.items():
-        assert refuses(
+        assert_refused(
             errors.InvalidTypeError, f"{message}.*from_parameters", pb.log_likelihood, model, counts
         )
 
@@ -157,19 +136,19 @@ def test_weights_that_are_no_counts(sklearn_lda, gensim_lda, gensim_parts):
         (HashingVectorizer(n_features=16, alternate_sign=False, norm=None),),
     ):
         pipeline = make_pipeline(*steps, lda).fit(TEXTS)
-        assert refuses(
+        assert_refused(
             errors.InvalidArgumentError, "CountVectorizer", pb.log_likelihood, pipeline, TEXTS
         )
     weighted = TfidfVectorizer().fit_transform(TEXTS)
-    assert refuses(errors.InvalidCountsError, "tf-idf", pb.log_likelihood, sklearn_lda, weighted)
+    assert_refused(errors.InvalidCountsError, "tf-idf", pb.log_likelihood, sklearn_lda, weighted)
     dictionary, bags = gensim_parts
     tfidf = gensim_models.TfidfModel(bags)[bags]
-    assert refuses(errors.InvalidCountsError, "tf-idf", pb.log_likelihood, gensim_lda, tfidf)
-    assert refuses(errors.InvalidCountsError, "tf-idf", pb.Corpus.from_gensim, tfidf, dictionary)
+    assert_refused(errors.InvalidCountsError, "tf-idf", pb.log_likelihood, gensim_lda, tfidf)
+    assert_refused(errors.InvalidCountsError, "tf-idf", pb.Corpus.from_gensim, tfidf, dictionary)
     for weighting in (tomotopy.TermWeight.IDF, tomotopy.TermWeight.PMI):
-        model = tomotopy_lda(k=2, tw=weighting)
+        model = of_tomotopy("LDAModel", TOKENS, k=2, tw=weighting)
         message = r"idf or pmi.*TermWeight\.ONE"
-        assert refuses(
+        assert_refused(
             errors.InvalidArgumentError, message, pb.log_likelihood, model, [[1, 2, 3, 4]]
         )
 
@@ -179,44 +158,44 @@ def test_vocabularies_that_do_not_match(sklearn_lda, gensim_lda):
     named = {
         "pipeline": make_pipeline(CountVectorizer(), LatentDirichletAllocation(2)).fit(TEXTS),
         "gensim": gensim_lda,
-        "tomotopy": tomotopy_lda(k=2),
+        "tomotopy": of_tomotopy("LDAModel", TOKENS, k=2),
     }
     for model in named.values():
         message = r"have 2 words \('law', 'sum'\) outside.*unseen='drop'"
-        assert refuses(errors.InvalidArgumentError, message, pb.log_likelihood, model, other)
+        assert_refused(errors.InvalidArgumentError, message, pb.log_likelihood, model, other)
         dropped = pb.log_likelihood(model, other, unseen="drop")
         assert dropped.n_unseen_tokens == 2
         assert dropped.n_tokens.tolist() == [1, 0]
     message = "has 3 features, but LatentDirichletAllocation is expecting 4"
-    assert refuses(
+    assert_refused(
         errors.InvalidArgumentError, message, pb.log_likelihood, sklearn_lda, [[1, 2, 3]]
     )
     message = "vocabulary has 3 words, but the LatentDirichletAllocation has 4 columns"
-    assert refuses(
+    assert_refused(
         errors.InvalidArgumentError, message, pb.interop.from_sklearn, sklearn_lda, ["a", "b", "c"]
     )
-    assert refuses(
+    assert_refused(
         errors.InvalidTypeError, "vectoriser", pb.interop.from_sklearn, sklearn_lda, "abcd"
     )
-    named = pb.interop.from_sklearn(sklearn_lda, tomotopy_lda(k=2).used_vocabs)
+    named = pb.interop.from_sklearn(sklearn_lda, of_tomotopy("LDAModel", TOKENS, k=2).used_vocabs)
     assert sorted(named.vocabulary_) == ["ball", "cell", "gene", "urn"]
 
 
 def test_messages_stay_short_however_large_the_argument():
     words = [f"w{i}" for i in range(20_000)]
     large = pb.Corpus(np.ones((2, len(words)), dtype=int), words)
-    model = tomotopy_lda(k=2)
+    model = of_tomotopy("LDAModel", TOKENS, k=2)
     message = r"20,000 words \('w0', .* and 19,995 more\)"
-    assert refuses(errors.InvalidArgumentError, message, large.aligned_to, model.used_vocabs)
-    assert refuses(errors.InvalidArgumentError, message, pb.log_likelihood, model, large)
-    assert refuses(errors.InvalidTypeError, "sequence of str", large.aligned_to, "x" * 20_000)
+    assert_refused(errors.InvalidArgumentError, message, large.aligned_to, model.used_vocabs)
+    assert_refused(errors.InvalidArgumentError, message, pb.log_likelihood, model, large)
+    assert_refused(errors.InvalidTypeError, "sequence of str", large.aligned_to, "x" * 20_000)
     for convert in (
         pb.interop.from_gensim,
         pb.interop.from_tomotopy,
         pb.interop.from_sklearn,
         lambda what: pb.log_likelihood(what, large),
     ):
-        assert refuses(errors.InvalidTypeError, "model must be", convert, words)
+        assert_refused(errors.InvalidTypeError, "model must be", convert, words)
 
 
 def test_damaged_and_serialised_files_of_mallet(tmp_path):
@@ -229,7 +208,7 @@ def test_damaged_and_serialised_files_of_mallet(tmp_path):
     ):
         path = tmp_path / name
         path.write_text(text if kind[0].isdigit() else text[:-3])
-        assert refuses(
+        assert_refused(
             errors.FileFormatError,
             kind,
             pb.interop.from_mallet,
@@ -241,10 +220,10 @@ def test_damaged_and_serialised_files_of_mallet(tmp_path):
     for name, content in (("inferencer.mallet", java), ("inferencer.gz", gzip.compress(java))):
         (tmp_path / name).write_bytes(content)
         for call in (pb.interop.from_mallet, pb.interop.read_model):
-            assert refuses(
+            assert_refused(
                 errors.FileFormatError, "Java object.*--output-state", call, tmp_path / name
             )
-    assert refuses(
+    assert_refused(
         errors.FileFormatError,
         "Java object.*--print-instances",
         pb.read_corpus,
@@ -261,17 +240,15 @@ def test_damaged_and_serialised_files_of_mallet(tmp_path):
 )
 def test_models_without_a_likelihood_of_counts_are_refused(counts, package, name, reason):
     model = type(name, (), {"__module__": package})()
-    with pytest.raises(errors.InvalidTypeError, match=reason):
-        pb.log_likelihood(model, counts)
+    assert_refused(errors.InvalidTypeError, reason, pb.log_likelihood, model, counts)
 
 
 @pytest.mark.parametrize("eta", [0.3, "words", "topics", "auto"])
 @pytest.mark.parametrize("alpha", ["symmetric", "asymmetric", "auto"])
-def test_priors_of_gensim_in_every_form(gensim_parts, eta, alpha):
-    dictionary, bags = gensim_parts
+def test_priors_of_gensim_in_every_form(eta, alpha):
     forms = {"words": np.full(4, 0.2), "topics": np.full((2, 4), 0.4)}
     prior = forms.get(eta, eta) if isinstance(eta, str) else eta
-    lda = gensim_models.LdaModel(bags, 2, dictionary, alpha=alpha, eta=prior, random_state=0)
+    lda, _ = of_gensim(TOKENS, alpha=alpha, eta=prior)
     ours = pb.interop.from_gensim(lda)
     # An eta that is learned counts from the next pass on: the topics hold the one before.
     eta_of_topics = np.asarray(lda.state.eta, dtype=np.float64)
@@ -310,7 +287,7 @@ def test_corpora_of_tomotopy_have_words_and_uids():
     raw.process(TEXTS)
     assert (pb.Corpus(raw).counts != wanted.counts).nnz == 0
     assert pb.Corpus(raw).ids is None
-    model = tomotopy_lda(k=2)
+    model = of_tomotopy("LDAModel", TOKENS, k=2)
     np.testing.assert_array_equal(
         pb.log_likelihood(model, theirs).values, pb.log_likelihood(model, wanted).values
     )
@@ -332,7 +309,7 @@ def test_anndata_goes_wherever_documents_go(cells, sklearn_lda, gensim_lda):
     np.testing.assert_array_equal(lda.transform(cells), lda.transform(corpus))
     assert lda.score(cells) == lda.score(corpus)
     pipeline = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2)).fit(TEXTS)
-    for model in (lda, sklearn_lda, gensim_lda, tomotopy_lda(k=2), pipeline):
+    for model in (lda, sklearn_lda, gensim_lda, of_tomotopy("LDAModel", TOKENS, k=2), pipeline):
         found = pb.log_likelihood(model, cells)
         np.testing.assert_array_equal(found.values, pb.log_likelihood(model, corpus).values)
     assert pb.split_tokens(cells, random_state=0)[0].ids.tolist() == corpus.ids.tolist()
@@ -340,7 +317,7 @@ def test_anndata_goes_wherever_documents_go(cells, sklearn_lda, gensim_lda):
     nmf = pb.AllocationModel.nmf(2)
     wanted = nmf.decompose(corpus, max_iter=5, random_state=0).value
     assert nmf.decompose(cells, max_iter=5, random_state=0).value == wanted
-    assert refuses(
+    assert_refused(
         errors.InvalidTypeError, "from_corpus", pb.CountTensor.from_dense, cells, ["a", "b"]
     )
 
@@ -355,7 +332,7 @@ def test_normalised_cells_are_refused_everywhere(cells, sklearn_lda):
         lambda data: pb.log_likelihood(sklearn_lda, data),
         pb.AllocationModel.nmf(2).decompose,
     ):
-        assert refuses(errors.InvalidArgumentError, message, call, logged)
+        assert_refused(errors.InvalidArgumentError, message, call, logged)
 
 
 def test_documents_that_a_vectoriser_cannot_read_and_columns_without_a_table_are_refused():
@@ -363,7 +340,7 @@ def test_documents_that_a_vectoriser_cannot_read_and_columns_without_a_table_are
     lda = LatentDirichletAllocation(2, random_state=0)
     theirs = make_pipeline(CountVectorizer(), lda).fit(texts)
     assert np.isfinite(pb.log_likelihood(theirs, texts).values).all()
-    assert refuses(errors.InvalidTypeError, "vectoriser", pb.log_likelihood, theirs, [["urn"]])
+    assert_refused(errors.InvalidTypeError, "vectoriser", pb.log_likelihood, theirs, [["urn"]])
     column = pytest.importorskip("polars").Series([["urn", "ball"], ["urn"]])
-    assert refuses(errors.InvalidTypeError, "to_frame", pb.Corpus, column)
+    assert_refused(errors.InvalidTypeError, "to_frame", pb.Corpus, column)
     assert pb.Corpus(column.to_frame("text")).vocabulary.tolist() == ["ball", "urn"]

@@ -13,6 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
+from helpers.foreign_models import of_gensim
+from helpers.refusals import assert_refused
 from helpers.small_models import known_lda
 
 COUNTS = np.array([[1, 0, 2], [0, 3, 1]])
@@ -38,8 +40,7 @@ def test_tokens_are_counted():
     ],
 )
 def test_what_is_no_list_of_tokens_is_refused(documents, error, message):
-    with pytest.raises(error, match=message):
-        pb.Corpus.from_documents(documents)
+    assert_refused(error, message, pb.Corpus.from_documents, documents)
     with pytest.raises(errors.InvalidArgumentError, match="not in the vocabulary"):
         pb.Corpus.from_documents([["z"]], vocabulary=WORDS)
 
@@ -69,16 +70,13 @@ def test_what_is_no_bag_is_refused(bags, error):
 
 
 def test_a_gensim_model_scores_its_own_bags():
-    models, corpora = pytest.importorskip("gensim.models"), pytest.importorskip("gensim.corpora")
     texts = [["urn", "ball"], ["law", "sum", "law"], ["ball", "urn", "urn"]] * 5
-    dictionary = corpora.Dictionary(texts)
-    bags = [dictionary.doc2bow(text) for text in texts]
-    lda = models.LdaModel(bags, 2, dictionary, random_state=0)
+    lda, bags = of_gensim(texts)
     of_bags = pb.log_likelihood(lda, bags[:3])
     of_words = pb.log_likelihood(lda, pb.Corpus.from_documents(texts[:3]))
     np.testing.assert_allclose(of_bags.values, of_words.values, rtol=1e-12)
     # Streams, which every door reads once, and empty documents.
-    streamed = pb.log_likelihood(lda, map(dictionary.doc2bow, texts[:3]))
+    streamed = pb.log_likelihood(lda, map(lda.id2word.doc2bow, texts[:3]))
     np.testing.assert_array_equal(streamed.values, of_bags.values)
     assert pb.log_likelihood(lda, [[]]).values.tolist() == [0.0]
     assert pb.log_likelihood(lda, [[], bags[0]]).values[1] == of_bags.values[0]
@@ -111,8 +109,7 @@ def test_a_layer_is_taken_wherever_an_anndata_is(cls, tmp_path):
     calls += [partial(topics.report, model, path=tmp_path / "page.html")]
     calls += [pb.WitnessSearch(cls(), pb.priors.Geometric(0.5), max_steps=1).fit]
     for call in calls:
-        with pytest.raises(errors.InvalidArgumentError, match="use it by layer='counts'"):
-            call(logged)
+        assert_refused(errors.InvalidArgumentError, "use it by layer='counts'", call, logged)
         with pytest.raises(errors.InvalidTypeError, match="layer is for an AnnData, got Corpus"):
             call(corpus, layer="counts")
     assert model.score(logged, layer="counts") == same.score(corpus)

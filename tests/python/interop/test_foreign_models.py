@@ -3,7 +3,6 @@
 import itertools
 import subprocess
 import sys
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +14,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 import polyabayes as pb
+from helpers.foreign_models import of_gensim, of_tomotopy, trained
+from helpers.refusals import assert_refused
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -107,8 +108,7 @@ def test_nmf_needs_a_law_of_its_weights(texts):
     counts = counted(texts, words)
     options = {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random", "max_iter": 400}
     kl = NMF(2, random_state=0, **options).fit(counts.counts)
-    with pytest.raises(InvalidArgumentError, match="documents"):
-        pb.log_likelihood(kl, counts)
+    assert_refused(InvalidArgumentError, "documents", pb.log_likelihood, kl, counts)
     given = pb.interop.from_sklearn(kl, words, shape=1.0, probability=0.5)
     np.testing.assert_array_equal(given.components_, kl.components_)
     with pytest.warns(PriorWarning, match="moments"):
@@ -131,16 +131,13 @@ def test_a_model_goes_to_sklearn_and_back(pipeline):
     uneven = pb.LatentDirichletAllocation.from_parameters(
         doc_topic_prior=[0.1, 0.2], topic_word=[[0.5, 0.5], [0.1, 0.9]]
     )
-    with pytest.raises(InvalidArgumentError, match="one prior for all topics"):
-        pb.interop.to_sklearn(uneven)
+    assert_refused(InvalidArgumentError, "one prior for all topics", pb.interop.to_sklearn, uneven)
 
 
 @pytest.fixture(scope="module")
 def gensim_lda(texts):
-    dictionary = corpora.Dictionary(texts)
-    bags = [dictionary.doc2bow(text) for text in texts]
     options = {"alpha": "asymmetric", "eta": 0.3, "passes": 5, "random_state": 1}
-    return gensim_models.LdaModel(bags, 3, dictionary, **options)
+    return of_gensim(texts, num_topics=3, **options)[0]
 
 
 def test_gensim_lda_is_scored_in_double_precision(gensim_lda):
@@ -171,26 +168,11 @@ def test_hdp_of_gensim_becomes_its_lda(texts):
     words = [dictionary[column] for column in range(len(dictionary))]
     assert_scores(hdp, alpha, topics / topics.sum(axis=1, keepdims=True), words)
     # The state of their own conversion is random: it was never told the topics.
-    with pytest.raises(NotFittedError, match="HdpModel"):
-        pb.interop.from_gensim(hdp.suggested_lda_model())
-
-
-def trained_tomotopy(texts, **options):
-    model = tomotopy.LDAModel(k=3, seed=1, **options)
-    for text in texts:
-        model.add_doc(text)
-    return model
-
-
-def trained(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        model.train(40, workers=1)
-    return model
+    assert_refused(NotFittedError, "HdpModel", pb.interop.from_gensim, hdp.suggested_lda_model())
 
 
 def test_tomotopy_is_scored_by_its_own_topics(texts):
-    model = trained(trained_tomotopy(texts))
+    model = of_tomotopy("LDAModel", texts, k=3)
     phi = np.array([model.get_topic_word_dist(k) for k in range(3)], dtype=np.float64)
     phi /= phi.sum(axis=1, keepdims=True)
     ours = pb.interop.from_tomotopy(model)
@@ -199,7 +181,9 @@ def test_tomotopy_is_scored_by_its_own_topics(texts):
 
 
 def test_tomotopy_priors_of_words_count(texts):
-    model = trained_tomotopy(texts)
+    model = tomotopy.LDAModel(k=3, seed=1)
+    for text in texts:
+        model.add_doc(text)
     model.set_word_prior("urn", [5.0, 0.1, 0.1])
     trained(model)
     words = list(model.used_vocabs)
@@ -217,18 +201,10 @@ def test_tomotopy_priors_of_words_count(texts):
 
 
 def test_tomotopy_words_are_those_that_pruning_left(texts):
-    model = trained(trained_tomotopy([*texts, ["hapax", "urn"]], min_cf=2, rm_top=1))
+    model = of_tomotopy("LDAModel", [*texts, ["hapax", "urn"]], k=3, min_cf=2, rm_top=1)
     ours = pb.interop.from_tomotopy(model)
     assert ours.vocabulary_.tolist() == list(model.used_vocabs)
     assert len(ours.vocabulary_) == len(model.vocabs) - 2
-
-
-def theirs_of(kind, texts, documents, **options):
-    """A trained model of tomotopy, of documents with what `documents` gives for their number."""
-    model = getattr(tomotopy, kind)(seed=1, **options)
-    for number, text in enumerate(texts):
-        model.add_doc(text, **documents(number))
-    return trained(model)
 
 
 def topics_by_counts(model):
@@ -240,7 +216,7 @@ def topics_by_counts(model):
 
 
 def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
-    model = theirs_of(
+    model = of_tomotopy(
         "DMRModel", texts, lambda number: {"metadata": "ab"[number % 2]}, k=3, sigma=1.0
     )
     lambdas = np.asarray(model.lambdas, dtype=np.float64)
@@ -250,14 +226,13 @@ def test_tomotopy_models_by_metadata_have_the_prior_of_each_value(texts):
         np.testing.assert_allclose(ours.doc_topic_prior_, alpha, rtol=1e-5)
         assert_scores(ours, ours.doc_topic_prior_, topics_by_counts(model), model.used_vocabs)
     for bad in ({}, {"metadata": "c"}, {"metadata": "a", "multi_metadata": ["d"]}):
-        with pytest.raises(InvalidArgumentError, match="metadata"):
-            pb.interop.from_tomotopy(model, **bad)
+        assert_refused(InvalidArgumentError, "metadata", pb.interop.from_tomotopy, model, **bad)
     with pytest.raises(InvalidArgumentError, match=r"one of 'a', 'b'.*the value of each document"):
         pb.log_likelihood(model, [[1] * 8])
 
 
 def test_tomotopy_models_by_numbers_have_the_prior_of_the_legendre_polynomials(texts):
-    model = theirs_of(
+    model = of_tomotopy(
         "GDMRModel", texts, lambda number: {"numeric_metadata": [number / 59]}, k=3, degrees=[2]
     )
     x = 2 * 0.25 - 1
@@ -282,7 +257,7 @@ def test_tomotopy_models_by_numbers_have_the_prior_of_the_legendre_polynomials(t
     [("LLDAModel", {}), ("PLDAModel", {"latent_topics": 1, "topics_per_label": 2})],
 )
 def test_tomotopy_models_of_labels_have_the_topics_of_the_labels(texts, kind, options):
-    model = theirs_of(kind, texts, lambda number: {"labels": ["xyz"[number % 3]]}, **options)
+    model = of_tomotopy(kind, texts, lambda number: {"labels": ["xyz"[number % 3]]}, **options)
     alpha, phi = np.asarray(model.alpha, dtype=np.float64), topics_by_counts(model)
     width = options.get("topics_per_label", 1)
     latent = list(range(3 * width, model.k))
@@ -297,7 +272,7 @@ def test_tomotopy_models_of_labels_have_the_topics_of_the_labels(texts, kind, op
 
 
 def test_tomotopy_hdp_is_cut_off_and_says_so(texts):
-    model = theirs_of("HDPModel", texts, lambda _: {}, initial_k=2)
+    model = of_tomotopy("HDPModel", texts, initial_k=2)
     lda, _ = model.convert_to_lda()
     with pytest.warns(PriorWarning, match=f"{lda.k} live topics"):
         ours = pb.interop.from_tomotopy(model)
@@ -309,7 +284,7 @@ def test_tomotopy_hdp_is_cut_off_and_says_so(texts):
 
 
 def test_tomotopy_supervised_models_score_their_words(texts):
-    model = theirs_of("SLDAModel", texts, lambda number: {"y": [number % 3]}, k=3, vars=["l"])
+    model = of_tomotopy("SLDAModel", texts, lambda number: {"y": [number % 3]}, k=3, vars=["l"])
     alpha = np.asarray(model.alpha, dtype=np.float64)
     assert_scores(model, alpha, topics_by_counts(model), model.used_vocabs)
 
@@ -317,7 +292,7 @@ def test_tomotopy_supervised_models_score_their_words(texts):
 def test_other_models_of_tomotopy_are_refused_by_name(texts):
     with pytest.raises(InvalidTypeError, match="global and local topics"):
         pb.log_likelihood(tomotopy.MGLDAModel(), [[1, 2]])
-    plain = trained(trained_tomotopy(texts))
+    plain = of_tomotopy("LDAModel", texts, k=3)
     for wrong in ({"metadata": "a"}, {"labels": ["a"]}):
         with pytest.raises(InvalidArgumentError, match="not for a LDAModel"):
             pb.interop.from_tomotopy(plain, **wrong)
@@ -428,12 +403,10 @@ def test_pycistopic_by_lda_is_taken_as_it_is(by_topic, alpha):
 def test_pycistopic_without_parameters_asks_for_them():
     model = cistopic("Mallet")
     model.parameters = None
-    with pytest.raises(InvalidArgumentError, match="topic_word_prior"):
-        pb.interop.from_pycistopic(model)
+    assert_refused(InvalidArgumentError, "topic_word_prior", pb.interop.from_pycistopic, model)
     ours = pb.interop.from_pycistopic(model, doc_topic_prior=0.5, topic_word_prior=0.1)
     assert ours.doc_topic_prior_.tolist() == [0.5, 0.5]
-    with pytest.raises(InvalidTypeError, match="pycisTopic"):
-        pb.interop.from_pycistopic(SimpleNamespace())
+    assert_refused(InvalidTypeError, "pycisTopic", pb.interop.from_pycistopic, SimpleNamespace())
 
 
 def test_what_nobody_knows_is_refused():

@@ -8,6 +8,8 @@ import pytest
 from scipy.special import gammaln, logsumexp, softmax
 
 import polyabayes as pb
+from helpers.foreign_models import of_tomotopy
+from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 
 STM = Path(__file__).resolve().parents[4] / "shared" / "interop" / "stm"
@@ -68,12 +70,10 @@ def test_what_holds_no_fit_of_stm_is_refused(tmp_path):
     pytest.importorskip("rdata")
     path = tmp_path / "fit.RData"
     path.write_bytes(b"no file of R")
-    with pytest.raises(errors.FileFormatError, match=r"fit.RData"):
-        pb.interop.from_stm(path)
+    assert_refused(errors.FileFormatError, r"fit.RData", pb.interop.from_stm, path)
     with pytest.raises(errors.FileAccessError, match=r"absent\.RData"):
         pb.interop.from_stm(tmp_path / "absent.RData")
-    with pytest.raises(errors.InvalidTypeError, match="must be a file of R"):
-        pb.interop.from_stm(3)
+    assert_refused(errors.InvalidTypeError, "must be a file of R", pb.interop.from_stm, 3)
     with pytest.raises(errors.InvalidArgumentError, match="holds no fit of stm; it holds survey"):
         pb.interop.from_stm({"survey": {}})
 
@@ -94,11 +94,7 @@ def test_topics_of_a_level_of_the_content_covariate():
 
 
 def test_correlated_and_dynamic_topics_of_tomotopy():
-    tomotopy = pytest.importorskip("tomotopy")
-    theirs = tomotopy.CTModel(k=3, seed=1)
-    for text in TEXTS:
-        theirs.add_doc(text)
-    theirs.train(50, workers=1)
+    theirs = of_tomotopy("CTModel", TEXTS, k=3)
     model = pb.interop.from_tomotopy(theirs)
     order = [WORDS.index(word) for word in model.vocabulary_]
     found = pb.log_likelihood(theirs, pb.Corpus(COUNTS[:3], vocabulary=WORDS), random_state=0)
@@ -109,10 +105,8 @@ def test_correlated_and_dynamic_topics_of_tomotopy():
         gap = found.values[document] - expected
         assert abs(gap) < 4 * found.std_errors[document] + 1e-6
 
-    dynamic = tomotopy.DTModel(k=2, t=2, eta_var=0.5, seed=1)
-    for number, text in enumerate(TEXTS):
-        dynamic.add_doc(text, timepoint=number % 2)
-    dynamic.train(50, workers=1)
+    slices = {"k": 2, "t": 2, "eta_var": 0.5}
+    dynamic = of_tomotopy("DTModel", TEXTS, lambda number: {"timepoint": number % 2}, **slices)
     with pytest.raises(errors.InvalidArgumentError, match="give timepoint, and eta_variance"):
         pb.interop.from_tomotopy(dynamic)
     model = pb.interop.from_tomotopy(dynamic, timepoint=1, eta_variance=0.5)
@@ -125,12 +119,8 @@ def test_correlated_and_dynamic_topics_of_tomotopy():
 
 
 def test_a_regression_of_tomotopy_with_the_metadata_of_every_document():
-    tomotopy = pytest.importorskip("tomotopy")
-    theirs = tomotopy.DMRModel(k=3, seed=1)
     levels = ["left" if number % 3 else "right" for number in range(80)]
-    for text, level in zip(TEXTS, levels, strict=True):
-        theirs.add_doc(text, metadata=level)
-    theirs.train(50, workers=1)
+    theirs = of_tomotopy("DMRModel", TEXTS, lambda number: {"metadata": levels[number]}, k=3)
     together = pb.interop.from_tomotopy(theirs, metadata=levels[:9])
     corpus = pb.Corpus(COUNTS[:9], vocabulary=WORDS)
     found = pb.log_likelihood(together, corpus, "exact", budget=1e10)

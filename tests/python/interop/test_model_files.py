@@ -12,6 +12,7 @@ import pytest
 from sklearn.decomposition import LatentDirichletAllocation
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 from polyabayes.cli import main
 
@@ -145,22 +146,19 @@ def test_mallet_tables_agree(tmp_path):
     ],
 )
 def test_damaged_states_of_mallet_are_refused(tmp_path, text, message):
-    with pytest.raises(errors.FileFormatError, match=message):
-        pb.interop.from_mallet(mallet(tmp_path, text))
+    assert_refused(errors.FileFormatError, message, pb.interop.from_mallet, mallet(tmp_path, text))
 
 
 def test_cut_archives_and_missing_priors_are_refused(tmp_path):
     cut = tmp_path / "state.gz"
     cut.write_bytes(gzip.compress(SPACED.encode())[:-12])
-    with pytest.raises(errors.FileFormatError, match="damaged or cut"):
-        pb.interop.from_mallet(cut)
+    assert_refused(errors.FileFormatError, "damaged or cut", pb.interop.from_mallet, cut)
     counts = mallet(tmp_path, "0 urn 0:1\n", "counts")
     with pytest.raises(errors.InvalidArgumentError, match="sum over the topics"):
         pb.interop.from_mallet(word_topic_counts=counts)
     with pytest.raises(errors.InvalidArgumentError, match="--beta"):
         pb.interop.from_mallet(word_topic_counts=counts, doc_topic_prior=0.5)
-    with pytest.raises(errors.InvalidArgumentError, match="--output-state"):
-        pb.interop.from_mallet()
+    assert_refused(errors.InvalidArgumentError, "--output-state", pb.interop.from_mallet)
 
 
 def test_real_mallet_is_scored_as_by_hand(shared_data):
@@ -206,8 +204,7 @@ def test_fasttopics_keeps_the_likelihood_and_finds_a_prior(tmp_path):
 
 def test_fasttopics_refuses_what_it_cannot_score(tmp_path):
     refused = errors.InvalidArgumentError
-    with pytest.raises(refused, match="doc_topic_prior"):
-        pb.interop.from_fasttopics([[1.0], [2.0]])
+    assert_refused(refused, "doc_topic_prior", pb.interop.from_fasttopics, [[1.0], [2.0]])
     with pytest.raises(refused, match="one for each topic"):
         pb.interop.from_fasttopics([[1.0], [2.0]], [[0.5, 0.5]])
     with pytest.raises(

@@ -9,6 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes import exceptions as errors
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -109,8 +110,7 @@ def test_plots_take_models_of_other_packages():
         pb.plotting.plot_topic_weights(theirs)
     bars = pb.plotting.plot_topic_weights(theirs, documents=TEXTS).patches
     assert sum(bar.get_height() for bar in bars) == pytest.approx(1)
-    with pytest.raises(errors.InvalidArgumentError, match="no trace"):
-        pb.plotting.plot_trace(theirs)
+    assert_refused(errors.InvalidArgumentError, "no trace", pb.plotting.plot_trace, theirs)
     counts = theirs[0].transform(TEXTS)
     named = pb.Corpus(counts, theirs[0].get_feature_names_out())
     assert set(pb.topics.diagnostics(theirs[-1], named, 3).words.ravel()) <= words

@@ -8,6 +8,7 @@ import pytest
 from scipy import special
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 CAPACITIES = np.array([0.5, 2.0, 8.0])
@@ -69,14 +70,11 @@ def test_nothing_of_the_package_is_imported(monkeypatch):
 def test_models_that_are_not_trained_are_refused():
     theirs = scHPF()
     theirs.beta = None
-    with pytest.raises(InvalidArgumentError, match="not trained"):
-        pb.interop.from_schpf(theirs)
+    assert_refused(InvalidArgumentError, "not trained", pb.interop.from_schpf, theirs)
     theirs = scHPF()
     theirs.bp = None
-    with pytest.raises(InvalidArgumentError, match="not trained"):
-        pb.interop.schpf_exposure(theirs)
+    assert_refused(InvalidArgumentError, "not trained", pb.interop.schpf_exposure, theirs)
     with pytest.raises(InvalidTypeError, match="'beta'"):
         pb.interop.from_schpf(SimpleNamespace(a=1.0, ap=1.0, bp=1.0))
     theirs.bp, theirs.xi = 1.0, SimpleNamespace(e_x=np.array([1.0, 0.0]))
-    with pytest.raises(InvalidArgumentError, match="entry 1"):
-        pb.interop.schpf_exposure(theirs)
+    assert_refused(InvalidArgumentError, "entry 1", pb.interop.schpf_exposure, theirs)

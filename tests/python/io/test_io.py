@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from helpers.refusals import assert_refused
 from polyabayes._support import files
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
@@ -59,8 +60,7 @@ def test_ldac_from_standard_input(monkeypatch):
     for content in (LDAC.encode(), gzip.compress(LDAC.encode())):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
         assert dense(read_corpus("-")) == DENSE.tolist()
-    with pytest.raises(InvalidArgumentError, match="ldac only, not as csv"):
-        read_corpus("-", format="csv")
+    assert_refused(InvalidArgumentError, "ldac only, not as csv", read_corpus, "-", format="csv")
 
 
 MALFORMED = [
@@ -125,8 +125,7 @@ def test_blocks_do_not_change_what_is_read(write, monkeypatch, block_bytes):
 def test_file_without_documents(write, name, content):
     if name == "x.txt" and content == "\n\n":
         content = ""
-    with pytest.raises(FileFormatError, match="holds no documents"):
-        read_corpus(write(name, content))
+    assert_refused(FileFormatError, "holds no documents", read_corpus, write(name, content))
 
 
 def test_damaged_gzip(write):
@@ -137,8 +136,7 @@ def test_damaged_gzip(write):
         read_corpus(write("x.ldac.gz", packed[: len(packed) // 2]))
     with pytest.raises(FileFormatError, match="damaged"):
         read_corpus(write("x.ldac.gz", packed[:-8] + b"?" * 8))
-    with pytest.raises(FileFormatError, match="is not a gzip file"):
-        read_corpus(write("x.ldac.gz", LDAC))
+    assert_refused(FileFormatError, "is not a gzip file", read_corpus, write("x.ldac.gz", LDAC))
     with pytest.raises(FileFormatError, match="damaged"):
         read_corpus(write("x.mtx.gz", packed[: len(packed) // 2]))
 
@@ -164,8 +162,7 @@ def test_bad_vocabulary_file(write):
         read_corpus(path, vocabulary=write("v", "a\n\nb\n"))
     with pytest.raises(FileFormatError, match="'a' twice"):
         read_corpus(path, vocabulary=write("v", "a\nb\na\n"))
-    with pytest.raises(FileFormatError, match="holds no words"):
-        read_corpus(path, vocabulary=write("v", ""))
+    assert_refused(FileFormatError, "holds no words", read_corpus, path, vocabulary=write("v", ""))
     with pytest.raises(
         FileFormatError, match="line 1: the file is not valid utf-8; try encoding='utf-16'"
     ):
@@ -198,10 +195,8 @@ def test_unknown_format_or_option(write):
 def test_what_cannot_be_opened(tmp_path):
     with pytest.raises(FileAccessError, match=r"missing\.ldac does not exist"):
         read_corpus(tmp_path / "missing.ldac")
-    with pytest.raises(FileAccessError, match="folder does not exist"):
-        read_corpus(tmp_path / "folder")
-    with pytest.raises(FileAccessError, match="Is a directory"):
-        read_corpus(tmp_path, format="ldac")
+    assert_refused(FileAccessError, "folder does not exist", read_corpus, tmp_path / "folder")
+    assert_refused(FileAccessError, "Is a directory", read_corpus, tmp_path, format="ldac")
 
 
 def test_unreadable_folder(tmp_path, monkeypatch):
@@ -209,8 +204,7 @@ def test_unreadable_folder(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.scandir", refuse)
-    with pytest.raises(FileAccessError, match="Permission denied"):
-        read_corpus(tmp_path)
+    assert_refused(FileAccessError, "Permission denied", read_corpus, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["x.ldac", "x.1.ldac.gz"])
@@ -254,8 +248,7 @@ def test_failed_writing_leaves_the_old_file_and_its_words(tmp_path, corpus, monk
 
 
 def test_what_cannot_be_written(tmp_path, corpus, write):
-    with pytest.raises(FileAccessError, match="cannot write"):
-        write_corpus(corpus, tmp_path / "no" / "x.npz")
+    assert_refused(FileAccessError, "cannot write", write_corpus, corpus, tmp_path / "no" / "x.npz")
     with pytest.raises(FileAccessError, match="cannot write"):
         write_corpus(corpus, write("file", "") / "x.npz")
     for name in ("x.csv", "x.npz.gz"):

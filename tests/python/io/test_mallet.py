@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 
 LINES = """d1 sport Racing horse, racing fame-photos the x1 ab größe
@@ -118,8 +119,7 @@ def test_options_are_those_of_the_import(write):
     ],
 )
 def test_damage_is_named_by_its_line(write, text, line):
-    with pytest.raises(FileFormatError, match=f"line {line} is"):
-        pb.read_corpus(write("x.mallet", text))
+    assert_refused(FileFormatError, f"line {line} is", pb.read_corpus, write("x.mallet", text))
 
 
 def test_instance_lists_and_files_without_words_are_refused(write):

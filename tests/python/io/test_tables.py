@@ -11,6 +11,7 @@ import polars
 import pytest
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError
 
 DOORS = ("csv", "tsv", "semicolon", "parquet", "jsonl", "pandas", "polars", "arrow", "shards")
@@ -120,6 +121,8 @@ def test_named_columns_of_counts(write):
     assert (corpus.ids.tolist(), corpus.vocabulary.tolist()) == (["ann", "bob"], ["ball", "urn"])
     assert corpus.counts.toarray().tolist() == [[3, 2], [0, 1]]
     assert corpus.metadata["year"].tolist() == [1999, 2024]
+    large = pb.read_corpus(write("v.csv", f"id,text,no\na,an urn,{2**60 + 1}\nb,a ball,7\n"))
+    assert large.metadata["no"].tolist() == [2**60 + 1, 7]
     tokens = pb.read_corpus(
         write("y.csv", "who,what\nann,urn\nann,urn\n"), document="who", word="what"
     )
@@ -232,8 +235,7 @@ def test_folders_of_10x(tmp_path, suffix, features):
     words = tmp_path / f"{features}{suffix}"
     assert pb.read_corpus(path, vocabulary=words, transpose=True).vocabulary[1] == "G2"
     (tmp_path / f"barcodes.tsv{suffix}").unlink()
-    with pytest.raises(FileFormatError, match=r"it has no barcodes\.tsv"):
-        pb.read_corpus(tmp_path)
+    assert_refused(FileFormatError, r"it has no barcodes\.tsv", pb.read_corpus, tmp_path)
 
 
 def test_files_of_anndata(tmp_path):
@@ -252,9 +254,6 @@ def test_tensors_of_two_axes_are_corpora(write):
         "x.modes.json", json.dumps({"modes": [{"name": "d", "size": 2}, {"name": "w", "size": 3}]})
     )
     assert pb.read_corpus(write("x.tns", "1 1 2\n2 3 1\n")).shape == (2, 3)
-
-
-BOM = "\ufeff"
 
 
 def test_a_byte_order_mark_is_no_letter(write):
@@ -342,11 +341,9 @@ def test_a_column_that_may_be_counts_is_not_left_out_in_silence(write):
 
 def test_large_and_odd_arguments_end_at_once(write):
     path = write("x.csv", "a,b\n1,2\n")
-    with pytest.raises(FileFormatError, match="holds no header"):
-        pb.read_corpus(path, skiprows=10**9)
+    assert_refused(FileFormatError, "holds no header", pb.read_corpus, path, skiprows=10**9)
     for skiprows in (-1, 10**30, True):
-        with pytest.raises(InvalidArgumentError, match="skiprows"):
-            pb.read_corpus(path, skiprows=skiprows)
+        assert_refused(InvalidArgumentError, "skiprows", pb.read_corpus, path, skiprows=skiprows)
     start = time.process_time()
     with pytest.raises(FileFormatError, match="holds no documents"):
         pb.read_corpus(write("y.csv", "a,b\n" + "\n" * 2**23))
@@ -392,21 +389,3 @@ def test_stop_words_of_other_languages(write):
         pb.read_corpus(path, stop_words="klingon")
     with pytest.raises(FileFormatError, match=r"min_df: options of texts"):
         pb.read_corpus(write("y.csv", "a,b\n1,2\n"), min_df=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("x.ldac", "1 0:N\n"),
-        ("x.ldac", "1 N:1\n"),
-        ("x.ldac", "N 0:1\n"),
-        ("x.tns", "1 1 N\n"),
-        ("x.tns", "1 N 1\n"),
-        ("x.svmlight", "1 1:N\n"),
-        ("x.csv", "a,b\n1,N\n"),
-    ],
-)
-def test_numbers_of_any_length_end_in_a_short_message(write, name, content):
-    with pytest.raises(FileFormatError, match="line") as caught:
-        pb.read_corpus(write(name, content.replace("N", "9" * 5000)))
-    assert len(str(caught.value)) < 400

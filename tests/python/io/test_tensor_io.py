@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
+from helpers.refusals import assert_refused
 from polyabayes import CountTensor, read_tensor, write_tensor
 from polyabayes._support import files
 from polyabayes.exceptions import (
@@ -125,43 +126,6 @@ def test_tns_of_other_numbers(write, count, is_read_as):
     assert tensor.total == 11 + is_read_as
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ("1 3 11", "line 3: 3 numbers; a line is the coordinates of a cell on 3 axes"),
-        ("1 3 2 2 11", "line 3: 5 numbers"),
-        ("0 3 2 11", "line 3: coordinate 1 is '0', not a whole number counted from 1"),
-        ("1 -3 2 11", "line 3: coordinate 2 is '-3'"),
-        ("1 3.0 2 11", "line 3: coordinate 2 is '3.0'"),
-        ("1 3:2 2 11", "line 3: coordinate 2 is '3:2'"),
-        ("1 3 2 -11", "line 3: the count '-11' is not a whole number from 0 to 2**63 - 1"),
-        ("1 3 2 1.5", "line 3: the count '1.5'"),
-        ("1 3 2 nan", "line 3: the count 'nan'"),
-        ("1 3 2 inf", "line 3: the count 'inf'"),
-        ("1 3 2 1e999999999", "line 3: the count '1e999999999'"),
-        ("1 3 2 eleven", "line 3: the count 'eleven'"),
-        (f"1 3 2 {2**63}", f"line 3: the count '{2**63}'"),
-        (f"1 3 2 {2**63 - 1}", "has the sum 9223372036854775844, above 2**63 - 1"),
-        ("\xff", "line 3: 1 numbers"),
-    ],
-)
-def test_malformed_tns_is_located(write, wrong, says):
-    path = write("x.tns", TNS.replace("1 3 2 11", wrong).encode("latin-1"))
-    with pytest.raises(FileFormatError) as caught:
-        read_tensor(path)
-    assert says in str(caught.value)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [("", "holds no cells"), ("# only\n\n", "holds no cells"), ("5\n6\n", "line 1: 1 numbers")],
-)
-def test_tns_without_cells(write, content, says):
-    with pytest.raises(FileFormatError, match=says):
-        read_tensor(write("x.tns", content))
-
-
 def test_tns_with_modes(write):
     write("x.modes.json", json.dumps(MODES))
     tensor = read_tensor(write("x.tns.gz", gzip.compress(TNS.encode())))
@@ -185,6 +149,7 @@ def test_tns_with_modes(write):
     ("modes", "says"),
     [
         ("{", "cannot be read"),
+        ("[" * 100_000, r"x\.modes\.json"),
         ("[]", "must hold"),
         ('{"modes": []}', "must hold"),
         ('{"modes": [{"size": 3}]}', "mode 1: it has no name"),
@@ -199,8 +164,7 @@ def test_tns_with_modes(write):
 )
 def test_malformed_modes_are_located(write, modes, says):
     write("x.modes.json", modes)
-    with pytest.raises(FileFormatError, match=says):
-        read_tensor(write("x.tns", "1 5\n"))
+    assert_refused(FileFormatError, says, read_tensor, write("x.tns", "1 5\n"))
 
 
 def test_standard_input(monkeypatch):
@@ -233,33 +197,6 @@ def test_csv_of_counts(write):
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "says"),
-    [
-        ("i,count\na,1\nb,-1\n", {}, "column 'count' holds the negative count -1 at line 3"),
-        ("i,count\na,1\nb,0.5\n\n", {}, "fractional count 0.5 at line 3"),
-        ("i,count\na,1\nb,two\n", {}, "column 'count' holds 'two' at line 3, not a number"),
-        ("i,count\na,1\nb,nan\n", {}, "column 'count' holds 'nan' at line 3"),
-        ("i,count\na,1\nb,inf\n", {}, "column 'count' holds inf at line 3"),
-        ("i,count\na,1\nb,\n", {}, "column 'count' holds no value at line 3"),
-        ("i,count\na,1\nb\n", {}, "line 3: 1 fields, less than the 2 of the header"),
-        ("i,count\na,1.0\nb,9007199254740993\n", {}, "float64 is exact below"),
-        (f"i,count\na,1\nb,{2**63}\n", {}, r"9223372036854775808, above 2\*\*63 - 1, at line 3"),
-        (f"i,count\na,1\nb,{2**63 - 1}\n", {}, "has the sum 9223372036854775808.*at line 3"),
-        ("i,count\na,1\nb,2,3\n", {}, "line 3: 3 fields, more than the 2 of the header"),
-        ("i\na\n", {"counts": "n"}, "no columns called 'n'"),
-        ("i\na\n", {"axes": ["k"]}, "no columns called 'k'"),
-        ("i,count\n", {}, "column 'i' has no value in any row"),
-        ("", {}, "cannot be read"),
-    ],
-)
-def test_malformed_csv_is_located(write, content, options, says):
-    path = write("x.csv", content)
-    with pytest.raises(FileFormatError, match=says) as caught:
-        read_tensor(path, **options)
-    assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("tensor", "says"),
     [
         (CountTensor.from_dense([1], ["count"]), "an axis has the name of the column of counts"),
@@ -267,16 +204,14 @@ def test_malformed_csv_is_located(write, content, options, says):
     ],
 )
 def test_what_csv_cannot_hold(tmp_path, tensor, says):
-    with pytest.raises(InvalidArgumentError, match=says):
-        write_tensor(tensor, tmp_path / "x.csv")
+    assert_refused(InvalidArgumentError, says, write_tensor, tensor, tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_tables_need_pandas(write, monkeypatch):
     path = write("x.csv", "i\na\n")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingDependencyError, match=r"polyabayes\[frames\]"):
-        read_tensor(path)
+    assert_refused(MissingDependencyError, r"polyabayes\[frames\]", read_tensor, path)
 
 
 # archives
@@ -312,8 +247,7 @@ def test_malformed_archives(tmp_path, changed, says):
         "axes": np.array(["i", "j"]),
     }
     np.savez(tmp_path / "x.npz", **{**arrays, **changed})
-    with pytest.raises(FileFormatError, match=says):
-        read_tensor(tmp_path / "x.npz")
+    assert_refused(FileFormatError, says, read_tensor, tmp_path / "x.npz")
 
 
 def test_what_is_no_archive_of_a_tensor(tmp_path, write):
@@ -322,22 +256,18 @@ def test_what_is_no_archive_of_a_tensor(tmp_path, write):
         read_tensor(tmp_path / "x.npz")
     with (tmp_path / "y.npz").open("wb") as file:
         np.save(file, np.ones(3))
-    with pytest.raises(FileFormatError, match="a single array"):
-        read_tensor(tmp_path / "y.npz")
+    assert_refused(FileFormatError, "a single array", read_tensor, tmp_path / "y.npz")
     whole = (tmp_path / "x.npz").read_bytes()
     for content in (b"", b"no archive", whole[: len(whole) // 2]):
-        with pytest.raises(FileFormatError, match=r"z\.npz"):
-            read_tensor(write("z.npz", content))
+        assert_refused(FileFormatError, r"z\.npz", read_tensor, write("z.npz", content))
 
 
 # names and options
 
 
 def test_names_tell_the_format(tmp_path, write):
-    with pytest.raises(FileAccessError, match="does not exist"):
-        read_tensor(tmp_path / "x.tns")
-    with pytest.raises(FileAccessError, match="it is a folder"):
-        read_tensor(tmp_path)
+    assert_refused(FileAccessError, "does not exist", read_tensor, tmp_path / "x.tns")
+    assert_refused(FileAccessError, "it is a folder", read_tensor, tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"not show its format; name it by .*tns, npz"):
         read_tensor(write("x.zip", ""))
     with pytest.raises(InvalidArgumentError, match=r"corpus, of .* polyabayes\.read_corpus reads"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,12 @@ from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
 from polyabayes.data.conversion.frames import FrameTable, frame_of
-from polyabayes.data.conversion.labels import label_order
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import (
     NamedColumns,
     Roles,
     Table,
+    label_order,
     refuse_other_kinds,
     roles_of,
 )
@@ -99,12 +100,11 @@ def source_of_table(
             f"name it by {table.option('text')}"
         )
     if roles.layout == "texts":
-        found = _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
-    elif roles.layout == "long":
-        found = _from_counts(table, roles, named.exposure)
-    else:
-        found = _from_rows(table, roles, named.exposure)
-    return found
+        return _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
+    if roles.layout == "long":
+        return _from_counts(table, roles, named.exposure)
+    counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
+    return Source(counts, words, _ids(table, roles), *_beside(table, roles, named.exposure))
 
 
 def _from_texts(
@@ -119,18 +119,22 @@ def _from_texts(
     refuse_other_kinds(table, column)
     texts = without_missing(table.values(column), column, on_empty, table.place, table.option)
     are_tokens = table.kind(column) == "tokens"
-    counts, words = _counted(texts, vocabulary, options, are_tokens=are_tokens)
-    found = Source(counts, words, _ids(table, roles), *_beside(table, roles, exposure))
+    sizes, metadata = _beside(table, roles, exposure)
+    found = _counted(texts, vocabulary, options, are_tokens=are_tokens)._replace(
+        ids=_ids(table, roles), exposure=sizes, metadata=metadata
+    )
     return without_empty(found, on_empty, table.place)
 
 
 def _counted(
     documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
-) -> tuple[Any, Any]:
-    """Counts and words of texts, or of lists of tokens."""
+) -> Source:
+    """Counts and words of texts, or of lists of tokens, which are checked."""
     if are_tokens and not options:
-        return sources.tokens(documents, vocabulary)[:2]
-    return count_texts(documents, vocabulary, options, are_tokens=are_tokens)
+        return sources.tokens(documents, vocabulary)
+    if are_tokens:
+        documents = map(sources.checked_tokens, count(), documents)
+    return Source(*count_texts(documents, vocabulary, options, are_tokens=are_tokens))
 
 
 def source_of_lists(
@@ -144,14 +148,8 @@ def source_of_lists(
     stream = iter(sources.checked_lists(documents))
     start = list(islice(stream, 1))
     are_tokens = not (start and isinstance(start[0], str))
-    found: Iterable[Any] = chain(start, stream)
-    if are_tokens and not options:
-        source = sources.tokens(found, vocabulary)._replace(ids=ids)
-    else:
-        if are_tokens:
-            found = map(sources.checked_tokens, count(), found)
-        source = Source(*_counted(found, vocabulary, options, are_tokens=are_tokens), ids)
-    return without_empty(source, on_empty, "document {}".format)
+    found = _counted(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
+    return without_empty(found._replace(ids=ids), on_empty, "document {}".format)
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:
@@ -187,14 +185,8 @@ def _ids(table: Table, roles: Roles) -> list[str] | None:
 
 
 def _beside(table: Table, roles: Roles, exposure: str | None) -> tuple[Any, pd.DataFrame | None]:
-    """Sizes and metadata of the rows."""
     sizes = None if exposure is None else checked_exposure(table.numbers(exposure), table.n_rows)
     return sizes, table.data_frame(roles.metadata) if roles.metadata else None
-
-
-def _from_rows(table: Table, roles: Roles, exposure: str | None) -> Source:
-    counts, words = table.counts(roles.columns), roles.columns if table.has_headers else None
-    return Source(counts, words, _ids(table, roles), *_beside(table, roles, exposure))
 
 
 def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
@@ -205,7 +197,8 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
         if None in values:
             raise InvalidArgumentError(f"{table.place(values.index(None))}: no {name} is given")
         found.append(values)
-    documents, words = _Numbers(), _Numbers()
+    # A number for each label, in order of appearance.
+    documents, words = (defaultdict[str, int](count().__next__) for _ in range(2))
     rows = np.fromiter(map(documents.__getitem__, map(str, found[0])), np.int64, table.n_rows)
     columns = np.fromiter(map(words.__getitem__, map(str, found[1])), np.int64, table.n_rows)
     counts = np.ones(table.n_rows, dtype=np.int64)
@@ -250,11 +243,3 @@ def _of_documents(
             DataWarning,
         )
     return sizes, table.data_frame(kept).iloc[first] if kept else None
-
-
-class _Numbers(dict[str, int]):
-    """A number for each label, in order of appearance."""
-
-    def __missing__(self, label: str) -> int:
-        self[label] = number = len(self)
-        return number

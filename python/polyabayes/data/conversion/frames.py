@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes._support.optional import import_optional
-from polyabayes.data.conversion.labels import kind_of_strings
-from polyabayes.data.conversion.tables import Kind, Table
+from polyabayes.data.conversion.tables import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
 from polyabayes.exceptions import InvalidTypeError
 

@@ -14,7 +14,6 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 
 # Rows per block of a backed file.
 _BLOCK_ROWS = 1_000
-_NAMES_SHOWN = 8
 
 
 class Source(NamedTuple):
@@ -127,17 +126,20 @@ def bags(documents: Iterable[Any], dictionary: Any = None) -> Source:
     n_words = 1 + max(rows.columns, default=-1)
     if dictionary is None:
         return Source(rows.matrix(max(n_words, 1)), has_open_width=True)
-    # A gensim Dictionary makes its words by id on first access, and lists them by keys().
-    known = {int(key): str(dictionary[key]) for key in dictionary.keys()}  # noqa: SIM118
-    largest = max(known, default=-1)
+    largest = max(map(int, dictionary.keys()), default=-1)
     if n_words > 1 + largest:
         raise InvalidArgumentError(
             f"the documents hold the id {n_words - 1}, but the largest id of the dictionary is "
             f"{largest}: give the dictionary that the documents were made with"
         )
-    n_words = 1 + largest
-    words = [known.get(column, f"#{column}") for column in range(n_words)]
-    return Source(rows.matrix(n_words), words)
+    return Source(rows.matrix(1 + largest), words_by_id(dictionary, 1 + largest))
+
+
+def words_by_id(dictionary: Any, n_words: int) -> list[str]:
+    """Words of a gensim Dictionary or mapping; ids that it skips are called ``#id``."""
+    # A gensim Dictionary makes its words by id on first access, and lists them by keys().
+    known = {int(key): str(dictionary[key]) for key in dictionary.keys()}  # noqa: SIM118
+    return [known.get(column, f"#{column}") for column in range(n_words)]
 
 
 def is_stream(value: Any) -> bool:
@@ -207,14 +209,6 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
     return Source(counts, words, ids, metadata=data.obs if len(data.obs.columns) else None)
-
-
-def anndata_column(data: Any, name: str) -> Any:
-    """A numeric column of ``obs`` of an AnnData object."""
-    if name not in data.obs:
-        known = ", ".join(repr(column) for column in list(data.obs)[:_NAMES_SHOWN]) or "none"
-        raise InvalidArgumentError(f"obs of the AnnData has no column {name!r}; it has {known}")
-    return data.obs[name].to_numpy()
 
 
 def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:

@@ -1,4 +1,4 @@
-"""Roles of the columns of a table: one rule for data frames and files.
+"""Roles of the columns of a table, and order and kind of labels: one rule for frames and files.
 
 A table holds documents as texts or lists of tokens (a row per document), in long form (a row per
 document and word) or in wide form (a row per document and a column per word).
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from polyabayes._support import checks
@@ -50,6 +51,8 @@ _FAR_LARGER = 10
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
 _N_SHOWN = 8
+# Leading zeros occur only in names.
+_PADDED = re.compile(r"[+-]?0[0-9]")
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,12 @@ class NamedColumns:
 
     def __post_init__(self) -> None:
         checks.choice("layout", self.layout, _LAYOUTS)
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
+        """The columns that options name; other options are left."""
+        names = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in names})
 
 
 class Roles(NamedTuple):
@@ -405,3 +414,28 @@ def refuse_other_kinds(table: Table, name: str) -> None:
 
 
 _CONTENT: dict[str, str] = {"number": "numbers", "other": "neither numbers nor text"}
+
+
+def label_order(labels: Iterable[str]) -> list[str]:
+    """Sort labels: by value if all are numbers, else as text."""
+    texts = sorted(labels)
+    numbers = [number_of(text) for text in texts]
+    if any(number is None or isnan(number) for number in numbers):
+        return texts
+    return [texts[place] for place in sorted(range(len(texts)), key=lambda k: numbers[k] or 0)]
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text represents, or None."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
+
+
+def kind_of_strings(values: Sequence[str]) -> Kind:
+    """Kind of non-empty strings: numbers, names, or texts of several words."""
+    if all(number_of(value) is not None and not _PADDED.match(value) for value in set(values)):
+        return "number"
+    shown = [" " in value.strip() for value in values[:_ROWS_LOOKED_AT]]
+    return "text" if 2 * sum(shown) > len(shown) else "name"

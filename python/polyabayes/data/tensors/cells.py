@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.checks import is_name, whole_number
-from polyabayes.data.counts import Words, checked_labels
+from polyabayes.data.counts import Words, checked_labels, distinct
 from polyabayes.data.sparse_arrays import checked_sparse
 from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError, InvalidTypeError
 
@@ -31,20 +31,16 @@ _NOT_OBSERVED = (
 
 def checked_axes(axes: Iterable[str]) -> tuple[str, ...]:
     """Check names of axes: valid as nodes of a graph, each once."""
-    names = tuple(checked_labels(axes, "axes"))
-    if not names:
+    names = checked_labels(axes, "axes")
+    if not len(names):
         raise InvalidArgumentError("axes is empty; give at least one name")
-    for position, name in enumerate(names):
+    for name in names:
         if not is_name(name):
             raise InvalidArgumentError(
                 f"axes: {name!r} cannot name an axis; use letters, digits and underscores, "
                 "so that a graph can name it"
             )
-        if name in names[:position]:
-            raise InvalidArgumentError(
-                f"axes names {name!r} twice; give each axis a name of its own"
-            )
-    return names
+    return tuple(distinct(names, "axes names", "give each axis a name of its own"))
 
 
 def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels:
@@ -68,24 +64,13 @@ def checked_axis_labels(labels: LabelsLike, axes: tuple[str, ...]) -> AxisLabels
             f"labels has {len(labels)} entries for {len(axes)} axes ({', '.join(axes)}); "
             "give one for each, None for an axis without labels"
         )
-    return tuple(
-        None
-        if names is None
-        else _distinct(checked_labels(names, f"labels of axis {axis!r}"), axis)
-        for axis, names in zip(axes, labels, strict=True)
-    )
-
-
-def _distinct(labels: Words, axis: str) -> Words:
-    seen: set[str] = set()
-    for position, label in enumerate(labels):
-        if label in seen:
-            raise InvalidArgumentError(
-                f"labels of axis {axis!r} holds {label!r} twice, the second time at {position}; "
-                "give each level a label of its own"
-            )
-        seen.add(label)
-    return labels
+    checked: list[Words | None] = []
+    for axis, names in zip(axes, labels, strict=True):
+        what = f"labels of axis {axis!r}"
+        found = None if names is None else checked_labels(names, what)
+        remedy = "give each level a label of its own"
+        checked.append(None if found is None else distinct(found, f"{what} holds", remedy))
+    return tuple(checked)
 
 
 def checked_sizes(shape: Any) -> tuple[int, ...]:

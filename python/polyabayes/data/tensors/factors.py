@@ -104,9 +104,9 @@ def factor(frame: pd.DataFrame, name: Any) -> tuple[Integers, list[str]]:
 
 def known_levels(frame: pd.DataFrame, name: Any, labels: Sequence[str]) -> Integers:
     """Level of each row among known labels, -1 if missing."""
-    codes, found = factor(frame, name) if one_column(frame, name).notna().any() else (None, [])
-    if codes is None:
+    if not one_column(frame, name).notna().any():
         return np.full(len(frame), -1, dtype=np.int64)
+    codes, found = factor(frame, name)
     number = {label: level for level, label in enumerate(labels)}
     used = set(codes.tolist())
     for level, label in enumerate(found):

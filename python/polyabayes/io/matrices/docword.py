@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from polyabayes._support.files import line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
+from polyabayes.io.integers import count_mistake, is_number, read_cells, shown, whole_count
 
 _N_HEADER_LINES = 3
 
@@ -25,17 +26,18 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     header: list[int] = []
     tables: list[NDArray[np.int64]] = []
     for first_line, block in line_blocks(path):
-        lines = block.split(b"\n", _N_HEADER_LINES) if not header else [block]
-        body_line = first_line
+        line, body = first_line, block
         if not header:
-            header = _header(path, lines[:_N_HEADER_LINES])
-            lines = lines[_N_HEADER_LINES:]
-            body_line += _N_HEADER_LINES
-        tables.extend(_table(path, body_line, body, header) for body in lines)
+            *head, body = [*block.split(b"\n", _N_HEADER_LINES), b""][: _N_HEADER_LINES + 1]
+            header = _header(path, head)
+            line += _N_HEADER_LINES
+        mistake = partial(_mistake, header=header)
+        limits = [(1, header[0]), (1, header[1]), (1, MAX_COUNT)]
+        tables.append(read_cells(path, line, body, limits, mistake))
     if not header:
         raise FileFormatError(f"{path} holds no documents")
     n_documents, n_words, n_lines = header
-    table = np.concatenate(tables) if tables else np.empty((0, 3), dtype=np.int64)
+    table = np.concatenate(tables)
     if len(table) != n_lines:
         raise FileFormatError(
             f"{path}, line 3: {n_lines} lines are announced, but {len(table)} follow; "
@@ -57,7 +59,7 @@ def _header(path: Path, lines: list[bytes]) -> list[int]:
         if not is_number(line.strip()):
             raise FileFormatError(
                 f"{path}, line {number}: the first three lines are the numbers of documents, "
-                f"words and lines, got {line.decode('utf-8', 'replace')!r}"
+                f"words and lines, got {shown(line.decode('utf-8', 'replace'))!r}"
             )
     header = [int(line) for line in lines]
     if len(header) < _N_HEADER_LINES:
@@ -66,23 +68,15 @@ def _header(path: Path, lines: list[bytes]) -> list[int]:
     return header
 
 
-def _table(path: Path, first_line: int, body: bytes, header: list[int]) -> NDArray[np.int64]:
-    """Document, word and count of each line, shape (n_lines, 3)."""
-    table = parse_counts(body, 3, with_counts=True)
-    if table is not None and ((table >= 1) & (table <= [*header[:2], MAX_COUNT])).all():
-        return table
-    for number, line in enumerate(body.split(b"\n"), start=first_line):
-        fields = line.decode("utf-8", "replace").split()
-        if len(fields) != 3 or not all(map(is_number, fields[:2])):
-            reason = "is not 'document word count'"
-        elif not 1 <= int(fields[0]) <= header[0]:
-            reason = f"names a document outside of 1 to {header[0]}"
-        elif not 1 <= int(fields[1]) <= header[1]:
-            reason = f"names a word outside of 1 to {header[1]}"
-        elif count_mistake(fields[2]) or not whole_count(fields[2]):
-            reason = f"has a count that is no whole number from 1 to {MAX_COUNT}"
-        else:
-            continue
-        text = line.decode("utf-8", "replace").strip()
-        raise FileFormatError(f"{path}, line {number}: {text!r} {reason}")
-    raise FileFormatError(f"{path} is not a UCI docword file")
+def _mistake(fields: list[str], header: list[int]) -> str | None:
+    if len(fields) != 3 or not all(map(is_number, fields[:2])):
+        reason = "is not 'document word count'"
+    elif not 1 <= int(fields[0]) <= header[0]:
+        reason = f"names a document outside of 1 to {header[0]}"
+    elif not 1 <= int(fields[1]) <= header[1]:
+        reason = f"names a word outside of 1 to {header[1]}"
+    elif count_mistake(fields[2]) or not whole_count(fields[2]):
+        reason = f"has a count that is no whole number from 1 to {MAX_COUNT}"
+    else:
+        return None
+    return f"{shown(' '.join(fields))!r} {reason}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from polyabayes._support.files import STANDARD_INPUT, line_blocks, refuse_announ
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import is_number, parse_integer_lines, shown
+from polyabayes.io.integers import checked_lines, is_number, parse_integer_lines, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
 _POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
@@ -98,7 +99,8 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
     for first_line, block in line_blocks(path, *n_bytes):
         rows = _parse(block, limit)
         if rows is None:
-            raise _first_error(path, first_line, block, limit)
+            list(checked_lines(path, first_line, block, partial(_line_error, limit=limit)))
+            raise FileFormatError(f"{path} is not an LDA-C file")
         yield rows
 
 
@@ -124,14 +126,6 @@ def _parse(block: bytes, limit: int) -> _Rows | None:
     ):
         return None
     return _Rows(lengths, ids.astype(np.int32), counts)
-
-
-def _first_error(path: Path, first_line: int, block: bytes, limit: int) -> FileFormatError:
-    for number, line in enumerate(block.split(b"\n"), start=first_line):
-        reason = _line_error(line.decode("utf-8", "replace"), limit)
-        if reason:
-            return FileFormatError(f"{path}, line {number}: {reason}")
-    return FileFormatError(f"{path} is not an LDA-C file")
 
 
 def _line_error(line: str, limit: int) -> str | None:

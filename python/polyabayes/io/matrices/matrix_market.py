@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,17 +13,16 @@ from scipy.io import mmwrite
 
 from polyabayes._support.files import content_of, line_blocks, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import Words
+from polyabayes.data.counts import MAX_COUNT
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import count_mistake, is_number, parse_counts, whole_count
-from polyabayes.io.vocabularies import with_vocabulary, words_beside
+from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
+from polyabayes.io.vocabularies import words_beside
 
 _BANNER = "%%matrixmarket"
 _LAYOUTS = ("coordinate", "array")
 _FIELDS = ("integer", "real", "double", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric")
 _COMMENT = b"%"
-_MOST_SHOWN = 80
 
 Table = NDArray[np.int64]
 
@@ -38,14 +38,12 @@ class _Header(NamedTuple):
     n_entries: int
 
     @property
-    def width(self) -> int:
-        """Numbers on a line."""
-        return 1 if self.is_dense else 2 + self.has_values
+    def sizes(self) -> tuple[int, ...]:
+        """Largest coordinates on a line."""
+        return () if self.is_dense else (self.n_rows, self.n_columns)
 
 
-def read_matrix_market(
-    path: Path, vocabulary: Words | None = None, *, transpose: bool = False
-) -> Corpus:
+def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     """Read a Matrix Market file of counts.
 
     Formats are coordinate or array; integer, real or pattern; general or symmetric. Repeated
@@ -59,9 +57,11 @@ def read_matrix_market(
         line, body = first_line, block
         if header is None:
             header, line, body = _header(path, block)
-            sizes = (header.n_rows, header.n_columns)
+            sizes = header.n_rows, header.n_columns
             refuse_announced(path, *(sizes[::-1] if transpose else sizes))
-        tables.append(_table(path, line, body, header))
+        mistake = partial(_mistake, header=header)
+        limits = [*((1, size) for size in header.sizes), *[(0, MAX_COUNT)] * header.has_values]
+        tables.append(read_cells(path, line, body, limits, mistake))
         n_found += len(tables[-1])
         if n_found > header.n_entries:
             break
@@ -75,8 +75,7 @@ def read_matrix_market(
         )
     matrix = _matrix(header, np.concatenate(tables))
     with content_of(path):
-        corpus = Corpus(matrix.T if transpose else matrix)
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(matrix.T if transpose else matrix)
 
 
 def write_matrix_market(corpus: Corpus, path: Path) -> None:
@@ -101,7 +100,9 @@ def _header(path: Path, block: bytes) -> tuple[_Header, int, bytes]:
         if len(sizes) != n_sizes or not all(map(is_number, sizes)):
             wanted = "rows and columns" if layout == "array" else "rows, columns and entries"
             text = line.decode("utf-8", "replace").strip()
-            raise FileFormatError(f"{path}, line {number}: {text!r} is not the numbers of {wanted}")
+            raise FileFormatError(
+                f"{path}, line {number}: {shown(text)!r} is not the numbers of {wanted}"
+            )
         n_rows, n_columns, *announced = map(int, sizes)
         is_symmetric = symmetry == "symmetric"
         if is_symmetric and n_rows != n_columns:
@@ -138,52 +139,22 @@ def _kinds(path: Path, banner: str) -> tuple[str, str, str]:
     return words[2], words[3], words[4]
 
 
-def _table(path: Path, first_line: int, body: bytes, header: _Header) -> Table:
-    """Coordinates from 1 and counts of the lines of a block, shape (n_lines, width)."""
-    if not body.strip():
-        return np.empty((0, header.width), dtype=np.int64)
-    table = parse_counts(body, header.width, with_counts=header.has_values)
-    limits = np.array((header.n_rows, header.n_columns))
-    if table is not None and not header.is_dense:
-        places = table[:, :2]
-        if not ((places >= 1) & (places <= limits)).all():
-            table = None
-    if table is not None:
-        return table
-    rows: list[list[int]] = []
-    for number, line in enumerate(body.split(b"\n"), start=first_line):
-        fields = line.decode("utf-8", "replace").split()
-        if fields:
-            reason = _mistake(fields, header)
-            if reason:
-                raise FileFormatError(f"{path}, line {number}: {reason}")
-            counts = fields[header.width - 1 :] if header.has_values else []
-            place = [] if header.is_dense else fields[:2]
-            rows.append([*map(int, place), *map(whole_count, counts)])
-    return np.array(rows, dtype=np.int64)
-
-
 def _mistake(fields: list[str], header: _Header) -> str | None:
-    if len(fields) != header.width:
-        wanted = {1: "a count", 2: "row and column", 3: "row, column and count"}[header.width]
-        return f"{' '.join(fields)[:_MOST_SHOWN]!r} is not {wanted}"
-    if not header.is_dense:
-        for field, size, kind in zip(
-            fields, (header.n_rows, header.n_columns), ("row", "column"), strict=False
-        ):
-            if not is_number(field) or not 1 <= int(field) <= size:
-                return f"the {kind} is {field!r}, not a whole number from 1 to {size}"
+    if len(fields) != len(header.sizes) + header.has_values:
+        wanted = "row and column" if not header.has_values else "row, column and count"
+        return f"{shown(' '.join(fields))!r} is not {wanted if header.sizes else 'a count'}"
+    for field, size, kind in zip(fields, header.sizes, ("row", "column"), strict=False):
+        if not is_number(field) or not 1 <= int(field) <= size:
+            return f"the {kind} is {shown(field)!r}, not a whole number from 1 to {size}"
     return count_mistake(fields[-1]) if header.has_values else None
 
 
 def _matrix(header: _Header, table: Table) -> sparse.coo_matrix[np.int64]:
     if header.is_dense:
-        size = np.arange(header.n_rows), np.arange(header.n_columns)
-        columns, rows = (
-            np.triu_indices(header.n_rows)
-            if header.is_symmetric
-            else (np.repeat(size[1], header.n_rows), np.tile(size[0], header.n_columns))
-        )
+        if header.is_symmetric:
+            columns, rows = np.triu_indices(header.n_rows)
+        else:
+            columns, rows = np.divmod(np.arange(header.n_entries), header.n_rows)
     else:
         rows, columns = table[:, 0] - 1, table[:, 1] - 1
     counts = table[:, -1] if header.has_values else np.ones(len(table), dtype=np.int64)

@@ -11,11 +11,9 @@ from scipy import sparse
 
 from polyabayes._support.files import content_of, refuse_announced, replacing
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import Words
 from polyabayes.data.metadata import metadata_bytes, metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
 from polyabayes.io.archives import read_archive
-from polyabayes.io.vocabularies import with_vocabulary
 
 _COMPRESSED = ("indices", "indptr")
 _LAYOUTS: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -29,11 +27,10 @@ _NAMES = ("vocabulary", "ids", "exposure", "metadata")
 _PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", *_NAMES)
 
 
-def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
+def read_npz(path: Path) -> Corpus:
     """Read a sparse matrix and, if present, words, ids, exposures and metadata.
 
-    The file is from :func:`polyabayes.io.write_corpus` or ``scipy.sparse.save_npz``. If it has
-    words, its columns are reordered to the vocabulary.
+    The file is from :func:`polyabayes.io.write_corpus` or ``scipy.sparse.save_npz``.
     """
     arrays = read_archive(path, _PARTS)
     with content_of(path):
@@ -41,8 +38,7 @@ def read_npz(path: Path, vocabulary: Words | None = None) -> Corpus:
         table = arrays.get("metadata")
         metadata = None if table is None else metadata_of_bytes(path, table)
         labels = arrays.get("vocabulary"), arrays.get("ids")
-        corpus = Corpus(matrix, *labels, arrays.get("exposure"), metadata)
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(matrix, *labels, arrays.get("exposure"), metadata)
 
 
 def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> Any:

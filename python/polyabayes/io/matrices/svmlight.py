@@ -14,7 +14,13 @@ from polyabayes._support.files import MAX_WORDS, content_of, line_blocks, refuse
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import count_mistake, is_number, parse_integer_lines, whole_count
+from polyabayes.io.integers import (
+    checked_lines,
+    count_mistake,
+    is_number,
+    parse_integer_lines,
+    whole_count,
+)
 from polyabayes.io.vocabularies import size_of_vocabulary
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -72,21 +78,27 @@ def _cells(path: Path, first_line: int, block: bytes) -> _Cells:
             return per_line[filled] // 2, words, counts
     lengths: list[int] = []
     cells: list[tuple[int, int]] = []
-    for number, line in enumerate(plain.split(b"\n"), start=first_line):
-        if not line.strip():
-            continue
-        fields = _BEFORE_WORDS.sub(b"", line).decode("utf-8", "replace").split()
-        for field in fields:
-            word, colon, count = field.partition(":")
-            if not (colon and is_number(word) and int(word) <= MAX_WORDS):
-                raise FileFormatError(
-                    f"{path}, line {number}: {field[:80]!r} is not a pair 'word:count', the word a "
-                    f"whole number up to {MAX_WORDS}"
-                )
-            mistake = count_mistake(count)
-            if mistake:
-                raise FileFormatError(f"{path}, line {number}: {mistake}")
-            cells.append((int(word), whole_count(count)))
-        lengths.append(len(fields))
+    for line in checked_lines(path, first_line, plain, _mistake):
+        if line.strip():
+            fields = [field.split(":") for field in _fields(line)]
+            cells += [(int(word), whole_count(count)) for word, count in fields]
+            lengths.append(len(fields))
     table = np.array(cells, dtype=np.int64).reshape(-1, 2)
     return np.array(lengths, dtype=np.int64), table[:, 0], table[:, 1]
+
+
+def _fields(line: str) -> list[str]:
+    return _BEFORE_WORDS.sub(b"", line.encode()).decode().split()
+
+
+def _mistake(line: str) -> str | None:
+    for field in _fields(line):
+        word, colon, count = field.partition(":")
+        if not (colon and is_number(word) and int(word) <= MAX_WORDS):
+            return (
+                f"{field[:80]!r} is not a pair 'word:count', the word a whole number up to "
+                f"{MAX_WORDS}"
+            )
+        if mistake := count_mistake(count):
+            return mistake
+    return None

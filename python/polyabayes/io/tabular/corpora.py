@@ -11,7 +11,7 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.tables import Layout, NamedColumns, Table
+from polyabayes.data.conversion.tables import NamedColumns, Table
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -19,7 +19,6 @@ from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argumen
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
-from polyabayes.io.vocabularies import with_vocabulary
 
 _TRIPLET = 3
 
@@ -89,38 +88,29 @@ def corpus_of_table(
     table: Table,
     vocabulary: Words | None = None,
     *,
-    text: str | None = None,
-    ids: str | None = None,
-    document: str | None = None,
-    word: str | None = None,
-    count: str | None = None,
-    exposure: str | None = None,
-    metadata: Sequence[str] = (),
-    layout: Layout = "auto",
     transpose: bool = False,
     on_empty: str | None = None,
     **options: Any,
 ) -> Corpus:
     """The corpus of the table of a file.
 
-    Columns are named as for :class:`NamedColumns`. With `transpose` rows are words, named by `ids`,
-    and columns documents. The options are those of texts: ``stem`` and those of CountVectorizer.
+    The options are those of :class:`NamedColumns`, and those of texts: ``stem`` and those of
+    CountVectorizer. With `transpose` rows are words, named by ``ids``, and columns documents.
     """
     checked_on_empty(on_empty)
+    named = NamedColumns.taken_from(options)
     check_text_options(options)
-    named = NamedColumns(text, ids, document, word, count, exposure, metadata, layout)
     if transpose:
-        if named != NamedColumns(ids=ids, layout=layout):
+        if named != NamedColumns(ids=named.ids, layout=named.layout):
             raise InvalidArgumentError(
                 f"{argument('transpose', True)} is for tables whose columns are documents: of the "
                 f"options that name columns it takes only {argument('ids')}, the words"
             )
-        named = NamedColumns(ids=ids, layout="wide")
+        named = NamedColumns(ids=named.ids, layout="wide")
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
             found = found._replace(
                 counts=found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary
             )
-        corpus = Corpus(*found.parts)
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(*found.parts)

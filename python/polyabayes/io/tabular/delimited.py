@@ -15,12 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.files import BOMS_UTF16, line_blocks
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.labels import kind_of_strings, number_of
-from polyabayes.data.conversion.tables import Kind, Table, is_header_of_ids
+from polyabayes.data.conversion.tables import (
+    Kind,
+    Table,
+    is_header_of_ids,
+    kind_of_strings,
+    number_of,
+)
 from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import count_mistake, is_number, whole_count
@@ -167,7 +173,6 @@ class DelimitedTable(Table):
     def numbers(self, name: str) -> Any:
         """A column of numbers: integers if all are written as such, else floats."""
         texts = self.values(name)
-        values = []
         for row, text in enumerate(texts):
             value = None if text is None else number_of(text)
             if value is None or value != value:
@@ -175,14 +180,7 @@ class DelimitedTable(Table):
                 raise FileFormatError(
                     f"{self.path}: column {name!r} holds {held} at {self.place(row)}, not a number"
                 )
-            values.append(value)
-        if all(_INTEGER.fullmatch(text) for text in texts):
-            whole = [int(text) for text in texts]
-            for kind in (np.int64, np.uint64):
-                limits = np.iinfo(kind)
-                if limits.min <= min(whole, default=0) and max(whole, default=0) <= limits.max:
-                    return np.array(whole, dtype=kind)
-        return np.array(values)
+        return _array_of(texts)
 
     def line(self, row: int) -> int:
         """The number of the line where a row begins."""
@@ -195,18 +193,9 @@ class DelimitedTable(Table):
 
     def data_frame(self, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a DataFrame: numbers if all present values are, else text."""
-        pandas = import_pandas()
-        columns = {}
-        for name in names:
-            values = self.values(name)
-            if self.kind(name) == "number":
-                numbers = [None if x is None else number_of(x) for x in values]
-                is_whole = all(x is None or _INTEGER.fullmatch(x) for x in values)
-                values = pandas.Series(numbers, dtype="float64")
-                if is_whole and None not in numbers:
-                    values = values.astype("int64")
-            columns[name] = values
-        frame: pd.DataFrame = pandas.DataFrame(columns)
+        columns = {name: self.values(name) for name in names}
+        numbers = {name: _array_of(columns[name]) for name in names if self.kind(name) == "number"}
+        frame: pd.DataFrame = import_pandas().DataFrame(columns | numbers)
         return frame
 
     def _refuse(self, line: int, reason: str) -> FileFormatError:
@@ -316,6 +305,17 @@ class DelimitedTable(Table):
                 remedy = "the file is UTF-16: store it as UTF-8" if is_wide else remedy
                 raise self._refuse(line, f"the file is not valid {encoding}; {remedy}") from error
             yield io.StringIO(text + "\n", newline="")
+
+
+def _array_of(texts: list[str | None]) -> NDArray[Any]:
+    """Numbers of texts: integers if all are written as such, else floats, NaN if missing."""
+    if all(text is not None and _INTEGER.fullmatch(text) for text in texts):
+        whole = [int(text or 0) for text in texts]
+        for kind in (np.int64, np.uint64):
+            limits = np.iinfo(kind)
+            if limits.min <= min(whole, default=0) and max(whole, default=0) <= limits.max:
+                return np.array(whole, dtype=kind)
+    return np.array([np.nan if text is None else number_of(text) for text in texts], dtype=float)
 
 
 def _mistake_of(text: str) -> str | None:

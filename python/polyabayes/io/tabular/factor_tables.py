@@ -10,8 +10,7 @@ from typing import Any
 
 from polyabayes._support.files import content_of, replacing
 from polyabayes._support.output.frames import import_pandas
-from polyabayes.data.conversion.labels import label_order
-from polyabayes.data.conversion.tables import count_column
+from polyabayes.data.conversion.tables import count_column, label_order
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from polyabayes._support.files import content_of, line_blocks, replacing
+from polyabayes._support.files import (
+    STANDARD_INPUT,
+    beside,
+    content_of,
+    line_blocks,
+    open_binary,
+    reading,
+    replacing,
+    sibling,
+)
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.counts import Words
 from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import is_number, parse_integer_lines, shown
-from polyabayes.io.tensors.modes import modes_beside, modes_path, read_modes
-from polyabayes.io.vocabularies import with_vocabulary
+from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
 
 Shape = tuple[int, ...]
 
@@ -41,26 +50,23 @@ def read_tns(
     ending ``.modes.json``. Without it, default names are ``mode1``, ``mode2``, ..., and default
     sizes are the largest coordinates.
     """
-    modes = read_modes(modes_path(path))
+    modes = _read_modes(_modes_path(path))
     if modes is not None:
         if shape is not None:
             raise InvalidArgumentError(
-                f"shape={shape!r}, but {modes_path(path)} gives the sizes; omit shape"
+                f"shape={shape!r}, but {_modes_path(path)} gives the sizes; omit shape"
             )
-        shape, axes = modes.shape, modes.names if axes is None else axes
+        shape, axes = modes[1], modes[0] if axes is None else axes
     table = _read_cells(path, None if shape is None else checked_sizes(shape))
     if axes is None:
         axes = default_axes(table.shape[1] - 1)
-    labels = None if modes is None else modes.labels
+    labels = None if modes is None else modes[2]
     with content_of(path):
         return CountTensor.from_coo(table[:, :-1] - 1, table[:, -1], axes, shape, labels)
 
 
-def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
-    """Read a FROSTT tensor of two axes, documents and words, as a corpus.
-
-    If the second axis has labels, the vocabulary sets the order of the columns.
-    """
+def read_tns_corpus(path: Path) -> Corpus:
+    """Read a FROSTT tensor of two axes, documents and words, as a corpus."""
     tensor = read_tns(path)
     if tensor.n_axes != 2:
         raise FileFormatError(
@@ -68,8 +74,7 @@ def read_tns_corpus(path: Path, vocabulary: Words | None = None) -> Corpus:
         )
     with content_of(path):
         cells = sparse.coo_matrix((tensor.counts, tuple(tensor.coordinates.T)), shape=tensor.shape)
-        corpus = Corpus(cells, tensor.labels[1], tensor.labels[0])
-    return with_vocabulary(corpus, vocabulary)
+        return Corpus(cells, tensor.labels[1], tensor.labels[0])
 
 
 def write_tns(tensor: CountTensor, path: Path) -> None:
@@ -84,7 +89,7 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
         )
     table = np.column_stack([tensor.coordinates + 1, tensor.counts])
     line = " ".join(["%d"] * table.shape[1]) + "\n"
-    with modes_beside(tensor, path), replacing(path) as handle:
+    with _modes_beside(tensor, path), replacing(path) as handle:
         for start in range(0, len(table), _CELLS_A_WRITE):
             rows = table[start : start + _CELLS_A_WRITE]
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
@@ -95,66 +100,80 @@ def _read_cells(path: Path, shape: Shape | None) -> Integers:
     tables: list[Integers] = []
     n_axes = None if shape is None else len(shape)
     for first_line, block in line_blocks(path):
-        table = _parse(block, n_axes, shape)
-        if table is None:
-            table = _parse_lines(path, first_line, block, n_axes, shape)
-        if len(table):
-            n_axes = table.shape[1] - 1
-            tables.append(table)
+        cells = _COMMENT.sub(b"", block)
+        if n_axes is None:
+            head = cells.lstrip().partition(b"\n")[0].split()
+            n_axes = max(1, len(head) - 1) if head else None
+        if n_axes is not None:
+            limits = [*((1, size) for size in shape or [MAX_TOTAL] * n_axes), (0, MAX_TOTAL)]
+            mistake = partial(_mistake, n_axes=n_axes, shape=shape)
+            tables.append(read_cells(path, first_line, cells, limits, mistake))
     if n_axes is None:
         raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")
     return np.concatenate(tables) if tables else np.empty((0, n_axes + 1), dtype=np.int64)
 
 
-def _parse(block: bytes, n_axes: int | None, shape: Shape | None) -> Integers | None:
-    """Cells of a block; None if a line is not plain integers within range."""
-    lines = parse_integer_lines(_COMMENT.sub(b"", block))
-    if lines is None or lines.after_colon.any():
-        return None
-    widths = lines.per_line[lines.per_line > 0]
-    width = int(widths.max(initial=0)) if n_axes is None else n_axes + 1
-    if (widths != width).any() or width == 1:
-        return None
-    table = lines.values.reshape(len(widths), width)
-    coordinates = table[:, :-1]
-    if (coordinates < 1).any() or (shape is not None and (coordinates > np.array(shape)).any()):
-        return None
-    return table
-
-
-def _parse_lines(
-    path: Path, first_line: int, block: bytes, n_axes: int | None, shape: Shape | None
-) -> Integers:
-    """As :func:`_parse`, line by line: long numbers, decimals, and places of errors."""
-    cells: list[list[int]] = []
-    for number, line in enumerate(block.split(b"\n"), start=first_line):
-        fields = line.partition(b"#")[0].decode("utf-8", "replace").split()
-        if not fields:
-            continue
-        n_axes = len(fields) - 1 if n_axes is None else n_axes
-        reason = _mistake(fields, n_axes, shape)
-        if reason:
-            raise FileFormatError(f"{path}, line {number}: {reason}")
-        cells.append([*map(int, fields[:-1]), int(Decimal(fields[-1]))])
-    return np.array(cells, dtype=np.int64)
-
-
 def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
-    if not n_axes or len(fields) != n_axes + 1:
+    if len(fields) != n_axes + 1:
         return (
-            f"{len(fields)} numbers; a line is the coordinates of a cell on "
-            f"{n_axes or 'its'} axes and its count"
+            f"{len(fields)} numbers; a line is the coordinates of a cell on {n_axes} axes and its "
+            "count"
         )
     for column, field in enumerate(fields[:-1]):
         size = None if shape is None else shape[column]
         if not is_number(field) or not 1 <= int(field) <= (size or MAX_TOTAL):
             limit = "counted from 1" if size is None else f"from 1 to {size}"
             return f"coordinate {column + 1} is {shown(field)!r}, not a whole number {limit}"
-    try:
-        count = Decimal(fields[-1])
-    except InvalidOperation:
-        count = Decimal("nan")
-    # The count is converted only after its size is known to be small.
-    if not (count.is_finite() and 0 <= count <= MAX_TOTAL and count == int(count)):
-        return f"the count {shown(fields[-1])!r} is not a whole number from 0 to 2**63 - 1"
+    return count_mistake(fields[-1], MAX_TOTAL)
+
+
+def _modes_path(path: Path) -> Path:
+    return sibling(path, ".modes.json")
+
+
+def _read_modes(path: Path) -> tuple[list[str], Shape, list[list[str] | None]] | None:
+    """Names, sizes and labels of the axes; None if there is no such file.
+
+    The content is ``{"modes": [{"name": str, "size": int, "labels": [str, ...]}, ...]}``;
+    ``labels`` may be missing or null.
+    """
+    with reading(path):
+        if path == _modes_path(STANDARD_INPUT) or not path.is_file():
+            return None
+    with open_binary(path) as stream, reading(path):
+        content = json.load(stream)
+    modes = content.get("modes") if isinstance(content, dict) else None
+    if not isinstance(modes, list) or not modes:
+        raise FileFormatError(f'{path} must hold {{"modes": [...]}}, an entry for each axis')
+    for number, mode in enumerate(modes, start=1):
+        mistake = _mistake_of_mode(mode)
+        if mistake:
+            raise FileFormatError(f"{path}, mode {number}: {mistake}")
+    names, sizes = ([mode[part] for mode in modes] for part in ("name", "size"))
+    return names, tuple(sizes), [mode.get("labels") for mode in modes]
+
+
+def _mistake_of_mode(mode: Any) -> str | None:
+    if not isinstance(mode, dict) or not isinstance(mode.get("name"), str):
+        return "it has no name; a mode is {name, size, labels}"
+    name, size, labels = mode["name"], mode.get("size"), mode.get("labels")
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        return f"the size of {name!r} is {size!r}, not a whole number of at least 1"
+    if labels is None:
+        return None
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        return f"the labels of {name!r} are not a list of text"
+    if len(labels) != size:
+        return f"{name!r} has size {size}, but {len(labels)} labels"
     return None
+
+
+def _modes_beside(tensor: CountTensor, path: Path) -> AbstractContextManager[None]:
+    """Context that writes the axes of a tensor next to the counts, which its body writes."""
+    modes = []
+    for name, size, labels in zip(tensor.axes, tensor.shape, tensor.labels, strict=True):
+        mode: dict[str, Any] = {"name": name, "size": size}
+        if labels is not None:
+            mode["labels"] = labels.tolist()
+        modes.append(mode)
+    return beside(_modes_path(path), json.dumps({"modes": modes}, indent=1).encode() + b"\n")

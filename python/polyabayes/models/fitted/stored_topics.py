@@ -174,6 +174,12 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
         policy = checks.choice("unseen", unseen, ("raise", "drop"))
         if corpus.vocabulary is not None and self.vocabulary_ is not None:
             return corpus._matched(*kept_columns(self, self.vocabulary_), policy)
+        if corpus._has_open_width and corpus.n_words > self.n_features_in_:
+            raise InvalidArgumentError(
+                f"{name} holds the id {corpus.n_words - 1}, but the model has "
+                f"{self.n_features_in_:,} words: make the bags by the dictionary that the model "
+                "was trained with"
+            )
         if corpus.n_words != self.n_features_in_:
             raise InvalidArgumentError(
                 f"{name} has {corpus.n_words} features, but {type(self).__name__} is expecting "

@@ -16,7 +16,7 @@ from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.allocation import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.data.grouping import warn_of_few_groups
+from polyabayes.data.selection import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed, given_instead
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis

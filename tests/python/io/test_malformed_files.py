@@ -1,0 +1,164 @@
+"""Damaged files, and what is said of them: the path, the line and the mistake."""
+
+import pytest
+
+import polyabayes as pb
+from polyabayes.exceptions import FileFormatError
+
+# Numbers of any length end in a short message.
+LONG = "9" * 5000
+BANNER = "%%MatrixMarket matrix coordinate integer general\n"
+SMALL = BANNER + "2 2 1\n"
+DOCWORD = "3\n3\n3\n1 1 2\n1 3 1\n3 2 3\n"
+TNS = "# hair eye sex count\n1 1 1 32\n1 3 2 11\n\n3 4 2 5 # the last\n"
+
+
+def docword(wrong):
+    return DOCWORD.replace("1 3 1", wrong)
+
+
+def tns(wrong):
+    return TNS.replace("1 3 2 11", wrong)
+
+
+LDAC = [(f"1 0:{LONG}\n", "line 1"), (f"1 {LONG}:1\n", "line 1"), (f"{LONG} 0:1\n", "line 1")]
+MATRIX_MARKET = [
+    ("%%MatrixMarket matri", "first line must be like"),
+    ("", "it is empty"),
+    (BANNER + "% comment\n", "no line of sizes"),
+    (BANNER + "2 2\n", "rows, columns and entries"),
+    (BANNER + "2 -2 1\n", "rows, columns and entries"),
+    (BANNER + "2 2 1000000000000\n1 1 1\n", "are announced, but 1 follow"),
+    (BANNER + "1000000000000000 2 1\n1 1 1\n", "announces 1,000,000,000,000,000 doc"),
+    (BANNER + LONG + " 2 1\n1 1 1\n", "line 2.*is not the numbers"),
+    (BANNER + "2 2 1\n2 2 2A", "line 3: the count '2A'"),
+    (SMALL + "1 1 1.5\n", "line 3: the count '1.5'"),
+    (SMALL + "1 1 1 junk\n", "line 3: '1 1 1 junk' is not row, column and count"),
+    (SMALL + "1 1 1\n2 2 2\n", "announced, but more follow"),
+    (SMALL + f"{LONG} 1 1\n", "line 3: the row is"),
+    (SMALL + "0 1 1\n", "line 3: the row is '0'"),
+    (SMALL + "1 3 1\n", "line 3: the column is '3'"),
+    (SMALL + f"1 1 {2**32}\n", "line 3: the count '4294967296'"),
+    (SMALL + "1 1 " + LONG + "\n", "line 3: the count '9{40}\\.\\.\\.'"),
+    (SMALL + "1 1 nan\n", "the count 'nan'"),
+    (BANNER.replace("integer", "complex"), "'complex' is not a kind of counts"),
+    (BANNER.replace("general", "skew-symmetric"), "'skew-symmetric' is not a kind"),
+    (BANNER.replace("coordinate", "array") + "2 2\n1\n2\n3\n", "4 entries are announced"),
+    (BANNER.replace("general", "symmetric") + "2 3 1\n1 1 1\n", "a symmetric matrix of"),
+    (SMALL + "1 1 1_0\n", "line 3: the count '1_0'"),
+]
+SVMLIGHT = [
+    ("1 -1:2\n", "line 1: '-1:2' is not a pair"),
+    (f"1 {2**40}:2\n", "line 1: .* is not a pair"),
+    ("1 1:1\n1 1:" + LONG + "\n", "line 2: the count"),
+    ("1 1:0.5\n", "line 1: the count '0.5'"),
+    ("1 1:1 7\n", "line 1: '7' is not a pair"),
+    ("\n# nothing\n", "holds no documents"),
+]
+DOCWORDS = [
+    ("3\n3\n4\n1 1 2\n1 3 1\n3 2 3\n", "line 3: 4 lines are announced, but 3 follow"),
+    ("3\nx\n3\n1 1 2\n", "line 2: the first three lines"),
+    ("3\n3\n", "ends before its three header lines"),
+    ("0\n3\n0\n", "holds no documents"),
+    (f"3\n{LONG}\n3\n", "line 2: the first three lines"),
+    (docword(f"1 {LONG} 1"), "line 5: .* is not 'document word count'"),
+    (docword("1 4 1"), "line 5: '1 4 1' names a word outside of 1 to 3"),
+    (docword("4 3 1"), "line 5: '4 3 1' names a document outside"),
+    (docword("1 3 0"), "line 5: '1 3 0' has a count that is no whole number from 1"),
+    (docword("1 3"), "line 5: '1 3' is not 'document word count'"),
+    (docword("1 3:1"), "line 5: '1 3:1' is not"),
+    (docword(""), "line 3: 3 lines are announced, but 2 follow"),
+    (DOCWORD, "the file has 3 words, the vocabulary 2", {"vocabulary": ["urn", "ball"]}),
+]
+TABLES = [
+    ("", "cannot be read"),
+    ("urn,ball\n", "holds no documents"),
+    ("urn,ball\n1,\n", "line 2: column 'ball': no count; write 0"),
+    ("urn,ball\n1,2\n3\n", "line 3: 1 fields, less than the 2"),
+    ("urn,ball\n1,2\n\n3,4,5\n", "line 4: 3 fields, more than the 2"),
+    ("urn,ball\n1,-2\n", "line 2: column 'ball': the count '-2' is not"),
+    ("urn,ball\n0,2\n1,0.5\n", "line 3: column 'ball': the count '0.5' is not"),
+    ("urn,ball\n1,1.0.0\n", "line 2: column 'ball': the count '1.0.0' is not"),
+    ("urn,ball\n1,2\nnan,2\n", "line 3: column 'urn': the count 'nan' is not"),
+    ("urn,ball\n1,4294967296\n", "line 2: column 'ball': the count '4294967296'"),
+    ("name,urn\na,many\n", "line 2: column 'urn': the count 'many' is not"),
+    ("name,urn\na,1\n,2\n", "line 3: the document has no name"),
+    ("urn,ball,urn\n1,2,3\n", "line 1: two columns are called 'urn'"),
+    ('a,b\n"1"2,3\n', "line 2: a quote in a field"),
+    ('a,b\n1,2\n"x\ny,2\n', "line 3: a quoted field does not end"),
+    ('a,b\n"x\ny",2\n1,many\n', "line 4: column 'b': the count 'many'"),
+    ('a,b,c\n1,"2,3\n4",5\n', "line 2: column 'b': the count"),
+    ("a,b\r1,2\r3,x\r", "line 3: column 'b': the count 'x'"),
+    (b"a,b\n1,2\n\xff,3\n", "line 3: the file is not valid utf-8; try encoding='latin-1'"),
+    ("document,word,count\na,,1\n", "line 2: no word is given"),
+    ('document,word,count\na,"urn",1\na,urn,many\n', "line 3: column 'count': .*many"),
+    ("document,word,count\na,urn,0.5\n", "line 2: column 'count': .*0.5"),
+    ("document,word,count\na,urn,1\nb,urn\n", "line 3: 2 fields, less than the 3"),
+    ("urn,ball\n1,2\n", "the columns 'urn', 'ball'", {"layout": "long"}),
+    ("urn,ball\n1,2,3,4\n1\n1,2,3,4,5\n", "line 2: 4 fields, more than the 2"),
+    ("id,urn,ball\nd1,3,0,5\n", "line 2: 4 fields, more than the 3"),
+    (f"a,b\n1,{LONG}\n", "line 2: column 'b'"),
+    ("id,review\n1,good, nice urn\n", "line 2: 3 fields, more than the 2"),
+]
+TENSORS = [
+    (tns("1 3 11"), "line 3: 3 numbers; a line is the coordinates of a cell on 3 axes"),
+    (tns("1 3 2 2 11"), "line 3: 5 numbers"),
+    (tns("0 3 2 11"), "line 3: coordinate 1 is '0', not a whole number counted from 1"),
+    (tns("1 -3 2 11"), "line 3: coordinate 2 is '-3'"),
+    (tns("1 3.0 2 11"), "line 3: coordinate 2 is '3.0'"),
+    (tns("1 3:2 2 11"), "line 3: coordinate 2 is '3:2'"),
+    (tns("1 3 2 -11"), "line 3: the count '-11' is not a whole number from 0 to 2\\*\\*63 - 1"),
+    (tns("1 3 2 1.5"), "line 3: the count '1.5'"),
+    (tns("1 3 2 nan"), "line 3: the count 'nan'"),
+    (tns("1 3 2 inf"), "line 3: the count 'inf'"),
+    (tns("1 3 2 1e999999999"), "line 3: the count '1e999999999'"),
+    (tns("1 3 2 eleven"), "line 3: the count 'eleven'"),
+    (tns(f"1 3 2 {2**63}"), f"line 3: the count '{2**63}'"),
+    (tns(f"1 3 2 {2**63 - 1}"), "has the sum 9223372036854775844, above 2\\*\\*63 - 1"),
+    (tns("\xff"), "line 3: 1 numbers"),
+    (f"1 1 {LONG}\n", "line 1: the count"),
+    (f"1 {LONG} 1\n", "line 1: coordinate 2"),
+    ("", "holds no cells"),
+    ("# only\n\n", "holds no cells"),
+    ("5\n6\n", "line 1: 1 numbers"),
+]
+FACTORS = [
+    ("i,count\na,1\nb,-1\n", "column 'count' holds the negative count -1 at line 3"),
+    ("i,count\na,1\nb,0.5\n\n", "fractional count 0.5 at line 3"),
+    ("i,count\na,1\nb,two\n", "column 'count' holds 'two' at line 3, not a number"),
+    ("i,count\na,1\nb,nan\n", "column 'count' holds 'nan' at line 3"),
+    ("i,count\na,1\nb,inf\n", "column 'count' holds inf at line 3"),
+    ("i,count\na,1\nb,\n", "column 'count' holds no value at line 3"),
+    ("i,count\na,1\nb\n", "line 3: 1 fields, less than the 2 of the header"),
+    ("i,count\na,1.0\nb,9007199254740993\n", "float64 is exact below"),
+    (f"i,count\na,1\nb,{2**63}\n", r"9223372036854775808, above 2\*\*63 - 1, at line 3"),
+    (f"i,count\na,1\nb,{2**63 - 1}\n", "has the sum 9223372036854775808.*at line 3"),
+    ("i,count\na,1\nb,2,3\n", "line 3: 3 fields, more than the 2 of the header"),
+    ("i\na\n", "no columns called 'n'", {"counts": "n"}),
+    ("i\na\n", "no columns called 'k'", {"axes": ["k"]}),
+    ("i,count\n", "column 'i' has no value in any row"),
+    ("", "cannot be read"),
+]
+
+
+FILES = [
+    (pb.read_corpus, "x.ldac", LDAC),
+    (pb.read_corpus, "x.mtx", MATRIX_MARKET),
+    (pb.read_corpus, "x.svmlight", SVMLIGHT),
+    (pb.read_corpus, "docword.x.txt", DOCWORDS),
+    (pb.read_corpus, "x.csv", TABLES),
+    (pb.read_tensor, "x.tns", TENSORS),
+    (pb.read_tensor, "x.csv", FACTORS),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "row"), [(read, name, row) for read, name, rows in FILES for row in rows]
+)
+def test_damage_is_located(write, read, name, row):
+    content, says, *options = row
+    path = write(name, content.encode("latin-1") if name == "x.tns" else content)
+    with pytest.raises(FileFormatError, match=says) as caught:
+        read(path, **dict(*options))
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 420
