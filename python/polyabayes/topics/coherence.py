@@ -12,8 +12,8 @@ from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.models.fitted_topics import aligned, fitted_model, names, top_words
 from polyabayes.topics.cooccurrence import Occurrences, in_documents, in_windows
-from polyabayes.topics.fitted import aligned, fitted_model, names, top_words
 
 # Smallest probability of a pair, as in gensim and in the paper's implementation.
 _EPSILON = 1e-12

@@ -12,7 +12,7 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.topics.fitted import aligned, fitted_model
+from polyabayes.models.fitted_topics import aligned, fitted_model
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -23,9 +23,15 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.fitted_topics import principal_coordinates
+from polyabayes.models.fitted_topics import (
+    TopicModel,
+    fitted_model,
+    named_by,
+    names,
+    principal_coordinates,
+    probabilities,
+)
 from polyabayes.topics.diagnostics import diagnostics, top_documents
-from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
 from polyabayes.topics.prevalence import TopicPrevalence, profiles
 
 # Weights between probability and lift for which the page holds the best words of every topic.
