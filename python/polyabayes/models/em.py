@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,33 +15,11 @@ from polyabayes.models.fitted.fitted_model import FittedModel
 TOLERANCE = 1e-5
 
 # Dirichlet parameter of an unused topic.
-_LEAST_PRIOR = 1e-100
+LEAST_PRIOR = 1e-100
 
 
-class EmStart(NamedTuple):
-    """A fitted model as the start of EM.
-
-    `topic_word` is topics x words; the bound is for the documents, in nats, -inf if unknown.
-    """
-
-    topic_word: NDArray[np.float64]
-    doc_topic_prior: NDArray[np.float64]
-    bound: float
-
-    def for_core(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Topics as words x topics, alpha and the bound."""
-        return np.ascontiguousarray(self.topic_word.T), self.doc_topic_prior, self.bound
-
-
-def start_from(
-    init: Any, kind: type[FittedModel], corpus: Corpus, n_components: int, bound: float
-) -> EmStart | None:
-    """Check the start of a fit, a fitted model of class `kind`.
-
-    `bound` is its known bound of the documents.
-    """
-    if init is None:
-        return None
+def check_start(init: Any, kind: type[FittedModel], corpus: Corpus, n_components: int) -> None:
+    """Check the model to start from, a fitted model of class `kind`."""
     if not isinstance(init, kind):
         raise InvalidTypeError(f"init must be a fitted {kind.__name__} or None, got {init!r}")
     if not hasattr(init, "components_"):
@@ -62,18 +40,15 @@ def start_from(
         raise InvalidArgumentError(
             "the vocabulary of init is not that of X: align the corpus to init.vocabulary_"
         )
-    return EmStart(init.components_, init.doc_topic_prior_, bound)
 
 
-def first_prior(
-    doc_topic_prior: Any, n_components: int, start: EmStart | None
-) -> NDArray[np.float64]:
+def first_prior(doc_topic_prior: Any, n_components: int, init: Any) -> NDArray[np.float64]:
     """Alpha at the start of EM: as given, or from the model to start from."""
-    if doc_topic_prior is None and start is None:
+    if doc_topic_prior is None and init is None:
         doc_topic_prior = 5.0 / n_components
-    elif doc_topic_prior is None and start is not None:
-        before = start.doc_topic_prior
+    elif doc_topic_prior is None:
+        before = init.doc_topic_prior_
         doc_topic_prior = np.full(n_components, before.sum() / n_components)
         shared = before * (len(before) / n_components)
-        doc_topic_prior[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
+        doc_topic_prior[: len(before)] = np.maximum(shared, LEAST_PRIOR)
     return checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)

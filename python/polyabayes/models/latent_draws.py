@@ -19,7 +19,7 @@ from polyabayes.exceptions import (
     NotFittedError,
     argument,
 )
-from polyabayes.models.fitted.covariate_model import CovariateModel
+from polyabayes.models.fitted.fitted_model import FittedModel
 from polyabayes.models.fitting import LastState
 from polyabayes.models.simulation import documents_of_topics
 
@@ -104,7 +104,7 @@ def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int)
         )
 
 
-class LatentDraws(CovariateModel):
+class LatentDraws(FittedModel):
     """Mixin: draws of latent variables by models trained by Gibbs sampling."""
 
     n_iter_: int

@@ -19,7 +19,7 @@ from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.em import TOLERANCE, first_prior, start_from
+from polyabayes.models.em import LEAST_PRIOR, TOLERANCE, check_start, first_prior
 from polyabayes.models.fitting import (
     LEARNED_START,
     START_SWEEPS,
@@ -35,8 +35,6 @@ from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
-# Dirichlet parameter of a topic and word whose expected count underflows.
-_LEAST_PRIOR = 1e-100
 _MOST_ITERATIONS = 10**9
 
 # Options without effect for a fit method, and their defaults.
@@ -269,8 +267,6 @@ class LatentDirichletAllocation(TopicModel):
     ) -> Self:
         if not self._samples():
             return self._fit_em(X, exposure)
-        for name in ("bound_", "_bound_is_of"):
-            self.__dict__.pop(name, None)
         return super()._fit(X, exposure, covariates, looks, executor)
 
     def _fit_em(self, X: Any, exposure: Any) -> Self:
@@ -289,17 +285,18 @@ class LatentDirichletAllocation(TopicModel):
         n_jobs = checks.n_threads(self.n_jobs)
         seed = draw_seed(self.random_state)
         self._check_tokens(corpus)
-        init, identity = self.init, fingerprint(corpus)
-        known = init._known_bound(identity) if isinstance(init, type(self)) else -np.inf
-        start = start_from(init, LatentDirichletAllocation, corpus, n_components, known)
-        alpha = first_prior(self.doc_topic_prior, n_components, start)
-        self._remember_features(X, corpus)
-        self._trained_on = identity
+        init, hashed, start = self.init, fingerprint(corpus), None
+        if init is not None:
+            check_start(init, LatentDirichletAllocation, corpus, n_components)
+            topics = np.ascontiguousarray(init.components_.T)
+            start = topics, init.doc_topic_prior_, init._known_bound(hashed)
+        alpha = first_prior(self.doc_topic_prior, n_components, init)
+        self._begin(X, corpus, hashed, seed)
         with progress_bar(self.progress, max_iter, "iteration") as update:
             fitted = _core.fit_em(
                 corpus._core_documents(),
                 alpha,
-                None if start is None else start.for_core(),
+                start,
                 learned=learned,
                 topic_word_prior=pseudo_count,
                 max_iter=max_iter,
@@ -310,14 +307,12 @@ class LatentDirichletAllocation(TopicModel):
                 n_jobs=n_jobs,
                 progress=update,
             )
-        self.__dict__.pop("_last", None)
         self.components_, self.doc_topic_prior_ = row_normalised(fitted.word_topic), fitted.alpha
         self._seal()
         self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.n_tokens
-        self.bound_, self._bound_is_of = fitted.bound, identity
+        self.bound_, self._bound_is_of = fitted.bound, hashed
         self.trace_ = BoundTrace(np.arange(len(fitted.trace)), fitted.trace)
         self.n_iter_ = len(fitted.trace) - 1
-        self.vocabulary_, self.seed_ = corpus.vocabulary, seed
         if isinstance(fitted.interruption, KeyboardInterrupt):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {max_iter:,} iterations", self)
         if fitted.interruption is not None:
@@ -534,7 +529,7 @@ class LatentDirichletAllocation(TopicModel):
         """The topics so far as a Dirichlet prior."""
         tokens = self.components_.shape[1] * self.topic_word_prior_ + self.topic_counts_
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
-        return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
+        return PreviousState(np.maximum(priors, LEAST_PRIOR, out=priors), self.topic_counts_)
 
     def _take_parameters(self, others: NDArray[np.float64]) -> int:
         n_topics = len(self.components_)

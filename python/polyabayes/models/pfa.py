@@ -25,7 +25,6 @@ from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.nmf import Factors, factorise, weights_of
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
-from polyabayes.scale.token_order import Exposures, numbered
 
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 SAMPLERS = ("collapsed",)
@@ -382,16 +381,6 @@ class PoissonFactorAnalysis(TopicModel):
         odds: NDArray[np.float64] = self.probability_ / (1 - self.probability_)
         return odds
 
-    def _check_covariates(self, name: str) -> None:
-        if not _learned(self.prior)[1]:
-            raise InvalidArgumentError(
-                f"{argument(name)} needs learned shapes, but {argument('prior', self.prior)} does "
-                "not learn them: use 'gamma' or 'beta-gamma-gamma'"
-            )
-
-    def _exposures(self, shards: Shards) -> Exposures | None:
-        return numbered(shards.exposure)
-
     def _fit(
         self,
         X: Any,
@@ -401,10 +390,15 @@ class PoissonFactorAnalysis(TopicModel):
         executor: Executor | None,
     ) -> Self:
         self._check_parameters()
+        given = {"covariates": covariates, "formula": self.formula}
+        for name, value in given.items():
+            if value is not None and not _learned(self.prior)[1]:
+                raise InvalidArgumentError(
+                    f"{argument(name)} needs learned shapes, but {argument('prior', self.prior)} "
+                    "does not learn them: use 'gamma' or 'beta-gamma-gamma'"
+                )
         if self.prior != "nmf":
             return super()._fit(X, exposure, covariates, looks, executor)
-        if covariates is not None or self.formula is not None:
-            self._check_covariates("formula" if covariates is None else "covariates")
         for name, is_given in (("X", isinstance(X, Shards)), ("checkpoint", self.checkpoint)):
             if is_given:
                 raise InvalidArgumentError(
@@ -415,9 +409,7 @@ class PoissonFactorAnalysis(TopicModel):
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         schedule = self._schedule()
         self._check_tokens(corpus)
-        self._remember_features(X, corpus)
-        self._trained_on = fingerprint(corpus)
-        self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
+        self._begin(X, corpus, fingerprint(corpus), schedule.seed)
         return self._factorise(corpus, looks)
 
     def _factorise(self, corpus: Corpus, looks: EvaluationSchedule) -> Self:
@@ -461,7 +453,7 @@ class PoissonFactorAnalysis(TopicModel):
 
     def _take_factors(self, factors: Factors) -> None:
         """Store the result of NMF updates."""
-        for name in ("shape_", "probability_", "_last"):
+        for name in ("shape_", "probability_"):
             self.__dict__.pop(name, None)
         self.components_, self.n_iter_ = factors.topics, factors.n_iter
         self.topic_counts_ = factors.weights.sum(axis=0)

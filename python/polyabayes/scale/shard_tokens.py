@@ -31,7 +31,7 @@ from polyabayes.scale.run_state import Position, RunState, read_state, write_sta
 from polyabayes.scale.scratch import remove_unfinished, scratch_folder
 from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, position_name
 from polyabayes.scale.shards import Shards, even_cuts
-from polyabayes.scale.token_order import Exposures
+from polyabayes.scale.token_order import numbered
 
 _STATE = "shards.safetensors"
 
@@ -59,7 +59,6 @@ class ShardTokens:
         shards: Shards,
         folder: Path,
         identity: dict[str, Any],
-        exposures: Exposures | None,
         *,
         seed: int,
         n_jobs: int,
@@ -75,6 +74,7 @@ class ShardTokens:
         self._path = StateFolder(folder, "training").make(_STATE)
         folder = folder.resolve()
         remove_unfinished(folder, f".{name}.")
+        exposures = numbered(shards.exposure)
         self.exposure_groups = None if exposures is None else exposures.groups()
         self._training = ShardTraining(
             shards.shards, folder, name, shards.longest, seed, n_jobs, exposures

@@ -21,7 +21,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.models.fitted.covariate_model import pseudo_counts
+from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.topics.posterior_draws import central_interval
 

@@ -123,16 +123,6 @@ class StoredTopics(BaseEstimator):  # type: ignore[misc]
                 ) from error
         return self._aligned(X, "X", unseen)[0]
 
-    def _remember_features(self, X: Any, documents: Corpus | Shards) -> None:
-        """Store the number of words, their names if X is a table, and whether X has exposures."""
-        self.n_features_in_ = documents.n_words
-        self._has_exposure = documents.exposure is not None
-        for name in ("feature_names_in_", "provenance_", "components_std_"):
-            self.__dict__.pop(name, None)
-        words = None if documents.vocabulary is None else list(documents.vocabulary)
-        if hasattr(X, "columns") and list(X.columns) == words:
-            validate_data(self, X, reset=True, skip_check_array=True)
-
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
     ) -> None:
