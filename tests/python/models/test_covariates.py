@@ -4,10 +4,8 @@ import formulaic
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 import polyabayes as pb
 
@@ -174,17 +172,6 @@ def test_a_formula_runs_known_functions_only(corpus, formula):
         lda(formula=formula).fit(corpus)
 
 
-def test_a_run_from_a_checkpoint_ends_with_the_same_bits(corpus, tmp_path):
-    options = {"formula": "~ party + day", "checkpoint": tmp_path, "checkpoint_every": 10}
-    whole = lda(formula="~ party + day").fit(corpus)
-    lda(**options).fit(corpus, callback=lambda model: model.n_iter_ >= 60, eval_every=20)
-    resumed = lda(**options).fit(corpus)
-    np.testing.assert_array_equal(resumed.coefficient_draws_, whole.coefficient_draws_)
-    np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)
-    with pytest.raises(pb.exceptions.InvalidArgumentError, match="covariates"):
-        lda(**{**options, "formula": "~ party"}).fit(corpus)
-
-
 def test_another_fit_forgets_the_covariates(corpus):
     model = lda().fit(corpus, covariates={"day": corpus.metadata["day"]})
     assert model.fit(corpus).score(corpus[:5]) < 0
@@ -218,16 +205,6 @@ def test_chains_draw_documents_of_their_own_priors(corpus):
     assert posterior["coefficients"].shape == (2, 20, 3, 3)
     assert posterior["covariate"].values.tolist() == ["Intercept", "party[T.I]", "party[T.R]"]
     np.testing.assert_allclose(chains.draws["theta"].sum(axis=-1), 1.0)
-
-
-def test_metadata_is_routed_by_scikit_learn(corpus):
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = pb.LatentDirichletAllocation(3, max_iter=10, random_state=0)
-        model = model.set_fit_request(covariates=True).set_score_request(covariates=True)
-        day = corpus.metadata[["day"]].to_numpy()
-        params = {"covariates": day}
-        scores = cross_val_score(model, corpus.counts, params=params, cv=2)
-    assert np.isfinite(scores).all()
 
 
 def test_flags_matrices_and_levels_that_do_not_occur(corpus, frame):

@@ -117,25 +117,20 @@ def test_fitted_parameters_are_proper(cls, n_components):
         np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_the_topic_is_the_mean_of_its_posterior_when_there_is_but_one(cls):
-    model = cls(1, topic_word_prior=0.3, max_iter=5, random_state=0).fit(COUNTS)
-    words = COUNTS.sum(axis=0) + 0.3
-    np.testing.assert_allclose(model.components_[0], words / words.sum(), rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "model",
     [
         LDA(4, max_iter=12, random_state=3),
         *(PFA(4, prior=prior, max_iter=12, random_state=3) for prior in PFA_PRIORS),
+        PFA(4, prior="nmf", n_init=2, max_iter=12, random_state=3),
     ],
-    ids=["lda", *PFA_PRIORS],
+    ids=["lda", *PFA_PRIORS, "nmf"],
 )
 def test_bits_depend_on_the_seed_only(model):
     def fit(n_jobs, seed=3):
         other = clone(model).set_params(n_jobs=n_jobs, random_state=seed).fit(COUNTS)
-        return [*parameters(other), other.transform(COUNTS), other.score_samples(COUNTS)]
+        scores = [other.score_samples(COUNTS)] if other._has_likelihood() else []
+        return [*parameters(other), other.transform(COUNTS), other.trace_.log_joint, *scores]
 
     expected = fit(1)
     for again in (fit(1), fit(2), fit(4)):
@@ -190,6 +185,7 @@ BAD_PARAMETERS = [
                               ([0.1, np.nan], ValueError), ([0.1], ValueError), ("x", TypeError),
                               ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
     (PFA, "prior", [("beta", ValueError), (None, ValueError)]),
+    (PFA, "sampler", [("gibbs", ValueError), ("blocked", ValueError), (None, ValueError)]),
     (PFA, "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
                     ([1.0] * 3, ValueError), (None, ValueError)]),
     (PFA, "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
@@ -211,10 +207,7 @@ BAD_PARAMETERS = [
     ],
 )
 def test_bad_parameters_are_refused_before_any_work(cls, name, value, error):
-    options = {"n_components": 2, "max_iter": 10}
-    if cls is PFA:
-        options["prior"] = "beta-gamma-gamma"
-    model = cls(**options | {name: value})
+    model = cls(**{"n_components": 2, "max_iter": 10} | {name: value})
     with pytest.raises(error, match=name) as caught:
         model.fit(COUNTS)
     assert isinstance(caught.value, errors.PolyabayesError)

@@ -29,6 +29,8 @@ def parameters(model):
     arrays = [model.components_, model.topic_counts_]
     if isinstance(model, pb.PoissonFactorAnalysis):
         arrays += [model.shape_, model.probability_]
+    if hasattr(model, "coefficients_"):
+        arrays += [model.coefficients_, model.coefficient_draws_]
     return arrays
 
 
@@ -37,11 +39,22 @@ def assert_same(first, second):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("kind", MODELS)
+DAYS = np.arange(120.0)
+# What documents have beside words, and what makes it another run.
+RESUMED = {
+    "lda": (MODELS[0], {}, None, ""),
+    "pfa": (MODELS[1], {}, None, ""),
+    "exposures": (MODELS[1], {"exposure": "total"}, {"exposure": 2.0}, "corpus"),
+    "covariates": (MODELS[0], {"covariates": {"day": DAYS}}, {"covariates": {"day": DAYS**2}},
+                   "covariates"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "given", "other", "name"), RESUMED.values(), ids=RESUMED)
 @pytest.mark.parametrize("stop_at", [3, 20, 25])
-def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, stop_at):
+def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, given, other, name, stop_at):
     settings = {"max_iter": 40, "burn_in": 18, "random_state": 1}
-    whole = kind(4, **settings).fit(data.corpus)
+    whole = kind(4, **settings).fit(data.corpus, **given)
     broken = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=5)
 
     def callback(model):
@@ -49,11 +62,15 @@ def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, stop_at):
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        broken.fit(data.corpus, callback=callback, eval_every=1)
-    resumed = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=7).fit(data.corpus)
+        broken.fit(data.corpus, **given, callback=callback, eval_every=1)
+    resumed = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=7)
+    resumed.fit(data.corpus, **given)
     assert resumed.n_iter_ == 40
     assert resumed.trace_.n_iter[0] > stop_at // 10 * 10
     assert_same(resumed, whole)
+    if other is not None:
+        with pytest.raises(errors.InvalidArgumentError, match=name):
+            resumed.fit(data.corpus, **other)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def test_coherence_refuses_what_makes_no_sense(lda, texts):
             pb.topics.coherence(topics, texts=texts)
     with pytest.raises(errors.InvalidTypeError, match=r"topic 1 .* entry 0 is 3"):
         pb.topics.coherence([["urn", "ball"], [3, 4]], texts=texts)
+    with pytest.raises(errors.InvalidTypeError, match="divide it into its words"):
+        pb.topics.coherence(lda, texts=["urn ball", "gene urn"])
     with pytest.raises(errors.InvalidArgumentError, match="no words to look the topics up by"):
         pb.topics.coherence([["urn", "ball"]], [[1] * 8])
 
@@ -367,11 +369,3 @@ def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_p
         pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
     assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
     assert caught[0].filename == __file__
-
-
-def test_texts_that_are_not_divided_into_words_are_refused():
-    counts = [[3, 1, 0], [2, 2, 0], [0, 1, 3]]
-    corpus = pb.Corpus(counts, vocabulary=["red", "green", "blue"])
-    lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(corpus)
-    with pytest.raises(pb.exceptions.InvalidTypeError, match="divide it into its words"):
-        pb.topics.coherence(lda, measure="c_v", texts=["red green", "blue red"], n_words=2)
