@@ -38,16 +38,16 @@ class TokenTopics(NamedTuple):
 
     def by_document(self, n_topics: int) -> NDArray[np.int64]:
         """Tokens of each document and topic, shape (n_documents, n_topics)."""
-        n_documents = self.corpus.n_documents
-        places = self._documents() * n_topics + self.topics
-        found = np.bincount(places, minlength=n_documents * n_topics)
+        n_documents, documents = self.corpus.n_documents, tokens_of(self.corpus)[0]
+        found = np.bincount(documents * n_topics + self.topics, minlength=n_documents * n_topics)
         return found.reshape(n_documents, n_topics)
 
-    def _documents(self) -> NDArray[np.int64]:
-        """The document of each token."""
-        counts = self.corpus.counts
-        ends = np.append(0, np.cumsum(counts.data))[counts.indptr]
-        return np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+
+def tokens_of(corpus: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Document and word of each token, in the order of `z`."""
+    cells = corpus.counts.tocoo()
+    documents, words = (np.repeat(x, cells.data).astype(np.int64) for x in cells.coords)
+    return documents, words
 
 
 class Variable(NamedTuple):

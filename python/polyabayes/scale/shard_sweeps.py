@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +166,7 @@ def renumber_topics(
             min(_TOPICS, shard.n_tokens - start) for start in range(0, shard.n_tokens, _TOPICS)
         )
         with TopicsReader(training, shard, at, len(renumbered)) as topics:
-            parts = (renumbered[topics.read(n)] for n in sizes)
+            parts = (renumbered[topics.topics(n)] for n in sizes)
             _write_topics(training.topics_path(shard, to), parts)
 
 
@@ -193,32 +193,26 @@ def tally_exposures(
     return found
 
 
-class TopicsReader:
+class TopicsReader(SealedReader):
     """Reads the topics of a shard's tokens from their file in parts."""
 
     def __init__(self, training: ShardTraining, shard: Shard, at: Position, n_topics: int) -> None:
-        self._path, self._n_topics = training.topics_path(shard, at), n_topics
-        self._file = SealedReader(self._path)
+        super().__init__(training.topics_path(shard, at))
+        self._n_topics = n_topics
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._file.__exit__(*exception)
-
-    def read(self, n_tokens: int) -> Topics:
+    def topics(self, n_tokens: int) -> Topics:
         """Topics of the next `n_tokens` tokens."""
-        topics: Topics = self._file.read(n_tokens, np.uint16)
+        topics: Topics = self.read(n_tokens, np.uint16)
         if topics.max(initial=0) >= self._n_topics:
-            raise damaged(self._path)
+            raise damaged(self.path)
         return topics
 
     def tables(self) -> NDArray[np.uint64]:
         """Tables of topics, after all topics; this verifies the checksum."""
-        size = self._n_topics if self._file.n_left else 0
-        tables: NDArray[np.uint64] = self._file.read(size, np.uint64)
-        if self._file.n_left:
-            raise damaged(self._path)
+        size = self._n_topics if self.n_left else 0
+        tables: NDArray[np.uint64] = self.read(size, np.uint64)
+        if self.n_left:
+            raise damaged(self.path)
         return tables if size else np.zeros(self._n_topics, np.uint64)
 
 
@@ -229,15 +223,15 @@ def _with_topics(
     shard = training.unchanged(number)
     with TopicsReader(training, shard, at, n_topics) as topics:
         for blocks in training.blocks(shard):
-            yield blocks, topics.read(len(blocks.token_documents))
+            yield blocks, topics.topics(len(blocks.token_documents))
         topics.tables()
 
 
 def _write_topics(path: Path, parts: Iterable[Topics]) -> None:
     """Write topics of tokens, without tables."""
-    with sealing(path) as file:
+    with sealing(path) as write:
         for part in parts:
-            file.write(part)
+            write(part)
 
 
 def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
@@ -259,9 +253,9 @@ def _sweep(
     phase, run, sweep = order.to
     before, to = (phase, run, sweep - 1), training.topics_path(shard, order.to)
     exposures = None if order.rates is None else training.exposures
-    with TopicsReader(training, shard, before, n_topics) as reader, sealing(to) as file:
+    with TopicsReader(training, shard, before, n_topics) as reader, sealing(to) as write:
         for blocks in training.blocks(shard, exposures):
-            topics = reader.read(len(blocks.token_documents))
+            topics = reader.topics(len(blocks.token_documents))
             n_tables += _core.sweep_part(
                 blocks,
                 topics,
@@ -272,9 +266,9 @@ def _sweep(
                 tables=order.tables,
                 n_jobs=training.n_jobs,
             )
-            file.write(topics)
+            write(topics)
         reader.tables()
-        file.write(n_tables)
+        write(n_tables)
     return n_tables
 
 
@@ -282,5 +276,5 @@ def _count(training: ShardTraining, shard: Shard, at: Position, counts: Counts) 
     """Add the topics of a shard's tokens to `counts`, and return the tables."""
     with TopicsReader(training, shard, at, counts.shape[1]) as topics:
         for blocks in training.blocks(shard):
-            _core.count_part(blocks, topics.read(len(blocks.token_documents)), counts)
+            _core.count_part(blocks, topics.topics(len(blocks.token_documents)), counts)
         return topics.tables()

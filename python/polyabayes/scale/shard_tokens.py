@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
-from polyabayes._support.files import replacing
+from polyabayes._support.files import remove_unfinished, replacing
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import BudgetExceededError, FileAccessError, FileFormatError, argument
 from polyabayes.scale import shard_sweeps
 from polyabayes.scale.executors import Workers, n_workers, sharing
 from polyabayes.scale.run_state import Position, RunState, read_state, write_state
-from polyabayes.scale.scratch import remove_unfinished, scratch_folder
+from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, position_name
 from polyabayes.scale.shards import Shards, even_cuts
 from polyabayes.scale.token_order import numbered
@@ -52,6 +52,7 @@ class ShardTokens:
     """
 
     lengths: NDArray[np.uint32]
+    _workers: Workers
     stopped: Callable[[], bool] | None = None
 
     def __init__(
@@ -73,14 +74,13 @@ class ShardTokens:
         self._shards, self._executor, self._identity = shards, executor, identity
         self._path = StateFolder(folder, "training").make(_STATE)
         folder = folder.resolve()
-        remove_unfinished(folder, f".{name}.")
+        remove_unfinished(folder, f"*.{name}.*")
         exposures = numbered(shards.exposure)
         self.exposure_groups = None if exposures is None else exposures.groups()
         self._training = ShardTraining(
             shards.shards, folder, name, shards.longest, seed, n_jobs, exposures
         )
         self._groups = _groups(shards, executor)
-        self._workers: Workers | None = None
         self._n_kept = 0
 
     @contextmanager
@@ -182,20 +182,13 @@ class ShardTokens:
     @contextmanager
     def _sent(self) -> Iterator[None]:
         """Send the workers the data of all tasks."""
-        if self._executor is None:
+        with sharing(self._executor, self._training) as self._workers:
             yield
-            return
-        with sharing(self._executor, self._training) as workers:
-            self._workers = workers
-            try:
-                yield
-            finally:
-                self._workers = None
 
     @contextmanager
     def _published(self, to: Position, weights: NDArray[np.float64]) -> Iterator[Any]:
         """Weights of topics for all tasks: in memory for this process, as a file for workers."""
-        if self._workers is None:
+        if self._executor is None:
             yield weights
             return
         training = self._training
@@ -215,8 +208,6 @@ class ShardTokens:
 
     def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterable[Any]:
         tasks = ((group, *arguments) for group in self._groups)
-        if self._workers is None:
-            return enumerate(function(self._training, *task) for task in tasks)
         return self._workers.run(function, tasks, self._describe, self.stopped)
 
     def _describe(self, number: int) -> str:

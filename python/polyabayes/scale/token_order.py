@@ -94,11 +94,11 @@ def write_order(path: Path, shard: Shard) -> NDArray[np.uint32]:
             pass
         return lengths.astype(np.uint32)
     cuts = _cuts(lengths, max(_BLOCK_TOKENS, _TOKENS_PER_WORD * shard.n_words))
-    with sealing(path) as file:
+    with sealing(path) as write:
         for start, stop in pairwise(cuts):
             starts, documents = _core.order_tokens(_rows(shard, start, stop))
             for array in (np.array([stop - start], np.uint64), starts, documents):
-                file.write(array)
+                write(array)
     return lengths.astype(np.uint32)
 
 

@@ -228,10 +228,10 @@ def test_workers_without_the_file_get_the_bytes(spawned, monkeypatch):
         return found
 
     def elsewhere(self, *_):
-        return executors._InFile, ("/no/such/folder/file", self.digest)
+        return executors._Packed, (Path("/no/such/folder/file"), self.digest, self.content)
 
     monkeypatch.setattr(executors, "_result", look)
-    monkeypatch.setattr(executors._InFile, "__reduce__", elsewhere)
+    monkeypatch.setattr(executors._Packed, "__reduce__", elsewhere)
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=spawned, **SETTINGS))
     assert any(seen)
     assert not all(seen)
