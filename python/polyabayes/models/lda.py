@@ -16,10 +16,15 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    argument,
+)
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.em import LEAST_PRIOR, TOLERANCE, check_start, first_prior
 from polyabayes.models.fitting import (
     LEARNED_START,
     START_SWEEPS,
@@ -35,13 +40,16 @@ from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
-_MOST_ITERATIONS = 10**9
+
+# Dirichlet parameter of an unused topic, or of a topic and word whose expected count underflows.
+_LEAST_PRIOR = 1e-100
+_TOLERANCE = 1e-5
 
 # Options without effect for a fit method, and their defaults.
 _UNUSED: dict[str, dict[str, Any]] = {
     "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100}
     | {"formula": None},
-    "gibbs": {"init": None, "tol": TOLERANCE},
+    "gibbs": {"init": None, "tol": _TOLERANCE},
 }
 
 
@@ -220,7 +228,7 @@ class LatentDirichletAllocation(TopicModel):
         checkpoint_every: int | str = 100,
         fit_method: str = "gibbs",
         init: LatentDirichletAllocation | None = None,
-        tol: float = TOLERANCE,
+        tol: float = _TOLERANCE,
         formula: str | None = None,
     ) -> None:
         self.n_components = n_components
@@ -276,35 +284,32 @@ class LatentDirichletAllocation(TopicModel):
             )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = self._n_topics()
-        max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
+        schedule = self._schedule()
         tol = checks.not_negative_number("tol", self.tol)
         pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
         learned = self._learns_priors()
-        n_init = checks.whole_number("n_init", self.n_init, 1, _MOST_ITERATIONS)
-        n_jobs = checks.n_threads(self.n_jobs)
-        seed = draw_seed(self.random_state)
         self._check_tokens(corpus)
         init, hashed, start = self.init, fingerprint(corpus), None
         if init is not None:
-            check_start(init, LatentDirichletAllocation, corpus, n_components)
+            _check_start(init, corpus, n_components)
             topics = np.ascontiguousarray(init.components_.T)
             start = topics, init.doc_topic_prior_, init._known_bound(hashed)
-        alpha = first_prior(self.doc_topic_prior, n_components, init)
-        self._begin(X, corpus, hashed, seed)
-        with progress_bar(self.progress, max_iter, "iteration") as update:
+        alpha = _first_prior(self.doc_topic_prior, n_components, init)
+        self._begin(X, corpus, hashed, schedule.seed)
+        with progress_bar(self.progress, schedule.max_iter, "iteration") as update:
             fitted = _core.fit_em(
                 corpus._core_documents(),
                 alpha,
                 start,
                 learned=learned,
                 topic_word_prior=pseudo_count,
-                max_iter=max_iter,
+                max_iter=schedule.max_iter,
                 tolerance=tol,
                 start_sweeps=START_SWEEPS,
-                n_init=n_init,
-                seed=seed,
-                n_jobs=n_jobs,
+                n_init=schedule.n_init,
+                seed=schedule.seed,
+                n_jobs=schedule.n_jobs,
                 progress=update,
             )
         self.components_, self.doc_topic_prior_ = row_normalised(fitted.word_topic), fitted.alpha
@@ -314,7 +319,8 @@ class LatentDirichletAllocation(TopicModel):
         self.trace_ = BoundTrace(np.arange(len(fitted.trace)), fitted.trace)
         self.n_iter_ = len(fitted.trace) - 1
         if isinstance(fitted.interruption, KeyboardInterrupt):
-            raise Interrupted(f"stopped after {self.n_iter_:,} of {max_iter:,} iterations", self)
+            message = f"stopped after {self.n_iter_:,} of {schedule.max_iter:,} iterations"
+            raise Interrupted(message, self)
         if fitted.interruption is not None:
             raise fitted.interruption
         return self
@@ -529,7 +535,7 @@ class LatentDirichletAllocation(TopicModel):
         """The topics so far as a Dirichlet prior."""
         tokens = self.components_.shape[1] * self.topic_word_prior_ + self.topic_counts_
         priors = np.ascontiguousarray((self.components_ * tokens[:, np.newaxis]).T)
-        return PreviousState(np.maximum(priors, LEAST_PRIOR, out=priors), self.topic_counts_)
+        return PreviousState(np.maximum(priors, _LEAST_PRIOR, out=priors), self.topic_counts_)
 
     def _take_parameters(self, others: NDArray[np.float64]) -> int:
         n_topics = len(self.components_)
@@ -550,3 +556,41 @@ class LatentDirichletAllocation(TopicModel):
         if hasattr(self, "_design"):
             found["coefficient_variance"] = float(parameters[-1])
         return found
+
+
+def _check_start(init: Any, corpus: Corpus, n_components: int) -> None:
+    """Check the model from which EM is to start."""
+    if not isinstance(init, LatentDirichletAllocation):
+        raise InvalidTypeError(
+            f"init must be a fitted LatentDirichletAllocation or None, got {init!r}"
+        )
+    if not hasattr(init, "components_"):
+        raise NotFittedError("init is not fitted: fit it first")
+    n_old, n_words = init.components_.shape
+    if n_old > n_components:
+        raise InvalidArgumentError(
+            f"init has {n_old} topics, more than n_components={n_components}: topics can be added, "
+            "not removed"
+        )
+    if n_words != corpus.n_words:
+        raise InvalidArgumentError(
+            f"init has a vocabulary of {n_words} words, X one of {corpus.n_words}: both must be "
+            "over the same words"
+        )
+    before, now = init.vocabulary_, corpus.vocabulary
+    if before is not None and now is not None and not np.array_equal(before, now):
+        raise InvalidArgumentError(
+            "the vocabulary of init is not that of X: align the corpus to init.vocabulary_"
+        )
+
+
+def _first_prior(doc_topic_prior: Any, n_components: int, init: Any) -> NDArray[np.float64]:
+    """Alpha at the start of EM: as given, or from the model to start from."""
+    if doc_topic_prior is None and init is None:
+        doc_topic_prior = 5.0 / n_components
+    elif doc_topic_prior is None:
+        before = init.doc_topic_prior_
+        doc_topic_prior = np.full(n_components, before.sum() / n_components)
+        shared = before * (len(before) / n_components)
+        doc_topic_prior[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
+    return checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)

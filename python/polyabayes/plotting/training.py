@@ -97,7 +97,7 @@ def plot_trace(
     if not given:
         raise InvalidArgumentError("models is empty; give at least one")
     named = {name: fitted_model(model) for name, model in given.items()}
-    traces = {name: _trace(model) for name, model in named.items()}
+    traces: dict[str, Any] = {name: _trace(model) for name, model in named.items()}
     with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())
     with_held_out = all(
         isinstance(trace, TrainingTrace) and np.isfinite(trace.held_out).any()
@@ -116,8 +116,10 @@ def plot_trace(
     stack = _stack(ax, len(kinds))
     for place, names in zip(stack, kinds, strict=True):
         for name in names:
-            colour = f"C{list(named).index(name)}"
-            _draw_trace(place, traces[name], what, against, name or None, colour)
+            colour, trace = f"C{list(named).index(name)}", traces[name]
+            errors = 2 * trace.held_out_std_error if what == "held_out" else None
+            x, y = getattr(trace, against), getattr(trace, what)
+            place.errorbar(x, y, yerr=errors, marker=".", label=name or None, color=colour)
         place.set_ylabel(_label(what, named[names[0]]))
         place.ticklabel_format(axis="y", useOffset=False)
         place.spines[["top", "right"]].set_visible(False)
@@ -125,21 +127,6 @@ def plot_trace(
             place.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     stack[-1].set_xlabel(_LABELS[against])
     return stack[0]
-
-
-def _draw_trace(
-    ax: Axes,
-    trace: TrainingTrace | BoundTrace,
-    what: str,
-    against: str,
-    label: str | None,
-    colour: str,
-) -> None:
-    errors = None
-    if what == "held_out" and isinstance(trace, TrainingTrace):
-        errors = 2 * trace.held_out_std_error
-    x, y = getattr(trace, against), getattr(trace, what)
-    ax.errorbar(x, y, yerr=errors, marker=".", label=label, color=colour)
 
 
 def _label(what: str, model: TopicModel) -> str:

@@ -75,8 +75,10 @@ class ShardTokens:
         self._path = StateFolder(folder, "training").make(_STATE)
         folder = folder.resolve()
         remove_unfinished(folder, f"*.{name}.*")
-        exposures = numbered(shards.exposure)
-        self.exposure_groups = None if exposures is None else exposures.groups()
+        exposures, self.exposure_groups = numbered(shards.exposure), None
+        if exposures is not None:
+            n_documents = np.bincount(exposures.numbers).astype(np.uint64)
+            self.exposure_groups = exposures.values, n_documents
         self._training = ShardTraining(
             shards.shards, folder, name, shards.longest, seed, n_jobs, exposures
         )

@@ -42,10 +42,6 @@ class Exposures(NamedTuple):
     values: NDArray[np.float64]
     numbers: NDArray[np.uint32]
 
-    def groups(self) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-        """The distinct exposures, and the number of documents of each."""
-        return self.values, np.bincount(self.numbers).astype(np.uint64)
-
 
 def numbered(exposure: NDArray[np.float64] | None) -> Exposures | None:
     """Exposures by their numbers; None where all are 1, which is the same as none."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
@@ -107,15 +108,8 @@ class TopicPrevalence(Result):
         return ends
 
     def _columns(self) -> dict[str, Any]:
-        n_topics = self.draws.shape[2]
-        lower, upper = self.interval()
-        return {
-            "row": np.repeat(np.array(self.rows, dtype=object), n_topics),
-            "topic": np.tile(np.arange(n_topics), len(self.rows)),
-            "mean": self.mean.ravel(),
-            "lower": lower.ravel(),
-            "upper": upper.ravel(),
-        }
+        ends = dict(zip(("lower", "upper"), self.interval(), strict=True))
+        return topic_columns({"row": np.array(self.rows, object)}, {"mean": self.mean, **ends})
 
     def __repr__(self) -> str:
         n_draws, n_rows, n_topics = self.draws.shape

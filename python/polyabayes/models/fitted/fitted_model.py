@@ -16,7 +16,7 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import import_pandas
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import counted, topic_columns
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import quiet
@@ -68,14 +68,8 @@ class TopicWeights(Result):
         return f"<TopicWeights: {counted(n_documents, 'document')}, {counted(n_topics, 'topic')}>"
 
     def _columns(self) -> dict[str, Any]:
-        document, topic = np.indices(self.mean.shape).reshape(2, -1)
-        names = document if self.ids is None else self.ids[document]
-        return {
-            "document": names,
-            "topic": topic,
-            "mean": self.mean.ravel(),
-            "std": self.std.ravel(),
-        }
+        names = np.arange(len(self.mean)) if self.ids is None else self.ids
+        return topic_columns({"document": names}, {"mean": self.mean, "std": self.std})
 
 
 @shared_docs
@@ -313,7 +307,12 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
 
     def _total(self, X: Any, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
         """Scores whose mean per token has just the needed accuracy."""
-        corpus, target = self._with_tokens(X), {"nats_per_token_std_error": _SCORE_STD_ERROR}
+        corpus, target = self._checked(X), {"nats_per_token_std_error": _SCORE_STD_ERROR}
+        if not corpus.n_tokens:
+            raise InvalidArgumentError(
+                "X holds no tokens, so there is no mean over them: score_samples gives the "
+                "log-likelihood of empty documents"
+            )
         return self._log_likelihood(corpus, exposure, covariates, **target, **event)
 
     def _log_likelihood(
@@ -332,16 +331,6 @@ class FittedModel(TransformerMixin, StoredTopics):  # type: ignore[misc]
             )
         warn_of_caveats(result, "polyabayes.log_likelihood(model, X, {})")
         return result
-
-    def _with_tokens(self, X: Any) -> Corpus:
-        """Check documents, which must have tokens."""
-        corpus = self._checked(X)
-        if not corpus.n_tokens:
-            raise InvalidArgumentError(
-                "X holds no tokens, so there is no mean over them: score_samples gives the "
-                "log-likelihood of empty documents"
-            )
-        return corpus
 
 
 def _framed(
