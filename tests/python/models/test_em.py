@@ -124,36 +124,6 @@ def test_fitting_by_gibbs_forgets_the_bound(data):
     assert not hasattr(model.fit(data.corpus), "bound_")
 
 
-BAD = [
-    ({"fit_method": "vb"}, "fit_method", ValueError),
-    ({"tol": -1e-3}, "tol", ValueError),
-    ({"tol": np.nan}, "tol", ValueError),
-    ({"tol": "small"}, "tol", TypeError),
-    ({"topic_word_prior": -0.1}, "topic_word_prior", ValueError),
-    ({"topic_word_prior": np.inf}, "topic_word_prior", ValueError),
-    ({"doc_topic_prior": 0.0}, "doc_topic_prior", ValueError),
-    ({"learn_priors": 1}, "learn_priors", TypeError),
-    ({"max_iter": 0}, "max_iter", ValueError),
-    ({"n_components": 0}, "n_components", ValueError),
-    ({"burn_in": 3}, "burn_in", ValueError),
-    ({"thin": 2}, "thin", ValueError),
-    ({"checkpoint": "folder"}, "checkpoint", ValueError),
-    ({"checkpoint_every": 7}, "checkpoint_every", ValueError),
-    ({"init": LDA(1)}, "init is not fitted", errors.NotFittedError),
-    ({"init": "lda"}, "init", TypeError),
-    ({"init": pb.PoissonFactorAnalysis(1)}, "init", TypeError),
-]
-
-
-@pytest.mark.parametrize(("options", "name", "error"), BAD)
-def test_bad_options_are_refused_before_any_work(options, name, error):
-    model = em(2).set_params(**options)
-    with pytest.raises(error, match=name) as caught:
-        model.fit(COUNTS)
-    assert isinstance(caught.value, errors.PolyabayesError)
-    assert not hasattr(model, "components_")
-
-
 @pytest.mark.parametrize(
     ("options", "name"),
     [({"eval_corpus": COUNTS}, "eval_corpus"), ({"eval_every": 3}, "eval_every"),

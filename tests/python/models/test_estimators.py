@@ -171,29 +171,43 @@ def test_probabilities_start_at_the_mean_length():
     assert len(set(model.probability_)) == 1
 
 
+def by_em(n_components, **options):
+    return LDA(n_components, **{"fit_method": "em"} | options)
+
+
+ALL, SAMPLED = (LDA, PFA, by_em), (LDA, PFA)
 BAD_PARAMETERS = [
-    (None, "n_components", [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError),
+    (ALL, "n_components", [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError),
                             (True, TypeError), (None, TypeError), (10**6, ValueError)]),
-    (None, "max_iter", [(0, ValueError), (1.5, TypeError), (None, TypeError), (2**70, ValueError)]),
-    (None, "burn_in", [(-1, ValueError), (99, ValueError), ("1", TypeError)]),
-    (None, "thin", [(0, ValueError), (2.0, TypeError), (2**70, ValueError)]),
-    (None, "n_jobs", [(0, ValueError), (0.5, TypeError), (-1000, ValueError)]),
-    (None, "random_state", [(-1, ValueError), ("seed", ValueError)]),
-    (None, "topic_word_prior", [(0, ValueError), (-0.1, ValueError), (np.nan, ValueError),
-                                (np.inf, ValueError), ("x", TypeError), ([0.1], TypeError)]),
-    (LDA, "doc_topic_prior", [(0, ValueError), (-1.0, ValueError), (np.nan, ValueError),
-                              ([0.1, np.nan], ValueError), ([0.1], ValueError), ("x", TypeError),
-                              ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
-    (PFA, "prior", [("beta", ValueError), (None, ValueError)]),
-    (PFA, "sampler", [("gibbs", ValueError), ("blocked", ValueError), (None, ValueError)]),
-    (PFA, "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
+    (ALL, "max_iter", [(0, ValueError), (1.5, TypeError), (None, TypeError), (2**70, ValueError)]),
+    (SAMPLED, "burn_in", [(-1, ValueError), (99, ValueError), ("1", TypeError)]),
+    (SAMPLED, "thin", [(0, ValueError), (2.0, TypeError), (2**70, ValueError)]),
+    (ALL, "n_jobs", [(0, ValueError), (0.5, TypeError), (-1000, ValueError)]),
+    (ALL, "random_state", [(-1, ValueError), ("seed", ValueError)]),
+    (SAMPLED, "topic_word_prior", [(0, ValueError)]),
+    (ALL, "topic_word_prior", [(-0.1, ValueError), (np.nan, ValueError), (np.inf, ValueError),
+                               ("x", TypeError), ([0.1], TypeError)]),
+    ((LDA, by_em), "doc_topic_prior", [
+        (0, ValueError), (-1.0, ValueError), (np.nan, ValueError), ([0.1, np.nan], ValueError),
+        ([0.1], ValueError), ("x", TypeError), ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
+    ((LDA, by_em), "learn_priors", [(1, TypeError)]),
+    ([by_em], "fit_method", [("vb", ValueError)]),
+    ([by_em], "tol", [(-1e-3, ValueError), (np.nan, ValueError), ("small", TypeError)]),
+    ([by_em], "burn_in", [(3, ValueError)]),
+    ([by_em], "thin", [(2, ValueError)]),
+    ([by_em], "checkpoint", [("folder", ValueError)]),
+    ([by_em], "checkpoint_every", [(7, ValueError)]),
+    ([by_em], "init", [(LDA(1), errors.NotFittedError), ("lda", TypeError), (PFA(1), TypeError)]),
+    ([PFA], "prior", [("beta", ValueError), (None, ValueError)]),
+    ([PFA], "sampler", [("gibbs", ValueError), ("blocked", ValueError), (None, ValueError)]),
+    ([PFA], "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
                     ([1.0] * 3, ValueError), (None, ValueError)]),
-    (PFA, "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
+    ([PFA], "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
                           ([0.5, 1.5], ValueError), ([0.5] * 3, ValueError), ("x", TypeError)]),
-    (PFA, "probability_mean", [(0, ValueError), (1, ValueError), (np.nan, ValueError)]),
-    (PFA, "probability_concentration", [(0, ValueError), (np.nan, ValueError)]),
-    (PFA, "shape_mean", [(0, ValueError), (np.inf, ValueError), ("x", TypeError)]),
-    (PFA, "shape_concentration", [(-1, ValueError), (np.nan, ValueError)]),
+    ([PFA], "probability_mean", [(0, ValueError), (1, ValueError), (np.nan, ValueError)]),
+    ([PFA], "probability_concentration", [(0, ValueError), (np.nan, ValueError)]),
+    ([PFA], "shape_mean", [(0, ValueError), (np.inf, ValueError), ("x", TypeError)]),
+    ([PFA], "shape_concentration", [(-1, ValueError), (np.nan, ValueError)]),
 ]  # fmt: skip
 
 
@@ -201,8 +215,8 @@ BAD_PARAMETERS = [
     ("cls", "name", "value", "error"),
     [
         pytest.param(cls, name, value, error, id=f"{cls.__name__}-{name}-{str(value)[:12]}")
-        for only, name, values in BAD_PARAMETERS
-        for cls in ((LDA, PFA) if only is None else (only,))
+        for kinds, name, values in BAD_PARAMETERS
+        for cls in kinds
         for value, error in values
     ],
 )

@@ -195,12 +195,15 @@ def test_equal_draws_for_any_threads_and_workers(spawned):
     for n_jobs in (1, 3):
         estimator = LDA(3, max_iter=20, thin=2, n_jobs=n_jobs)
         found.append(pb.sample_chains(estimator, corpus, 3, variables=EVERY, random_state=1))
-    found.append(
-        pb.sample_chains(estimator, corpus, 3, variables=EVERY, random_state=1, executor=spawned)
-    )
+    spread = {"random_state": 1, "executor": spawned}
+    estimator = LDA(3, max_iter=20, thin=2)
+    found.append(pb.sample_chains(estimator, corpus, 3, variables=EVERY, **spread))
     for other in found[1:]:
-        for name in EVERY:
-            np.testing.assert_array_equal(other.draws[name], found[0].draws[name])
+        for name, draws in found[0].draws.items():
+            np.testing.assert_array_equal(other.draws[name], draws)
+        for mine, first in zip(other.models, found[0].models, strict=True):
+            np.testing.assert_array_equal(mine.components_, first.components_)
+    assert all(model.n_jobs is None for model in found[-1].models)
 
 
 def test_asking_for_variables_changes_no_other_bit():
