@@ -142,16 +142,15 @@ def test_gibbs_sampling_refuses_the_options_of_em(options):
 
 def test_models_that_cannot_be_grown_from_are_refused(data):
     init = em(3).fit(pb.Corpus(COUNTS, list("abcdef")))
-    with pytest.raises(errors.InvalidArgumentError, match="more than n_components=2"):
-        em(2, init=init).fit(COUNTS)
-    with pytest.raises(errors.InvalidArgumentError, match="vocabulary of 6 words"):
-        em(3, init=init).fit(data.corpus)
-    with pytest.raises(errors.InvalidArgumentError, match="vocabulary"):
-        em(3, init=init).fit(pb.Corpus(COUNTS, list("fedcba")))
-    with pytest.raises(errors.InvalidArgumentError, match="word 0"):
-        em(3, init=em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))).fit(np.array([[1, 1, 2]]))
-    with pytest.raises(errors.NotFittedError, match="init is not fitted"):
-        em(3, init=em(3)).fit(COUNTS)
+    without = em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))
+    for n_components, start, documents, message in (
+        (2, init, COUNTS, "more than n_components=2"),
+        (3, init, data.corpus, "vocabulary of 6 words"),
+        (3, init, pb.Corpus(COUNTS, list("fedcba")), "vocabulary"),
+        (3, without, np.array([[1, 1, 2]]), "word 0"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            em(n_components, init=start).fit(documents)
 
 
 def test_a_clone_grows_from_the_same_model(data):

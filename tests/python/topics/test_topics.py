@@ -70,24 +70,23 @@ def test_windows_count_a_word_once_each(lda):
 
 
 def test_coherence_refuses_what_makes_no_sense(lda, texts):
-    for arguments in ({}, {"texts": texts, "documents": [[1] * 8]}):
-        with pytest.raises(errors.InvalidArgumentError, match="either documents"):
-            pb.topics.coherence(lda, **arguments)
-    with pytest.raises(errors.InvalidArgumentError, match="umass is defined on documents"):
-        pb.topics.coherence(lda, measure="umass", texts=texts)
-    with pytest.raises(errors.InvalidArgumentError, match="no order of tokens"):
-        pb.topics.coherence(lda, [[1] * 8], window=5)
-    with pytest.raises(errors.InvalidArgumentError, match="n_words must be at least 2"):
-        pb.topics.coherence(lda, [[1] * 8], n_words=1)
-    for topics in ([["urn"]], [["urn", "urn"]]):
-        with pytest.raises(errors.InvalidArgumentError, match="topic 0 must have two words"):
-            pb.topics.coherence(topics, texts=texts)
+    pair, counts = [["urn", "ball"]], [[1] * 8]
+    for model, given, message in (
+        (lda, {}, "either documents"),
+        (lda, {"texts": texts, "documents": counts}, "either documents"),
+        (lda, {"texts": texts, "measure": "umass"}, "umass is defined on documents"),
+        (lda, {"documents": counts, "window": 5}, "no order of tokens"),
+        (lda, {"documents": counts, "n_words": 1}, "n_words must be at least 2"),
+        ([["urn"]], {"texts": texts}, "topic 0 must have two words"),
+        ([["urn", "urn"]], {"texts": texts}, "topic 0 must have two words"),
+        (pair, {"documents": counts}, "no words to look the topics up by"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            pb.topics.coherence(model, **given)
     with pytest.raises(errors.InvalidTypeError, match=r"topic 1 .* entry 0 is 3"):
-        pb.topics.coherence([["urn", "ball"], [3, 4]], texts=texts)
+        pb.topics.coherence([*pair, [3, 4]], texts=texts)
     with pytest.raises(errors.InvalidTypeError, match="divide it into its words"):
         pb.topics.coherence(lda, texts=["urn ball", "gene urn"])
-    with pytest.raises(errors.InvalidArgumentError, match="no words to look the topics up by"):
-        pb.topics.coherence([["urn", "ball"]], [[1] * 8])
 
 
 def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(lda, texts):
