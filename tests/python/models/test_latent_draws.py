@@ -237,24 +237,6 @@ def test_chains_hold_what_a_callback_reads():
     assert chains.draws["z"].dtype == np.uint16
 
 
-def test_draws_go_on_from_a_checkpoint_with_the_same_bits(tmp_path):
-    corpus, whole, broken = make_corpus(), Snapshots(), Snapshots()
-    estimator = LDA(3, max_iter=20, random_state=0)
-    estimator.fit(corpus, callback=whole, eval_every=5)
-
-    def stopped(model):
-        broken(model)
-        return model.n_iter_ == 10
-
-    in_parts = LDA(3, max_iter=20, random_state=0, checkpoint=tmp_path, checkpoint_every=10)
-    in_parts.fit(corpus, callback=stopped, eval_every=5)
-    in_parts.fit(corpus, callback=broken, eval_every=5)
-    assert len(broken.seen) == len(whole.seen) == 4
-    for one, other in zip(broken.seen, whole.seen, strict=True):
-        for name in EVERY:
-            np.testing.assert_array_equal(one[name], other[name])
-
-
 def test_changing_a_draw_does_not_change_the_chain():
     corpus = make_corpus()
 

@@ -99,16 +99,6 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path, data, change, name):
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path, data):
-    file = tmp_path / "checkpoint.safetensors"
-    file.write_bytes(b"nothing")
-    with pytest.raises(errors.FileFormatError):
-        pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
-    pb.LatentDirichletAllocation(4, random_state=0).fit(data.corpus).save(file)
-    with pytest.raises(errors.InvalidArgumentError, match="model"):
-        pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
-
-
 def test_the_checkpoint_of_another_prior_is_told_by_one_number(tmp_path, data):
     prior = np.full(40, 0.5)
     settings = {"max_iter": 2, "random_state": 0, "checkpoint": tmp_path}
@@ -251,16 +241,6 @@ def test_the_last_sample_is_the_state_that_a_run_without_averages_returns(data, 
         np.testing.assert_array_equal(sample.doc_topic_prior, last.doc_topic_prior_)
         assert sample.topic_word_prior == last.topic_word_prior_
         assert sample.topic_word_prior != averaged.topic_word_prior_
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_a_callback_sees_the_sample_of_its_sweep(data, kind):
-    seen = []
-    model = kind(4, max_iter=20, burn_in=0, random_state=1)
-    model.fit(data.corpus, callback=lambda model: seen.append(model.last_sample_), eval_every=10)
-    np.testing.assert_array_equal(seen[1].topic_word, model.last_sample_.topic_word)
-    early = kind(4, max_iter=10, burn_in=0, random_state=1).fit(data.corpus)
-    np.testing.assert_array_equal(seen[0].topic_word, early.last_sample_.topic_word)
 
 
 @pytest.mark.parametrize("kind", MODELS)

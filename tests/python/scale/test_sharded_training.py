@@ -138,10 +138,6 @@ def test_what_shards_cannot_do_is_said(tmp_path):
     with pytest.raises(InvalidArgumentError, match="training on shards needs Gibbs sampling"):
         pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
-        pb.PoissonFactorAnalysis(4).fit(CORPUS, executor=pool)
-    with pytest.raises(InvalidArgumentError, match="exposure"):
-        lda("fixed").fit(shards, exposure=2.0)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
         lda("fixed").fit(CORPUS, executor=pool)
     with pytest.raises(InvalidTypeError, match="executor"):
         lda("fixed").fit(shards, executor=3)
