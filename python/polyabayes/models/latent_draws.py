@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -58,10 +59,7 @@ class Variable(NamedTuple):
 
     def n_bytes(self) -> int:
         """Bytes of one draw, as a Python int, which cannot overflow."""
-        size = np.dtype(self.dtype).itemsize
-        for length in self.shape:
-            size *= int(length)
-        return size
+        return math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
 
 
 def check_variables(names: Any) -> tuple[str, ...]:

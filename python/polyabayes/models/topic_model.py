@@ -198,7 +198,11 @@ class TopicModel(LatentDraws):
         >>> bool(pb.LatentDirichletAllocation(2, fit_method="em").fit(counts).bound_ < 0)
         True
         """
-        check_executor_for(X, executor)
+        if check_executor(executor) is not None and not isinstance(X, Shards):
+            raise InvalidArgumentError(
+                f"{argument('executor')} is for documents from write_shards: training in memory "
+                f"uses the threads of {argument('n_jobs')}"
+            )
         given = {"covariates": covariates, "eval_corpus": eval_corpus, "callback": callback}
         unasked = {name: (value, None) for name, value in given.items()}
         self._check_arguments(eval_every=(eval_every, 10), **unasked)
@@ -547,16 +551,6 @@ class TopicModel(LatentDraws):
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
         """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
-
-
-def check_executor_for(documents: Any, executor: Any) -> None:
-    """Refuse an invalid executor, and any executor without shards."""
-    check_executor(executor)
-    if executor is not None and not isinstance(documents, Shards):
-        raise InvalidArgumentError(
-            f"{argument('executor')} is for documents from write_shards: training in memory "
-            f"uses the threads of {argument('n_jobs')}"
-        )
 
 
 def _plain(value: Any) -> Any:

@@ -80,18 +80,20 @@ class ShardTraining(NamedTuple):
 class SweepOrder(NamedTuple):
     """One sweep over all tokens.
 
-    The sweep ends at position `to`. `weights` are phi up to a factor per topic, or their file. `a`
-    are pseudo-counts of documents. `rates` are rates of the gamma distributions of topic weights,
-    if documents have exposures. `tables` says whether to draw the tables that learned pseudo-counts
-    need.
+    The sweep ends at position `to`. `urns` are those of the core: phi up to a factor per topic, or
+    its file; the factors; pseudo-counts of documents; and rates of the gamma distributions of topic
+    weights, if documents have exposures. `tables` says whether to draw the tables that learned
+    pseudo-counts need.
     """
 
     to: Position
-    weights: Floats | Path
-    scale: Floats
-    a: Floats
-    rates: Floats | None
+    urns: tuple[Floats | Path, Floats, Floats, Floats | None]
     tables: bool
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics."""
+        return len(self.urns[1])
 
 
 def position_name(at: Position) -> str:
@@ -142,8 +144,8 @@ def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of given shards; return counts, and tables of topics."""
-    shape = training.shards[0].n_words, len(order.a)
-    counts, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    shape = training.shards[0].n_words, order.n_topics
+    counts, n_tables = np.zeros(shape, np.uint32), np.zeros(order.n_topics, np.uint64)
     urns = _urns(order, shape)
     for number in numbers:
         shard = training.unchanged(number)
@@ -236,24 +238,22 @@ def _write_topics(path: Path, parts: Iterable[Topics]) -> None:
 
 def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
     """The arrays of a sweep, copied because unpickled arrays may be unaligned."""
-    weights = order.weights
+    weights, *others = order.urns
     if isinstance(weights, Path):
         with reading(weights):
             weights = np.memmap(weights, "<f8", "r", shape=shape)
-    rates = None if order.rates is None else np.array(order.rates)
-    return np.asarray(weights), np.array(order.scale), np.array(order.a), rates
+    return np.asarray(weights), *(None if x is None else np.array(x) for x in others)
 
 
 def _sweep(
     training: ShardTraining, shard: Shard, order: SweepOrder, urns: tuple[Any, ...], counts: Counts
 ) -> NDArray[np.uint64]:
     """Draw the topics of a shard's tokens, add them to `counts`, and return the tables."""
-    n_topics = len(order.a)
-    n_tables = np.zeros(n_topics, np.uint64)
+    n_tables = np.zeros(order.n_topics, np.uint64)
     phase, run, sweep = order.to
     before, to = (phase, run, sweep - 1), training.topics_path(shard, order.to)
-    exposures = None if order.rates is None else training.exposures
-    with TopicsReader(training, shard, before, n_topics) as reader, sealing(to) as write:
+    exposures = None if order.urns[-1] is None else training.exposures
+    with TopicsReader(training, shard, before, order.n_topics) as reader, sealing(to) as write:
         for blocks in training.blocks(shard, exposures):
             topics = reader.topics(len(blocks.token_documents))
             n_tables += _core.sweep_part(

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -115,10 +115,9 @@ class ShardTokens:
         self, to: Position, urns: tuple[Any, Any, Any, Any], tables: bool
     ) -> tuple[Counts, NDArray[np.uint64]]:
         """Draw the topics of all tokens; return their counts, and the tables of each topic."""
-        weights, scale, a, rates = urns
-        n_tables = np.zeros(len(a), np.uint64)
-        with self._published(to, weights) as published:
-            order = SweepOrder(to, published, scale, a, rates, tables)
+        n_tables = np.zeros(len(urns[1]), np.uint64)
+        with self._published(to, urns[0]) as published:
+            order = SweepOrder(to, (published, *urns[1:]), tables)
 
             def tallied() -> Iterator[Counts]:
                 for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
@@ -236,18 +235,15 @@ def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
     if checkpoint is not None:
         yield StateFolder(checkpoint, "training").path
         return
-    made = False
-    try:
-        with scratch_folder(shards.folder, "training-") as folder:
-            made = True
-            yield folder
-    except OSError as error:
-        if made:
-            raise
-        raise FileAccessError(
-            f"cannot write next to the shards in {shards.folder} ({error.strerror or error}): give "
-            f"a folder as {argument('checkpoint')}"
-        ) from error
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(scratch_folder(shards.folder, "training-"))
+        except OSError as error:
+            raise FileAccessError(
+                f"cannot write next to the shards in {shards.folder} ({error.strerror or error}): "
+                f"give a folder as {argument('checkpoint')}"
+            ) from error
+        yield folder
 
 
 def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:
