@@ -294,7 +294,8 @@ class LatentDirichletAllocation(TopicModel):
         if init is not None:
             _check_start(init, corpus, n_components)
             topics = np.ascontiguousarray(init.components_.T)
-            start = topics, init.doc_topic_prior_, init._known_bound(hashed)
+            known = init.bound_ if getattr(init, "_bound_is_of", None) == hashed else -np.inf
+            start = topics, init.doc_topic_prior_, known
         alpha = _first_prior(self.doc_topic_prior, n_components, init)
         self._begin(X, corpus, hashed, schedule.seed)
         with progress_bar(self.progress, schedule.max_iter, "iteration") as update:
@@ -324,10 +325,6 @@ class LatentDirichletAllocation(TopicModel):
         if fitted.interruption is not None:
             raise fitted.interruption
         return self
-
-    def _known_bound(self, documents: str) -> float:
-        """Lower bound of ln p of the documents with this fingerprint; -inf if unknown."""
-        return self.bound_ if getattr(self, "_bound_is_of", None) == documents else -np.inf
 
     @classmethod
     def from_parameters(
@@ -513,16 +510,12 @@ class LatentDirichletAllocation(TopicModel):
         documents: Corpus | Shards,  # noqa: ARG002
         n_components: int,
     ) -> partial[_core.Training]:
-        return partial(_core.Training.lda, **self._priors(n_components))
-
-    def _priors(self, n_components: int) -> dict[str, Any]:
-        """Alpha, beta, and whether they are learned, as means of their priors."""
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         learned = self._learns_priors()
         alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
         beta = checks.positive_number("topic_word_prior", beta)
-        return {"alpha": alpha, "beta": beta, "learned": learned}
+        return partial(_core.Training.lda, alpha=alpha, beta=beta, learned=learned)
 
     def _learns_priors(self) -> bool:
         """Whether the priors are learned; for EM, the prior of the documents."""

@@ -374,8 +374,23 @@ class PoissonFactorAnalysis(TopicModel):
         self._check_parameters()
         exposure = documents.exposure
         size = documents.n_documents if exposure is None else float(exposure.sum())
-        priors = self._priors(n_components, documents.n_tokens / size)
-        return partial(_core.Training.pfa, n_documents=documents.n_documents, **priors)
+        # Tokens per document at exposure 1.
+        rate = documents.n_tokens / size
+        r = checks.positive_vector("shape", self.shape, n_components)
+        if self.probability is None:
+            p = np.full(n_components, rate / (rate + r.sum()))
+        else:
+            p = _probabilities(self.probability, n_components)
+        learns_p, learns_r = _learned(self.prior)
+        return partial(
+            _core.Training.pfa,
+            n_documents=documents.n_documents,
+            shape=r,
+            probability=p,
+            topic_word_prior=self._topic_prior(),
+            probability_prior=self._probability_prior(n_components) if learns_p else None,
+            shape_prior=self._shape_prior() if learns_r else None,
+        )
 
     def _expected_sizes(self) -> NDArray[np.float64]:
         odds: NDArray[np.float64] = self.probability_ / (1 - self.probability_)
@@ -435,22 +450,6 @@ class PoissonFactorAnalysis(TopicModel):
         assert latest is not None
         return self._conclude(partial(self._take_factors, latest), looks, interruption)
 
-    def _priors(self, n_components: int, rate: float) -> dict[str, Any]:
-        """Starts of r and p, and their priors; `rate` is tokens per document at exposure 1."""
-        r = checks.positive_vector("shape", self.shape, n_components)
-        if self.probability is None:
-            p = np.full(n_components, rate / (rate + r.sum()))
-        else:
-            p = _probabilities(self.probability, n_components)
-        learns_p, learns_r = _learned(self.prior)
-        return {
-            "shape": r,
-            "probability": p,
-            "topic_word_prior": _positive_or("topic_word_prior", self.topic_word_prior, 0.1),
-            "probability_prior": self._probability_prior(n_components) if learns_p else None,
-            "shape_prior": self._shape_prior() if learns_r else None,
-        }
-
     def _take_factors(self, factors: Factors) -> None:
         """Store the result of NMF updates."""
         for name in ("shape_", "probability_"):
@@ -463,7 +462,7 @@ class PoissonFactorAnalysis(TopicModel):
         self.shape_, self.probability_ = others[:n_own].reshape(2, -1).copy()
         return n_own
 
-    def _topic_prior(self, parameters: NDArray[np.float64]) -> float:  # noqa: ARG002
+    def _topic_prior(self, parameters: Any = None) -> float:  # noqa: ARG002
         return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
 
     def _learned_state(self) -> dict[str, Any]:
