@@ -309,17 +309,6 @@ def test_plot_topic_similarity_is_one_on_the_diagonal(trained):
     np.testing.assert_array_equal(image, np.eye(3))
 
 
-def test_plots_of_models_without_a_trace_are_refused(trained, tmp_path):
-    trained.save(tmp_path / "m.safetensors")
-    loaded = pb.load(tmp_path / "m.safetensors")
-    given = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1, topic_word=[[1.0]])
-    for plot, model in ((pb.plotting.plot_trace, loaded), (pb.plotting.plot_topic_weights, given)):
-        with pytest.raises(errors.InvalidArgumentError, match="fit"):
-            plot(model)
-        with pytest.raises((TypeError, errors.InvalidTypeError)):
-            plot(3)
-
-
 TOO_LARGE = """
 import sys, polyabayes as pb
 from scipy import sparse
