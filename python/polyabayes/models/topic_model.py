@@ -57,6 +57,7 @@ _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "se
 _OF_A_TRAINING = (
     *("feature_names_in_", "provenance_", "components_std_"),
     *("bound_", "_bound_is_of", "_last"),
+    *("_design", "covariate_names_", "coefficients_", "coefficient_draws_"),
 )
 
 # Effort of one evaluation of held-out documents: a trace needs only tenths of a nat per document.
@@ -282,7 +283,8 @@ class TopicModel(LatentDraws):
         with source_of(*origin) as (tokens, state, checkpoint):
             training = train(tokens, documents.n_words, schedule=schedule, state=state)
             self._begin(X, documents, hashed, schedule.seed)
-            self._take_design(design)
+            if design is not None:
+                self._take_design(design)
             self._rows = rows
             take = partial(self._take, documents, None, training)
             return self._sample(training, schedule, looks, take, checkpoint)
@@ -298,13 +300,8 @@ class TopicModel(LatentDraws):
         if hasattr(X, "columns") and list(X.columns) == words:
             validate_data(self, X, reset=True, skip_check_array=True)
 
-    def _take_design(self, design: Design | None) -> None:
-        """Store the design of covariates in place of an earlier one."""
-        for name in ("_design", "covariate_names_", "coefficients_", "coefficient_draws_"):
-            self.__dict__.pop(name, None)
-        if design is not None:
-            self._design = design
-            self.covariate_names_ = np.array(design.names, dtype=object)
+    def _take_design(self, design: Design) -> None:
+        self._design, self.covariate_names_ = design, np.array(design.names, dtype=object)
 
     def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
         if not hasattr(self, "_design"):

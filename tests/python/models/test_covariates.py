@@ -172,9 +172,10 @@ def test_a_formula_runs_known_functions_only(corpus, formula):
         lda(formula=formula).fit(corpus)
 
 
-def test_another_fit_forgets_the_covariates(corpus):
+@pytest.mark.parametrize("options", [{}, {"fit_method": "em", "thin": 5}])
+def test_another_fit_forgets_the_covariates(corpus, options):
     model = lda().fit(corpus, covariates={"day": corpus.metadata["day"]})
-    assert model.fit(corpus).score(corpus[:5]) < 0
+    assert model.set_params(**options).fit(corpus).score(corpus[:5]) < 0
     assert not hasattr(model, "coefficients_")
     assert not hasattr(model, "covariate_names_")
 
