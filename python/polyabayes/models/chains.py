@@ -395,7 +395,6 @@ class _Chain(NamedTuple):
 
 
 def _run_chain(plan: _Plan, seed: int) -> _Chain:
-    """Run one chain and record its draws."""
     model = clone(plan.estimator).set_params(random_state=seed)
     kept: list[dict[str, Any]] = []
     variables = {

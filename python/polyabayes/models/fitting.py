@@ -130,7 +130,6 @@ class CheckpointPeriod:
 
 
 def _seconds_of(text: str) -> float:
-    """Seconds of a time as ``"10min"``."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", text)
     if found is None or not float(found[1]):
         raise InvalidArgumentError(

@@ -552,7 +552,6 @@ class LatentDirichletAllocation(TopicModel):
 
 
 def _check_start(init: Any, corpus: Corpus, n_components: int) -> None:
-    """Check the model from which EM is to start."""
     if not isinstance(init, LatentDirichletAllocation):
         raise InvalidTypeError(
             f"init must be a fitted LatentDirichletAllocation or None, got {init!r}"

@@ -451,7 +451,6 @@ class PoissonFactorAnalysis(TopicModel):
         return self._conclude(partial(self._take_factors, latest), looks, interruption)
 
     def _take_factors(self, factors: Factors) -> None:
-        """Store the result of NMF updates."""
         for name in ("shape_", "probability_"):
             self.__dict__.pop(name, None)
         self.components_, self.n_iter_ = factors.topics, factors.n_iter

@@ -123,7 +123,6 @@ def _drawn(found: Any) -> _Drawn:
 
 
 def _points(ax: Axes, drawn: _Drawn, shown: Any, names: list[str]) -> Axes:
-    """Plot points with intervals, rows below each other."""
     means, (lower, upper) = drawn.means, drawn.intervals
     places = np.arange(len(means))
     for i, (k, name) in enumerate(zip(shown, names, strict=True)):

@@ -238,7 +238,6 @@ _held = _Held()
 
 
 def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
-    """Run a task on a worker."""
     if not isinstance(reference, _Packed):
         return function(reference, *task)
     try:
@@ -275,7 +274,6 @@ def _while_wanted(path: Path) -> Iterator[None]:
 
 
 def _dask_client(executor: Executor) -> Any:
-    """The client behind an executor of Dask."""
     if type(executor).__module__.partition(".")[0] != "distributed":
         return None
     return getattr(executor, "_client", None)

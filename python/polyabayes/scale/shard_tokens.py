@@ -166,7 +166,6 @@ class ShardTokens:
             self._remove(f"kept.{self._training.name}.", {str(n_kept)})
 
     def _remove(self, prefix: str, needed: set[str]) -> None:
-        """Remove files with the prefix, except the needed ones."""
         folder, name = self._training.folder, f".{self._training.name}."
         try:
             for path in folder.glob(f"{prefix}*"):

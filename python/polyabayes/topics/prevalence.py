@@ -335,7 +335,6 @@ def _table(at: Any) -> Any:
 
 
 def _labels(table: Any) -> list[str]:
-    """Label of each row, from its covariates."""
     if not hasattr(table, "columns"):
         return [f"row {i}" for i in range(len(table))]
     records = table.to_dict("records")

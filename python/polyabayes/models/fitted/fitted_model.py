@@ -367,7 +367,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return diagram + topics_html(self.components_, self.vocabulary_, caption)
 
     def _mean_weights(self, corpus: Corpus, exposure: Any, covariates: Any) -> NDArray[np.float64]:
-        """Posterior mean topic weights."""
         return self._topic_weights(corpus, exposure, covariates, spread=False)[:, 0]
 
     def _topic_weights(
@@ -438,7 +437,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
     ) -> None:
-        """Set given topics."""
         topics = checks.matrix("topic_word", topic_word)
         bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
         if len(bad):
@@ -520,7 +518,6 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _has_likelihood(self) -> bool:
-        """Whether new documents have a likelihood."""
         return True
 
     def _stored(self) -> tuple[str, ...]:
