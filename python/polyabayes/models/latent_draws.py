@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
@@ -22,7 +21,6 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models.fitted.fitted_model import FittedModel
 from polyabayes.models.fitting import LastState
-from polyabayes.models.simulation import documents_of_topics
 
 # Topics x words, documents x topics, and one topic a token.
 VARIABLES = ("phi", "theta", "z")
@@ -199,26 +197,6 @@ class LatentDraws(FittedModel):
             if name not in ("_tokens", "_rows")
         }
 
-    def _draw_documents(
-        self,
-        n_documents: int,
-        sizes: NDArray[Any] | None,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
-        topic_counts = self._draw_topic_counts(n_documents, sizes, priors, rng)
-        return documents_of_topics(topic_counts, self.components_, rng)
-
-    def _draw_topic_counts(
-        self,
-        n_documents: int,
-        sizes: Any,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Tokens of each topic in documents of these lengths or exposures."""
-        raise NotImplementedError
-
     def _last_state(self) -> LastState:
         """Last state of the chain; refused for models that were not trained here."""
         if not hasattr(self, "_last"):
@@ -229,4 +207,6 @@ class LatentDraws(FittedModel):
 
     def _learned_state(self) -> dict[str, Any]:
         """Learned parameters of the last state, independent of topic numbers."""
-        raise NotImplementedError
+        if not hasattr(self, "_design"):
+            return {}
+        return {"coefficient_variance": float(self._last.parameters[-1])}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
@@ -34,6 +35,7 @@ from polyabayes.models.fitting import (
     fingerprint,
 )
 from polyabayes.models.latent_draws import TokenTopics
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 from polyabayes.models.traces import BoundTrace
 from polyabayes.scale.shards import Shards
@@ -482,18 +484,19 @@ class LatentDirichletAllocation(TopicModel):
     def _samples(self) -> bool:
         return self.fit_method == "gibbs"
 
-    def _draw_topic_counts(
+    def _draw_documents(
         self,
         n_documents: int,
         sizes: Any,
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
+    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
         if priors is None:
             weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
         else:
             weights = dirichlet(rng, priors, axis=1)
-        return rng.multinomial(sizes, weights)
+        counts = rng.multinomial(sizes, weights)
+        return documents_of_topics(counts, self.components_, rng)
 
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
@@ -546,9 +549,7 @@ class LatentDirichletAllocation(TopicModel):
             found["doc_topic_prior_sum"] = float(parameters[:n_topics].sum())
         if self._learns_priors():
             found["topic_word_prior"] = float(parameters[n_topics])
-        if hasattr(self, "_design"):
-            found["coefficient_variance"] = float(parameters[-1])
-        return found
+        return found | super()._learned_state()
 
 
 def _check_start(init: Any, corpus: Corpus, n_components: int) -> None:

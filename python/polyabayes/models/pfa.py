@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
@@ -23,6 +24,7 @@ from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import EvaluationSchedule, fingerprint
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.nmf import Factors, factorise, weights_of
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
 
@@ -332,19 +334,19 @@ class PoissonFactorAnalysis(TopicModel):
     def _stored(self) -> tuple[str, ...]:
         return self._arrays if self._has_likelihood() else ("components_",)
 
-    def _draw_topic_counts(
+    def _draw_documents(
         self,
         n_documents: int,
         sizes: Any,
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
+    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
         p, shapes = self.probability_, self.shape_ if priors is None else priors
         theta = rng.gamma(shapes, p / (1 - p), (n_documents, len(p)))
         if sizes is not None:
             theta *= sizes[:, np.newaxis]
-        counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
-        return counts
+        counts = rng.poisson(theta * self.components_.sum(axis=1))
+        return documents_of_topics(counts, self.components_, rng)
 
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
@@ -465,15 +467,12 @@ class PoissonFactorAnalysis(TopicModel):
         return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
 
     def _learned_state(self) -> dict[str, Any]:
-        parameters = self._last.parameters
-        r, p, _ = self._of_state(parameters)
+        r, p, _ = self._of_state(self._last.parameters)
         learns_p, learns_r = _learned(self.prior)
         learned = {"shape": r} if learns_r else {}
         learned |= {"probability": p} if learns_p else {}
         found: dict[str, Any] = {name: np.sort(x)[::-1] for name, x in learned.items()}
-        if hasattr(self, "_design"):
-            found["coefficient_variance"] = float(parameters[-1])
-        return found
+        return found | super()._learned_state()
 
     def _of_state(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """r, p and ln(1 - p) of a state."""
