@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import fnmatch
 import gzip
 import io
 import os
@@ -257,9 +258,13 @@ def beside(path: Path, content: bytes) -> Generator[None]:
         yield
 
 
-def is_unfinished(path: Path, name: str) -> bool:
-    """Whether a path is of a file that :func:`replacing` began for the file `name` beside it."""
-    return re.fullmatch(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}", path.name) is not None
+def remove_unfinished(folder: Path, names: str) -> None:
+    """Remove what :func:`replacing` of killed processes left of files whose names match."""
+    for path in folder.glob(f".{names}.*"):
+        is_left = re.fullmatch(r"\.[0-9a-f]{32}", path.suffix) is not None
+        if is_left and fnmatch.fnmatchcase(path.stem, f".{names}"):
+            with suppress(OSError):
+                path.unlink()
 
 
 def _mode_to_keep(path: Path, target: Path) -> int | None:

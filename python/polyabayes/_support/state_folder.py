@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.files import checked_path, is_unfinished
+from polyabayes._support.files import checked_path, remove_unfinished
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import (
@@ -104,8 +104,7 @@ class StateFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileAccessError(f"cannot use {self.path}: {error.strerror or error}") from error
-        left = [path for path in self.path.glob(f".{file}.*") if is_unfinished(path, file)]
-        self.remove(left)
+        remove_unfinished(self.path, file)
         return self.path / file
 
     def remove(self, files: Iterable[Path]) -> None:

@@ -317,7 +317,7 @@ class FittedClasses(ClassPredictions):
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
         arrays = {"classes": kept[0], **{f"item{n}": table for n, table in enumerate(kept[1])}}
         if self._design is not None:
-            scalars["design"] = self._design.to_json()
+            scalars["design"] = self._design._asdict()
             arrays["coefficients"] = kept.coefficients
         parameters = {
             name: value

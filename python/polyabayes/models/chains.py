@@ -27,6 +27,7 @@ from polyabayes.models.latent_draws import (
     Variable,
     check_memory,
     check_variables,
+    tokens_of,
     variables_of,
 )
 from polyabayes.models.topic_model import TopicModel
@@ -240,7 +241,8 @@ class Chains(Result):
             dims["coefficients"] = ["topic", "covariate"]
             coords["covariate"] = self.models[0].covariate_names_
         if self.corpus is not None and "z" in kept:
-            constant = _tokens_of(self.corpus)
+            documents, words = tokens_of(self.corpus)
+            constant = {"token_document": documents, "token_word": words}
             dims |= {name: ["token"] for name in constant}
         return inference_data(posterior, log_joint, dims, coords, constant)
 
@@ -356,15 +358,17 @@ def sample_chains(
     check_memory(kept, n_chains, len(n_iter))
     generator = random_generator(random_state)
     seeds = [draw_seed(generator) for _ in range(n_chains)]
+    executor, threads = check_executor(executor), estimator.n_jobs
+    if executor is not None and threads is None:
+        estimator = clone(estimator).set_params(n_jobs=1)
     plan = _Plan(estimator, corpus, n_iter, math.gcd(schedule.burn_in, schedule.thin), kept)
-    done: dict[int, _Chain] = {}
-    executor = check_executor(executor)
+    tasks, done = [(seed,) for seed in seeds], dict[int, _Chain]()
     try:
-        if executor is None:
-            for chain, seed in enumerate(seeds):
-                done[chain] = _run_chain(plan, seed)
-        else:
-            _run_chains(executor, plan, seeds, done)
+        with sharing(executor, plan) as workers:
+            for chain, (model, draws) in workers.run(
+                _run_chain, tasks, lambda chain: f"chain {chain + 1}"
+            ):
+                done[chain] = _Chain(model.set_params(n_jobs=threads), draws)
     except KeyboardInterrupt as interruption:
         where = f"in chain {len(done) + 1}" if executor is None else f"after {len(done)} chains"
         message = f"stopped {where} of {n_chains}"
@@ -391,7 +395,6 @@ class _Chain(NamedTuple):
 
 
 def _run_chain(plan: _Plan, seed: int) -> _Chain:
-    """Run one chain and record its draws."""
     model = clone(plan.estimator).set_params(random_state=seed)
     kept: list[dict[str, Any]] = []
     variables = {
@@ -404,18 +407,6 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
     summaries = {name: np.array([draw[name] for draw in kept]) for name in kept[0]}
     log_joint = np.array([joint[n] for n in plan.n_iter])
     return _Chain(model, {"log_joint": log_joint, **summaries, **variables})
-
-
-def _run_chains(executor: Executor, plan: _Plan, seeds: list[int], done: dict[int, _Chain]) -> None:
-    """Run chains on workers, and put them into `done` as they finish."""
-    threads = plan.estimator.n_jobs
-    if threads is None:
-        plan = plan._replace(estimator=clone(plan.estimator).set_params(n_jobs=1))
-    with sharing(executor, plan) as workers:
-        for chain, (model, draws) in workers.run(
-            _run_chain, [(seed,) for seed in seeds], lambda chain: f"chain {chain + 1}"
-        ):
-            done[chain] = _Chain(model.set_params(n_jobs=threads), draws)
 
 
 def _record(
@@ -457,15 +448,6 @@ def _names_of(corpus: Corpus) -> dict[str, NDArray[Any]]:
     """Names of words and documents, if any, by dimension."""
     named = {"word": corpus.vocabulary, "document": corpus.ids}
     return {name: np.asarray(labels, str) for name, labels in named.items() if labels is not None}
-
-
-def _tokens_of(corpus: Corpus) -> dict[str, NDArray[np.int64]]:
-    """Document and word of each token, in the order of `z`."""
-    cells = corpus.counts.tocoo()
-    return {
-        "token_document": np.repeat(cells.row, cells.data).astype(np.int64),
-        "token_word": np.repeat(cells.col, cells.data).astype(np.int64),
-    }
 
 
 def _diagnosed(arviz: ModuleType, draws: NDArray[np.float64]) -> dict[str, float]:

@@ -17,10 +17,10 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
-from polyabayes.models.fitted.covariate_model import pseudo_counts
 from polyabayes.models.fitted.covariate_tables import covariate_frame, covariate_matrix
+from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.fitted.vocabularies import SeveralVocabularies, columns_of, texts_of
-from polyabayes.models.simulation import documents_of_weights
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.scale.shards import Shards
 
 _DECODERS = ("mixture", "softmax")
@@ -374,7 +374,11 @@ class DocumentModel(SeveralVocabularies):
             p = self._words_of_components(parameters, columns, rng)
             return sparse.csr_matrix(np.hstack([rng.multinomial(sizes, own) for own in p])), None
         if self.prior == "dirichlet":
-            return documents_of_weights(parameters, sizes, self.components_, rng, columns)
+            # A prior of 0 excludes a topic.
+            with np.errstate(divide="ignore"):
+                weights = dirichlet(rng, parameters, axis=1)
+            counts = np.stack([rng.multinomial(sizes, weights) for _ in columns], axis=1)
+            return documents_of_topics(counts, self.components_, rng, columns)
         factor = self._core_model().covariance_factor(parameters.shape[1])
         normals = rng.standard_normal((n_documents, factor.shape[1]))
         p = self._word_probabilities(parameters + normals @ factor.T, columns)

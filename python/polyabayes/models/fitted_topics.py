@@ -1,13 +1,15 @@
-"""Topics and expected tokens of any fitted topic model."""
+"""Topics, words, documents and expected tokens of any fitted topic model."""
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes.data.corpus import Corpus
+from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.models.fitting import fingerprint
@@ -28,6 +30,56 @@ def fitted_model(model: Any, name: str = "model") -> TopicModel:
         )
     found._check_fitted()
     return found
+
+
+class TopWords(NamedTuple):
+    """The most probable words of every topic.
+
+    `columns` are the columns of the words, most probable first; without a vocabulary, `words` are
+    column numbers as text.
+    """
+
+    columns: NDArray[np.intp]
+    words: NDArray[np.object_]
+
+
+def probabilities(model: TopicModel) -> Matrix:
+    """Topics x words, with rows that sum to 1."""
+    return np.asarray(model.components_ / model.components_.sum(axis=1, keepdims=True))
+
+
+def hellinger_similarity(one: Matrix, other: Matrix) -> Matrix:
+    """1 minus the Hellinger distance of each pair of rows of probabilities."""
+    overlap = np.sqrt(one) @ np.sqrt(other).T
+    return np.asarray(1.0 - np.sqrt(1.0 - np.clip(overlap, 0.0, 1.0)))
+
+
+def names(model: TopicModel) -> NDArray[np.object_]:
+    """Words of the columns, or column numbers as text."""
+    if model.vocabulary_ is not None:
+        return model.vocabulary_
+    return np.array([str(column) for column in range(model.n_features_in_)], dtype=object)
+
+
+def top_words(model: TopicModel, n_words: int) -> TopWords:
+    """The most probable words of every topic; ties are in the order of the columns."""
+    wanted = checks.whole_number("n_words", n_words)
+    columns = np.argsort(-model.components_, axis=1, kind="stable")[:, :wanted]
+    return TopWords(columns, names(model)[columns])
+
+
+def named_by(model: TopicModel, corpus: Corpus) -> TopicModel:
+    """Give a model without a vocabulary the words of a corpus with the same columns."""
+    if model.vocabulary_ is not None or corpus.vocabulary is None:
+        return model
+    named = copy(model)
+    named.vocabulary_ = corpus.vocabulary
+    return named
+
+
+def aligned(model: TopicModel, documents: Any, layer: str | None = None) -> Corpus:
+    """Documents over the words of the model; unknown words are dropped."""
+    return model._aligned(of_layer(documents, layer), "documents", "drop")[0]
 
 
 def expected_tokens(model: TopicModel, corpus: Corpus) -> Matrix:

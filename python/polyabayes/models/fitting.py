@@ -26,7 +26,6 @@ from polyabayes.models.traces import TrainingTrace
 from polyabayes.scale.run_state import RunState, read_state, write_state
 from polyabayes.scale.shard_tokens import ShardTokens, state_folder
 from polyabayes.scale.shards import Shards
-from polyabayes.scale.token_order import Exposures
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,8 +77,9 @@ class Checkpoint:
     A run resumes only from a state with the same identity, whose names appear in messages.
     """
 
-    def __init__(self, folder: Any, identity: dict[str, Any]) -> None:
+    def __init__(self, folder: Any, identity: dict[str, Any], period: CheckpointPeriod) -> None:
         self._folder, self._identity = StateFolder(folder, "training"), identity
+        self.period = period
         self._path = self._folder.make(_CHECKPOINT)
 
     def read(self) -> RunState | None:
@@ -130,7 +130,6 @@ class CheckpointPeriod:
 
 
 def _seconds_of(text: str) -> float:
-    """Seconds of a time as ``"10min"``."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", text)
     if found is None or not float(found[1]):
         raise InvalidArgumentError(
@@ -140,37 +139,29 @@ def _seconds_of(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-class Source(NamedTuple):
-    """Documents for the compiled core, in memory or in shards.
-
-    The checkpoint is for documents in memory; shards write their own.
-    """
-
-    documents: Any
-    state: RunState | None
-    checkpoint: Checkpoint | None
-
-
 @contextmanager
 def source_of(
     documents: Corpus | Shards,
-    exposures: Exposures | None,
-    checkpoint: Any,
+    folder: Any,
     identity: dict[str, Any],
+    period: CheckpointPeriod,
     schedule: Schedule,
     executor: Executor | None,
-) -> Iterator[Source]:
-    """Documents for the core, with the state of an earlier run of the same identity."""
+) -> Iterator[tuple[Any, RunState | None, Checkpoint | None]]:
+    """Documents for the core, and the state of an earlier run of the same identity in the folder.
+
+    The checkpoint is for documents in memory; shards write their own.
+    """
     if isinstance(documents, Corpus):
-        kept = None if checkpoint is None else Checkpoint(checkpoint, identity)
-        state = None if kept is None else kept.read()
-        yield Source(documents._core_documents(), _checked(state, schedule), kept)
+        checkpoint = None if folder is None else Checkpoint(folder, identity, period)
+        state = None if checkpoint is None else checkpoint.read()
+        yield documents._core_documents(), _checked(state, schedule), checkpoint
         return
     sizes: dict[str, Any] = {"seed": schedule.seed, "n_jobs": schedule.n_jobs}
-    with state_folder(documents, checkpoint) as folder:
-        tokens = ShardTokens(documents, folder, identity, exposures, **sizes, executor=executor)
+    with state_folder(documents, folder) as place:
+        tokens = ShardTokens(documents, place, identity, **sizes, executor=executor)
         with tokens.ready() as state:
-            yield Source(tokens, _checked(state, schedule), None)
+            yield tokens, _checked(state, schedule), None
 
 
 def _checked(state: RunState | None, schedule: Schedule) -> RunState | None:
@@ -184,11 +175,13 @@ def _checked(state: RunState | None, schedule: Schedule) -> RunState | None:
     return state
 
 
-def fingerprint(corpus: Corpus) -> str:
+def fingerprint(documents: Corpus | Shards) -> str:
     """Hash of the counts, and of the exposures, if any."""
-    counts = corpus.counts
+    if isinstance(documents, Shards):
+        return documents.fingerprint()
+    counts = documents.counts
     parts = [np.asarray(x, np.int64) for x in (counts.indptr, counts.indices, counts.data)]
-    exposure = [] if corpus.exposure is None else [corpus.exposure]
+    exposure = [] if documents.exposure is None else [documents.exposure]
     return fingerprint_of(counts.shape, *parts, *exposure)
 
 
@@ -283,7 +276,6 @@ def run(
     looks: EvaluationSchedule,
     take: Callable[[], None],
     checkpoint: Checkpoint | None = None,
-    period: CheckpointPeriod | None = None,
     *,
     progress: bool,
 ) -> BaseException | None:
@@ -301,9 +293,9 @@ def run(
                 until = schedule.max_iter
                 if looks.stops:
                     until = min(until, (n_iter // looks.every + 1) * looks.every)
-                if checkpoint is not None and period is not None:
+                if checkpoint is not None:
                     pace = seconds / max(n_iter - first, 1)
-                    until = min(until, period.until(n_iter, pace))
+                    until = min(until, checkpoint.period.until(n_iter, pace))
                 advance = update and partial(_advance, update, n_iter)
                 seen, interruption = training.run(until, looks.every, advance)
                 seen = [(sweep, value, seconds + end) for sweep, value, end in seen]
@@ -313,7 +305,7 @@ def run(
                     raise interruption
                 n_iter = training.n_sweeps
                 done = n_iter >= schedule.max_iter
-                if checkpoint is not None and (done or (period and period.is_due(n_iter))):
+                if checkpoint is not None and (done or checkpoint.period.is_due(n_iter)):
                     checkpoint.write(training)
                 if seen and looks.stops:
                     take()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
@@ -19,9 +19,8 @@ from polyabayes.exceptions import (
     NotFittedError,
     argument,
 )
-from polyabayes.models.fitted.covariate_model import CovariateModel
+from polyabayes.models.fitted.fitted_model import FittedModel
 from polyabayes.models.fitting import LastState
-from polyabayes.models.simulation import documents_of_topics
 
 # Topics x words, documents x topics, and one topic a token.
 VARIABLES = ("phi", "theta", "z")
@@ -38,16 +37,16 @@ class TokenTopics(NamedTuple):
 
     def by_document(self, n_topics: int) -> NDArray[np.int64]:
         """Tokens of each document and topic, shape (n_documents, n_topics)."""
-        n_documents = self.corpus.n_documents
-        places = self._documents() * n_topics + self.topics
-        found = np.bincount(places, minlength=n_documents * n_topics)
+        n_documents, documents = self.corpus.n_documents, tokens_of(self.corpus)[0]
+        found = np.bincount(documents * n_topics + self.topics, minlength=n_documents * n_topics)
         return found.reshape(n_documents, n_topics)
 
-    def _documents(self) -> NDArray[np.int64]:
-        """The document of each token."""
-        counts = self.corpus.counts
-        ends = np.append(0, np.cumsum(counts.data))[counts.indptr]
-        return np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+
+def tokens_of(corpus: Corpus) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Document and word of each token, in the order of `z`."""
+    cells = corpus.counts.tocoo()
+    documents, words = (np.repeat(x, cells.data).astype(np.int64) for x in cells.coords)
+    return documents, words
 
 
 class Variable(NamedTuple):
@@ -58,10 +57,7 @@ class Variable(NamedTuple):
 
     def n_bytes(self) -> int:
         """Bytes of one draw, as a Python int, which cannot overflow."""
-        size = np.dtype(self.dtype).itemsize
-        for length in self.shape:
-            size *= int(length)
-        return size
+        return math.prod(map(int, self.shape)) * np.dtype(self.dtype).itemsize
 
 
 def check_variables(names: Any) -> tuple[str, ...]:
@@ -104,7 +100,7 @@ def check_memory(variables: Mapping[str, Variable], n_chains: int, n_draws: int)
         )
 
 
-class LatentDraws(CovariateModel):
+class LatentDraws(FittedModel):
     """Mixin: draws of latent variables by models trained by Gibbs sampling."""
 
     n_iter_: int
@@ -201,26 +197,6 @@ class LatentDraws(CovariateModel):
             if name not in ("_tokens", "_rows")
         }
 
-    def _draw_documents(
-        self,
-        n_documents: int,
-        sizes: NDArray[Any] | None,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
-        topic_counts = self._draw_topic_counts(n_documents, sizes, priors, rng)
-        return documents_of_topics(topic_counts, self.components_, rng)
-
-    def _draw_topic_counts(
-        self,
-        n_documents: int,
-        sizes: Any,
-        priors: NDArray[np.float64] | None,
-        rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
-        """Tokens of each topic in documents of these lengths or exposures."""
-        raise NotImplementedError
-
     def _last_state(self) -> LastState:
         """Last state of the chain; refused for models that were not trained here."""
         if not hasattr(self, "_last"):
@@ -231,4 +207,6 @@ class LatentDraws(CovariateModel):
 
     def _learned_state(self) -> dict[str, Any]:
         """Learned parameters of the last state, independent of topic numbers."""
-        raise NotImplementedError
+        if not hasattr(self, "_design"):
+            return {}
+        return {"coefficient_variance": float(self._last.parameters[-1])}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
@@ -16,10 +17,15 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFittedError,
+    argument,
+)
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.foreign import exposed
-from polyabayes.models.em import TOLERANCE, first_prior, start_from
 from polyabayes.models.fitting import (
     LEARNED_START,
     START_SWEEPS,
@@ -29,21 +35,23 @@ from polyabayes.models.fitting import (
     fingerprint,
 )
 from polyabayes.models.latent_draws import TokenTopics
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import PreviousState, TopicModel, row_normalised
 from polyabayes.models.traces import BoundTrace
 from polyabayes.scale.shards import Shards
 
 # Sweeps between two entries of the trace of partial_fit.
 _LOOK_EVERY = 10
-# Dirichlet parameter of a topic and word whose expected count underflows.
+
+# Dirichlet parameter of an unused topic, or of a topic and word whose expected count underflows.
 _LEAST_PRIOR = 1e-100
-_MOST_ITERATIONS = 10**9
+_TOLERANCE = 1e-5
 
 # Options without effect for a fit method, and their defaults.
 _UNUSED: dict[str, dict[str, Any]] = {
     "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100}
     | {"formula": None},
-    "gibbs": {"init": None, "tol": TOLERANCE},
+    "gibbs": {"init": None, "tol": _TOLERANCE},
 }
 
 
@@ -222,7 +230,7 @@ class LatentDirichletAllocation(TopicModel):
         checkpoint_every: int | str = 100,
         fit_method: str = "gibbs",
         init: LatentDirichletAllocation | None = None,
-        tol: float = TOLERANCE,
+        tol: float = _TOLERANCE,
         formula: str | None = None,
     ) -> None:
         self.n_components = n_components
@@ -269,8 +277,6 @@ class LatentDirichletAllocation(TopicModel):
     ) -> Self:
         if not self._samples():
             return self._fit_em(X, exposure)
-        for name in ("bound_", "_bound_is_of"):
-            self.__dict__.pop(name, None)
         return super()._fit(X, exposure, covariates, looks, executor)
 
     def _fit_em(self, X: Any, exposure: Any) -> Self:
@@ -280,53 +286,47 @@ class LatentDirichletAllocation(TopicModel):
             )
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         n_components = self._n_topics()
-        max_iter = checks.whole_number("max_iter", self.max_iter, 1, _MOST_ITERATIONS)
+        schedule = self._schedule()
         tol = checks.not_negative_number("tol", self.tol)
         pseudo_count = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         pseudo_count = checks.not_negative_number("topic_word_prior", pseudo_count)
         learned = self._learns_priors()
-        n_init = checks.whole_number("n_init", self.n_init, 1, _MOST_ITERATIONS)
-        n_jobs = checks.n_threads(self.n_jobs)
-        seed = draw_seed(self.random_state)
         self._check_tokens(corpus)
-        init, identity = self.init, fingerprint(corpus)
-        known = init._known_bound(identity) if isinstance(init, type(self)) else -np.inf
-        start = start_from(init, LatentDirichletAllocation, corpus, n_components, known)
-        alpha = first_prior(self.doc_topic_prior, n_components, start)
-        self._remember_features(X, corpus)
-        self._trained_on = identity
-        with progress_bar(self.progress, max_iter, "iteration") as update:
+        init, hashed, start = self.init, fingerprint(corpus), None
+        if init is not None:
+            _check_start(init, corpus, n_components)
+            topics = np.ascontiguousarray(init.components_.T)
+            known = init.bound_ if getattr(init, "_bound_is_of", None) == hashed else -np.inf
+            start = topics, init.doc_topic_prior_, known
+        alpha = _first_prior(self.doc_topic_prior, n_components, init)
+        self._begin(X, corpus, hashed, schedule.seed)
+        with progress_bar(self.progress, schedule.max_iter, "iteration") as update:
             fitted = _core.fit_em(
                 corpus._core_documents(),
                 alpha,
-                None if start is None else start.for_core(),
+                start,
                 learned=learned,
                 topic_word_prior=pseudo_count,
-                max_iter=max_iter,
+                max_iter=schedule.max_iter,
                 tolerance=tol,
                 start_sweeps=START_SWEEPS,
-                n_init=n_init,
-                seed=seed,
-                n_jobs=n_jobs,
+                n_init=schedule.n_init,
+                seed=schedule.seed,
+                n_jobs=schedule.n_jobs,
                 progress=update,
             )
-        self.__dict__.pop("_last", None)
         self.components_, self.doc_topic_prior_ = row_normalised(fitted.word_topic), fitted.alpha
         self._seal()
         self.topic_word_prior_, self.topic_counts_ = pseudo_count, fitted.n_tokens
-        self.bound_, self._bound_is_of = fitted.bound, identity
+        self.bound_, self._bound_is_of = fitted.bound, hashed
         self.trace_ = BoundTrace(np.arange(len(fitted.trace)), fitted.trace)
         self.n_iter_ = len(fitted.trace) - 1
-        self.vocabulary_, self.seed_ = corpus.vocabulary, seed
         if isinstance(fitted.interruption, KeyboardInterrupt):
-            raise Interrupted(f"stopped after {self.n_iter_:,} of {max_iter:,} iterations", self)
+            message = f"stopped after {self.n_iter_:,} of {schedule.max_iter:,} iterations"
+            raise Interrupted(message, self)
         if fitted.interruption is not None:
             raise fitted.interruption
         return self
-
-    def _known_bound(self, documents: str) -> float:
-        """Lower bound of ln p of the documents with this fingerprint; -inf if unknown."""
-        return self.bound_ if getattr(self, "_bound_is_of", None) == documents else -np.inf
 
     @classmethod
     def from_parameters(
@@ -484,18 +484,19 @@ class LatentDirichletAllocation(TopicModel):
     def _samples(self) -> bool:
         return self.fit_method == "gibbs"
 
-    def _draw_topic_counts(
+    def _draw_documents(
         self,
         n_documents: int,
         sizes: Any,
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
+    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
         if priors is None:
             weights = rng.dirichlet(self.doc_topic_prior_, size=n_documents)
         else:
             weights = dirichlet(rng, priors, axis=1)
-        return rng.multinomial(sizes, weights)
+        counts = rng.multinomial(sizes, weights)
+        return documents_of_topics(counts, self.components_, rng)
 
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
@@ -512,16 +513,12 @@ class LatentDirichletAllocation(TopicModel):
         documents: Corpus | Shards,  # noqa: ARG002
         n_components: int,
     ) -> partial[_core.Training]:
-        return partial(_core.Training.lda, **self._priors(n_components))
-
-    def _priors(self, n_components: int) -> dict[str, Any]:
-        """Alpha, beta, and whether they are learned, as means of their priors."""
         alpha = 5.0 / n_components if self.doc_topic_prior is None else self.doc_topic_prior
         beta = 0.1 if self.topic_word_prior is None else self.topic_word_prior
         learned = self._learns_priors()
         alpha = checks.positive_vector("doc_topic_prior", alpha, n_components)
         beta = checks.positive_number("topic_word_prior", beta)
-        return {"alpha": alpha, "beta": beta, "learned": learned}
+        return partial(_core.Training.lda, alpha=alpha, beta=beta, learned=learned)
 
     def _learns_priors(self) -> bool:
         """Whether the priors are learned; for EM, the prior of the documents."""
@@ -552,6 +549,41 @@ class LatentDirichletAllocation(TopicModel):
             found["doc_topic_prior_sum"] = float(parameters[:n_topics].sum())
         if self._learns_priors():
             found["topic_word_prior"] = float(parameters[n_topics])
-        if hasattr(self, "_design"):
-            found["coefficient_variance"] = float(parameters[-1])
-        return found
+        return found | super()._learned_state()
+
+
+def _check_start(init: Any, corpus: Corpus, n_components: int) -> None:
+    if not isinstance(init, LatentDirichletAllocation):
+        raise InvalidTypeError(
+            f"init must be a fitted LatentDirichletAllocation or None, got {init!r}"
+        )
+    if not hasattr(init, "components_"):
+        raise NotFittedError("init is not fitted: fit it first")
+    n_old, n_words = init.components_.shape
+    if n_old > n_components:
+        raise InvalidArgumentError(
+            f"init has {n_old} topics, more than n_components={n_components}: topics can be added, "
+            "not removed"
+        )
+    if n_words != corpus.n_words:
+        raise InvalidArgumentError(
+            f"init has a vocabulary of {n_words} words, X one of {corpus.n_words}: both must be "
+            "over the same words"
+        )
+    before, now = init.vocabulary_, corpus.vocabulary
+    if before is not None and now is not None and not np.array_equal(before, now):
+        raise InvalidArgumentError(
+            "the vocabulary of init is not that of X: align the corpus to init.vocabulary_"
+        )
+
+
+def _first_prior(doc_topic_prior: Any, n_components: int, init: Any) -> NDArray[np.float64]:
+    """Alpha at the start of EM: as given, or from the model to start from."""
+    if doc_topic_prior is None and init is None:
+        doc_topic_prior = 5.0 / n_components
+    elif doc_topic_prior is None:
+        before = init.doc_topic_prior_
+        doc_topic_prior = np.full(n_components, before.sum() / n_components)
+        shared = before * (len(before) / n_components)
+        doc_topic_prior[: len(before)] = np.maximum(shared, _LEAST_PRIOR)
+    return checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)

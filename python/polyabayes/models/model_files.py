@@ -68,7 +68,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _made(stored: StoredModel) -> FittedModel:
-    """Make a model from the content of a file."""
     # A file must not set options of the machine that reads it, such as paths to write to.
     parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
     model = FittedModel.classes[stored.class_name](**parameters)
@@ -106,12 +105,10 @@ def _take_design(model: FittedModel, content: Any) -> None:
     design = Design.from_json(content)
     if not isinstance(model, TopicModel):
         raise InvalidArgumentError(f"a {type(model).__name__} is not trained with covariates")
-    coefficients, draws = model.coefficients_, model.coefficient_draws_
     model._take_design(design)
     shape = len(model.components_), len(design.names)
-    if coefficients.shape != shape or draws.shape[1:] != shape:
+    if model.coefficients_.shape != shape or model.coefficient_draws_.shape[1:] != shape:
         raise InvalidArgumentError("coefficients are not one for each topic and column")
-    model.coefficients_, model.coefficient_draws_ = coefficients, draws
 
 
 def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[Any]:

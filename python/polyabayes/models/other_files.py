@@ -70,7 +70,6 @@ def _is_safetensors(head: bytes) -> bool:
 
 
 def _packed_kind(stream: gzip.GzipFile, path: Path) -> str:
-    """Kind of a gzip file, by its content."""
     head = stream.read(_HEAD_BYTES)
     if _is_safetensors(head):
         return "a model in a gzip file: unpack it first"

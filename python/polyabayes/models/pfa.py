@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 
 from polyabayes import _core
@@ -23,9 +24,9 @@ from polyabayes.likelihood.foreign import exposed
 from polyabayes.models.fitting import EvaluationSchedule, fingerprint
 from polyabayes.models.latent_draws import TokenTopics
 from polyabayes.models.nmf import Factors, factorise, weights_of
+from polyabayes.models.simulation import documents_of_topics
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.scale.shards import Shards
-from polyabayes.scale.token_order import Exposures, numbered
 
 PRIORS = ("nmf", "gap", "gamma", "beta-gamma", "beta-gamma-gamma")
 SAMPLERS = ("collapsed",)
@@ -333,19 +334,19 @@ class PoissonFactorAnalysis(TopicModel):
     def _stored(self) -> tuple[str, ...]:
         return self._arrays if self._has_likelihood() else ("components_",)
 
-    def _draw_topic_counts(
+    def _draw_documents(
         self,
         n_documents: int,
         sizes: Any,
         priors: NDArray[np.float64] | None,
         rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
+    ) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
         p, shapes = self.probability_, self.shape_ if priors is None else priors
         theta = rng.gamma(shapes, p / (1 - p), (n_documents, len(p)))
         if sizes is not None:
             theta *= sizes[:, np.newaxis]
-        counts: NDArray[np.int64] = rng.poisson(theta * self.components_.sum(axis=1))
-        return counts
+        counts = rng.poisson(theta * self.components_.sum(axis=1))
+        return documents_of_topics(counts, self.components_, rng)
 
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
@@ -375,22 +376,27 @@ class PoissonFactorAnalysis(TopicModel):
         self._check_parameters()
         exposure = documents.exposure
         size = documents.n_documents if exposure is None else float(exposure.sum())
-        priors = self._priors(n_components, documents.n_tokens / size)
-        return partial(_core.Training.pfa, n_documents=documents.n_documents, **priors)
+        # Tokens per document at exposure 1.
+        rate = documents.n_tokens / size
+        r = checks.positive_vector("shape", self.shape, n_components)
+        if self.probability is None:
+            p = np.full(n_components, rate / (rate + r.sum()))
+        else:
+            p = _probabilities(self.probability, n_components)
+        learns_p, learns_r = _learned(self.prior)
+        return partial(
+            _core.Training.pfa,
+            n_documents=documents.n_documents,
+            shape=r,
+            probability=p,
+            topic_word_prior=self._topic_prior(),
+            probability_prior=self._probability_prior(n_components) if learns_p else None,
+            shape_prior=self._shape_prior() if learns_r else None,
+        )
 
     def _expected_sizes(self) -> NDArray[np.float64]:
         odds: NDArray[np.float64] = self.probability_ / (1 - self.probability_)
         return odds
-
-    def _check_covariates(self, name: str) -> None:
-        if not _learned(self.prior)[1]:
-            raise InvalidArgumentError(
-                f"{argument(name)} needs learned shapes, but {argument('prior', self.prior)} does "
-                "not learn them: use 'gamma' or 'beta-gamma-gamma'"
-            )
-
-    def _exposures(self, shards: Shards) -> Exposures | None:
-        return numbered(shards.exposure)
 
     def _fit(
         self,
@@ -401,10 +407,15 @@ class PoissonFactorAnalysis(TopicModel):
         executor: Executor | None,
     ) -> Self:
         self._check_parameters()
+        given = {"covariates": covariates, "formula": self.formula}
+        for name, value in given.items():
+            if value is not None and not _learned(self.prior)[1]:
+                raise InvalidArgumentError(
+                    f"{argument(name)} needs learned shapes, but {argument('prior', self.prior)} "
+                    "does not learn them: use 'gamma' or 'beta-gamma-gamma'"
+                )
         if self.prior != "nmf":
             return super()._fit(X, exposure, covariates, looks, executor)
-        if covariates is not None or self.formula is not None:
-            self._check_covariates("formula" if covariates is None else "covariates")
         for name, is_given in (("X", isinstance(X, Shards)), ("checkpoint", self.checkpoint)):
             if is_given:
                 raise InvalidArgumentError(
@@ -415,9 +426,7 @@ class PoissonFactorAnalysis(TopicModel):
         corpus = exposed(self, as_corpus(X, "X"), exposure)
         schedule = self._schedule()
         self._check_tokens(corpus)
-        self._remember_features(X, corpus)
-        self._trained_on = fingerprint(corpus)
-        self.vocabulary_, self.seed_ = corpus.vocabulary, schedule.seed
+        self._begin(X, corpus, fingerprint(corpus), schedule.seed)
         return self._factorise(corpus, looks)
 
     def _factorise(self, corpus: Corpus, looks: EvaluationSchedule) -> Self:
@@ -443,25 +452,8 @@ class PoissonFactorAnalysis(TopicModel):
         assert latest is not None
         return self._conclude(partial(self._take_factors, latest), looks, interruption)
 
-    def _priors(self, n_components: int, rate: float) -> dict[str, Any]:
-        """Starts of r and p, and their priors; `rate` is tokens per document at exposure 1."""
-        r = checks.positive_vector("shape", self.shape, n_components)
-        if self.probability is None:
-            p = np.full(n_components, rate / (rate + r.sum()))
-        else:
-            p = _probabilities(self.probability, n_components)
-        learns_p, learns_r = _learned(self.prior)
-        return {
-            "shape": r,
-            "probability": p,
-            "topic_word_prior": _positive_or("topic_word_prior", self.topic_word_prior, 0.1),
-            "probability_prior": self._probability_prior(n_components) if learns_p else None,
-            "shape_prior": self._shape_prior() if learns_r else None,
-        }
-
     def _take_factors(self, factors: Factors) -> None:
-        """Store the result of NMF updates."""
-        for name in ("shape_", "probability_", "_last"):
+        for name in ("shape_", "probability_"):
             self.__dict__.pop(name, None)
         self.components_, self.n_iter_ = factors.topics, factors.n_iter
         self.topic_counts_ = factors.weights.sum(axis=0)
@@ -471,19 +463,16 @@ class PoissonFactorAnalysis(TopicModel):
         self.shape_, self.probability_ = others[:n_own].reshape(2, -1).copy()
         return n_own
 
-    def _topic_prior(self, parameters: NDArray[np.float64]) -> float:  # noqa: ARG002
+    def _topic_prior(self, parameters: Any = None) -> float:  # noqa: ARG002
         return _positive_or("topic_word_prior", self.topic_word_prior, 0.1)
 
     def _learned_state(self) -> dict[str, Any]:
-        parameters = self._last.parameters
-        r, p, _ = self._of_state(parameters)
+        r, p, _ = self._of_state(self._last.parameters)
         learns_p, learns_r = _learned(self.prior)
         learned = {"shape": r} if learns_r else {}
         learned |= {"probability": p} if learns_p else {}
         found: dict[str, Any] = {name: np.sort(x)[::-1] for name, x in learned.items()}
-        if hasattr(self, "_design"):
-            found["coefficient_variance"] = float(parameters[-1])
-        return found
+        return found | super()._learned_state()
 
     def _of_state(self, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         """r, p and ln(1 - p) of a state."""

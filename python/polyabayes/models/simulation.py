@@ -8,25 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.random import dirichlet
-
-
-def documents_of_weights(
-    priors: NDArray[np.float64],
-    lengths: NDArray[np.int64],
-    topic_word: NDArray[np.float64],
-    rng: np.random.Generator,
-    vocabularies: Sequence[slice],
-) -> tuple[sparse.csr_matrix, NDArray[np.uint16]]:
-    """Draw documents by :func:`documents_of_topics`, with Dirichlet weights of topics.
-
-    A prior of 0 excludes a topic; `lengths` are tokens of each document in each vocabulary.
-    """
-    with np.errstate(divide="ignore"):
-        weights = dirichlet(rng, priors, axis=1)
-    counts = [rng.multinomial(lengths, weights) for _ in vocabularies]
-    return documents_of_topics(np.stack(counts, axis=1), topic_word, rng, vocabularies)
-
 
 def documents_of_topics(
     topic_counts: NDArray[np.int64],

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -23,6 +24,8 @@ from polyabayes.data.counts import words_of
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
+from polyabayes.models.fitted.covariates import Design, learn_design, pseudo_counts
+from polyabayes.models.fitted.stored_model import StoredModel
 from polyabayes.models.fitted.topic_table import TopicTable, topic_table
 from polyabayes.models.fitting import (
     USUAL_START,
@@ -41,7 +44,6 @@ from polyabayes.models.latent_draws import LatentDraws, TokenTopics
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.scale.executors import check_executor, threads_of_task
 from polyabayes.scale.shards import Shards
-from polyabayes.scale.token_order import Exposures
 
 # The first sweeps use the mean of phi, not a draw: on AP this saves a quarter of the sweeps.
 _WARM_UP = 30
@@ -50,6 +52,13 @@ _MOST_TOPICS = 2**16 - 1
 
 # Fields of the schedule that two runs must share for one to resume the other.
 _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "seed")
+
+# Attributes of an earlier training that a new one need not replace.
+_OF_A_TRAINING = (
+    *("feature_names_in_", "provenance_", "components_std_"),
+    *("bound_", "_bound_is_of", "_last"),
+    *("_design", "covariate_names_", "coefficients_", "coefficient_draws_"),
+)
 
 # Effort of one evaluation of held-out documents: a trace needs only tenths of a nat per document.
 _EVALUATION_TEMPERATURES = 20
@@ -81,10 +90,17 @@ class TopicModel(LatentDraws):
     n_init: int
     checkpoint: Any
     checkpoint_every: int | str
+    formula: str | None
 
     topic_counts_: NDArray[Any]
     topic_word_prior_: float
     trace_: TrainingTrace | BoundTrace
+    covariate_names_: NDArray[np.object_]
+    coefficients_: NDArray[np.float64]
+    coefficient_draws_: NDArray[np.float64]
+    # Standardised covariates of the training documents, available to callbacks.
+    _rows: NDArray[np.float64]
+    _design: Design
 
     def fit(
         self,
@@ -183,7 +199,11 @@ class TopicModel(LatentDraws):
         >>> bool(pb.LatentDirichletAllocation(2, fit_method="em").fit(counts).bound_ < 0)
         True
         """
-        check_executor_for(X, executor)
+        if check_executor(executor) is not None and not isinstance(X, Shards):
+            raise InvalidArgumentError(
+                f"{argument('executor')} is for documents from write_shards: training in memory "
+                f"uses the threads of {argument('n_jobs')}"
+            )
         given = {"covariates": covariates, "eval_corpus": eval_corpus, "callback": callback}
         unasked = {name: (value, None) for name, value in given.items()}
         self._check_arguments(eval_every=(eval_every, 10), **unasked)
@@ -244,38 +264,86 @@ class TopicModel(LatentDraws):
         looks: EvaluationSchedule,
         executor: Executor | None,
     ) -> Self:
-        documents: Corpus | Shards
         self._has_exposure = False
-        if isinstance(X, Shards):
-            documents = exposed(self, X, exposure)
-        else:
-            documents = exposed(self, as_corpus(X, "X"), exposure)
+        given: Any = X if isinstance(X, Shards) else as_corpus(X, "X")
+        documents: Corpus | Shards = exposed(self, given, exposure)
         n_components = self._n_topics()
         schedule = self._schedule()._replace(n_jobs=threads_of_task(executor, self.n_jobs))
         period = CheckpointPeriod(self.checkpoint_every)
         self._check_tokens(documents)
         train = self._training(documents, n_components)
         identity = dict(train.keywords)
-        design, rows = self._learn_design(documents, covariates)
+        design, rows = learn_design(documents, covariates, self.formula)
         if design is not None:
             train = partial(train, covariates=rows)
             identity["covariates"] = fingerprint_of(rows.shape, rows)
-        if isinstance(documents, Shards):
-            hashed, exposures = documents.fingerprint(), self._exposures(documents)
-            corpus = None
-        else:
-            hashed, exposures, corpus = fingerprint(documents), None, documents
+        hashed = fingerprint(documents)
         identity = self._identity(hashed, schedule, identity)
-        origin = documents, exposures, self.checkpoint, identity, schedule, executor
+        origin = documents, self.checkpoint, identity, period, schedule, executor
         with source_of(*origin) as (tokens, state, checkpoint):
             training = train(tokens, documents.n_words, schedule=schedule, state=state)
-            self.vocabulary_, self.seed_ = documents.vocabulary, schedule.seed
-            self._take_design(design)
+            self._begin(X, documents, hashed, schedule.seed)
+            if design is not None:
+                self._take_design(design)
             self._rows = rows
-            self._remember_features(X, documents)
-            self._trained_on = hashed
-            take = partial(self._take, corpus, None, training)
-            return self._sample(training, schedule, looks, take, checkpoint, period)
+            take = partial(self._take, documents, None, training)
+            return self._sample(training, schedule, looks, take, checkpoint)
+
+    def _begin(self, X: Any, documents: Corpus | Shards, hashed: str, seed: int) -> None:
+        """Store properties of the training documents in place of an earlier training."""
+        for name in _OF_A_TRAINING:
+            self.__dict__.pop(name, None)
+        self.n_features_in_, self.vocabulary_ = documents.n_words, documents.vocabulary
+        self._has_exposure = documents.exposure is not None
+        self._trained_on, self.seed_ = hashed, seed
+        words = None if documents.vocabulary is None else list(documents.vocabulary)
+        if hasattr(X, "columns") and list(X.columns) == words:
+            validate_data(self, X, reset=True, skip_check_array=True)
+
+    def _take_design(self, design: Design) -> None:
+        self._design, self.covariate_names_ = design, np.array(design.names, dtype=object)
+
+    def _priors_of(self, documents: Corpus | Shards, covariates: Any) -> NDArray[np.float64] | None:
+        if not hasattr(self, "_design"):
+            return super()._priors_of(documents, covariates)
+        if covariates is None and self._design.columns is not None:
+            covariates = getattr(documents, "metadata", None)
+        if covariates is None:
+            raise InvalidArgumentError(
+                f"{argument('covariates')}: the prior of this {type(self).__name__} depends on "
+                "covariates; give those of the documents, a row for each"
+                + (
+                    ", or documents with metadata"
+                    if self._design.columns is not None
+                    else "; a model trained with a DataFrame takes them from the metadata"
+                )
+            )
+        checks.row_names("covariates", covariates, getattr(documents, "ids", None))
+        rows = self._design.rows(covariates, documents.n_documents)
+        return pseudo_counts(rows @ self.coefficients_.T)
+
+    def _state_priors(
+        self, shared: NDArray[np.float64], others: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Document priors in a state; `others` are lambda and sigma^2, if any."""
+        if not hasattr(self, "_design"):
+            return shared
+        coefficients = others[:-1].reshape(len(shared), -1)
+        return pseudo_counts(coefficients[:, 0] + self._rows @ coefficients[:, 1:].T)
+
+    def _take_coefficients(self, means: NDArray[np.float64], draws: NDArray[np.float64]) -> None:
+        shape = len(self.components_), len(self._design.names)
+        self.coefficient_draws_ = self._design.coefficients(draws.reshape(-1, *shape))
+        if len(self.coefficient_draws_):
+            self.coefficients_ = self.coefficient_draws_.mean(axis=0)
+        else:
+            self.coefficients_ = self._design.coefficients(means.reshape(shape))
+
+    def _to_store(self) -> StoredModel:
+        stored = super()._to_store()
+        if not hasattr(self, "_design"):
+            return stored
+        return stored._replace(scalars={**stored.scalars, "design": self._design._asdict()})
 
     def _check_tokens(self, documents: Corpus | Shards) -> None:
         if not documents.n_tokens:
@@ -347,11 +415,9 @@ class TopicModel(LatentDraws):
         looks: EvaluationSchedule,
         take: Callable[[], None],
         checkpoint: Checkpoint | None = None,
-        period: CheckpointPeriod | None = None,
     ) -> Self:
         """Run the sampler and store its result, whatever ends it."""
-        kept = checkpoint, period
-        interruption = run(training, schedule, looks, take, *kept, progress=self.progress)
+        interruption = run(training, schedule, looks, take, checkpoint, progress=self.progress)
         return self._conclude(take, looks, interruption)
 
     def _conclude(
@@ -376,7 +442,7 @@ class TopicModel(LatentDraws):
         return self
 
     def _take(
-        self, corpus: Corpus | None, before: PreviousState | None, training: _core.Training
+        self, documents: Corpus | Shards, before: PreviousState | None, training: _core.Training
     ) -> None:
         """Store the result of a run; `before` is the result of earlier documents, if any."""
         phi, others, squares = training.mean()
@@ -395,8 +461,8 @@ class TopicModel(LatentDraws):
             self.topic_counts_ += before.topic_counts
         self.n_iter_ = training.n_sweeps
         topics = training.assignments()
-        if corpus is not None and topics is not None:
-            self._tokens = TokenTopics(corpus, topics)
+        if isinstance(documents, Corpus) and topics is not None:
+            self._tokens = TokenTopics(documents, topics)
 
     def _evaluate(self, held_out: Corpus) -> tuple[float, float]:
         """Nats per token, and their error, from a few short runs."""
@@ -464,16 +530,16 @@ class TopicModel(LatentDraws):
         """Whether training is by Gibbs sampling."""
         return True
 
+    def _expected_sizes(self) -> NDArray[np.float64]:
+        """Expected weight of each topic per unit of its prior parameter."""
+        return np.ones(len(self.components_))
+
     def _check_evaluation(self) -> None:
         """Refuse held-out documents if the trained model will have no likelihood."""
 
     def _training(self, documents: Corpus | Shards, n_components: int) -> partial[_core.Training]:
         """Check the parameters; return the sampler, without documents, schedule and state."""
         raise NotImplementedError
-
-    def _exposures(self, shards: Shards) -> Exposures | None:  # noqa: ARG002
-        """Exposures of documents, if the model uses them."""
-        return None
 
     def _take_parameters(self, others: NDArray[np.float64]) -> int:
         """Store learned parameters other than topics and covariates; returns their number."""
@@ -482,16 +548,6 @@ class TopicModel(LatentDraws):
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
         """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
-
-
-def check_executor_for(documents: Any, executor: Any) -> None:
-    """Refuse an invalid executor, and any executor without shards."""
-    check_executor(executor)
-    if executor is not None and not isinstance(documents, Shards):
-        raise InvalidArgumentError(
-            f"{argument('executor')} is for documents from write_shards: training in memory "
-            f"uses the threads of {argument('n_jobs')}"
-        )
 
 
 def _plain(value: Any) -> Any:

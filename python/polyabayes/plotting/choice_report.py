@@ -13,10 +13,10 @@ from polyabayes._support.files import checked_path
 from polyabayes._support.output.pages import write_page
 from polyabayes._support.output.tables import columns_of, html_table
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.models.fitted_topics import fitted_model, names
 from polyabayes.plotting.choice import plot_choice
 from polyabayes.plotting.signatures import is_channel, plot_signatures
 from polyabayes.sizes.choice import SizeChoice
-from polyabayes.topics.fitted import fitted_model, names
 from polyabayes.topics.matching import match_topics
 
 if TYPE_CHECKING:

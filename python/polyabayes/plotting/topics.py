@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.models.fitted_topics import TopicModel, fitted_model
 from polyabayes.models.pfa import PoissonFactorAnalysis
 from polyabayes.plotting.axes import axes_or_new
-from polyabayes.topics.fitted import TopicModel, fitted_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

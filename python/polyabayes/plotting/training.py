@@ -6,13 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.models.fitted_topics import (
+    TopicModel,
+    aligned,
+    fitted_model,
+    hellinger_similarity,
+    probabilities,
+    topic_tokens,
+)
 from polyabayes.models.traces import BoundTrace, TrainingTrace
 from polyabayes.plotting.axes import axes_or_new, new_figure
-from polyabayes.topics.fitted import TopicModel, aligned, fitted_model, topic_tokens
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +97,7 @@ def plot_trace(
     if not given:
         raise InvalidArgumentError("models is empty; give at least one")
     named = {name: fitted_model(model) for name, model in given.items()}
-    traces = {name: _trace(model) for name, model in named.items()}
+    traces: dict[str, Any] = {name: _trace(model) for name, model in named.items()}
     with_bound = all(isinstance(trace, BoundTrace) for trace in traces.values())
     with_held_out = all(
         isinstance(trace, TrainingTrace) and np.isfinite(trace.held_out).any()
@@ -225,24 +231,17 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     >>> len(ax.images)
     1
     """
-    model = fitted_model(model)
+    topics = probabilities(fitted_model(model))
     ax = axes_or_new(ax, 5.2, 4.6)
-    n_topics = len(model.components_)
+    n_topics = len(topics)
     step = -(-n_topics // _MOST_TICKS)
     ax.set_xticks(range(0, n_topics, step))
     ax.set_yticks(range(0, n_topics, step))
-    image = ax.imshow(_similarity(model.components_), vmin=0, vmax=1, cmap="Blues")
+    image = ax.imshow(hellinger_similarity(topics, topics), vmin=0, vmax=1, cmap="Blues")
     ax.figure.colorbar(image, ax=ax, shrink=0.8, label="1 - Hellinger distance")
     ax.set_xlabel("topic")
     ax.set_ylabel("topic")
     return ax
-
-
-def _similarity(topics: NDArray[np.float64]) -> NDArray[np.float64]:
-    roots = np.sqrt(topics / topics.sum(axis=1, keepdims=True))
-    overlap = np.clip(roots @ roots.T, 0.0, 1.0)
-    similarity: NDArray[np.float64] = 1.0 - np.sqrt(1.0 - overlap)
-    return similarity
 
 
 def _trace(model: TopicModel) -> TrainingTrace | BoundTrace:

@@ -74,9 +74,11 @@ def n_workers(executor: Executor) -> int | None:
 class Workers:
     """Workers of an executor that have the shared data; made by :func:`sharing`."""
 
-    def __init__(self, executor: Executor, parcel: _Parcel) -> None:
-        self._executor, self._parcel = executor, parcel
-        self._most = _TASKS_PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
+    def __init__(self, executor: Executor | None, shared: Any) -> None:
+        self._executor, self._shared = executor, shared
+        self._most = 1
+        if executor is not None:
+            self._most = _TASKS_PER_WORKER * (n_workers(executor) or _UNKNOWN_WORKERS)
 
     def run(
         self,
@@ -88,18 +90,26 @@ class Workers:
     ) -> Generator[tuple[int, Any]]:
         """Yield task numbers and results of ``function(shared, *task)``, in order of completion.
 
-        The function must be defined in a module. `n_in_flight` tasks are submitted at a time, by
-        default a few per worker; `describe` names a task by its number. If `stopped` returns True,
-        all tasks are abandoned and a KeyboardInterrupt is raised: for threads that Ctrl-C does not
-        interrupt. A WorkerError means that a worker died and its engine did not rerun its tasks.
+        Without an executor, tasks run in turn in this thread. The function must be defined in a
+        module. `n_in_flight` tasks are submitted at a time, by default a few per worker; `describe`
+        names a task by its number. If `stopped` returns True, all tasks are abandoned and a
+        KeyboardInterrupt is raised: for threads that Ctrl-C does not interrupt. A WorkerError means
+        that a worker died and its engine did not rerun its tasks.
         """
+        if self._executor is None:
+            for number, task in enumerate(tasks):
+                yield number, function(self._shared, *task)
+            return
         pending: dict[Future[Any], tuple[int, tuple[Any, ...]]] = {}
+        # The bytes stay here, as long as workers can read the file.
+        whole = self._shared
+        reference = whole._replace(content=None) if isinstance(whole, _Packed) else whole
         timeout = None if stopped is None else _LOOK_SECONDS
         numbered, most = enumerate(tasks), n_in_flight or self._most
         try:
             while True:
                 for number, task in numbered:
-                    future = self._submit(self._parcel.reference, function, task, describe(number))
+                    future = _submitted(self._executor, reference, function, task, describe(number))
                     pending[future] = number, task
                     if len(pending) >= most:
                         break
@@ -115,7 +125,7 @@ class Workers:
                     result = _result(future, describe(number))
                     if isinstance(result, _Missing):
                         # The worker cannot read the shared file: the bytes are sent with the task.
-                        again = self._submit(self._parcel.whole, function, task, describe(number))
+                        again = _submitted(self._executor, whole, function, task, describe(number))
                         pending[again] = number, task
                         continue
                     yield number, result
@@ -127,24 +137,42 @@ class Workers:
             for future in pending:
                 future.cancel()
 
-    def _submit(
-        self, reference: Any, function: Callable[..., Any], task: Any, name: str
-    ) -> Future[Any]:
-        try:
-            return self._executor.submit(_call, reference, function, task)
-        except BrokenExecutor as error:
-            raise _died(name, error) from error
-
 
 @contextmanager
-def sharing(executor: Executor, shared: Any) -> Iterator[Workers]:
+def sharing(executor: Executor | None, shared: Any) -> Iterator[Workers]:
     """Send shared data to the workers of an executor, once for all tasks.
 
-    Threads of this process get the object itself. At the end, remaining tasks are cancelled, and
-    processes of this machine interrupt running tasks; the executor is not shut down.
+    This thread, if there is no executor, and threads of this process get the object itself. At the
+    end, remaining tasks are cancelled, and processes of this machine interrupt running tasks; the
+    executor is not shut down.
     """
-    with _scattered(executor, shared) as parcel:
-        yield Workers(executor, parcel)
+    if executor is None or isinstance(executor, ThreadPoolExecutor):
+        yield Workers(executor, shared)
+        return
+    client = _dask_client(executor)
+    if client is not None:
+        yield Workers(executor, client.scatter(shared, broadcast=True, hash=False))
+        return
+    try:
+        content = pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidTypeError(
+            f"an argument cannot be sent to processes ({error}): use functions and classes of a "
+            "module, or a ThreadPoolExecutor"
+        ) from error
+    with scratch_folder(Path(tempfile.gettempdir()), "polyabayes-") as folder:
+        path = folder / "shared"
+        path.write_bytes(content)
+        yield Workers(executor, _Packed(path, hashlib.sha256(content).hexdigest(), content))
+
+
+def _submitted(
+    executor: Executor, shared: Any, function: Callable[..., Any], task: Any, name: str
+) -> Future[Any]:
+    try:
+        return executor.submit(_call, shared, function, task)
+    except BrokenExecutor as error:
+        raise _died(name, error) from error
 
 
 def _result(future: Future[Any], name: str) -> Any:
@@ -172,24 +200,19 @@ class _Missing(NamedTuple):
     path: str
 
 
-class _InFile(NamedTuple):
-    """Shared data in a file, for workers with access to the same storage."""
+class _Packed(NamedTuple):
+    """Shared data in a file; also as bytes, for workers without access to the same storage."""
 
-    path: str
+    path: Path
     digest: str
+    content: bytes | None = None
 
     def value(self) -> Any:
-        return _held.get(self.digest, lambda: Path(self.path).read_bytes())
+        """The data, unpickled once per process."""
+        return _held.get(self.digest, self._read)
 
-
-class _Whole(NamedTuple):
-    """Shared data as bytes, for workers without access to the file."""
-
-    content: bytes
-    digest: str
-
-    def value(self) -> Any:
-        return _held.get(self.digest, lambda: self.content)
+    def _read(self) -> bytes:
+        return self.path.read_bytes() if self.content is None else self.content
 
 
 class _Held:
@@ -215,16 +238,16 @@ _held = _Held()
 
 
 def _call(reference: Any, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
-    """Run a task on a worker."""
-    if not isinstance(reference, (_InFile, _Whole)):
+    if not isinstance(reference, _Packed):
         return function(reference, *task)
     try:
         shared = reference.value()
     except OSError:
         return _Missing(str(reference.digest))
-    if isinstance(reference, _Whole) or threading.current_thread() is not threading.main_thread():
+    in_main = threading.current_thread() is threading.main_thread()
+    if reference.content is not None or not in_main:
         return function(shared, *task)
-    with _while_wanted(Path(reference.path)):
+    with _while_wanted(reference.path):
         return function(shared, *task)
 
 
@@ -250,42 +273,7 @@ def _while_wanted(path: Path) -> Iterator[None]:
             over.set()
 
 
-class _Parcel:
-    """Shared data in transit: a file of bytes, or an object of the engine."""
-
-    def __init__(self, reference: Any, content: bytes = b"") -> None:
-        self.reference, self._content = reference, content
-
-    @property
-    def whole(self) -> _Whole:
-        return _Whole(self._content, self.reference.digest)
-
-
-@contextmanager
-def _scattered(executor: Executor, shared: Any) -> Iterator[_Parcel]:
-    """Send shared data by the executor's own means, if it has any."""
-    if isinstance(executor, ThreadPoolExecutor):
-        yield _Parcel(shared)
-        return
-    client = _dask_client(executor)
-    if client is not None:
-        yield _Parcel(client.scatter(shared, broadcast=True, hash=False))
-        return
-    try:
-        content = pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InvalidTypeError(
-            f"an argument cannot be sent to processes ({error}): use functions and classes of a "
-            "module, or a ThreadPoolExecutor"
-        ) from error
-    with scratch_folder(Path(tempfile.gettempdir()), "polyabayes-") as folder:
-        path = folder / "shared"
-        path.write_bytes(content)
-        yield _Parcel(_InFile(str(path), hashlib.sha256(content).hexdigest()), content)
-
-
 def _dask_client(executor: Executor) -> Any:
-    """The client behind an executor of Dask."""
     if type(executor).__module__.partition(".")[0] != "distributed":
         return None
     return getattr(executor, "_client", None)

@@ -62,19 +62,16 @@ def read_state(path: Path, identity: dict[str, Any]) -> RunState | None:
     for name, expected in identity.items():
         refuse_other(path, "run", name, header.get(name), expected)
     try:
-        for name in arrays.keys() & _TYPES.keys():
+        for name in arrays:
             if arrays[name].dtype != _TYPES[name] or arrays[name].ndim != 1:
                 raise ValueError(f"{name} are of another type")
         phase, run, sweep = header["position"]
         best = header["best"]
         return RunState(
-            (str(phase), _number(run), _number(sweep)),
-            None if best is None else (_number(best[0]), float(best[1])),
-            arrays["parameters"],
-            _number(header["n_kept"]),
-            arrays.get("kept_sum"),
-            arrays.get("assignments"),
-            arrays.get("kept_coefficients"),
+            position=(str(phase), _number(run), _number(sweep)),
+            best=None if best is None else (_number(best[0]), float(best[1])),
+            n_kept=_number(header["n_kept"]),
+            **arrays,
         )
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise FileFormatError(

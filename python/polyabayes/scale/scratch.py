@@ -1,4 +1,4 @@
-"""Temporary folders and files; those of killed processes are removed by the next process."""
+"""Temporary folders; those of killed processes are removed by the next process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-
-# Names of unfinished files: hidden, with a unique number.
-_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}")
 
 
 @contextmanager
@@ -31,14 +28,6 @@ def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_unfinished(folder: Path, part: str) -> None:
-    """Remove unfinished files of killed processes whose names contain `part`."""
-    for path in folder.glob(f".*{part}*"):
-        if _UNFINISHED.fullmatch(path.name) is not None:
-            with suppress(OSError):
-                path.unlink()
 
 
 def _is_alive(process: int) -> bool:

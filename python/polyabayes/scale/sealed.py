@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,30 +22,23 @@ from polyabayes.exceptions import FileFormatError
 _SEAL_BYTES = 4
 
 
-class SealedWriter:
-    """Writes arrays, in the same byte order on all machines; by :func:`sealing`."""
-
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        self._stream, self._checksum = stream, zlib.crc32(name.encode())
-
-    def write(self, array: NDArray[Any]) -> None:
-        """Append an array, without its type and size."""
-        ordered = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        self._checksum = zlib.crc32(ordered.data, self._checksum)
-        self._stream.write(ordered.data)
-
-    def seal(self) -> None:
-        """Append the checksum."""
-        self._stream.write(self._checksum.to_bytes(_SEAL_BYTES, "little"))
-
-
 @contextmanager
-def sealing(path: Path) -> Iterator[SealedWriter]:
-    """Open a file that gets its name only once it is complete, sealed and on the disk."""
+def sealing(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Open a file that gets its name only once it is complete, sealed and on the disk.
+
+    The function appends an array, without its type and size, in one byte order on all machines.
+    """
+    checksum = zlib.crc32(path.name.encode())
     with replacing(path) as stream:
-        writer = SealedWriter(stream, path.name)
-        yield writer
-        writer.seal()
+
+        def write(array: NDArray[Any]) -> None:
+            nonlocal checksum
+            ordered = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            checksum = zlib.crc32(ordered.data, checksum)
+            stream.write(ordered.data)
+
+        yield write
+        stream.write(checksum.to_bytes(_SEAL_BYTES, "little"))
 
 
 class SealedReader:
@@ -55,7 +48,7 @@ class SealedReader:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._checksum = path, zlib.crc32(path.name.encode())
+        self.path, self._checksum = path, zlib.crc32(path.name.encode())
         self._is_checked = False
         with reading(path):
             self._stream = path.open("rb")
@@ -74,8 +67,8 @@ class SealedReader:
         """The next array, of `size` numbers."""
         array = np.empty(size, dtype)
         if array.nbytes > self.n_left:
-            raise damaged(self._path)
-        with reading(self._path):
+            raise damaged(self.path)
+        with reading(self.path):
             n_bytes = self._stream.readinto(array.data) if size else 0
             self._checksum = zlib.crc32(array.data, self._checksum)
             self.n_left -= array.nbytes
@@ -83,9 +76,9 @@ class SealedReader:
                 self._is_checked = True
                 seal = int.from_bytes(self._stream.read(_SEAL_BYTES), "little")
                 if n_bytes != array.nbytes or seal != self._checksum:
-                    raise damaged(self._path)
+                    raise damaged(self.path)
         if n_bytes != array.nbytes:
-            raise damaged(self._path)
+            raise damaged(self.path)
         return array if sys.byteorder == "little" else array.byteswap()
 
 

@@ -227,8 +227,5 @@ def _changed(path: Path) -> FileFormatError:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file."""
-    digest = hashlib.sha256()
     with reading(path), path.open("rb") as stream:
-        while part := stream.read(2**24):
-            digest.update(part)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()

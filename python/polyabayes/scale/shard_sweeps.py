@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,18 +80,20 @@ class ShardTraining(NamedTuple):
 class SweepOrder(NamedTuple):
     """One sweep over all tokens.
 
-    The sweep ends at position `to`. `weights` are phi up to a factor per topic, or their file. `a`
-    are pseudo-counts of documents. `rates` are rates of the gamma distributions of topic weights,
-    if documents have exposures. `tables` says whether to draw the tables that learned pseudo-counts
-    need.
+    The sweep ends at position `to`. `urns` are those of the core: phi up to a factor per topic, or
+    its file; the factors; pseudo-counts of documents; and rates of the gamma distributions of topic
+    weights, if documents have exposures. `tables` says whether to draw the tables that learned
+    pseudo-counts need.
     """
 
     to: Position
-    weights: Floats | Path
-    scale: Floats
-    a: Floats
-    rates: Floats | None
+    urns: tuple[Floats | Path, Floats, Floats, Floats | None]
     tables: bool
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics."""
+        return len(self.urns[1])
 
 
 def position_name(at: Position) -> str:
@@ -142,8 +144,8 @@ def sweep_shards(
     training: ShardTraining, numbers: Iterable[int], order: SweepOrder
 ) -> tuple[Counts, NDArray[np.uint64]]:
     """Draw the topics of the tokens of given shards; return counts, and tables of topics."""
-    shape = training.shards[0].n_words, len(order.a)
-    counts, n_tables = np.zeros(shape, np.uint32), np.zeros(len(order.a), np.uint64)
+    shape = training.shards[0].n_words, order.n_topics
+    counts, n_tables = np.zeros(shape, np.uint32), np.zeros(order.n_topics, np.uint64)
     urns = _urns(order, shape)
     for number in numbers:
         shard = training.unchanged(number)
@@ -166,7 +168,7 @@ def renumber_topics(
             min(_TOPICS, shard.n_tokens - start) for start in range(0, shard.n_tokens, _TOPICS)
         )
         with TopicsReader(training, shard, at, len(renumbered)) as topics:
-            parts = (renumbered[topics.read(n)] for n in sizes)
+            parts = (renumbered[topics.topics(n)] for n in sizes)
             _write_topics(training.topics_path(shard, to), parts)
 
 
@@ -193,32 +195,26 @@ def tally_exposures(
     return found
 
 
-class TopicsReader:
+class TopicsReader(SealedReader):
     """Reads the topics of a shard's tokens from their file in parts."""
 
     def __init__(self, training: ShardTraining, shard: Shard, at: Position, n_topics: int) -> None:
-        self._path, self._n_topics = training.topics_path(shard, at), n_topics
-        self._file = SealedReader(self._path)
+        super().__init__(training.topics_path(shard, at))
+        self._n_topics = n_topics
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._file.__exit__(*exception)
-
-    def read(self, n_tokens: int) -> Topics:
+    def topics(self, n_tokens: int) -> Topics:
         """Topics of the next `n_tokens` tokens."""
-        topics: Topics = self._file.read(n_tokens, np.uint16)
+        topics: Topics = self.read(n_tokens, np.uint16)
         if topics.max(initial=0) >= self._n_topics:
-            raise damaged(self._path)
+            raise damaged(self.path)
         return topics
 
     def tables(self) -> NDArray[np.uint64]:
         """Tables of topics, after all topics; this verifies the checksum."""
-        size = self._n_topics if self._file.n_left else 0
-        tables: NDArray[np.uint64] = self._file.read(size, np.uint64)
-        if self._file.n_left:
-            raise damaged(self._path)
+        size = self._n_topics if self.n_left else 0
+        tables: NDArray[np.uint64] = self.read(size, np.uint64)
+        if self.n_left:
+            raise damaged(self.path)
         return tables if size else np.zeros(self._n_topics, np.uint64)
 
 
@@ -229,39 +225,37 @@ def _with_topics(
     shard = training.unchanged(number)
     with TopicsReader(training, shard, at, n_topics) as topics:
         for blocks in training.blocks(shard):
-            yield blocks, topics.read(len(blocks.token_documents))
+            yield blocks, topics.topics(len(blocks.token_documents))
         topics.tables()
 
 
 def _write_topics(path: Path, parts: Iterable[Topics]) -> None:
     """Write topics of tokens, without tables."""
-    with sealing(path) as file:
+    with sealing(path) as write:
         for part in parts:
-            file.write(part)
+            write(part)
 
 
 def _urns(order: SweepOrder, shape: tuple[int, int]) -> tuple[Any, ...]:
     """The arrays of a sweep, copied because unpickled arrays may be unaligned."""
-    weights = order.weights
+    weights, *others = order.urns
     if isinstance(weights, Path):
         with reading(weights):
             weights = np.memmap(weights, "<f8", "r", shape=shape)
-    rates = None if order.rates is None else np.array(order.rates)
-    return np.asarray(weights), np.array(order.scale), np.array(order.a), rates
+    return np.asarray(weights), *(None if x is None else np.array(x) for x in others)
 
 
 def _sweep(
     training: ShardTraining, shard: Shard, order: SweepOrder, urns: tuple[Any, ...], counts: Counts
 ) -> NDArray[np.uint64]:
     """Draw the topics of a shard's tokens, add them to `counts`, and return the tables."""
-    n_topics = len(order.a)
-    n_tables = np.zeros(n_topics, np.uint64)
+    n_tables = np.zeros(order.n_topics, np.uint64)
     phase, run, sweep = order.to
     before, to = (phase, run, sweep - 1), training.topics_path(shard, order.to)
-    exposures = None if order.rates is None else training.exposures
-    with TopicsReader(training, shard, before, n_topics) as reader, sealing(to) as file:
+    exposures = None if order.urns[-1] is None else training.exposures
+    with TopicsReader(training, shard, before, order.n_topics) as reader, sealing(to) as write:
         for blocks in training.blocks(shard, exposures):
-            topics = reader.read(len(blocks.token_documents))
+            topics = reader.topics(len(blocks.token_documents))
             n_tables += _core.sweep_part(
                 blocks,
                 topics,
@@ -272,9 +266,9 @@ def _sweep(
                 tables=order.tables,
                 n_jobs=training.n_jobs,
             )
-            file.write(topics)
+            write(topics)
         reader.tables()
-        file.write(n_tables)
+        write(n_tables)
     return n_tables
 
 
@@ -282,5 +276,5 @@ def _count(training: ShardTraining, shard: Shard, at: Position, counts: Counts) 
     """Add the topics of a shard's tokens to `counts`, and return the tables."""
     with TopicsReader(training, shard, at, counts.shape[1]) as topics:
         for blocks in training.blocks(shard):
-            _core.count_part(blocks, topics.read(len(blocks.token_documents)), counts)
+            _core.count_part(blocks, topics.topics(len(blocks.token_documents)), counts)
         return topics.tables()

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
-from polyabayes._support.files import replacing
+from polyabayes._support.files import remove_unfinished, replacing
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import BudgetExceededError, FileAccessError, FileFormatError, argument
 from polyabayes.scale import shard_sweeps
 from polyabayes.scale.executors import Workers, n_workers, sharing
 from polyabayes.scale.run_state import Position, RunState, read_state, write_state
-from polyabayes.scale.scratch import remove_unfinished, scratch_folder
+from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard_sweeps import Counts, ShardTraining, SweepOrder, position_name
 from polyabayes.scale.shards import Shards, even_cuts
-from polyabayes.scale.token_order import Exposures
+from polyabayes.scale.token_order import numbered
 
 _STATE = "shards.safetensors"
 
@@ -52,6 +52,7 @@ class ShardTokens:
     """
 
     lengths: NDArray[np.uint32]
+    _workers: Workers
     stopped: Callable[[], bool] | None = None
 
     def __init__(
@@ -59,7 +60,6 @@ class ShardTokens:
         shards: Shards,
         folder: Path,
         identity: dict[str, Any],
-        exposures: Exposures | None,
         *,
         seed: int,
         n_jobs: int,
@@ -74,13 +74,15 @@ class ShardTokens:
         self._shards, self._executor, self._identity = shards, executor, identity
         self._path = StateFolder(folder, "training").make(_STATE)
         folder = folder.resolve()
-        remove_unfinished(folder, f".{name}.")
-        self.exposure_groups = None if exposures is None else exposures.groups()
+        remove_unfinished(folder, f"*.{name}.*")
+        exposures, self.exposure_groups = numbered(shards.exposure), None
+        if exposures is not None:
+            n_documents = np.bincount(exposures.numbers).astype(np.uint64)
+            self.exposure_groups = exposures.values, n_documents
         self._training = ShardTraining(
             shards.shards, folder, name, shards.longest, seed, n_jobs, exposures
         )
         self._groups = _groups(shards, executor)
-        self._workers: Workers | None = None
         self._n_kept = 0
 
     @contextmanager
@@ -113,10 +115,9 @@ class ShardTokens:
         self, to: Position, urns: tuple[Any, Any, Any, Any], tables: bool
     ) -> tuple[Counts, NDArray[np.uint64]]:
         """Draw the topics of all tokens; return their counts, and the tables of each topic."""
-        weights, scale, a, rates = urns
-        n_tables = np.zeros(len(a), np.uint64)
-        with self._published(to, weights) as published:
-            order = SweepOrder(to, published, scale, a, rates, tables)
+        n_tables = np.zeros(len(urns[1]), np.uint64)
+        with self._published(to, urns[0]) as published:
+            order = SweepOrder(to, (published, *urns[1:]), tables)
 
             def tallied() -> Iterator[Counts]:
                 for counts, of_group in self._run(shard_sweeps.sweep_shards, order):
@@ -165,7 +166,6 @@ class ShardTokens:
             self._remove(f"kept.{self._training.name}.", {str(n_kept)})
 
     def _remove(self, prefix: str, needed: set[str]) -> None:
-        """Remove files with the prefix, except the needed ones."""
         folder, name = self._training.folder, f".{self._training.name}."
         try:
             for path in folder.glob(f"{prefix}*"):
@@ -182,20 +182,13 @@ class ShardTokens:
     @contextmanager
     def _sent(self) -> Iterator[None]:
         """Send the workers the data of all tasks."""
-        if self._executor is None:
+        with sharing(self._executor, self._training) as self._workers:
             yield
-            return
-        with sharing(self._executor, self._training) as workers:
-            self._workers = workers
-            try:
-                yield
-            finally:
-                self._workers = None
 
     @contextmanager
     def _published(self, to: Position, weights: NDArray[np.float64]) -> Iterator[Any]:
         """Weights of topics for all tasks: in memory for this process, as a file for workers."""
-        if self._workers is None:
+        if self._executor is None:
             yield weights
             return
         training = self._training
@@ -215,8 +208,6 @@ class ShardTokens:
 
     def _numbered(self, function: Callable[..., Any], *arguments: Any) -> Iterable[Any]:
         tasks = ((group, *arguments) for group in self._groups)
-        if self._workers is None:
-            return enumerate(function(self._training, *task) for task in tasks)
         return self._workers.run(function, tasks, self._describe, self.stopped)
 
     def _describe(self, number: int) -> str:
@@ -243,18 +234,15 @@ def state_folder(shards: Shards, checkpoint: Any) -> Iterator[Path]:
     if checkpoint is not None:
         yield StateFolder(checkpoint, "training").path
         return
-    made = False
-    try:
-        with scratch_folder(shards.folder, "training-") as folder:
-            made = True
-            yield folder
-    except OSError as error:
-        if made:
-            raise
-        raise FileAccessError(
-            f"cannot write next to the shards in {shards.folder} ({error.strerror or error}): give "
-            f"a folder as {argument('checkpoint')}"
-        ) from error
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(scratch_folder(shards.folder, "training-"))
+        except OSError as error:
+            raise FileAccessError(
+                f"cannot write next to the shards in {shards.folder} ({error.strerror or error}): "
+                f"give a folder as {argument('checkpoint')}"
+            ) from error
+        yield folder
 
 
 def _groups(shards: Shards, executor: Executor | None) -> list[tuple[int, ...]]:

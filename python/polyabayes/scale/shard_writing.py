@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.files import reading, replacing, writing
+from polyabayes._support.files import reading, remove_unfinished, replacing, writing
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import joined_metadata, metadata_bytes
 from polyabayes.exceptions import InvalidArgumentError, argument
-from polyabayes.scale.scratch import remove_unfinished, scratch_folder
+from polyabayes.scale.scratch import scratch_folder
 from polyabayes.scale.shard import ARRAYS, EXPOSURE, IDS, METADATA, TYPES, digest_of
 from polyabayes.scale.shards import (
     FORMAT,
@@ -71,7 +71,7 @@ def _remove_parts(path: Path, kept: Container[str] = ()) -> None:
         if re.fullmatch(r"shard-\d{5,}", folder.name) is None or folder.name in kept:
             continue
         with suppress(OSError):
-            remove_unfinished(folder, ".npy")
+            remove_unfinished(folder, "*.npy")
             for name in TYPES:
                 (folder / f"{name}.npy").unlink(missing_ok=True)
             folder.rmdir()
@@ -146,7 +146,7 @@ class _Spool:
             name = f"shard-{number:05d}"
             folder = path / name
             folder.mkdir(exist_ok=True)
-            remove_unfinished(folder, ".npy")
+            remove_unfinished(folder, "*.npy")
             self._write_rows(folder, offsets[start : stop + 1])
             for array in is_there:
                 (folder / f"{array}.npy").unlink(missing_ok=True)

@@ -171,7 +171,6 @@ class Shards:
                 yield Corpus(shard.rows(start, stop), self.vocabulary, names, exposure, table)
 
     def _exposure(self, shard: Shard, start: int, stop: int) -> NDArray[np.float64] | None:
-        """Exposures of documents `start` to `stop` of a shard."""
         if self.replaced_exposure is not None:
             before = shard.first_document
             return self.replaced_exposure[before + start : before + stop]

@@ -42,10 +42,6 @@ class Exposures(NamedTuple):
     values: NDArray[np.float64]
     numbers: NDArray[np.uint32]
 
-    def groups(self) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-        """The distinct exposures, and the number of documents of each."""
-        return self.values, np.bincount(self.numbers).astype(np.uint64)
-
 
 def numbered(exposure: NDArray[np.float64] | None) -> Exposures | None:
     """Exposures by their numbers; None where all are 1, which is the same as none."""
@@ -94,11 +90,11 @@ def write_order(path: Path, shard: Shard) -> NDArray[np.uint32]:
             pass
         return lengths.astype(np.uint32)
     cuts = _cuts(lengths, max(_BLOCK_TOKENS, _TOKENS_PER_WORD * shard.n_words))
-    with sealing(path) as file:
+    with sealing(path) as write:
         for start, stop in pairwise(cuts):
             starts, documents = _core.order_tokens(_rows(shard, start, stop))
             for array in (np.array([stop - start], np.uint64), starts, documents):
-                file.write(array)
+                write(array)
     return lengths.astype(np.uint32)
 
 

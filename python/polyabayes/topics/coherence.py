@@ -12,8 +12,8 @@ from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.topics.cooccurrence import Occurrences, in_documents, in_windows
-from polyabayes.topics.fitted import aligned, fitted_model, names, top_words
+from polyabayes.models.fitted_topics import aligned, fitted_model, names, top_words
+from polyabayes.topics.cooccurrence import in_documents, in_windows
 
 # Smallest probability of a pair, as in gensim and in the paper's implementation.
 _EPSILON = 1e-12
@@ -137,8 +137,9 @@ def _checked_topic(number: int, topic: Sequence[Any]) -> list[str]:
     return words
 
 
-def _by_topic(found: Occurrences, places: list[list[int]], measure: str) -> NDArray[np.float64]:
-    joint = found.joint / max(found.total, 1)
+def _by_topic(
+    joint: NDArray[np.float64], places: list[list[int]], measure: str
+) -> NDArray[np.float64]:
     single = np.diag(joint)
     values = np.full(len(places), np.nan)
     for topic, own in enumerate(places):

@@ -1,9 +1,12 @@
-"""Co-occurrence of words in documents or in sliding windows."""
+"""Shares of documents, or of sliding windows, that hold both words of a pair.
+
+The diagonal of each matrix has those that hold a word.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +20,7 @@ from polyabayes.exceptions import InvalidTypeError
 _BLOCK_ENTRIES = 4_000_000
 
 
-class Occurrences(NamedTuple):
-    """Numbers of documents or windows with a word, or with both words of a pair.
-
-    `joint` counts those with both words of a pair; its diagonal counts those with a word.
-    """
-
-    joint: NDArray[np.float64]
-    total: int
-
-
-def in_documents(corpus: Corpus, words: Sequence[str]) -> Occurrences:
+def in_documents(corpus: Corpus, words: Sequence[str]) -> NDArray[np.float64]:
     """Co-occurrence of words in whole documents; unknown words occur in none."""
     vocabulary: Any = corpus.vocabulary
     column_of = {word: column for column, word in enumerate(vocabulary)}
@@ -37,10 +30,12 @@ def in_documents(corpus: Corpus, words: Sequence[str]) -> Occurrences:
     held.data[:] = 1.0
     joint = np.zeros((len(words), len(words)))
     joint[np.ix_(known, known)] = sparse.csr_matrix(held.T @ held).toarray()
-    return Occurrences(joint, corpus.n_documents)
+    return joint / max(corpus.n_documents, 1)
 
 
-def in_windows(texts: Iterable[Sequence[str]], words: Sequence[str], window: int) -> Occurrences:
+def in_windows(
+    texts: Iterable[Sequence[str]], words: Sequence[str], window: int
+) -> NDArray[np.float64]:
     """Co-occurrence of words in windows of `window` tokens that slide by one.
 
     A text shorter than a window is one window. Each window counts a word at most once.
@@ -89,4 +84,4 @@ def in_windows(texts: Iterable[Sequence[str]], words: Sequence[str], window: int
         if n_entries > _BLOCK_ENTRIES:
             add_block()
     add_block()
-    return Occurrences(joint, total)
+    return joint / max(total, 1)

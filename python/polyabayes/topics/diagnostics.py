@@ -12,8 +12,7 @@ from scipy.special import xlogy
 from polyabayes._support import checks
 from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.topics.coherence import coherence
-from polyabayes.topics.fitted import (
+from polyabayes.models.fitted_topics import (
     TopicModel,
     aligned,
     expected_tokens,
@@ -24,6 +23,7 @@ from polyabayes.topics.fitted import (
     top_words,
     topic_tokens,
 )
+from polyabayes.topics.coherence import coherence
 
 # Share of a document's tokens above which a topic is its main topic, as in MALLET.
 _MAIN_SHARE, _SOME_SHARE = 0.5, 0.02

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.topics.fitted import aligned, fitted_model
+from polyabayes.models.fitted_topics import aligned, fitted_model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -75,17 +76,9 @@ class TopicsByGroup(Result):
         return np.clip([self.means - reach, self.means + reach], 0.0, self.largest)
 
     def _columns(self) -> dict[str, Any]:
-        n_topics = self.means.shape[1]
-        lower, upper = self.interval()
-        return {
-            "group": np.repeat(self.groups, n_topics),
-            "n_documents": np.repeat(self.n_documents, n_topics),
-            "topic": np.tile(np.arange(n_topics), len(self.groups)),
-            "mean": self.means.ravel(),
-            "std_error": self.std_errors.ravel(),
-            "lower": lower.ravel(),
-            "upper": upper.ravel(),
-        }
+        ends = dict(zip(("lower", "upper"), self.interval(), strict=True))
+        rows = {"group": self.groups, "n_documents": self.n_documents}
+        return topic_columns(rows, {"mean": self.means, "std_error": self.std_errors, **ends})
 
     def __repr__(self) -> str:
         return f"<TopicsByGroup: {len(self.groups)} groups, {self.means.shape[1]} topics>"

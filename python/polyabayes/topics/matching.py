@@ -14,8 +14,12 @@ from polyabayes._support import checks
 from polyabayes._support.results import Result
 from polyabayes.data.counts import checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.fitted_topics import normalised
-from polyabayes.topics.fitted import fitted_model, probabilities
+from polyabayes.models.fitted_topics import (
+    fitted_model,
+    hellinger_similarity,
+    normalised,
+    probabilities,
+)
 
 _METRICS = ("cosine", "hellinger")
 
@@ -165,9 +169,7 @@ def topics_of(value: Any, name: str) -> _Topics:
 def _similarity(first: _Topics, second: _Topics, metric: str) -> NDArray[np.float64]:
     one, other = _common(first, second)
     if metric == "hellinger":
-        overlap = np.sqrt(one) @ np.sqrt(other).T
-        nearness: NDArray[np.float64] = 1 - np.sqrt(np.maximum(1 - overlap, 0))
-        return nearness
+        return hellinger_similarity(one, other)
     lengths = np.outer(np.linalg.norm(one, axis=1), np.linalg.norm(other, axis=1))
     cosines: NDArray[np.float64] = one @ other.T / lengths
     return np.minimum(cosines, 1.0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame
+from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
@@ -21,7 +22,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.models.fitted.covariate_model import pseudo_counts
+from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.topics.posterior_draws import central_interval
 
@@ -107,15 +108,8 @@ class TopicPrevalence(Result):
         return ends
 
     def _columns(self) -> dict[str, Any]:
-        n_topics = self.draws.shape[2]
-        lower, upper = self.interval()
-        return {
-            "row": np.repeat(np.array(self.rows, dtype=object), n_topics),
-            "topic": np.tile(np.arange(n_topics), len(self.rows)),
-            "mean": self.mean.ravel(),
-            "lower": lower.ravel(),
-            "upper": upper.ravel(),
-        }
+        ends = dict(zip(("lower", "upper"), self.interval(), strict=True))
+        return topic_columns({"row": np.array(self.rows, object)}, {"mean": self.mean, **ends})
 
     def __repr__(self) -> str:
         n_draws, n_rows, n_topics = self.draws.shape
@@ -341,7 +335,6 @@ def _table(at: Any) -> Any:
 
 
 def _labels(table: Any) -> list[str]:
-    """Label of each row, from its covariates."""
     if not hasattr(table, "columns"):
         return [f"row {i}" for i in range(len(table))]
     records = table.to_dict("records")

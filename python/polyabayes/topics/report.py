@@ -23,9 +23,15 @@ from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
-from polyabayes.models.fitted_topics import principal_coordinates
+from polyabayes.models.fitted_topics import (
+    TopicModel,
+    fitted_model,
+    named_by,
+    names,
+    principal_coordinates,
+    probabilities,
+)
 from polyabayes.topics.diagnostics import diagnostics, top_documents
-from polyabayes.topics.fitted import TopicModel, fitted_model, named_by, names, probabilities
 from polyabayes.topics.prevalence import TopicPrevalence, profiles
 
 # Weights between probability and lift for which the page holds the best words of every topic.
@@ -128,8 +134,16 @@ def report(
             )
         warn_of_caveats(scores, "polyabayes.log_likelihood(model, documents, {})")
     content = {
-        "model": _about_model(fitted),
-        "corpus": _about_corpus(corpus, n_unseen),
+        "model": {
+            "class": type(fitted).__name__,
+            "n_components": len(fitted.components_),
+            "n_words": int(fitted.n_features_in_),
+        },
+        "corpus": {
+            "n_documents": corpus.n_documents,
+            "n_tokens": corpus.n_tokens,
+            "n_unseen_tokens": n_unseen,
+        },
         "part": None if part is None else checks.text("part", part),
         "score": None if scores is None else _about_scores(scores),
         "lambdas": _LAMBDAS.round(2).tolist(),
@@ -154,22 +168,6 @@ def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | Non
     if len(found) != size:
         raise InvalidArgumentError(f"{name} has {len(found):,} entries for {size:,} {things}")
     return found
-
-
-def _about_model(model: TopicModel) -> dict[str, Any]:
-    return {
-        "class": type(model).__name__,
-        "n_components": len(model.components_),
-        "n_words": int(model.n_features_in_),
-    }
-
-
-def _about_corpus(corpus: Corpus, n_unseen: int) -> dict[str, int]:
-    return {
-        "n_documents": corpus.n_documents,
-        "n_tokens": corpus.n_tokens,
-        "n_unseen_tokens": n_unseen,
-    }
 
 
 def _about_scores(scores: LogLikelihood) -> dict[str, Any]:

@@ -117,25 +117,20 @@ def test_fitted_parameters_are_proper(cls, n_components):
         np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_the_topic_is_the_mean_of_its_posterior_when_there_is_but_one(cls):
-    model = cls(1, topic_word_prior=0.3, max_iter=5, random_state=0).fit(COUNTS)
-    words = COUNTS.sum(axis=0) + 0.3
-    np.testing.assert_allclose(model.components_[0], words / words.sum(), rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "model",
     [
         LDA(4, max_iter=12, random_state=3),
         *(PFA(4, prior=prior, max_iter=12, random_state=3) for prior in PFA_PRIORS),
+        PFA(4, prior="nmf", n_init=2, max_iter=12, random_state=3),
     ],
-    ids=["lda", *PFA_PRIORS],
+    ids=["lda", *PFA_PRIORS, "nmf"],
 )
 def test_bits_depend_on_the_seed_only(model):
     def fit(n_jobs, seed=3):
         other = clone(model).set_params(n_jobs=n_jobs, random_state=seed).fit(COUNTS)
-        return [*parameters(other), other.transform(COUNTS), other.score_samples(COUNTS)]
+        scores = [other.score_samples(COUNTS)] if other._has_likelihood() else []
+        return [*parameters(other), other.transform(COUNTS), other.trace_.log_joint, *scores]
 
     expected = fit(1)
     for again in (fit(1), fit(2), fit(4)):
@@ -176,28 +171,43 @@ def test_probabilities_start_at_the_mean_length():
     assert len(set(model.probability_)) == 1
 
 
+def by_em(n_components, **options):
+    return LDA(n_components, **{"fit_method": "em"} | options)
+
+
+ALL, SAMPLED = (LDA, PFA, by_em), (LDA, PFA)
 BAD_PARAMETERS = [
-    (None, "n_components", [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError),
+    (ALL, "n_components", [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError),
                             (True, TypeError), (None, TypeError), (10**6, ValueError)]),
-    (None, "max_iter", [(0, ValueError), (1.5, TypeError), (None, TypeError), (2**70, ValueError)]),
-    (None, "burn_in", [(-1, ValueError), (99, ValueError), ("1", TypeError)]),
-    (None, "thin", [(0, ValueError), (2.0, TypeError), (2**70, ValueError)]),
-    (None, "n_jobs", [(0, ValueError), (0.5, TypeError), (-1000, ValueError)]),
-    (None, "random_state", [(-1, ValueError), ("seed", ValueError)]),
-    (None, "topic_word_prior", [(0, ValueError), (-0.1, ValueError), (np.nan, ValueError),
-                                (np.inf, ValueError), ("x", TypeError), ([0.1], TypeError)]),
-    (LDA, "doc_topic_prior", [(0, ValueError), (-1.0, ValueError), (np.nan, ValueError),
-                              ([0.1, np.nan], ValueError), ([0.1], ValueError), ("x", TypeError),
-                              ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
-    (PFA, "prior", [("beta", ValueError), (None, ValueError)]),
-    (PFA, "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
+    (ALL, "max_iter", [(0, ValueError), (1.5, TypeError), (None, TypeError), (2**70, ValueError)]),
+    (SAMPLED, "burn_in", [(-1, ValueError), (99, ValueError), ("1", TypeError)]),
+    (SAMPLED, "thin", [(0, ValueError), (2.0, TypeError), (2**70, ValueError)]),
+    (ALL, "n_jobs", [(0, ValueError), (0.5, TypeError), (-1000, ValueError)]),
+    (ALL, "random_state", [(-1, ValueError), ("seed", ValueError)]),
+    (SAMPLED, "topic_word_prior", [(0, ValueError)]),
+    (ALL, "topic_word_prior", [(-0.1, ValueError), (np.nan, ValueError), (np.inf, ValueError),
+                               ("x", TypeError), ([0.1], TypeError)]),
+    ((LDA, by_em), "doc_topic_prior", [
+        (0, ValueError), (-1.0, ValueError), (np.nan, ValueError), ([0.1, np.nan], ValueError),
+        ([0.1], ValueError), ("x", TypeError), ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
+    ((LDA, by_em), "learn_priors", [(1, TypeError)]),
+    ([by_em], "fit_method", [("vb", ValueError)]),
+    ([by_em], "tol", [(-1e-3, ValueError), (np.nan, ValueError), ("small", TypeError)]),
+    ([by_em], "burn_in", [(3, ValueError)]),
+    ([by_em], "thin", [(2, ValueError)]),
+    ([by_em], "checkpoint", [("folder", ValueError)]),
+    ([by_em], "checkpoint_every", [(7, ValueError)]),
+    ([by_em], "init", [(LDA(1), errors.NotFittedError), ("lda", TypeError), (PFA(1), TypeError)]),
+    ([PFA], "prior", [("beta", ValueError), (None, ValueError)]),
+    ([PFA], "sampler", [("gibbs", ValueError), ("blocked", ValueError), (None, ValueError)]),
+    ([PFA], "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
                     ([1.0] * 3, ValueError), (None, ValueError)]),
-    (PFA, "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
+    ([PFA], "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
                           ([0.5, 1.5], ValueError), ([0.5] * 3, ValueError), ("x", TypeError)]),
-    (PFA, "probability_mean", [(0, ValueError), (1, ValueError), (np.nan, ValueError)]),
-    (PFA, "probability_concentration", [(0, ValueError), (np.nan, ValueError)]),
-    (PFA, "shape_mean", [(0, ValueError), (np.inf, ValueError), ("x", TypeError)]),
-    (PFA, "shape_concentration", [(-1, ValueError), (np.nan, ValueError)]),
+    ([PFA], "probability_mean", [(0, ValueError), (1, ValueError), (np.nan, ValueError)]),
+    ([PFA], "probability_concentration", [(0, ValueError), (np.nan, ValueError)]),
+    ([PFA], "shape_mean", [(0, ValueError), (np.inf, ValueError), ("x", TypeError)]),
+    ([PFA], "shape_concentration", [(-1, ValueError), (np.nan, ValueError)]),
 ]  # fmt: skip
 
 
@@ -205,16 +215,13 @@ BAD_PARAMETERS = [
     ("cls", "name", "value", "error"),
     [
         pytest.param(cls, name, value, error, id=f"{cls.__name__}-{name}-{str(value)[:12]}")
-        for only, name, values in BAD_PARAMETERS
-        for cls in ((LDA, PFA) if only is None else (only,))
+        for kinds, name, values in BAD_PARAMETERS
+        for cls in kinds
         for value, error in values
     ],
 )
 def test_bad_parameters_are_refused_before_any_work(cls, name, value, error):
-    options = {"n_components": 2, "max_iter": 10}
-    if cls is PFA:
-        options["prior"] = "beta-gamma-gamma"
-    model = cls(**options | {name: value})
+    model = cls(**{"n_components": 2, "max_iter": 10} | {name: value})
     with pytest.raises(error, match=name) as caught:
         model.fit(COUNTS)
     assert isinstance(caught.value, errors.PolyabayesError)

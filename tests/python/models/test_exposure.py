@@ -151,32 +151,25 @@ def test_nmf_gives_weights_by_unit_of_exposure():
     assert exposed == pytest.approx(plain / corpus.exposure[:, None], rel=1e-12)
 
 
-def test_a_run_in_parts_is_the_same_to_the_bit(tmp_path):
-    corpus, _ = planted(50)
-    whole = pb.PoissonFactorAnalysis(3, max_iter=20, random_state=0).fit(corpus)
-    settings = {"max_iter": 20, "random_state": 0, "checkpoint": tmp_path, "checkpoint_every": 7}
-    pb.PoissonFactorAnalysis(3, **settings).fit(corpus, callback=lambda m: m.n_iter_ >= 10)
-    resumed = pb.PoissonFactorAnalysis(3, **settings).fit(corpus)
-    assert (resumed.components_ == whole.components_).all()
-    assert (resumed.probability_ == whole.probability_).all()
-    with pytest.raises(InvalidArgumentError, match="corpus"):
-        pb.PoissonFactorAnalysis(3, **settings).fit(corpus.with_exposure(2.0))
-
-
-def test_scikit_learn_passes_exposures_on():
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [(pb.PoissonFactorAnalysis, "exposure"), (pb.LatentDirichletAllocation, "covariates")],
+)
+def test_scikit_learn_passes_on_what_documents_have_beside_words(cls, name):
     corpus, _ = planted(40)
+    rows = corpus.exposure if name == "exposure" else corpus.exposure[:, np.newaxis]
     with sklearn.config_context(enable_metadata_routing=True):
-        pfa = pb.PoissonFactorAnalysis(2, max_iter=10, random_state=0)
-        pfa.set_fit_request(exposure=True).set_score_request(exposure=True)
+        model = cls(2, max_iter=10, random_state=0)
+        model.set_fit_request(**{name: True}).set_score_request(**{name: True})
         routed = cross_val_score(
-            pfa, corpus.counts, cv=2, params={"exposure": corpus.exposure}, error_score="raise"
+            model, corpus.counts, cv=2, params={name: rows}, error_score="raise"
         )
-    own = cross_val_score(
-        pb.PoissonFactorAnalysis(2, max_iter=10, random_state=0), corpus, cv=2, error_score="raise"
-    )
-    assert routed == pytest.approx(own, rel=1e-12)
-    weights = pfa.fit_transform(corpus.counts, exposure=corpus.exposure)
-    assert (weights == pfa.transform(corpus)).all()
+    for score, held_out in zip(routed, (slice(20), slice(20, 40)), strict=True):
+        kept = slice(20, 40) if held_out == slice(20) else slice(20)
+        model.fit(corpus.counts[kept], **{name: rows[kept]})
+        assert score == model.score(corpus.counts[held_out], **{name: rows[held_out]})
+    weights = model.fit_transform(corpus.counts, **{name: rows})
+    assert (weights == model.transform(corpus.counts, **{name: rows})).all()
 
 
 def test_parts_of_a_corpus_keep_their_exposures():

@@ -54,15 +54,6 @@ def test_before_the_first_sweep_a_model_stays_as_it_was(model, place, name, monk
     assert fitted.transform(corpus(12)).shape == (30, 3)
 
 
-def test_a_switch_of_methods_that_is_interrupted_leaves_the_bound(monkeypatch):
-    model = LDA(3, max_iter=5, random_state=0, fit_method="em").fit(corpus(12))
-    bound = model.bound_
-    monkeypatch.setattr(fitting, "progress_bar", stop)
-    with pytest.raises(KeyboardInterrupt):
-        model.set_params(fit_method="gibbs").fit(corpus(9))
-    assert model.bound_ == bound
-
-
 def test_partial_fit_before_the_first_sweep(monkeypatch):
     model = LDA(3, max_iter=5, random_state=0).fit(corpus(12))
     components = model.components_.copy()

@@ -122,14 +122,14 @@ def test_words_are_matched():
 def test_bad_batches_are_refused_and_leave_the_model():
     model = LDA(2, max_iter=20, random_state=0).fit(pb.Corpus(COUNTS, list("abcdef")))
     before = model.components_.copy()
-    with pytest.raises(errors.InvalidArgumentError, match="expecting 6 features"):
-        model.partial_fit(COUNTS[:, :5])
-    with pytest.raises(errors.InvalidArgumentError, match="'new'"):
-        model.partial_fit(pb.Corpus([[1]], ["new"]))
-    with pytest.raises(errors.InvalidArgumentError, match="no tokens"):
-        model.partial_fit(np.zeros((2, 6), dtype=int))
-    with pytest.raises(errors.InvalidCountsError, match=r"X .*row. 0"):
-        model.partial_fit([[0.5] * 6])
+    for batch, error, message in (
+        (COUNTS[:, :5], errors.InvalidArgumentError, "expecting 6 features"),
+        (pb.Corpus([[1]], ["new"]), errors.InvalidArgumentError, "'new'"),
+        (np.zeros((2, 6), dtype=int), errors.InvalidArgumentError, "no tokens"),
+        ([[0.5] * 6], errors.InvalidCountsError, r"X .*row. 0"),
+    ):
+        with pytest.raises(error, match=message):
+            model.partial_fit(batch)
     with pytest.raises(errors.InvalidArgumentError, match="max_iter"):
         model.set_params(max_iter=0).partial_fit(COUNTS)
     np.testing.assert_array_equal(model.components_, before)

@@ -74,15 +74,6 @@ def test_words_that_are_new_to_nmf_are_told_and_left_out():
     np.testing.assert_array_equal(found, known)
 
 
-def test_nmf_depends_on_the_seed_only(corpus, nmf):
-    for n_jobs in (1, 2, 4):
-        again = clone(nmf).set_params(n_jobs=n_jobs).fit(corpus)
-        np.testing.assert_array_equal(again.components_, nmf.components_)
-        np.testing.assert_array_equal(again.transform(corpus), nmf.transform(corpus))
-    starts = [clone(nmf).set_params(random_state=seed, n_init=2).fit(corpus) for seed in (1, 2)]
-    assert (starts[0].trace_.log_joint != starts[1].trace_.log_joint).any()
-
-
 def test_nmf_has_no_likelihood_and_says_what_to_do(corpus, nmf):
     for score in (pb.log_likelihood, pb.completion_perplexity):
         with pytest.raises(errors.InvalidArgumentError, match=r"prior='gamma'.*from_parameters"):
@@ -127,12 +118,6 @@ def test_a_model_may_be_fitted_again_with_another_prior(corpus):
     assert not hasattr(model, "score")
     model.set_params(prior="gap").fit(corpus)
     assert np.isfinite(model.score(corpus))
-
-
-@pytest.mark.parametrize("value", ["gibbs", "blocked", None])
-def test_unknown_samplers_are_refused(corpus, value):
-    with pytest.raises(errors.InvalidArgumentError, match="sampler"):
-        PFA(3, sampler=value).fit(corpus)
 
 
 def test_none_means_the_hyper_parameters_of_the_paper(corpus):

@@ -29,6 +29,8 @@ def parameters(model):
     arrays = [model.components_, model.topic_counts_]
     if isinstance(model, pb.PoissonFactorAnalysis):
         arrays += [model.shape_, model.probability_]
+    if hasattr(model, "coefficients_"):
+        arrays += [model.coefficients_, model.coefficient_draws_]
     return arrays
 
 
@@ -37,11 +39,22 @@ def assert_same(first, second):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("kind", MODELS)
+DAYS = np.arange(120.0)
+# What documents have beside words, and what makes it another run.
+RESUMED = {
+    "lda": (MODELS[0], {}, None, ""),
+    "pfa": (MODELS[1], {}, None, ""),
+    "exposures": (MODELS[1], {"exposure": "total"}, {"exposure": 2.0}, "corpus"),
+    "covariates": (MODELS[0], {"covariates": {"day": DAYS}}, {"covariates": {"day": DAYS**2}},
+                   "covariates"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "given", "other", "name"), RESUMED.values(), ids=RESUMED)
 @pytest.mark.parametrize("stop_at", [3, 20, 25])
-def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, stop_at):
+def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, given, other, name, stop_at):
     settings = {"max_iter": 40, "burn_in": 18, "random_state": 1}
-    whole = kind(4, **settings).fit(data.corpus)
+    whole = kind(4, **settings).fit(data.corpus, **given)
     broken = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=5)
 
     def callback(model):
@@ -49,11 +62,15 @@ def test_a_resumed_run_ends_bit_equal(tmp_path, data, kind, stop_at):
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        broken.fit(data.corpus, callback=callback, eval_every=1)
-    resumed = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=7).fit(data.corpus)
+        broken.fit(data.corpus, **given, callback=callback, eval_every=1)
+    resumed = kind(4, **settings, checkpoint=tmp_path, checkpoint_every=7)
+    resumed.fit(data.corpus, **given)
     assert resumed.n_iter_ == 40
     assert resumed.trace_.n_iter[0] > stop_at // 10 * 10
     assert_same(resumed, whole)
+    if other is not None:
+        with pytest.raises(errors.InvalidArgumentError, match=name):
+            resumed.fit(data.corpus, **other)
 
 
 @pytest.mark.parametrize(
@@ -80,16 +97,6 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path, data, change, name):
     with pytest.raises(errors.InvalidArgumentError, match="model"):
         pb.PoissonFactorAnalysis(4, checkpoint=tmp_path, random_state=1).fit(data.corpus)
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
-
-
-def test_a_damaged_checkpoint_is_refused(tmp_path, data):
-    file = tmp_path / "checkpoint.safetensors"
-    file.write_bytes(b"nothing")
-    with pytest.raises(errors.FileFormatError):
-        pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
-    pb.LatentDirichletAllocation(4, random_state=0).fit(data.corpus).save(file)
-    with pytest.raises(errors.InvalidArgumentError, match="model"):
-        pb.LatentDirichletAllocation(4, checkpoint=tmp_path).fit(data.corpus)
 
 
 def test_the_checkpoint_of_another_prior_is_told_by_one_number(tmp_path, data):
@@ -237,16 +244,6 @@ def test_the_last_sample_is_the_state_that_a_run_without_averages_returns(data, 
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_callback_sees_the_sample_of_its_sweep(data, kind):
-    seen = []
-    model = kind(4, max_iter=20, burn_in=0, random_state=1)
-    model.fit(data.corpus, callback=lambda model: seen.append(model.last_sample_), eval_every=10)
-    np.testing.assert_array_equal(seen[1].topic_word, model.last_sample_.topic_word)
-    early = kind(4, max_iter=10, burn_in=0, random_state=1).fit(data.corpus)
-    np.testing.assert_array_equal(seen[0].topic_word, early.last_sample_.topic_word)
-
-
-@pytest.mark.parametrize("kind", MODELS)
 def test_models_that_were_not_sampled_here_have_no_last_sample(data, kind, tmp_path):
     model = kind(2, max_iter=4, random_state=1).fit(data.corpus)
     assert pickle.loads(pickle.dumps(model)).last_sample_.topic_word.shape == (2, 80)
@@ -310,17 +307,6 @@ def test_plot_topic_similarity_is_one_on_the_diagonal(trained):
     apart = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, topic_word=np.eye(3))
     image = pb.plotting.plot_topic_similarity(apart).images[0].get_array()
     np.testing.assert_array_equal(image, np.eye(3))
-
-
-def test_plots_of_models_without_a_trace_are_refused(trained, tmp_path):
-    trained.save(tmp_path / "m.safetensors")
-    loaded = pb.load(tmp_path / "m.safetensors")
-    given = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=1, topic_word=[[1.0]])
-    for plot, model in ((pb.plotting.plot_trace, loaded), (pb.plotting.plot_topic_weights, given)):
-        with pytest.raises(errors.InvalidArgumentError, match="fit"):
-            plot(model)
-        with pytest.raises((TypeError, errors.InvalidTypeError)):
-            plot(3)
 
 
 TOO_LARGE = """

@@ -13,3 +13,13 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(shard_sweeps, "_BLOCKS", 2)
     monkeypatch.setattr(shard_sweeps, "_THREAD_BLOCKS", 1)
     monkeypatch.setattr(shard_sweeps, "_TOPICS", 64)
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client

@@ -67,16 +67,6 @@ def test_loky_gives_the_same_bits():
     pool.shutdown()
 
 
-@pytest.fixture(scope="module")
-def dask_client():
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
-    with cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 def test_dask_gives_the_same_bits(dask_client):
     executor = dask_client.get_executor()
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=executor, **SETTINGS))
@@ -114,17 +104,6 @@ def test_comparisons_and_completions_are_the_same():
         assert found.difference("one", "other") == alone.difference("one", "other")
         completed = pb.completion_perplexity(MODEL, CORPUS, executor=pool, **settings)
         assert (completed.value, completed.std_error) == (perplexity.value, perplexity.std_error)
-
-
-def test_chains_are_the_same(spawned):
-    lda = pb.LatentDirichletAllocation(3, max_iter=12, burn_in=4, thin=1)
-    alone = pb.sample_chains(lda, DATA.corpus, 2, random_state=3)
-    found = pb.sample_chains(lda, DATA.corpus, 2, random_state=3, executor=spawned)
-    for name, draws in alone.draws.items():
-        np.testing.assert_array_equal(found.draws[name], draws)
-    for mine, other in zip(found.models, alone.models, strict=True):
-        np.testing.assert_array_equal(mine.components_, other.components_)
-        assert mine.n_jobs is None
 
 
 def test_folds_are_the_same(spawned):
@@ -228,10 +207,10 @@ def test_workers_without_the_file_get_the_bytes(spawned, monkeypatch):
         return found
 
     def elsewhere(self, *_):
-        return executors._InFile, ("/no/such/folder/file", self.digest)
+        return executors._Packed, (Path("/no/such/folder/file"), self.digest, self.content)
 
     monkeypatch.setattr(executors, "_result", look)
-    monkeypatch.setattr(executors._InFile, "__reduce__", elsewhere)
+    monkeypatch.setattr(executors._Packed, "__reduce__", elsewhere)
     assert_same(pb.log_likelihood(MODEL, CORPUS, executor=spawned, **SETTINGS))
     assert any(seen)
     assert not all(seen)

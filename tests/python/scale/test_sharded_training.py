@@ -124,17 +124,12 @@ def test_processes_give_the_bits_of_memory(tmp_path, spawned, kind, n_shards):
     assert_same(model, in_memory(kind))
 
 
-def test_threads_and_dask_give_the_bits_of_memory(tmp_path):
+def test_threads_and_dask_give_the_bits_of_memory(tmp_path, dask_client):
     shards = pb.write_shards(CORPUS, tmp_path, 5)
     held_out = {"eval_corpus": CORPUS[:5], "eval_every": 4}
     with ThreadPoolExecutor(2) as pool:
         assert_same(lda("starts").fit(shards, executor=pool, **held_out), in_memory("starts"))
-    distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
-    with cluster, distributed.Client(cluster) as client:
-        found = lda("learned").fit(shards, executor=client.get_executor(), **held_out)
+    found = lda("learned").fit(shards, executor=dask_client.get_executor(), **held_out)
     assert_same(found, in_memory("learned"))
 
 
@@ -142,10 +137,6 @@ def test_what_shards_cannot_do_is_said(tmp_path):
     shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
     with pytest.raises(InvalidArgumentError, match="training on shards needs Gibbs sampling"):
         pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
-        pb.PoissonFactorAnalysis(4).fit(CORPUS, executor=pool)
-    with pytest.raises(InvalidArgumentError, match="exposure"):
-        lda("fixed").fit(shards, exposure=2.0)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
         lda("fixed").fit(CORPUS, executor=pool)
     with pytest.raises(InvalidTypeError, match="executor"):

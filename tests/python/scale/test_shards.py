@@ -68,20 +68,6 @@ def test_exposures_are_written_beside_counts(tmp_path):
     assert ones.exposure is None
 
 
-@pytest.mark.parametrize("options", [{"method": "smc"}, {"total_std_error": 3.0}])
-def test_scores_of_exposed_shards_are_those_of_memory(tmp_path, options):
-    model = known_pfa(0.5, 0.8, DATA.topic_word)
-    exposure = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 45)
-    expected = pb.log_likelihood(model, CORPUS, exposure=exposure, random_state=0, **options)
-    shards = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path / "own", 3)
-    found = pb.log_likelihood(model, shards, random_state=0, **options)
-    np.testing.assert_array_equal(found.values, expected.values)
-    shards = pb.write_shards(CORPUS, tmp_path / "given", 3)
-    found = pb.log_likelihood(model, shards, exposure=exposure, random_state=0, **options)
-    np.testing.assert_array_equal(found.values, expected.values)
-    assert found.total_std_error == expected.total_std_error
-
-
 def test_ids_are_written_beside_counts_and_name_the_scores(tmp_path):
     ids = [f"größe \u2028 {number}\n" for number in range(45)]
     named = pb.Corpus(CORPUS.counts, CORPUS.vocabulary, ids)
@@ -169,24 +155,33 @@ def test_blocks_with_other_words_are_refused(tmp_path):
         pb.write_shards(iter([]), tmp_path)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"method": "annealed", "n_samples": 300}, {"total_std_error": 100.0}],
-    ids=["annealed", "total"],
-)
-def test_scores_of_shards_are_those_of_memory(tmp_path, settings, monkeypatch):
+SIZES = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 45)
+SCORED = {
+    "annealed": (MODEL, None, {"method": "annealed", "n_samples": 300}),
+    "total": (MODEL, None, {"total_std_error": 100.0}),
+    "exposed": (known_pfa(0.5, 0.8, DATA.topic_word), SIZES, {"method": "smc"}),
+    "exposed total": (known_pfa(0.5, 0.8, DATA.topic_word), SIZES, {"total_std_error": 3.0}),
+}
+
+
+@pytest.mark.parametrize(("model", "exposure", "settings"), SCORED.values(), ids=SCORED)
+def test_scores_of_shards_are_those_of_memory(tmp_path, model, exposure, settings, monkeypatch):
     from polyabayes.likelihood import streams
 
     monkeypatch.setattr(streams, "_BLOCK_DOCUMENTS", 8)
-    shards = pb.write_shards(CORPUS, tmp_path, 3)
-    alone = pb.log_likelihood(MODEL, CORPUS, random_state=2, **settings)
-    streamed = pb.log_likelihood(MODEL, shards, random_state=2, **settings)
+    given = {"exposure": exposure, "random_state": 2, **settings}
+    alone = pb.log_likelihood(model, CORPUS, **given)
+    shards = pb.write_shards(CORPUS, tmp_path / "plain", 3)
+    found = [pb.log_likelihood(model, shards, **given)]
     with ThreadPoolExecutor(2) as pool:
-        spread = pb.log_likelihood(MODEL, shards, random_state=2, executor=pool, **settings)
-    for found in (streamed, spread):
+        found.append(pb.log_likelihood(model, shards, executor=pool, **given))
+    if exposure is not None:
+        own = pb.write_shards(CORPUS.with_exposure(exposure), tmp_path / "own", 3)
+        found.append(pb.log_likelihood(model, own, **given | {"exposure": None}))
+    for one in found:
         for name in ("values", "std_errors", "sizes", "methods", "n_tokens"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(alone, name), name)
-        assert found.total_std_error == alone.total_std_error
+            np.testing.assert_array_equal(getattr(one, name), getattr(alone, name), name)
+        assert one.total_std_error == alone.total_std_error
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path):

@@ -114,21 +114,18 @@ def test_the_report_shows_prevalence_along_each_covariate(model, corpus, tmp_pat
 
 
 def test_bad_input_is_refused(model, corpus):
-    refused = pytest.raises(InvalidArgumentError, match="covariates")
-    with refused:
-        pb.topics.prevalence(pb.LatentDirichletAllocation(2, max_iter=5).fit(corpus), at={"day": 1})
-    with pytest.raises(InvalidArgumentError, match=r"no column 'party'.* 'party', 'day'"):
-        pb.topics.prevalence(model, at={"day": 1.0})
-    with pytest.raises(InvalidArgumentError, match="never saw"):
-        pb.topics.prevalence(model, at={"party": "L", "day": 1.0})
-    with pytest.raises(InvalidArgumentError, match="different length"):
-        pb.topics.prevalence(model, at={"party": ["D", "R"], "day": [1.0, 2.0, 3.0]})
-    with pytest.raises(InvalidArgumentError, match="no rows"):
-        pb.topics.prevalence(model, at=corpus.metadata[:0])
-    with pytest.raises(InvalidArgumentError, match="week"):
-        pb.topics.prevalence(model, at={"week": 1.0}, documents=corpus)
-    with pytest.raises(InvalidArgumentError, match="give at, or documents"):
-        pb.topics.prevalence(model)
+    plain = pb.LatentDirichletAllocation(2, max_iter=5).fit(corpus)
+    for found, given, message in (
+        (plain, {"at": {"day": 1}}, "covariates"),
+        (model, {"at": {"day": 1.0}}, r"no column 'party'.* 'party', 'day'"),
+        (model, {"at": {"party": "L", "day": 1.0}}, "never saw"),
+        (model, {"at": {"party": ["D", "R"], "day": [1.0, 2.0, 3.0]}}, "different length"),
+        (model, {"at": corpus.metadata[:0]}, "no rows"),
+        (model, {"at": {"week": 1.0}, "documents": corpus}, "week"),
+        (model, {}, "give at, or documents"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            pb.topics.prevalence(found, **given)
     with pytest.raises(InvalidArgumentError, match="as many"):
         pb.topics.contrast(model, {"party": ["D", "R"], "day": 1.0}, {"party": "D", "day": 1.0})
     with pytest.raises(InvalidTypeError, match="topic model"):

@@ -70,22 +70,23 @@ def test_windows_count_a_word_once_each(lda):
 
 
 def test_coherence_refuses_what_makes_no_sense(lda, texts):
-    for arguments in ({}, {"texts": texts, "documents": [[1] * 8]}):
-        with pytest.raises(errors.InvalidArgumentError, match="either documents"):
-            pb.topics.coherence(lda, **arguments)
-    with pytest.raises(errors.InvalidArgumentError, match="umass is defined on documents"):
-        pb.topics.coherence(lda, measure="umass", texts=texts)
-    with pytest.raises(errors.InvalidArgumentError, match="no order of tokens"):
-        pb.topics.coherence(lda, [[1] * 8], window=5)
-    with pytest.raises(errors.InvalidArgumentError, match="n_words must be at least 2"):
-        pb.topics.coherence(lda, [[1] * 8], n_words=1)
-    for topics in ([["urn"]], [["urn", "urn"]]):
-        with pytest.raises(errors.InvalidArgumentError, match="topic 0 must have two words"):
-            pb.topics.coherence(topics, texts=texts)
+    pair, counts = [["urn", "ball"]], [[1] * 8]
+    for model, given, message in (
+        (lda, {}, "either documents"),
+        (lda, {"texts": texts, "documents": counts}, "either documents"),
+        (lda, {"texts": texts, "measure": "umass"}, "umass is defined on documents"),
+        (lda, {"documents": counts, "window": 5}, "no order of tokens"),
+        (lda, {"documents": counts, "n_words": 1}, "n_words must be at least 2"),
+        ([["urn"]], {"texts": texts}, "topic 0 must have two words"),
+        ([["urn", "urn"]], {"texts": texts}, "topic 0 must have two words"),
+        (pair, {"documents": counts}, "no words to look the topics up by"),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            pb.topics.coherence(model, **given)
     with pytest.raises(errors.InvalidTypeError, match=r"topic 1 .* entry 0 is 3"):
-        pb.topics.coherence([["urn", "ball"], [3, 4]], texts=texts)
-    with pytest.raises(errors.InvalidArgumentError, match="no words to look the topics up by"):
-        pb.topics.coherence([["urn", "ball"]], [[1] * 8])
+        pb.topics.coherence([*pair, [3, 4]], texts=texts)
+    with pytest.raises(errors.InvalidTypeError, match="divide it into its words"):
+        pb.topics.coherence(lda, texts=["urn ball", "gene urn"])
 
 
 def test_words_that_are_given_have_the_coherence_of_the_model_whose_they_are(lda, texts):
@@ -367,11 +368,3 @@ def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_p
         pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
     assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
     assert caught[0].filename == __file__
-
-
-def test_texts_that_are_not_divided_into_words_are_refused():
-    counts = [[3, 1, 0], [2, 2, 0], [0, 1, 3]]
-    corpus = pb.Corpus(counts, vocabulary=["red", "green", "blue"])
-    lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(corpus)
-    with pytest.raises(pb.exceptions.InvalidTypeError, match="divide it into its words"):
-        pb.topics.coherence(lda, measure="c_v", texts=["red green", "blue red"], n_words=2)

@@ -57,6 +57,16 @@ def html_table(columns: Sequence[Column], caption: str = "", marked: Sequence[bo
     return f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
+def topic_columns(rows: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of arrays (n_rows, n_topics), a row of the table for each entry, and their rows."""
+    n_rows, n_topics = next(iter(tables.values())).shape
+    return {
+        **{name: np.repeat(np.asarray(values), n_topics) for name, values in rows.items()},
+        "topic": np.tile(np.arange(n_topics), n_rows),
+        **{name: np.ravel(table) for name, table in tables.items()},
+    }
+
+
 def columns_of(data: Mapping[str, Any], most_rows: int | None = None) -> list[Column]:
     """Columns of values, each with six digits at most; only the first `most_rows` of them."""
     shown = {name: values[:most_rows] for name, values in data.items()}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
+from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models.fitted.covariate_tables import (
     complete,
@@ -25,17 +26,19 @@ from polyabayes.models.fitted.formulas import (
     packed,
     unpacked,
 )
+from polyabayes.scale.shards import Shards
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _INTERCEPT = "Intercept"
 
-
 # Smallest share of a standardised column that is independent of earlier columns; less is rounding.
 _LEAST_REST = 1e-7
 # Largest spread of a column, and inverse of the smallest, for coefficients far from overflow.
 _MOST_SPREAD = 1e100
+# Bounds of a pseudo-count in the compiled core.
+_RANGE = (1e-100, 1e100)
 
 
 class Design(NamedTuple):
@@ -61,7 +64,7 @@ class Design(NamedTuple):
         formula: str | None,
         n_documents: int,
         counts: NDArray[np.int64] | None = None,
-    ) -> tuple[Self, NDArray[np.float64]]:
+    ) -> tuple[Design, NDArray[np.float64]]:
         """Learn names, levels and transforms from training documents; also returns their matrix.
 
         Documents count as often as `counts` says in means and deviations, by default once.
@@ -76,10 +79,10 @@ class Design(NamedTuple):
                     f"{argument('formula')}, which names its columns"
                 )
             _check_length(len(frame), n_documents)
-            design, rows = _by_formula(cls, frame, formula)
+            design, rows = _by_formula(frame, formula)
         elif frame is not None:
             _check_length(len(frame), n_documents)
-            design, rows = _by_columns(cls, frame)
+            design, rows = _by_columns(frame)
         else:
             values = covariate_matrix(covariates)
             _check_length(len(values), n_documents)
@@ -136,10 +139,6 @@ class Design(NamedTuple):
         """Columns coded by levels; factors of a formula are columns or C(column)."""
         names = {x.removeprefix("C(").split(",")[0].rstrip(")"): x for x in self.levels}
         return {name: self.levels[x] for name, x in names.items() if name in (self.columns or [])}
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for a file."""
-        return self._asdict()
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
@@ -204,7 +203,37 @@ class Design(NamedTuple):
         return rows
 
 
-def _by_columns(design: type[Design], frame: pd.DataFrame) -> tuple[Any, NDArray[np.float64]]:
+def learn_design(
+    documents: Corpus | Shards, covariates: Any, formula: str | None
+) -> tuple[Design | None, NDArray[np.float64]]:
+    """The design of covariates, if any, and the standardised rows of the training documents."""
+    name = "formula" if covariates is None else "covariates"
+    if covariates is None and formula is not None:
+        covariates = documents.metadata if isinstance(documents, Corpus) else ()
+        if covariates is None:
+            raise InvalidArgumentError(
+                f"{argument('formula')} needs columns: give {argument('covariates')}, or "
+                "documents with metadata, by corpus.with_metadata(...)"
+            )
+    if covariates is None:
+        return None, np.empty((documents.n_documents, 0))
+    if isinstance(documents, Shards):
+        raise InvalidArgumentError(
+            f"{argument(name)}: documents with covariates must be in memory; give a Corpus"
+        )
+    checks.row_names("covariates", covariates, documents.ids)
+    design, rows = Design.learn(covariates, formula, documents.n_documents)
+    return design, design.standardised(rows)
+
+
+def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Exp of the linear predictor, clipped to the range of prior parameters."""
+    # Clipped twice, since exp(ln bound) may exceed the bound by rounding.
+    found: NDArray[np.float64] = np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE)
+    return found
+
+
+def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
     """Numbers unchanged, categories coded by levels."""
     if not len(frame.columns):
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
@@ -217,13 +246,11 @@ def _by_columns(design: type[Design], frame: pd.DataFrame) -> tuple[Any, NDArray
         names += [f"{name}[T.{level}]" for level in levels[name][1:]]
         if len(levels[name]) == 1:
             raise _constant(name)
-    found = design(names, levels, list(frame.columns), None, [], [], [])
+    found = Design(names, levels, list(frame.columns), None, [], [], [])
     return found, found._of_columns(frame)
 
 
-def _by_formula(
-    design: type[Design], frame: pd.DataFrame, formula: str
-) -> tuple[Any, NDArray[np.float64]]:
+def _by_formula(frame: pd.DataFrame, formula: str) -> tuple[Design, NDArray[np.float64]]:
     formulaic = import_formulaic()
     columns = formula_columns(formula)
     missing = [name for name in columns if name not in frame.columns]
@@ -248,8 +275,7 @@ def _by_formula(
     for factor, known in levels.items():
         if len(known) == 1:
             raise _constant(factor)
-    found = design(names, levels, columns, formula, packed(spec.transform_state), [], [])
-    return found, rows
+    return Design(names, levels, columns, formula, packed(spec.transform_state), [], []), rows
 
 
 def _check_length(found: int, n_documents: int) -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-
-if TYPE_CHECKING:
-    pass
-
 from polyabayes.models.fitted.covariate_tables import plain_value
 
 # Functions that a formula may call: functions of formulaic that only read columns. A formula may

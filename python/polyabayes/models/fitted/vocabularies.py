@@ -147,7 +147,6 @@ def _tables_of(values: Any, names: Sequence[str] | None = None) -> list[Any] | N
 
 
 def _depth(value: Any) -> int:
-    """Number of dimensions."""
     shape = getattr(value, "shape", None)
     if shape is not None:
         return len(shape)

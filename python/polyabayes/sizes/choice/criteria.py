@@ -12,8 +12,8 @@ from scipy.special import gammaln, logsumexp
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
+from polyabayes.models.fitted_topics import probabilities
 from polyabayes.sizes.choice.fits import comparable
-from polyabayes.topics.fitted import probabilities
 
 # Smallest probability in a logarithm: topics of maximum likelihood hold zeros.
 _LEAST = 1e-300

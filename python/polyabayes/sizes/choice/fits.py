@@ -13,10 +13,10 @@ from sklearn.base import clone
 
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
+from polyabayes.models.fitted_topics import probabilities
 from polyabayes.models.fitting import LONG_START
 from polyabayes.sizes.choice.held_out_scores import held_out_scores
 from polyabayes.topics.coherence import coherence
-from polyabayes.topics.fitted import probabilities
 
 # Number of most frequent words that match topics of different fits.
 _MATCHED_WORDS = 1_000
