@@ -81,7 +81,7 @@ def topics(
         raise InvalidArgumentError(f"{argument('by')} makes a table: give a .csv or .parquet")
     documents = read(corpus, given, fitted)
     if by is not None:
-        return _write_groups(fitted, documents, by, output)
+        return _write_groups(given, fitted, documents, by, output)
     options = given.of("topics.report")
     if page:
         pb.topics.report(fitted, documents, Path(str(output)), title=Path(model).stem, **options)
@@ -95,7 +95,7 @@ def topics(
             name: [" ".join(row[k]) if name == "words" else row[k] for k in order]
             for name, row in vars(found).items()
         }
-        write_table(columns, output)
+        write_table(escaped(columns, given), output)
         say(f"wrote {output}")
         return 0
     for topic in order:
@@ -104,11 +104,13 @@ def topics(
     return 0
 
 
-def _write_groups(model: Any, documents: pb.Corpus, by: str, output: str | None) -> int:
+def _write_groups(
+    given: Given, model: Any, documents: pb.Corpus, by: str, output: str | None
+) -> int:
     """Mean weights of topics in groups of documents, as a table or printed."""
     found = pb.topics.by_group(model, documents, by)
     if output is not None:
-        write_table(found._columns(), output)
+        write_table(escaped(found._columns(), given), output)
         say(f"wrote {output}")
         return 0
     if np.isnan(found.std_errors).all():

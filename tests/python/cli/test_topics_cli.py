@@ -158,6 +158,17 @@ def test_means_of_groups_have_intervals_and_a_picture(named, tmp_path, capsys):
     assert "no such column; there are 'year'" in capsys.readouterr().err
 
 
+def test_words_of_tables_are_escaped_on_request(tmp_path):
+    corpus = pb.Corpus([[3, 1], [2, 2]], ["=urn", "ball"])
+    pb.write_corpus(corpus, tmp_path / "corpus.npz")
+    lda = known_lda(0.1, [[0.9, 0.1]], vocabulary=corpus.vocabulary)
+    lda.save(tmp_path / "lda.safetensors")
+    command = ["topics", tmp_path / "lda.safetensors", tmp_path / "corpus.npz", "-o"]
+    for options, words in (([], "=urn ball"), (["--escape-formulas"], "'=urn ball")):
+        assert run(*command, tmp_path / "topics.csv", *options) == 0
+        assert table(tmp_path / "topics.csv")[0]["words"] == words
+
+
 def test_files_of_models_tell_of_themselves(named, tmp_path, capsys):
     model, path, _, _ = named
     assert run("info", model) == 0
