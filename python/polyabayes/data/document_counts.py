@@ -196,9 +196,11 @@ class DocumentCounts(Selectable):
         if self.metadata is not None and name in self.metadata:
             return self.metadata[name].to_numpy()
         if name != "total":
+            columns = [] if self.metadata is None else list(self.metadata.columns)
             raise InvalidArgumentError(
                 f"{argument('exposure')} is {name!r}: the documents have no such column of "
-                f"metadata; {argument('exposure', 'total')} takes the total count of each"
+                f"metadata; there are {', '.join(map(repr, columns)) or 'none'}; "
+                f"{argument('exposure', 'total')} takes the total count of each"
             )
         totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
