@@ -384,14 +384,11 @@ mod tests {
         let cells = Cells { data: &data, missing: &[] };
         for form in [MarginForm::LAW, MarginForm::WHOLE] {
             let problem = Problem::lay_out(&network, &cells, None, form).unwrap();
-            let margins = problem.margins.iter().map(|laid| &laid.margin);
-            // The margin of the hidden node twice, or that of all tokens.
-            let (exponent, n_nodes) = if form.all_rows { (-1, 0) } else { (-2, 1) };
-            assert!(
-                margins
-                    .into_iter()
-                    .any(|margin| { margin.exponent == exponent && margin.shape.len() == n_nodes })
-            );
+            // The margin of the hidden node divides twice; with all rows, that of all tokens divides.
+            let expected = if form.all_rows { (-1, 0) } else { (-2, 1) };
+            let found = problem.margins.iter().map(|laid| &laid.margin);
+            let mut found = found.map(|margin| (margin.exponent, margin.shape.len()));
+            assert!(found.any(|margin| margin == expected));
             let alphas = problem.alphas();
             let target = CountWeights { base: &alphas, unit: 0.7 };
             let rng = || Key::new(3, Purpose::Score).rng();

@@ -170,7 +170,8 @@ pub(crate) fn sweep(
     }
 }
 
-/// Counts without a token that is in one state of each lane; rows that all states share do not matter.
+/// Counts without a token that is in one state of each lane. Rows that all states share are left
+/// out: they scale all weights alike.
 struct Without<'a> {
     rows: &'a Rows<'a>,
     /// 1 in the lanes where the token is in the state that is weighed.

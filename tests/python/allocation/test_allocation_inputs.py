@@ -176,7 +176,7 @@ BAD_OPTIONS = {
         ({"rate": 0}, "rate must be"),
     ],
 }
-# What is not an option of these calls, and right.
+# Valid arguments that some calls need beside their options.
 GIVEN = {
     "bidirectional_bounds": {"shape": {"doc": 3, "word": 2}, "total": 5},
     "simulate": {"shape": {"doc": 3, "word": 2}},

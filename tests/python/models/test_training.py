@@ -40,7 +40,7 @@ def assert_same(first, second):
 
 
 DAYS = np.arange(120.0)
-# What documents have beside words, and what makes it another run.
+# Model, arguments of its fit, arguments of another run, and the word by which that is refused.
 RESUMED = {
     "lda": (MODELS[0], {}, None, ""),
     "pfa": (MODELS[1], {}, None, ""),

@@ -125,7 +125,7 @@ HARD = {
         (0.6, 800),
         (-17.4555, 1695.2),
     ),
-    # Of concentrations far below 1, tables hold probabilities of e^-1000.
+    # Tables of a concentration far below 1 hold probabilities of e^-1000.
     "tiny concentration": (
         AllocationModel.nmf(2, concentration=0.02, rate=0.1),
         [[3, 1], [-1, 2]],
