@@ -41,7 +41,6 @@ __all__ = [
     "order_topics",
     "run_allocation_task",
     "score",
-    "score_for_total",
     "sweep_part",
     "transform",
 ]
@@ -134,14 +133,11 @@ class EmResult:
     interruption: Final[BaseException | None]
 
 def score(
-    model: Model, documents: Documents, settings: Settings, **run: Unpack[_Run]
-) -> Scores: ...
-def score_for_total(
     model: Model,
     documents: Documents,
     settings: Settings,
     *,
-    n_temperatures: int,
+    n_temperatures: int | None = None,
     **run: Unpack[_Run],
 ) -> Scores: ...
 def check_score(model: Model, documents: Documents, settings: Settings) -> None: ...

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use polyabayes::document::DocumentModel;
-use polyabayes::document::gaussian::{Decoder, Link, LogisticNormal};
-use polyabayes::document::mixture::{Component, FiniteMixture};
+use polyabayes::document::laws::logistic_normal::{Decoder, Link};
+use polyabayes::document::laws::mixture::Component;
+use polyabayes::document::{FiniteMixture, Law, LogisticNormal};
 use polyabayes::{CountMatrix, TopicModel};
 use pyo3::prelude::*;
 
@@ -99,7 +99,7 @@ impl RowFields {
 
 /// A document model, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
-pub(crate) struct Model(pub(crate) DocumentModel);
+pub(crate) struct Model(pub(crate) Box<dyn Law>);
 
 #[pymethods]
 impl Model {
@@ -191,7 +191,7 @@ impl Model {
         let (weights, words) = (weights.as_slice()?, words.as_slice()?);
         detach::briefly(py, || {
             let model = FiniteMixture::new(component, weights, words, &sizes)?;
-            Ok(Model(DocumentModel::Mixture(model)))
+            Ok(Model(Box::new(model)))
         })
     }
 
@@ -208,7 +208,7 @@ impl Model {
 }
 
 fn urn(model: polyabayes::Result<TopicModel>) -> polyabayes::Result<Model> {
-    model.map(DocumentModel::Urn).map(Model)
+    Ok(Model(Box::new(model?)))
 }
 
 fn logistic_normal(
@@ -219,5 +219,5 @@ fn logistic_normal(
     covariance: &[f64],
 ) -> polyabayes::Result<Model> {
     let model = LogisticNormal::new(decoder, link, n_topics, mean, covariance)?;
-    Ok(Model(DocumentModel::LogisticNormal(model)))
+    Ok(Model(Box::new(model)))
 }

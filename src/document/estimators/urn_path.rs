@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::mean_field::{self, MeanField};
+use super::rare::{RareTopics, Rarity};
+use super::single_topic;
 use crate::control::Observer;
-use crate::document::sampling::rare::{RareTopics, Rarity};
-use crate::document::sampling::single_topic;
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
 use crate::urn::{LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};

@@ -6,30 +6,12 @@
 
 use std::borrow::Cow;
 
-use super::Vocabularies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
+use crate::document::laws::Vocabularies;
 use crate::error::{Error, Result, check_all, check_length, check_positive};
 use crate::math::{ln_factorial, ln_rising};
 use crate::urn::{LocalUrn, Urn};
-
-/// The event whose probability is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The ordered tokens.
-    Sequence,
-    /// The bag of words, with its multiplicity.
-    Counts,
-}
-
-/// The probability that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query {
-    /// Ordered tokens or bag of words.
-    pub event: Event,
-    /// Whether to condition on the document's length. LDA always does.
-    pub given_length: bool,
-}
 
 /// A topic model whose document likelihood is a closed-form factor times an urn sum.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,11 +112,6 @@ impl TopicModel {
         Ok(TopicModel { urn: Urn::new(r, q)?, law, vocabularies })
     }
 
-    /// Which words are of which vocabulary.
-    pub fn vocabularies(&self) -> &Vocabularies {
-        &self.vocabularies
-    }
-
     /// The model's urn.
     pub fn urn(&self) -> &Urn {
         &self.urn
@@ -154,9 +131,14 @@ impl TopicModel {
         document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
     }
 
+    /// Which words are of which vocabulary.
+    pub(super) fn vocabularies(&self) -> &Vocabularies {
+        &self.vocabularies
+    }
+
     /// Refuses another number of parameters than topics, negative ones, and rows without a positive
     /// one.
-    fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
+    pub(super) fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
         let Some(priors) = documents.priors() else { return Ok(()) };
         let (n_topics, n_documents) = (self.urn.n_topics(), documents.n_documents());
         check_length("priors of documents", priors.len(), n_topics * n_documents)?;
@@ -178,16 +160,6 @@ impl TopicModel {
             }
             _ => None,
         }
-    }
-
-    /// Refuses documents of another vocabulary, with exposures whose length the model takes as
-    /// given, or with priors that are none of it.
-    pub(in crate::document) fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
-        check_length("vocabulary of the documents", documents.n_words(), self.urn.n_words())?;
-        if documents.exposures().is_some() && !self.has_lengths() {
-            return Err(Error::GivenLength);
-        }
-        self.check_priors(documents)
     }
 
     /// Q_k, the weight in each topic of a token of any word at exposure 1; `None` for LDA, in which
@@ -221,32 +193,28 @@ impl TopicModel {
         matches!(self.law, DocumentPrior::GammaPoisson { .. })
     }
 
-    /// ln of the factor that turns the urn sum of `document` into the probability asked for.
+    /// ln of the factor that turns the urn sum of `document` into the probability of its tokens in order.
     ///
-    /// `ln_odds` is ln P(N)/P(0) of the document's length where the query conditions on it and
-    /// the model does not do so by itself.
-    pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_odds: f64) -> f64 {
+    /// `ln_odds` is ln P(N)/P(0) of the document's length where the probability is given the length and
+    /// the model does not take it as given by itself.
+    pub fn ln_prefactor(&self, document: Document<'_>, ln_odds: Option<f64>) -> f64 {
         let n_tokens = document.n_tokens();
-        let ln_sequence = match &self.law {
+        match &self.law {
             DocumentPrior::Lda { alpha_sum } => {
                 let alpha_sum = document.prior().map_or(*alpha_sum, |alpha| alpha.iter().sum());
                 -ln_rising(alpha_sum, n_tokens)
             }
             DocumentPrior::GammaPoisson { prior, lengths, .. } => {
                 // P(0) is part of P(N) too, and cancels where the length is given.
-                let ln_length = match document.exposure() {
-                    _ if query.given_length => -ln_odds,
-                    exposure if is_one(exposure) && document.prior().is_none() => {
+                let ln_length = match (ln_odds, document.exposure()) {
+                    (Some(ln_odds), _) => -ln_odds,
+                    (None, exposure) if is_one(exposure) && document.prior().is_none() => {
                         lengths.ln_no_tokens
                     }
-                    exposure => prior.ln_no_tokens(self.pseudo_counts(document), exposure),
+                    (None, exposure) => prior.ln_no_tokens(self.pseudo_counts(document), exposure),
                 };
                 ln_length - ln_factorial(n_tokens)
             }
-        };
-        match query.event {
-            Event::Sequence => ln_sequence,
-            Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
         }
     }
 
@@ -364,7 +332,7 @@ fn check_topic_word(prior: &[f64], name: &'static str, phi: &[f64]) -> Result<us
 }
 
 /// Checks that a matrix has a row for each topic; returns the number of words.
-pub(in crate::document) fn check_shape(
+pub(in crate::document::laws) fn check_shape(
     n_topics: usize,
     matrix: &[f64],
     name: &'static str,
@@ -380,7 +348,7 @@ pub(in crate::document) fn check_shape(
 }
 
 /// Transposes topics x words to words x topics, multiplying topic k by `factors[k]`.
-pub(in crate::document) fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
+pub(in crate::document::laws) fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
     let n_topics = factors.len();
     let n_words = phi.len() / n_topics;
     let mut q = vec![0.0; phi.len()];

@@ -1,82 +1,20 @@
-//! Posterior mean and spread of the topic weights of documents.
+//! Posterior mean and spread of the topic weights of a document under an urn.
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
-
-use super::TopicModel;
+use super::topic_model::TopicModel;
 use crate::control::Observer;
-use crate::counts::{CountMatrix, Document};
+use crate::counts::Document;
 use crate::error::{Result, array_of};
-use crate::rng::{Key, Purpose, Rng};
+use crate::rng::Rng;
 use crate::urn::{Balls, Sweeper};
 
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
 
-/// Moments of a document's topic weights θ that are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moments {
-    /// E[θ | document].
-    Mean,
-    /// The same, and sd[θ | document] behind it.
-    MeanAndStd,
-}
-
-impl Moments {
-    /// Arrays of topic weights a document.
-    pub fn n_arrays(self) -> usize {
-        match self {
-            Moments::Mean => 1,
-            Moments::MeanAndStd => 2,
-        }
-    }
-}
-
-/// Moments of θ of every document: `n_documents` x `moments.n_arrays()` x `n_topics` (row-major).
-///
-/// Averages the conditional moments of θ given the topics of the tokens, which are closed forms,
-/// over `n_sweeps` Gibbs sweeps of the document's urn, after a burn-in; the variance is the mean
-/// of the conditional variance plus the variance of the conditional mean. Runs on the current
-/// rayon pool; a document's random numbers depend on the seed and its content only. Cost: sweeps
-/// x tokens x topics.
-///
-/// # Errors
-/// Words outside the model's vocabulary, exposures under LDA; no room for the result; a stop.
-pub fn transform(
-    model: &TopicModel,
-    documents: &CountMatrix,
-    moments: Moments,
-    n_sweeps: usize,
-    seed: u64,
-    observer: &impl Observer,
-) -> Result<Vec<f64>> {
-    let n_topics = model.urn().n_topics();
-    model.check_documents(documents)?;
-    let key = Key::new(seed, Purpose::Transform);
-    let width = moments.n_arrays() * n_topics;
-    let size = documents.n_documents() * width;
-    let mut weights = array_of("topic weights of all documents", size, 0.0)?;
-    weights.par_chunks_exact_mut(width).enumerate().with_max_len(16).try_for_each(
-        |(row, out)| {
-            let document = documents.document(row);
-            let mut rng = key.document(document).rng();
-            let (mean, spread) = out.split_at_mut(n_topics);
-            average_balls(model, document, n_sweeps, &mut rng, observer, mean, spread)?;
-            if moments == Moments::MeanAndStd {
-                model.weight_deviations(mean, spread, document.exposure());
-            }
-            model.topic_weights(mean, document.exposure());
-            observer.advance(1);
-            Ok(())
-        },
-    )?;
-    Ok(weights)
-}
-
 /// Sets `mean` to the mean of the balls a + n over the posterior of the document's colours, and
-/// `variance`, unless it is empty, to their variance.
-fn average_balls(
+/// `variance` to their variance.
+pub(super) fn average_balls(
     model: &TopicModel,
     document: Document<'_>,
     n_sweeps: usize,
