@@ -72,6 +72,17 @@ impl Method {
             Method::Sample(sampler) => sampler.estimator(),
         }
     }
+
+    /// Whether it has a form for bursty topics.
+    pub(super) fn serves_bursts(self) -> bool {
+        match self {
+            Method::Auto | Method::Exact => true,
+            Method::Recursive => false,
+            Method::Sample(sampler) => {
+                !matches!(sampler, Sampler::Harmonic | Sampler::MeanField(_) | Sampler::L2r(_))
+            }
+        }
+    }
 }
 
 /// How to score.

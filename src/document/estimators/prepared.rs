@@ -191,6 +191,8 @@ impl<'a> Basis<'a> {
             Some(start) => start,
             // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
             None if RareTopics::of(urn, Rarity::LOWERED).may_open => Start::Lowered,
+            // Given the topic weights, the words of a bursty topic are no product.
+            None if urn.bursts().is_some() => Start::MeanField,
             None => {
                 if let Some(mixture) = DirichletMixture::fit(urn, rng, observer)? {
                     return Ok(Basis::Mixture(mixture));

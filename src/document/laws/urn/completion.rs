@@ -16,6 +16,9 @@ use crate::math::ln_rising;
 use crate::rng::Key;
 use crate::urn::LocalUrn;
 
+/// Relative difference of topics that are equally productive.
+const EQUAL: f64 = 1e-12;
+
 /// A model, and the observed and held-out tokens of a document.
 pub(super) struct SplitDocument<'a> {
     pub(super) model: &'a TopicModel,
@@ -44,12 +47,27 @@ impl<'a> SplitDocument<'a> {
         let mut rows = self.rows(self.pair.observed);
         let factors = self.model.topic_factors(self.pair.observed.exposure());
         let urn_of =
-            |rows: &[(&[f64], u32)]| LocalUrn::from_scaled_rows(a, rows, factors.as_deref());
+            |rows: &[(&[f64], u32)]| LocalUrn::from_scaled_rows(a, rows, factors.as_deref(), self.model.bursts());
         if urn_of(&rows).is_none() {
             return Ok(CompletionUrns::None(f64::NAN));
         }
         let all = [&rows[..], &self.rows(self.pair.held_out)].concat();
+        let ln_any = |weight: f64| {
+            let n_balls = a.iter().sum::<f64>() + self.pair.observed.n_tokens() as f64;
+            ln_rising(n_balls, n_held_out) + n_held_out as f64 * weight.ln()
+        };
         let ln_rest = if let Some(totals) = self.model.token_weights() {
+            if self.model.bursts().is_some() {
+                // A token of any word is no token of one word: the second layer must not know it.
+                let weights = totals.iter().enumerate();
+                let of_topic = |(k, q): (usize, &f64)| q * factors.as_ref().map_or(1.0, |f| f[k]);
+                let weights: Vec<f64> = weights.map(of_topic).collect();
+                let is_equal = |q: &f64| (q / weights[0] - 1.0).abs() < EQUAL;
+                if !weights.iter().all(is_equal) {
+                    return Err(Error::BurstyCompletion);
+                }
+                return Ok(Self::two(urn_of(&all), urn_of(&rows), ln_any(weights[0])));
+            }
             let n = u32::try_from(n_held_out).map_err(|_| Error::Memory {
                 name: "held-out tokens of a document",
                 bytes: n_held_out as f64,
@@ -57,14 +75,18 @@ impl<'a> SplitDocument<'a> {
             rows.push((totals, n));
             0.0
         } else {
-            ln_rising(a.iter().sum::<f64>() + self.pair.observed.n_tokens() as f64, n_held_out)
+            ln_any(1.0)
         };
-        Ok(match (urn_of(&all), urn_of(&rows)) {
+        Ok(Self::two(urn_of(&all), urn_of(&rows), ln_rest))
+    }
+
+    fn two(all: Option<LocalUrn>, first: Option<LocalUrn>, ln_rest: f64) -> CompletionUrns {
+        match (all, first) {
             (Some(all), Some(first)) => {
                 CompletionUrns::Two { all: Box::new(all), first: Box::new(first), ln_rest }
             }
             _ => CompletionUrns::None(f64::NEG_INFINITY),
-        })
+        }
     }
 
     /// Refuses what would be too expensive.

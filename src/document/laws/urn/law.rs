@@ -37,6 +37,9 @@ impl Law for TopicModel {
     }
 
     fn check_effort(&self, document: Document<'_>, row: usize, settings: &Settings) -> Result<()> {
+        if self.bursts().is_some() && !settings.method.serves_bursts() {
+            return Err(Error::BurstyMethod { method: settings.method.estimator().name });
+        }
         limits::check_budget(self, document, row, settings)
     }
 

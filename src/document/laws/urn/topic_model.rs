@@ -8,10 +8,10 @@ use std::borrow::Cow;
 
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::document::laws::Vocabularies;
+use crate::document::laws::vocabularies::{SUM_TOLERANCE, Vocabularies};
 use crate::error::{Error, Result, check_all, check_length, check_positive};
 use crate::math::{ln_factorial, ln_rising};
-use crate::urn::{LocalUrn, Urn};
+use crate::urn::{LocalUrn, TopicBursts, Urn};
 
 /// A topic model whose document likelihood is a closed-form factor times an urn sum.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,7 @@ pub struct TopicModel {
     urn: Urn,
     law: DocumentPrior,
     vocabularies: Vocabularies,
+    bursts: Option<TopicBursts>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +93,7 @@ impl TopicModel {
         vocabularies.check_rows(phi)?;
         let law = DocumentPrior::Lda { alpha_sum: alpha.iter().sum() };
         let q = word_major(phi, &vec![1.0; alpha.len()]);
-        Ok(TopicModel { urn: Urn::new(alpha, q)?, law, vocabularies })
+        Ok(TopicModel { urn: Urn::new(alpha, q)?, law, vocabularies, bursts: None })
     }
 
     /// Gamma-Poisson factor analysis; `phi` is row-major, topics x words, not negative.
@@ -109,7 +110,42 @@ impl TopicModel {
         let q = word_major(phi, &theta_scale);
         let law = DocumentPrior::GammaPoisson { prior, lengths, theta_scale };
         let vocabularies = Vocabularies::new(&[], n_words)?;
-        Ok(TopicModel { urn: Urn::new(r, q)?, law, vocabularies })
+        Ok(TopicModel { urn: Urn::new(r, q)?, law, vocabularies, bursts: None })
+    }
+
+    /// The same model with bursty topics: each document draws its own version of topic k,
+    /// φ_dk ~ Dirichlet(s_k φ_k) (Doyle & Elkan 2009). An infinite s_k is a topic without bursts.
+    ///
+    /// # Errors
+    /// Another number of concentrations than topics, one that is not positive; topics whose words do not
+    /// sum to 1; several vocabularies.
+    pub fn with_topic_concentration(mut self, concentration: &[f64]) -> Result<Self> {
+        let n_topics = self.urn.n_topics();
+        check_length("topic_concentration", concentration.len(), n_topics)?;
+        check_all("topic_concentration", concentration, "at least 1e-100", |s| s >= 1e-100)?;
+        if self.vocabularies.ranges().count() > 1 {
+            return Err(Error::BurstyVocabularies);
+        }
+        let mut sums = vec![0.0; n_topics];
+        for word in 0..self.urn.n_words() as u32 {
+            sums.iter_mut().zip(self.urn.weights(word)).for_each(|(sum, q)| *sum += q);
+        }
+        let scale = self.theta_scale(1.0);
+        let scale = |k: usize| scale.get(k).copied().unwrap_or(1.0);
+        let is_off = |(k, sum): (usize, &f64)| (sum / scale(k) - 1.0).abs() > SUM_TOLERANCE;
+        if let Some((topic, sum)) = sums.iter().enumerate().find(|&x| is_off(x)) {
+            return Err(Error::NotNormalised { topic, sum: sum / scale(topic) });
+        }
+        let rates: Vec<f64> = concentration.iter().map(|s| s.recip()).collect();
+        let repeats = rates.iter().enumerate().map(|(k, r)| r * scale(k)).collect();
+        let is_bursty = rates.iter().any(|&r| r > 0.0);
+        self.bursts = is_bursty.then_some(TopicBursts { rates, repeats });
+        Ok(self)
+    }
+
+    /// The second layer, where topics are bursty.
+    pub(super) fn bursts(&self) -> Option<&TopicBursts> {
+        self.bursts.as_ref()
     }
 
     /// The model's urn.
@@ -123,7 +159,8 @@ impl TopicModel {
         let factors = self.topic_factors(document.exposure());
         let cells = document.cells();
         let rows: Vec<_> = cells.map(|(word, count)| (self.urn.weights(word), count)).collect();
-        LocalUrn::from_scaled_rows(self.pseudo_counts(document), &rows, factors.as_deref())
+        let a = self.pseudo_counts(document);
+        LocalUrn::from_scaled_rows(a, &rows, factors.as_deref(), self.bursts())
     }
 
     /// Pseudo-counts of topics in a document: its own, or those of the model.
