@@ -309,7 +309,6 @@ fn any_number_of_threads_and_any_interruption_gives_the_same_bits() {
 /// Infinite concentrations are LDA to the bit; large ones come near it.
 #[test]
 fn topics_that_are_hardly_bursty_are_those_of_lda() {
-    let counts = tiny();
     assert!(fixed(2, &[f64::INFINITY; 2]).is_none());
     for s in [0.0, -1.0, f64::NAN] {
         assert!(TopicBursts::new(Concentration::Fixed(vec![s, 1.0]), 2).is_err());
