@@ -54,7 +54,9 @@ from .models import (
     DocumentModel as DocumentModel,
     LatentDirichletAllocation as LatentDirichletAllocation,
     PoissonFactorAnalysis as PoissonFactorAnalysis,
+    TopicConcentration as TopicConcentration,
     TopicWeights as TopicWeights,
+    learn_topic_concentration as learn_topic_concentration,
     load as load,
     sample_chains as sample_chains,
 )

@@ -9,8 +9,8 @@ use numpy::{
 };
 use polyabayes::math::ExactSum;
 use polyabayes::training::{
-    self, ChainState, ExposedTokens, ExposureGroups, FirstTopics, Part, Position, PseudoCounts,
-    Tokens, TopicWeights,
+    self, BurstWeights, ChainState, ExposedTokens, ExposureGroups, FirstTopics, Part, Position,
+    PseudoCounts, SweptTokens, Tokens, TopicWeights,
 };
 use polyabayes::{Error, Observer, Result};
 use pyo3::exceptions::PyValueError;
@@ -179,9 +179,12 @@ impl Tokens for ShardTokens {
         tables: bool,
         counts: &mut [u32],
         observer: &impl Observer,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<SweptTokens> {
         observer.check_stop()?;
-        let TopicWeights { a, weights, scale, rates } = weights;
+        let TopicWeights { a, weights, scale, rates, bursts } = weights;
+        if bursts.is_some() {
+            return Err(Error::Empty { name: "bursty topics of shards" });
+        }
         let a = shared(a)?;
         self.call(|object| {
             let floats = |values| PyArray1::from_slice(object.py(), values);
@@ -191,7 +194,8 @@ impl Tokens for ShardTokens {
             let (found, n_tables): (Bound<'_, PyAny>, PyReadonlyArray1<'_, u64>) =
                 found.extract()?;
             copy_counts(&found, counts)?;
-            Ok(n_tables.as_slice()?.to_vec())
+            let n_tables = n_tables.as_slice()?.to_vec();
+            Ok(SweptTokens { n_tables, ..SweptTokens::default() })
         })
     }
 
@@ -210,6 +214,10 @@ impl Tokens for ShardTokens {
             let sum = object.call_method1("ln_urns", (position_tuple(at), a))?;
             Ok(ExactSum::from_parts(sum.extract()?))
         })
+    }
+
+    fn ln_bursts(&mut self, _: TopicWeights<'_>, _: BurstWeights<'_>) -> Result<ExactSum> {
+        Err(Error::Empty { name: "bursty topics of shards" })
     }
 
     fn exposed(&mut self, at: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {
@@ -314,6 +322,7 @@ pub(crate) fn sweep_part<'py>(
         weights: weights.as_slice()?,
         scale: scale.as_slice()?,
         rates: rates.as_ref().map(|rates| rates.as_slice()).transpose()?,
+        bursts: None,
     };
     let (topics, counts) = (topics.as_slice_mut()?, counts.as_slice_mut()?);
     let outcome = detach::run(py, n_jobs, None, |watch| {

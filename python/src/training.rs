@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::training::{
-    Chain, ChainState, ExposureGroups, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaGlobals,
-    PfaPrior, Position, Schedule, Tokens, TopicStart,
+    Chain, ChainState, Concentration, ExposureGroups, Globals, KnownGlobals, LdaGlobals, LdaPrior,
+    MemoryTokens, PfaGlobals, PfaPrior, Position, Schedule, Tokens, TopicBursts, TopicStart,
 };
 use polyabayes::{CountMatrix, Result};
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ pub(crate) struct RunState<'py> {
     n_kept: u64,
     /// Sum over the kept sweeps of φ (V, K) and the other parameters, flat.
     kept_sum: Option<PyReadonlyArray1<'py, f64>>,
-    /// Coefficients of covariates of the sweeps after the burn-in, flat.
+    /// Coefficients of covariates and ln of learned concentrations of the sweeps after the burn-in, flat.
     kept_coefficients: Option<PyReadonlyArray1<'py, f64>>,
     /// The topic of every token, of documents in memory.
     assignments: Option<PyReadonlyArray1<'py, u16>>,
@@ -77,6 +77,33 @@ pub(crate) enum Source {
     Elsewhere(Py<PyAny>),
 }
 
+/// Concentrations of topics: one a topic, or how they are learned, "per topic" or "shared".
+#[derive(FromPyObject)]
+pub(crate) enum Concentrations<'py> {
+    Fixed(PyReadonlyArray1<'py, f64>),
+    Learned(String),
+}
+
+impl Concentrations<'_> {
+    fn to_core(&self, py: Python<'_>, n_topics: usize) -> PyResult<Option<TopicBursts>> {
+        let how = match self {
+            Concentrations::Fixed(values) => Concentration::Fixed(values.as_slice()?.to_vec()),
+            Concentrations::Learned(how) if how == "shared" => Concentration::Shared,
+            Concentrations::Learned(_) => Concentration::PerTopic,
+        };
+        detach::briefly(py, || TopicBursts::new(how, n_topics))
+    }
+}
+
+/// The concentrations that are given; `None` is LDA.
+fn bursts(
+    py: Python<'_>,
+    given: Option<&Concentrations<'_>>,
+    n_topics: usize,
+) -> PyResult<Option<TopicBursts>> {
+    given.map_or(Ok(None), |given| given.to_core(py, n_topics))
+}
+
 /// The log joint density after some sweeps: the number of the sweep, the value, and seconds since
 /// the work began.
 type Look = (u64, f64, f64);
@@ -106,10 +133,11 @@ pub(crate) struct Training {
 #[pymethods]
 impl Training {
     /// LDA; `topic_priors`, (V, K), take the place of `beta`, and tell which topic is which;
-    /// `covariates`, (D, P) without the intercept, are those that α depends on.
+    /// `covariates`, (D, P) without the intercept, are those that α depends on; topics of a
+    /// `topic_concentration` are bursty.
     #[staticmethod]
     #[pyo3(signature = (source, n_words, *, alpha, beta, learned, schedule, topic_priors = None,
-                        covariates = None, state = None))]
+                        covariates = None, topic_concentration = None, state = None))]
     fn lda(
         py: Python<'_>,
         source: Source,
@@ -120,15 +148,17 @@ impl Training {
         schedule: FitSchedule,
         topic_priors: Option<PyReadonlyArray2<'_, f64>>,
         covariates: Option<PyReadonlyArray2<'_, f64>>,
+        topic_concentration: Option<Concentrations<'_>>,
         state: Option<RunState<'_>>,
     ) -> PyResult<Self> {
+        let bursts = bursts(py, topic_concentration.as_ref(), alpha.as_slice()?.len())?;
         let prior = LdaPrior { alpha: alpha.as_slice()?.to_vec(), beta, learned };
         let priors = topic_priors.map(|p| p.as_slice().map(<[f64]>::to_vec)).transpose()?;
         let start = priors.is_none().then(|| (prior.alpha.clone(), beta));
         let (seed, design) =
             (schedule.seed, covariates.map(|given| design(py, given)).transpose()?);
         let globals = move |_: Option<ExposureGroups>| {
-            let mut globals = LdaGlobals::new(n_words, prior, seed)?;
+            let mut globals = LdaGlobals::new(n_words, prior, seed)?.with_bursts(bursts);
             if let Some(priors) = priors {
                 globals = globals.with_topic_priors(priors)?;
             }
@@ -141,11 +171,11 @@ impl Training {
     }
 
     /// Poisson factor analysis; priors that are None keep their parameter fixed; `covariates`, (D, P)
-    /// without the intercept, are those that r depends on.
+    /// without the intercept, are those that r depends on; topics of a `topic_concentration` are bursty.
     #[staticmethod]
     #[pyo3(signature = (source, n_words, *, n_documents, shape, probability, topic_word_prior,
                         probability_prior, shape_prior, schedule, covariates = None,
-                        state = None))]
+                        topic_concentration = None, state = None))]
     fn pfa(
         py: Python<'_>,
         source: Source,
@@ -158,8 +188,10 @@ impl Training {
         shape_prior: Option<(f64, f64)>,
         schedule: FitSchedule,
         covariates: Option<PyReadonlyArray2<'_, f64>>,
+        topic_concentration: Option<Concentrations<'_>>,
         state: Option<RunState<'_>>,
     ) -> PyResult<Self> {
+        let bursts = bursts(py, topic_concentration.as_ref(), shape.as_slice()?.len())?;
         let prior = PfaPrior {
             topic_word: topic_word_prior,
             probability: probability_prior,
@@ -169,7 +201,8 @@ impl Training {
         let (start, seed) = (Some((r.clone(), topic_word_prior)), schedule.seed);
         let design = covariates.map(|given| design(py, given)).transpose()?;
         let globals = move |exposures: Option<ExposureGroups>| {
-            let mut globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed)?;
+            let globals = PfaGlobals::new(n_words, n_documents, prior, r, p, seed)?;
+            let mut globals = globals.with_bursts(bursts);
             if let Some(exposures) = exposures {
                 globals = globals.with_exposures(&exposures)?;
             }
@@ -179,6 +212,29 @@ impl Training {
             Ok(Box::new(globals) as Box<dyn Globals>)
         };
         Training::new(py, source, (n_words, start), globals, &schedule, state)
+    }
+
+    /// Known topics φ, (V, K), with pseudo-counts and urn weights over φ: only concentrations are
+    /// learned.
+    #[staticmethod]
+    #[pyo3(signature = (source, *, prior, topics, factors, topic_concentration, schedule))]
+    fn known(
+        py: Python<'_>,
+        source: Source,
+        prior: PyReadonlyArray1<'_, f64>,
+        topics: PyReadonlyArray2<'_, f64>,
+        factors: PyReadonlyArray1<'_, f64>,
+        topic_concentration: Concentrations<'_>,
+        schedule: FitSchedule,
+    ) -> PyResult<Self> {
+        let (a, phi) = (prior.as_slice()?.to_vec(), topics.as_slice()?.to_vec());
+        let (factors, n_words) = (factors.as_slice()?.to_vec(), topics.as_array().nrows());
+        let bursts = topic_concentration.to_core(py, a.len())?;
+        let globals = move |_: Option<ExposureGroups>| {
+            let globals = KnownGlobals::new(a, phi, factors, bursts)?;
+            Ok(Box::new(globals) as Box<dyn Globals>)
+        };
+        Training::new(py, source, (n_words, None), globals, &schedule, None)
     }
 
     /// Samples until there are `until` sweeps in all: looks, and the exception that cut it short.
@@ -219,7 +275,7 @@ impl Training {
     }
 
     /// Posterior means: φ (V, K); the other parameters, flat: α and β, or r and p, then λ and σ² of
-    /// covariates; φ² (V, K).
+    /// covariates, then ln of learned concentrations; φ² (V, K).
     fn mean<'py>(&self, py: Python<'py>) -> PyResult<(Words<'py>, Floats<'py>, Words<'py>)> {
         let mean = |_: &detach::Watch| chain!(&self.chain, chain => chain.mean());
         let (mut phi, _) = detach::run(py, self.n_jobs, None, mean)?.into_parts(py);
@@ -237,7 +293,19 @@ impl Training {
         PyArray1::from_slice(py, counts).reshape([counts.len() / n_topics, n_topics])
     }
 
-    /// Parameters of the current state beside φ, flat: α and β; r, p and ln(1 - p).
+    /// Those of the counts that φ rests on, (V, K): tokens that open tables of bursty topics.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        let (counts, n_topics) = chain!(&self.chain, chain => (chain.tables(), chain.n_topics()));
+        PyArray1::from_slice(py, counts).reshape([counts.len() / n_topics, n_topics])
+    }
+
+    /// Parameters of the current state beside φ, flat, from which a run can go on.
+    fn state_parameters<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        PyArray1::from_vec(py, chain!(&self.chain, chain => chain.state().parameters))
+    }
+
+    /// Parameters of the current state beside φ, flat: α and β; r, p and ln(1 - p); λ and σ² of
+    /// covariates; ln of learned concentrations.
     fn parameters<'py>(&self, py: Python<'py>) -> Floats<'py> {
         PyArray1::from_vec(py, chain!(&self.chain, chain => chain.parameters()))
     }
@@ -256,8 +324,8 @@ impl Training {
         (n, sum.map(|sum| PyArray1::from_slice(py, sum)))
     }
 
-    /// Coefficients of covariates of the sweeps after the burn-in, flat: sweeps x topics x (1 +
-    /// covariates).
+    /// Coefficients of covariates of the sweeps after the burn-in, topics x (1 + covariates), and ln of
+    /// learned concentrations, flat: one sweep after the other.
     fn kept_coefficients<'py>(&self, py: Python<'py>) -> Floats<'py> {
         PyArray1::from_slice(py, chain!(&self.chain, chain => chain.kept_coefficients()))
     }

@@ -1,19 +1,24 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
+use super::bursts::TopicBursts;
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{ExposedTokens, TopicWeights, Topics};
+use super::sweeps::{ExposedTokens, Surplus, SweptTokens, TopicWeights, Topics, totals};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length};
 use crate::math::ExactSum;
+use crate::rng::{Key, Purpose};
 
 /// The part of a Gibbs sampler that belongs to no document: φ and the other parameters between two
 /// sweeps over the tokens, wherever the tokens are. Counts are words x topics.
 pub trait Globals: Send + Sync {
     /// φ and the counts of tokens by topic.
     fn topics(&self) -> &Topics;
+
+    /// The same, to change their concentrations.
+    fn topics_mut(&mut self) -> &mut Topics;
 
     /// Pseudo-counts of documents.
     fn pseudo_counts(&self) -> PseudoCounts<'_>;
@@ -36,16 +41,16 @@ pub trait Globals: Send + Sync {
     fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()>;
 
     /// Draws φ of the present sweep, or sets it to its mean.
-    fn update_topics(&mut self, counts: &[u32], step: TopicStep);
+    fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep);
 
     /// Whether the parameters depend on tables of topics, and on the tokens of topics by exposure.
     fn needs(&self) -> (bool, bool);
 
     /// Draws all parameters after one more sweep over the tokens.
-    fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep);
+    fn update(&mut self, counts: WordCounts<'_>, swept: Swept<'_>, step: TopicStep);
 
     /// ln of the joint density, from sums over documents.
-    fn ln_joint(&self, counts: &[u32], documents: DocumentTotals<'_>) -> f64;
+    fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64;
 
     /// Expected parameters beside φ given the topics of all tokens, one array after the other.
     fn expected(&self) -> Vec<f64>;
@@ -55,9 +60,33 @@ pub trait Globals: Send + Sync {
         None
     }
 
+    /// Urn weights of words in each topic over their probabilities φ, where they are not 1.
+    fn factors(&self) -> Option<&[f64]> {
+        None
+    }
+
     /// Number of different exposures of documents; 0 where these have none.
     fn n_exposures(&self) -> usize {
         0
+    }
+}
+
+/// Counts of every word in each topic, words x topics.
+#[derive(Clone, Copy)]
+pub struct WordCounts<'a> {
+    /// All tokens.
+    pub tokens: &'a [u32],
+    /// Those that φ rests on: tokens that open tables, where some topic is bursty; else all.
+    pub tables: &'a [u32],
+}
+
+impl WordCounts<'_> {
+    /// All tokens of each topic, once `topics` are updated.
+    pub(super) fn n_tokens(self, topics: &Topics) -> Vec<u64> {
+        match topics.bursts {
+            Some(_) => totals(self.tokens, topics.n_tokens.len()),
+            None => topics.n_tokens.clone(),
+        }
     }
 }
 
@@ -77,6 +106,9 @@ pub struct Swept<'a> {
 pub struct DocumentTotals<'a> {
     /// Σ_d of ln of the urns.
     pub ln_urns: ExactSum,
+    /// ln of the probability of the words given the topics of all tokens: φ integrated out, but where
+    /// some topic is bursty given φ.
+    pub ln_words: f64,
     /// Lengths of all documents.
     pub lengths: &'a [u32],
     /// Tokens of every topic by exposure, where documents have exposures.
@@ -90,11 +122,13 @@ pub struct Chain<T> {
     schedule: Schedule,
     /// Tokens of every word in each topic, words x topics.
     counts: Vec<u32>,
+    /// Those of them that opened tables, where some topic is bursty; else empty.
+    tables: Vec<u32>,
     n_kept: u64,
     /// Sums of φ, the other parameters and φ² over the kept sweeps, one array after the other.
     kept_sum: Option<Vec<f64>>,
-    /// Coefficients of covariates of every sweep after the burn-in, one after the other: intervals need
-    /// more draws than means of topics, and these are small.
+    /// Coefficients of covariates and ln of learned concentrations of every sweep after the burn-in, one
+    /// after the other: intervals need more draws than means of topics, and these are small.
     kept_coefficients: Vec<f64>,
 }
 
@@ -123,7 +157,11 @@ impl<T: Tokens> Chain<T> {
             chain.tokens.draw_first(at, topics)?;
             chain.tokens.count(at, n_topics, &mut chain.counts)?;
         }
-        chain.globals.update_topics(&chain.counts, TopicStep::Mean);
+        if chain.is_bursty() {
+            chain.tables.clone_from(&chain.counts);
+        }
+        let counts = word_counts(&chain.counts, &chain.tables);
+        chain.globals.update_topics(counts, TopicStep::Mean);
         chain.tokens.commit(&chain.state(), None)?;
         Ok(chain)
     }
@@ -148,20 +186,24 @@ impl<T: Tokens> Chain<T> {
         check_kept(state.n_kept, kept_sum.as_deref(), sizes)?;
         let n_topics = chain.n_topics();
         chain.tokens.count(state.position, n_topics, &mut chain.counts)?;
-        chain.globals.restore(sweep, &state.parameters)?;
+        let parameters = chain.restore_bursts(&state.parameters)?;
+        chain.globals.restore(sweep, parameters)?;
         let step = if sweep > 0 { schedule.step(sweep - 1) } else { TopicStep::Mean };
-        chain.globals.update_topics(&chain.counts, step);
+        let counts = word_counts(&chain.counts, &chain.tables);
+        chain.globals.update_topics(counts, step);
         (chain.n_kept, chain.kept_sum) = (state.n_kept, kept_sum);
         Ok(chain)
     }
 
-    /// The same chain with the coefficients of its sweeps after the burn-in.
+    /// The same chain with the coefficients and ln of learned concentrations of its sweeps after the
+    /// burn-in.
     ///
     /// # Errors
     /// Another number of them than so many sweeps have; values that are not finite.
     pub fn with_kept_coefficients(mut self, coefficients: Vec<f64>) -> Result<Self> {
         let n_sweeps = self.n_sweeps().saturating_sub(self.schedule.burn_in);
-        let expected = n_sweeps as usize * self.globals.coefficients().len();
+        let n_each = self.globals.coefficients().len() + self.drawn_concentrations().len();
+        let expected = n_sweeps as usize * n_each;
         check_finite("coefficients of the state", &coefficients, expected)?;
         self.kept_coefficients = coefficients;
         Ok(self)
@@ -173,12 +215,18 @@ impl<T: Tokens> Chain<T> {
         let found = globals.pseudo_counts().n_documents().unwrap_or(n_documents);
         check_length("documents with covariates", found, n_documents)?;
         let counts = array_of("counts of words by topic", n_counts, 0)?;
+        let mut tables = vec![];
+        if globals.topics().bursts.is_some() {
+            check_lengths(tokens.lengths())?;
+            tables = array_of("tables of words by topic", n_counts, 0)?;
+        }
         let kept_coefficients = vec![];
         Ok(Chain {
             globals,
             tokens,
             schedule,
             counts,
+            tables,
             n_kept: 0,
             kept_sum: None,
             kept_coefficients,
@@ -192,7 +240,8 @@ impl<T: Tokens> Chain<T> {
 
     /// φ, the other parameters and the squares of φ in a flat array.
     fn n_parameters(&self) -> usize {
-        2 * self.counts.len() + self.globals.expected().len()
+        let n_others = self.globals.expected().len() + self.drawn_concentrations().len();
+        2 * self.counts.len() + n_others
     }
 
     /// The topics of all tokens.
@@ -205,9 +254,44 @@ impl<T: Tokens> Chain<T> {
         &self.counts
     }
 
-    /// Parameters of the current state beside φ, one array after the other.
+    /// Those of [`counts`](Self::counts) that φ rests on: tokens that open tables of bursty topics.
+    pub fn tables(&self) -> &[u32] {
+        word_counts(&self.counts, &self.tables).tables
+    }
+
+    /// Parameters of the current state beside φ, one array after the other; ln of learned
+    /// concentrations come last.
     pub fn parameters(&self) -> Vec<f64> {
-        self.globals.parameters()
+        [&self.globals.parameters(), self.drawn_concentrations()].concat()
+    }
+
+    fn is_bursty(&self) -> bool {
+        self.globals.topics().bursts.is_some()
+    }
+
+    /// ln of the concentrations of topics, where they are learned.
+    fn drawn_concentrations(&self) -> &[f64] {
+        self.globals.topics().bursts.as_ref().map_or(&[], TopicBursts::drawn)
+    }
+
+    /// Takes up tables and concentrations from the end of a state's parameters; returns the others.
+    fn restore_bursts<'a>(&mut self, parameters: &'a [f64]) -> Result<&'a [f64]> {
+        let (n_drawn, n_tables) = (self.drawn_concentrations().len(), self.tables.len());
+        let n_others = parameters.len().saturating_sub(n_drawn + n_tables);
+        check_length("parameters of the state", parameters.len(), n_others + n_drawn + n_tables)?;
+        let (others, own) = parameters.split_at(n_others);
+        let (ln_s, tables) = own.split_at(n_drawn);
+        if let Some(bursts) = &mut self.globals.topics_mut().bursts {
+            bursts.restore(ln_s)?;
+        }
+        for ((to, &n), &most) in self.tables.iter_mut().zip(tables).zip(&self.counts) {
+            let (name, value) = ("tables of the state", f64::from(most));
+            check_all(name, &[n], "whole, at most the tokens", |n| {
+                n.fract() == 0.0 && (0.0..=value).contains(&n)
+            })?;
+            *to = n as u32;
+        }
+        Ok(others)
     }
 
     /// φ of the current state times a factor of the topic, word-major.
@@ -220,9 +304,13 @@ impl<T: Tokens> Chain<T> {
         ChainState {
             position: Position::Chain { sweep: self.n_sweeps() },
             best: None,
-            parameters: self.globals.parameters(),
+            parameters: self.parameters().into_iter().chain(self.tables_of_state()).collect(),
             n_kept: self.n_kept,
         }
+    }
+
+    fn tables_of_state(&self) -> impl Iterator<Item = f64> {
+        self.tables.iter().map(|&n| f64::from(n))
     }
 
     /// Sums of φ, the other parameters and φ² over the kept sweeps.
@@ -230,7 +318,8 @@ impl<T: Tokens> Chain<T> {
         self.kept_sum.as_deref()
     }
 
-    /// Coefficients of covariates of every sweep after the burn-in, one after the other.
+    /// Coefficients of covariates and ln of learned concentrations of every sweep after the burn-in, one
+    /// after the other.
     pub fn kept_coefficients(&self) -> &[f64] {
         &self.kept_coefficients
     }
@@ -283,13 +372,31 @@ impl<T: Tokens> Chain<T> {
         let (n_sweeps, seed) = (self.n_sweeps(), self.schedule.seed);
         let (to, step) = (Position::Chain { sweep: n_sweeps + 1 }, self.schedule.step(n_sweeps));
         let (tables, exposed) = self.globals.needs();
-        let weights = topic_weights(&*self.globals);
-        let n_tables = self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
+        let is_bursty = self.is_bursty() && !self.schedule.is_plain(n_sweeps);
+        let factors = factors(&*self.globals);
+        let weights = topic_weights(&*self.globals, is_bursty.then_some(&factors[..]));
+        let SweptTokens { n_tables, bursts } =
+            self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
+        if self.is_bursty() {
+            self.tables.copy_from_slice(&self.counts);
+            for Surplus { word, topic, n_tokens } in &bursts.surplus {
+                let place = *word as usize * self.n_topics() + usize::from(*topic);
+                self.tables[place] -= u32::from(*n_tokens);
+            }
+        }
         let a = self.globals.pseudo_counts();
         check_length("tables of topics", n_tables.len(), a.n_groups() * a.n_topics())?;
         let exposed = if exposed { self.exposed(to)? } else { vec![] };
         let (n_tables, lengths, exposed) = (&n_tables[..], self.tokens.lengths(), &exposed[..]);
-        self.globals.update(&self.counts, Swept { n_tables, lengths, exposed }, step);
+        let counts = word_counts(&self.counts, &self.tables);
+        self.globals.update(counts, Swept { n_tables, lengths, exposed }, step);
+        if step == TopicStep::Draw {
+            let key = Key::new(seed, Purpose::Parameters).unit(n_sweeps + 1).unit(u64::MAX - 3);
+            let topics = self.globals.topics_mut();
+            if let Some(concentrations) = &mut topics.bursts {
+                concentrations.update(&topics.n_tokens, &bursts, key);
+            }
+        }
         let keeps = self.schedule.keeps(n_sweeps + 1);
         if keeps {
             let sum = self.kept_sum.take();
@@ -298,6 +405,8 @@ impl<T: Tokens> Chain<T> {
         }
         if n_sweeps >= self.schedule.burn_in {
             self.kept_coefficients.extend_from_slice(self.globals.coefficients());
+            let bursts = self.globals.topics().bursts.as_ref();
+            self.kept_coefficients.extend_from_slice(bursts.map_or(&[], TopicBursts::drawn));
         }
         let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
         let state = self.state();
@@ -325,8 +434,17 @@ impl<T: Tokens> Chain<T> {
         let at = Position::Chain { sweep: self.n_sweeps() };
         let ln_urns = self.tokens.ln_urns(at, self.globals.pseudo_counts())?;
         let exposed = &self.exposed(at)?[..];
-        let documents = DocumentTotals { ln_urns, lengths: self.tokens.lengths(), exposed };
-        Ok(self.globals.ln_joint(&self.counts, documents))
+        let ln_words = match &self.globals.topics().bursts {
+            Some(bursts) => {
+                let factors = factors(&*self.globals);
+                let weights = topic_weights(&*self.globals, None);
+                let ln_words = self.tokens.ln_bursts(weights, bursts.weights(&factors))?;
+                ln_words.value() + bursts.ln_prior()
+            }
+            None => self.globals.topics().ln_words(&self.counts),
+        };
+        let lengths = self.tokens.lengths();
+        Ok(self.globals.ln_joint(DocumentTotals { ln_urns, ln_words, lengths, exposed }))
     }
 
     /// Tokens of every topic by exposure, checked; none where documents have no exposures.
@@ -345,21 +463,42 @@ impl<T: Tokens> Chain<T> {
         };
         let (phi, others) = sum.split_at_mut(self.counts.len());
         let (others, squares) = others.split_at_mut(others.len() - self.counts.len());
-        self.globals.topics().add_expected(&self.counts, phi, squares);
-        others.iter_mut().zip(self.globals.expected()).for_each(|(sum, x)| *sum += x);
+        self.globals.topics().add_expected(self.tables(), phi, squares);
+        let expected = self.globals.expected();
+        let expected = expected.iter().chain(self.drawn_concentrations());
+        others.iter_mut().zip(expected).for_each(|(sum, x)| *sum += x);
         Ok(sum)
     }
 }
 
-/// Topics and pseudo-counts for a sweep over the tokens.
-fn topic_weights(globals: &dyn Globals) -> TopicWeights<'_> {
+/// Topics and pseudo-counts for a sweep over the tokens; concentrations where factors are given.
+fn topic_weights<'a>(globals: &'a dyn Globals, factors: Option<&'a [f64]>) -> TopicWeights<'a> {
     let topics = globals.topics();
+    let bursts = topics.bursts.as_ref().zip(factors);
     TopicWeights {
         a: globals.pseudo_counts(),
         weights: &topics.weights,
         scale: &topics.scale,
         rates: globals.rates(),
+        bursts: bursts.map(|(bursts, factors)| bursts.weights(factors)),
     }
+}
+
+/// Urn weights of words in each topic over their probabilities φ.
+fn factors(globals: &dyn Globals) -> Vec<f64> {
+    globals.factors().map_or_else(|| vec![1.0; globals.pseudo_counts().n_topics()], <[f64]>::to_vec)
+}
+
+/// Counts of tokens, and of tables where there are any.
+fn word_counts<'a>(tokens: &'a [u32], tables: &'a [u32]) -> WordCounts<'a> {
+    WordCounts { tokens, tables: if tables.is_empty() { tokens } else { tables } }
+}
+
+/// Checks that the tokens of documents fit into 16 bits, as bursty topics need.
+fn check_lengths(lengths: &[u32]) -> Result<()> {
+    let Some(index) = lengths.iter().position(|&n| n > u32::from(u16::MAX)) else { return Ok(()) };
+    let (name, domain) = ("tokens of a document of bursty topics", "at most 65535");
+    Err(Error::Parameter { name, index, value: f64::from(lengths[index]), domain })
 }
 
 /// Checks the sum over kept sweeps: what a file holds may be anything.

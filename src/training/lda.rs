@@ -9,7 +9,8 @@ use crate::regression::{Design, Regression};
 use crate::rng::{Key, Purpose};
 use crate::urn::LEAST_PRIOR;
 
-use super::chain::{DocumentTotals, Globals, Swept, check_parameters};
+use super::bursts::TopicBursts;
+use super::chain::{DocumentTotals, Globals, Swept, WordCounts, check_parameters};
 use super::limits::check_n_topics;
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::TopicStep;
@@ -62,6 +63,13 @@ impl LdaGlobals {
         Ok(self)
     }
 
+    /// The same parameters with bursty topics.
+    #[must_use]
+    pub fn with_bursts(mut self, bursts: Option<TopicBursts>) -> Self {
+        self.topics.bursts = bursts;
+        self
+    }
+
     /// The same parameters with α_dk = exp(x_d·λ_k): the exponential of an intercept has the
     /// exponential prior of a learned α_k, the slopes are normal. α is then always learned,
     /// `learned` is about β.
@@ -112,6 +120,10 @@ impl Globals for LdaGlobals {
         &self.topics
     }
 
+    fn topics_mut(&mut self) -> &mut Topics {
+        &mut self.topics
+    }
+
     fn pseudo_counts(&self) -> PseudoCounts<'_> {
         let shared = PseudoCounts::shared(&self.alpha);
         self.regression.as_ref().map_or(shared, PseudoCounts::of)
@@ -146,16 +158,16 @@ impl Globals for LdaGlobals {
         Ok(())
     }
 
-    fn update_topics(&mut self, counts: &[u32], step: TopicStep) {
+    fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep) {
         let key = self.parameters_key();
-        self.topics.update(counts, step, key);
+        self.topics.update(counts.tables, step, key);
     }
 
     fn needs(&self) -> (bool, bool) {
         (self.prior.learned || self.regression.is_some(), false)
     }
 
-    fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep) {
+    fn update(&mut self, counts: WordCounts<'_>, swept: Swept<'_>, step: TopicStep) {
         self.n_sweeps += 1;
         if self.regression.is_some() {
             self.update_coefficients(swept.lengths, swept.n_tables);
@@ -164,12 +176,12 @@ impl Globals for LdaGlobals {
         }
         if self.prior.learned && !self.topics.has_own_priors() {
             let key = self.parameters_key().unit(u64::MAX - 2);
-            self.topics.update_prior(counts, self.prior.beta.recip(), key);
+            self.topics.update_prior(counts.tables, self.prior.beta.recip(), key);
         }
         self.update_topics(counts, step);
     }
 
-    fn ln_joint(&self, counts: &[u32], documents: DocumentTotals<'_>) -> f64 {
+    fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64 {
         let total: f64 = self.alpha.iter().sum();
         let totals = self.regression.as_ref().map_or(vec![total], Regression::totals);
         let a = self.pseudo_counts();
@@ -177,7 +189,7 @@ impl Globals for LdaGlobals {
         let ln_length = |(doc_ix, &n): (usize, &u32)| ln_rising(totals[a.group(doc_ix)], n.into());
         let ln_lengths: ExactSum = lengths.map(ln_length).sum();
         let ln_documents = documents.ln_urns.value() - ln_lengths.value();
-        let mut ln_value = ln_documents + self.topics.ln_words(counts);
+        let mut ln_value = ln_documents + documents.ln_words;
         if let Some(regression) = &self.regression {
             ln_value += regression.ln_prior();
         } else if self.prior.learned {

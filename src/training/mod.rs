@@ -9,8 +9,10 @@
 //! [`Tokens`]: [`MemoryTokens`] keep them in memory; where they are elsewhere, the functions on a
 //! [`Part`] of a corpus do the work of a sweep, to the same bits.
 
+mod bursts;
 mod chain;
 mod em;
+mod known;
 mod lda;
 mod limits;
 mod parts;
@@ -21,8 +23,10 @@ mod start;
 mod sweeps;
 mod tokens;
 
-pub use chain::{Chain, DocumentTotals, Globals, Swept};
+pub use bursts::{Concentration, TopicBursts};
+pub use chain::{Chain, DocumentTotals, Globals, Swept, WordCounts};
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
+pub use known::KnownGlobals;
 pub use lda::{LdaGlobals, LdaPrior};
 pub use parts::{
     Part, count_part, exposed_of_part, ln_urns_of_part, order_tokens, order_topics, sweep_part,
@@ -31,5 +35,5 @@ pub use pfa::{PfaGlobals, PfaPrior};
 pub use pseudo_counts::PseudoCounts;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
-pub use sweeps::{ExposedTokens, TopicWeights, Topics};
+pub use sweeps::{BurstWeights, Bursts, ExposedTokens, Surplus, SweptTokens, TopicWeights, Topics};
 pub use tokens::{ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens};

@@ -137,7 +137,7 @@ pub fn sweep_part(
     }
     let step = Step { urns: weights, key: to.key(seed) };
     let spare = SpareTallies::default();
-    let n_tables =
+    let swept =
         sweeps::sweep(&mut blocks, part.counts, part.longest, step, tables, &spare, observer)?;
     add_words(&blocks, n_topics, counts);
     let mut rest = topics;
@@ -145,7 +145,7 @@ pub fn sweep_part(
         let own = block.topics();
         rest.split_off_mut(..own.len()).unwrap_or_default().copy_from_slice(own);
     }
-    Ok(n_tables)
+    Ok(swept.n_tables)
 }
 
 /// Adds the tokens of a part, whose topics are in its order, to `counts`, words x topics.

@@ -11,7 +11,9 @@ pub enum TopicStep {
 
 /// How long to sample, and what to keep.
 ///
-/// The first `warm_up` sweeps, at most the burn-in, set the topics to their mean.
+/// The first `warm_up` sweeps, at most the burn-in, set the topics to their mean. Where topics are bursty,
+/// the first half of these is LDA, and concentrations that are learned stay at their start in the
+/// second: from LDA's topics, chains find modes that they hardly find otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Sweeps in all.
@@ -32,6 +34,11 @@ impl Schedule {
     pub(super) fn step(&self, n_iter: u64) -> TopicStep {
         let warm = n_iter < self.warm_up.min(self.burn_in);
         if warm { TopicStep::Mean } else { TopicStep::Draw }
+    }
+
+    /// Whether the sweep after `n_iter` others takes no topic for bursty.
+    pub(super) fn is_plain(&self, n_iter: u64) -> bool {
+        n_iter < self.warm_up.min(self.burn_in) / 2
     }
 
     /// Whether the sweep that makes `n_iter` in all is kept.

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::limits::{check_tokens, check_topics};
 use super::pseudo_counts::PseudoCounts;
 use super::sweeps::{
-    self, DocumentBlock, ExposedTokens, SpareTallies, Step, TopicWeights, add_words, count_words,
-    ln_urns, split_documents,
+    self, BurstWeights, DocumentBlock, ExposedTokens, SpareTallies, Step, SweptTokens,
+    TopicWeights, add_words, count_words, ln_bursts, ln_urns, split_documents,
 };
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -123,7 +123,8 @@ pub trait Tokens {
     fn count(&mut self, at: Position, n_topics: usize, counts: &mut [u32]) -> Result<()>;
 
     /// Draws the topics of all tokens on the way to a position; sets `counts`, and returns the
-    /// tables of each group of documents and topic, which are zeros unless `tables` is set.
+    /// tables of each group of documents and topic, which are zeros unless `tables` is set, and what
+    /// bursty topics rest on.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped), by which `counts` are of the topics as they then are.
@@ -135,7 +136,7 @@ pub trait Tokens {
         tables: bool,
         counts: &mut [u32],
         observer: &impl Observer,
-    ) -> Result<Vec<u64>>;
+    ) -> Result<SweptTokens>;
 
     /// Gives the topics of one position these numbers at another.
     ///
@@ -148,6 +149,16 @@ pub trait Tokens {
     /// # Errors
     /// The errors of the storage.
     fn ln_urns(&mut self, at: Position, a: PseudoCounts<'_>) -> Result<ExactSum>;
+
+    /// ln of the probability of all words given their topics, where some topic is bursty.
+    ///
+    /// # Errors
+    /// The errors of the storage.
+    fn ln_bursts(
+        &mut self,
+        weights: TopicWeights<'_>,
+        bursts: BurstWeights<'_>,
+    ) -> Result<ExactSum>;
 
     /// Tokens of every topic by exposure; none where documents have no exposures.
     ///
@@ -267,7 +278,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         tables: bool,
         counts: &mut [u32],
         observer: &impl Observer,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<SweptTokens> {
         let (step, n_topics) = (Step { urns: weights, key: to.key(seed) }, weights.a.n_topics());
         let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);
         let (documents, blocks) = (Some(&*self.counts), &mut self.blocks);
@@ -289,6 +300,14 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
 
     fn ln_urns(&mut self, _: Position, a: PseudoCounts<'_>) -> Result<ExactSum> {
         Ok(ln_urns(&self.blocks, a))
+    }
+
+    fn ln_bursts(
+        &mut self,
+        weights: TopicWeights<'_>,
+        bursts: BurstWeights<'_>,
+    ) -> Result<ExactSum> {
+        Ok(ln_bursts(&self.blocks, weights, bursts))
     }
 
     fn exposed(&mut self, _: Position, n_topics: usize) -> Result<Vec<ExposedTokens>> {

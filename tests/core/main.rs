@@ -3,6 +3,7 @@
 mod common;
 
 mod allocation;
+mod bursts;
 mod calibration;
 mod covariates;
 mod em;

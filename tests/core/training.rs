@@ -55,7 +55,7 @@ fn check_visits(chain: &mut MemoryChain<'_>, ln_weight: impl Fn(&[u16]) -> f64) 
 }
 
 /// Visit frequencies of these states, which are all there are, against their exact probabilities.
-fn check_frequencies(
+pub(crate) fn check_frequencies(
     chain: &mut MemoryChain<'_>,
     states: &[Vec<u16>],
     state_of: impl Fn(Vec<u16>) -> Vec<u16>,
@@ -230,9 +230,9 @@ const PFA_PRIOR: PfaPrior =
     PfaPrior { topic_word: 0.1, probability: Some((0.2, 0.8)), shape: Some((1.0, 1.0)) };
 
 /// All that a chain has come to.
-type Result = (Vec<f64>, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
+pub(crate) type Result = (Vec<f64>, ChainState, Option<Vec<f64>>, Vec<u16>, u64);
 
-fn result(chain: &mut MemoryChain<'_>) -> Result {
+pub(crate) fn result(chain: &mut MemoryChain<'_>) -> Result {
     let (mean, state, topics) = (chain.mean().unwrap(), chain.state(), chain.tokens().topics());
     let kept = chain.kept_sum().map(<[f64]>::to_vec);
     (mean, state, kept, topics, chain.ln_joint().unwrap().to_bits())
@@ -342,7 +342,7 @@ fn sweeps_of_both_kinds_may_take_turns() {
     let weights: Vec<f64> = (0..40 * N_TOPICS).map(|i| 0.01 + (i * i % 97) as f64).collect();
     let sweep = |tokens: &mut MemoryTokens<&CountMatrix>, sweep, rates| {
         let a = PseudoCounts::shared(&a);
-        let weights = TopicWeights { a, weights: &weights, scale: &scale, rates };
+        let weights = TopicWeights { a, weights: &weights, scale: &scale, rates, bursts: None };
         let mut by_word = vec![0; 40 * N_TOPICS];
         tokens.sweep(Position::Chain { sweep }, weights, 1, false, &mut by_word, &()).unwrap();
     };

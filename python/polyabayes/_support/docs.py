@@ -74,6 +74,12 @@ checkpoint : path-like, optional
     bit. The state of another run is refused.
 checkpoint_every : int or str, default=100
     Sweeps between two checkpoints, or a time as ``"30s"``, ``"10min"`` or ``"2h"``.""",
+    "topic_concentration": """\
+topic_concentration : "learn", float or array of shape (n_components,), optional
+    Gibbs sampling: makes topics bursty. Every document draws its own version of topic k from
+    Dirichlet(s_k phi_k), so that words that it has used become more probable. ``"learn"`` learns
+    one s_k per topic; numbers are fixed values, ``inf`` being an ordinary topic. Default: ordinary
+    topics. Documents must be in memory, with at most 65,535 tokens each.""",
     "formula": """\
 formula : str, optional
     Formula of the covariates on which document priors depend, over the columns of
@@ -111,6 +117,11 @@ coefficient_draws_ : ndarray of shape (n_draws, n_components, n_columns)
     Draws of lambda at every sweep after the burn-in, without thinning.
 covariate_names_ : ndarray of str, shape (n_columns,)
     Columns of the design, the intercept first.""",
+    "concentrations": """\
+topic_concentration_ : ndarray of shape (n_components,)
+    s, in tokens: exp of the posterior mean of ln s if learned; ``inf`` for ordinary topics.
+topic_concentration_draws_ : ndarray of shape (n_draws, n_components)
+    Only if learned: draws of s at every sweep after the burn-in, without thinning.""",
     "words and seed": """\
 n_features_in_ : int
     Size of the vocabulary.
@@ -137,6 +148,8 @@ M. Zhou and L. Carin (2013). Negative binomial process count and mixture modelin
 37(2).""",
     "Blei 2003": """\
 D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet allocation. JMLR 3.""",
+    "Doyle 2009": """\
+G. Doyle and C. Elkan (2009). Accounting for burstiness in topic models. ICML.""",
     "Griffiths 2004": """\
 T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.""",
     "Syed 2022": """\

@@ -1,6 +1,7 @@
 """Topic models: training, fitted models, their chains and files."""
 
 from polyabayes.models.chains import Chains, sample_chains
+from polyabayes.models.concentrations import TopicConcentration, learn_topic_concentration
 from polyabayes.models.document_model import DocumentModel
 from polyabayes.models.fitted.fitted_model import TopicWeights
 from polyabayes.models.lda import LatentDirichletAllocation
@@ -12,7 +13,9 @@ __all__ = [
     "DocumentModel",
     "LatentDirichletAllocation",
     "PoissonFactorAnalysis",
+    "TopicConcentration",
     "TopicWeights",
+    "learn_topic_concentration",
     "load",
     "sample_chains",
 ]

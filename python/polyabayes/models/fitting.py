@@ -91,7 +91,7 @@ class Checkpoint:
         n_sweeps, kept = training.n_sweeps, training.kept()
         position, topics = ("sweep", 0, n_sweeps), training.assignments()
         coefficients = training.kept_coefficients()
-        state = RunState(position, None, training.parameters(), *kept, topics, coefficients)
+        state = RunState(position, None, training.state_parameters(), *kept, topics, coefficients)
         self._folder.put(
             partial(write_state, self._path, self._identity, state),
             f"the state after {n_sweeps:,} sweeps",
@@ -188,13 +188,16 @@ def fingerprint(documents: Corpus | Shards) -> str:
 class LastState(NamedTuple):
     """Last state of a chain.
 
-    `counts` are tokens of each topic and word; `prior` is the Dirichlet parameter of the topics,
-    words x topics if it is not constant; `parameters` are in the order of the core.
+    `counts` are tokens of each topic and word, or those of them that open tables of bursty topics;
+    `prior` is the Dirichlet parameter of the topics,
+    words x topics if it is not constant; `parameters` are in the order of the core, without the
+    `concentration` of each topic.
     """
 
     counts: sparse.csr_array
     prior: float | NDArray[np.float64]
     parameters: NDArray[np.float64]
+    concentration: NDArray[np.float64]
 
     def topic_word_parameters(self) -> NDArray[np.float64]:
         """Dirichlet parameters of phi given the topics of all tokens, (n_components, n_words)."""

@@ -50,7 +50,7 @@ _TOLERANCE = 1e-5
 # Options without effect for a fit method, and their defaults.
 _UNUSED: dict[str, dict[str, Any]] = {
     "em": {"burn_in": None, "thin": 5, "checkpoint": None, "checkpoint_every": 100}
-    | {"formula": None},
+    | {"formula": None, "topic_concentration": None},
     "gibbs": {"init": None, "tol": _TOLERANCE},
 }
 
@@ -74,6 +74,8 @@ class LdaSample(NamedTuple):
         alpha.
     topic_word_prior : float
         beta.
+    topic_concentration : ndarray of shape (n_components,)
+        s; infinite for ordinary topics.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class LdaSample(NamedTuple):
     topic_word: NDArray[np.float64]
     doc_topic_prior: NDArray[np.float64]
     topic_word_prior: float
+    topic_concentration: NDArray[np.float64]
 
 
 @shared_docs
@@ -151,6 +154,7 @@ class LatentDirichletAllocation(TopicModel):
     tol : float, default=1e-5
         EM ends when the relative change of the bound is below this.
     {formula}
+    {topic_concentration}
 
     Attributes
     ----------
@@ -176,6 +180,7 @@ class LatentDirichletAllocation(TopicModel):
         the design has Dirichlet parameters exp(lambda @ x); ``doc_topic_prior_`` is then the mean
         over the documents.
     {coefficient draws}
+    {concentrations}
     last_sample_ : LdaSample
         The last state of the chain; computed on access.
     bound_ : float
@@ -189,6 +194,8 @@ class LatentDirichletAllocation(TopicModel):
     {Blei 2003}
 
     {Griffiths 2004}
+
+    {Doyle 2009}
 
     D. Mimno and A. McCallum (2008). Topic models conditioned on arbitrary features with
     Dirichlet-multinomial regression. UAI.
@@ -232,6 +239,7 @@ class LatentDirichletAllocation(TopicModel):
         init: LatentDirichletAllocation | None = None,
         tol: float = _TOLERANCE,
         formula: str | None = None,
+        topic_concentration: Any = None,
     ) -> None:
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
@@ -250,6 +258,7 @@ class LatentDirichletAllocation(TopicModel):
         self.init = init
         self.tol = tol
         self.formula = formula
+        self.topic_concentration = topic_concentration
 
     def __sklearn_clone__(self) -> Self:
         """Copy the parameters; `init` stays fitted, since it is data."""
@@ -432,6 +441,13 @@ class LatentDirichletAllocation(TopicModel):
                 "partial_fit takes no covariates: their coefficients rest on all documents; call "
                 "fit on all of them"
             )
+        if self.topic_concentration is not None or np.isfinite(
+            getattr(self, "topic_concentration_", np.inf)
+        ).any():
+            raise InvalidArgumentError(
+                "partial_fit takes no bursty topics, whose words rest on all documents: omit "
+                f"{argument('topic_concentration')}, or call fit on all of them"
+            )
         X = of_layer(X, layer)
         if not hasattr(self, "components_"):
             return self.fit(X)
@@ -475,7 +491,7 @@ class LatentDirichletAllocation(TopicModel):
         last = self._last_state()
         n_topics = last.counts.shape[0]
         alpha, beta = last.parameters[:n_topics].copy(), float(last.parameters[n_topics])
-        return LdaSample(last.topic_word(), alpha, beta)
+        return LdaSample(last.topic_word(), alpha, beta, last.concentration)
 
     def _start_length(self) -> StartLength:
         learns = self._learns_priors() or self.formula is not None
@@ -506,6 +522,7 @@ class LatentDirichletAllocation(TopicModel):
         return dirichlet(generator, alpha + tokens.by_document(n_topics), axis=1)
 
     def _core_parts(self) -> CoreParts:
+        self._check_ordinary()
         return CoreParts("lda", (self.doc_topic_prior_, self.components_))
 
     def _training(

@@ -83,6 +83,8 @@ def _made(stored: StoredModel) -> FittedModel:
     model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
     if "topic_counts_" in names:
         model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
+    if "topic_concentration_" in names:
+        _check_concentrations(model)
     if "topic_word_prior_" in scalars:
         prior = checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
         model.topic_word_prior_ = prior
@@ -109,6 +111,15 @@ def _take_design(model: FittedModel, content: Any) -> None:
     shape = len(model.components_), len(design.names)
     if model.coefficients_.shape != shape or model.coefficient_draws_.shape[1:] != shape:
         raise InvalidArgumentError("coefficients are not one for each topic and column")
+
+
+def _check_concentrations(model: Any) -> None:
+    n_topics = len(model.components_)
+    values = model.topic_concentration_
+    draws = getattr(model, "topic_concentration_draws_", values[np.newaxis])
+    same_size = values.shape == (n_topics,) and draws.shape[1:] == (n_topics,)
+    if not same_size or not (values > 0).all() or not (draws > 0).all():
+        raise InvalidArgumentError("topic_concentration_ is not one positive number a topic")
 
 
 def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[Any]:

@@ -56,6 +56,8 @@ class PfaSample(NamedTuple):
         r.
     probability : ndarray of shape (n_components,)
         p.
+    topic_concentration : ndarray of shape (n_components,)
+        s; infinite for ordinary topics.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class PfaSample(NamedTuple):
     topic_word: NDArray[np.float64]
     shape: NDArray[np.float64]
     probability: NDArray[np.float64]
+    topic_concentration: NDArray[np.float64]
 
 
 @shared_docs
@@ -135,6 +138,7 @@ class PoissonFactorAnalysis(TopicModel):
     {progress}
     {checkpoint}
     {formula}
+    {topic_concentration}
 
     Attributes
     ----------
@@ -159,6 +163,7 @@ class PoissonFactorAnalysis(TopicModel):
         Only after training with covariates: posterior means of lambda. A document with row x of
         the design has gamma shapes exp(lambda @ x); ``shape_`` is then the mean over the documents.
     {coefficient draws}
+    {concentrations}
     last_sample_ : PfaSample
         The last state of the chain; computed on access, absent after NMF.
     {words and seed}
@@ -168,6 +173,8 @@ class PoissonFactorAnalysis(TopicModel):
     {Zhou 2013}
 
     {Capdevila 2018}
+
+    {Doyle 2009}
 
     D. D. Lee and H. S. Seung (1999). Learning the parts of objects by non-negative matrix
     factorization. Nature 401.
@@ -211,6 +218,7 @@ class PoissonFactorAnalysis(TopicModel):
         checkpoint: Any = None,
         checkpoint_every: int | str = 100,
         formula: str | None = None,
+        topic_concentration: Any = None,
     ) -> None:
         self.n_components = n_components
         self.prior = prior
@@ -232,6 +240,7 @@ class PoissonFactorAnalysis(TopicModel):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.formula = formula
+        self.topic_concentration = topic_concentration
 
     @classmethod
     def from_parameters(
@@ -292,7 +301,7 @@ class PoissonFactorAnalysis(TopicModel):
         """
         last = self._last_state()
         r, p, _ = self._of_state(last.parameters)
-        return PfaSample(last.topic_word(), r, p)
+        return PfaSample(last.topic_word(), r, p, last.concentration)
 
     # Absent without a likelihood, so that tools can detect this.
     score = available_if(_scores)(TopicModel.score)
@@ -365,6 +374,7 @@ class PoissonFactorAnalysis(TopicModel):
     def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():
             raise InvalidArgumentError(_NO_LIKELIHOOD)
+        self._check_ordinary()
         return CoreParts("gamma_poisson", (self.shape_, self.probability_, self.components_))
 
     def _check_parameters(self) -> None:
@@ -416,7 +426,9 @@ class PoissonFactorAnalysis(TopicModel):
                 )
         if self.prior != "nmf":
             return super()._fit(X, exposure, covariates, looks, executor)
-        for name, is_given in (("X", isinstance(X, Shards)), ("checkpoint", self.checkpoint)):
+        unsampled = {"X": isinstance(X, Shards), "checkpoint": self.checkpoint is not None}
+        unsampled["topic_concentration"] = self.topic_concentration is not None
+        for name, is_given in unsampled.items():
             if is_given:
                 raise InvalidArgumentError(
                     f"prior='nmf' is fitted in memory and in one run: use {argument(name)} "

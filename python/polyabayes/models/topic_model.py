@@ -58,6 +58,7 @@ _OF_A_TRAINING = (
     *("feature_names_in_", "provenance_", "components_std_"),
     *("bound_", "_bound_is_of", "_last"),
     *("_design", "covariate_names_", "coefficients_", "coefficient_draws_"),
+    "topic_concentration_draws_",
 )
 
 # Effort of one evaluation of held-out documents: a trace needs only tenths of a nat per document.
@@ -82,7 +83,10 @@ class TopicModel(LatentDraws):
 
     # Overrides the model's own start.
     _start: StartLength | None = None
-    _optional_arrays = ("topic_counts_", "coefficients_", "coefficient_draws_")
+    _optional_arrays = (
+        *("topic_counts_", "coefficients_", "coefficient_draws_"),
+        *("topic_concentration_", "topic_concentration_draws_"),
+    )
 
     max_iter: int
     burn_in: int | None
@@ -91,6 +95,7 @@ class TopicModel(LatentDraws):
     checkpoint: Any
     checkpoint_every: int | str
     formula: str | None
+    topic_concentration: Any
 
     topic_counts_: NDArray[Any]
     topic_word_prior_: float
@@ -98,6 +103,8 @@ class TopicModel(LatentDraws):
     covariate_names_: NDArray[np.object_]
     coefficients_: NDArray[np.float64]
     coefficient_draws_: NDArray[np.float64]
+    topic_concentration_: NDArray[np.float64]
+    topic_concentration_draws_: NDArray[np.float64]
     # Standardised covariates of the training documents, available to callbacks.
     _rows: NDArray[np.float64]
     _design: Design
@@ -272,6 +279,10 @@ class TopicModel(LatentDraws):
         period = CheckpointPeriod(self.checkpoint_every)
         self._check_tokens(documents)
         train = self._training(documents, n_components)
+        concentration = _concentration(self.topic_concentration, n_components)
+        if concentration is not None:
+            _check_in_memory(documents)
+            train = partial(train, topic_concentration=concentration)
         identity = dict(train.keywords)
         design, rows = learn_design(documents, covariates, self.formula)
         if design is not None:
@@ -294,6 +305,7 @@ class TopicModel(LatentDraws):
         for name in _OF_A_TRAINING:
             self.__dict__.pop(name, None)
         self.n_features_in_, self.vocabulary_ = documents.n_words, documents.vocabulary
+        self.topic_concentration_ = np.full(self.n_components, np.inf)
         self._has_exposure = documents.exposure is not None
         self._trained_on, self.seed_ = hashed, seed
         words = None if documents.vocabulary is None else list(documents.vocabulary)
@@ -338,6 +350,42 @@ class TopicModel(LatentDraws):
             self.coefficients_ = self.coefficient_draws_.mean(axis=0)
         else:
             self.coefficients_ = self._design.coefficients(means.reshape(shape))
+
+    def _take_concentrations(
+        self, states: list[NDArray[np.float64]], draws: NDArray[np.float64]
+    ) -> list[Any]:
+        """Store learned concentrations, whose logarithms end the states and each sweep's draws.
+
+        Returns both parts of each state, and the draws of coefficients.
+        """
+        n_topics = len(self.components_)
+        n_each = n_topics * (1 + (len(self._design.names) if hasattr(self, "_design") else 0))
+        draws = draws.reshape(-1, n_each)
+        ln_s = draws[:, n_each - n_topics :]
+        ends = [(state[:-n_topics], state[-n_topics:]) for state in states]
+        self.topic_concentration_draws_ = np.exp(ln_s)
+        mean = ln_s.mean(axis=0) if len(ln_s) else ends[0][1]
+        self.topic_concentration_ = np.exp(mean)
+        return [*ends, draws[:, : n_each - n_topics]]
+
+    def _check_ordinary(self) -> None:
+        if np.isfinite(self.topic_concentration_).any():
+            raise InvalidArgumentError(
+                f"this {type(self).__name__} has bursty topics, whose documents cannot be scored"
+            )
+
+    def _set_topic_word(
+        self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
+    ) -> None:
+        super()._set_topic_word(topic_word, vocabulary, random_state, normalised=normalised)
+        if not hasattr(self, "topic_concentration_"):
+            self.topic_concentration_ = np.full(len(self.components_), np.inf)
+
+    def _learned_state(self) -> dict[str, Any]:
+        found = super()._learned_state()
+        if hasattr(self, "topic_concentration_draws_"):
+            found["topic_concentration"] = np.sort(self._last.concentration)[::-1]
+        return found
 
     def _to_store(self) -> StoredModel:
         stored = super()._to_store()
@@ -446,17 +494,26 @@ class TopicModel(LatentDraws):
     ) -> None:
         """Store the result of a run; `before` is the result of earlier documents, if any."""
         phi, others, squares = training.mean()
-        parameters = training.parameters()
+        parameters, draws = training.parameters(), training.kept_coefficients()
         self.components_std_ = np.sqrt(np.maximum(squares - phi**2, 0.0)).T
         self.components_ = row_normalised(phi)
         self._seal()
+        concentration = _concentration(self.topic_concentration, len(self.components_))
+        if isinstance(concentration, str):
+            *ends, draws = self._take_concentrations([others, parameters], draws)
+            (others, _), (parameters, last) = ends
+            concentration = np.exp(last)
+        elif concentration is not None:
+            self.topic_concentration_ = concentration
         n_own = self._take_parameters(others)
         if hasattr(self, "_design"):
-            self._take_coefficients(others[n_own:-1], training.kept_coefficients())
-        counts = sparse.csr_array(sparse.csr_matrix(training.counts().T, dtype=np.int64))
+            self._take_coefficients(others[n_own:-1], draws)
+        tables = sparse.csr_array(sparse.csr_matrix(training.tables().T, dtype=np.int64))
         prior = self._topic_prior(parameters) if before is None else before.topic_priors
-        self._last = LastState(counts, prior, parameters)
-        self.topic_counts_ = counts.sum(axis=1)
+        if concentration is None:
+            concentration = self.topic_concentration_
+        self._last = LastState(tables, prior, parameters, concentration)
+        self.topic_counts_ = training.counts().sum(axis=0, dtype=np.int64)
         if before is not None:
             self.topic_counts_ += before.topic_counts
         self.n_iter_ = training.n_sweeps
@@ -498,7 +555,7 @@ class TopicModel(LatentDraws):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are invalid for any documents."""
-        self._n_topics()
+        _concentration(self.topic_concentration, self._n_topics())
         self._schedule()
         CheckpointPeriod(self.checkpoint_every)
 
@@ -548,6 +605,31 @@ class TopicModel(LatentDraws):
     def _topic_prior(self, parameters: NDArray[np.float64]) -> float:
         """Dirichlet parameter of the topics in a state with these parameters."""
         raise NotImplementedError
+
+
+def concentrations(name: str, value: Any, n_components: int) -> NDArray[np.float64]:
+    """Concentrations of topics, one or one per topic; infinite ones are allowed."""
+    if isinstance(value, str):
+        raise checks.wrong(name, value, f"must be 'learn', a number or one a topic, got {value!r}")
+    given = np.asarray(value)
+    are_infinite = np.isposinf(given) if given.dtype.kind == "f" else np.zeros(given.shape, bool)
+    found = checks.positive_vector(name, np.where(are_infinite, 1.0, value), n_components)
+    return np.where(np.broadcast_to(are_infinite, found.shape), np.inf, found)
+
+
+def _concentration(value: Any, n_components: int) -> NDArray[np.float64] | str | None:
+    """The concentrations for the core: fixed ones, how they are learned, or None for LDA."""
+    if value is None or (isinstance(value, str) and value == "learn"):
+        return value and "per topic"
+    return concentrations("topic_concentration", value, n_components)
+
+
+def _check_in_memory(documents: Corpus | Shards) -> None:
+    if isinstance(documents, Shards):
+        raise InvalidArgumentError(
+            f"{argument('topic_concentration')} needs documents in memory: train on a Corpus, or "
+            "omit it and find concentrations of the trained topics by learn_topic_concentration"
+        )
 
 
 def _plain(value: Any) -> Any:

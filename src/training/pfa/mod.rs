@@ -17,7 +17,8 @@ use crate::error::{Error, Result, check_all, check_drawn, check_length, check_po
 use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::regression::{Design, Regression};
 use crate::rng::{Key, Purpose};
-use crate::training::chain::{DocumentTotals, Globals, Swept, check_parameters};
+use crate::training::bursts::TopicBursts;
+use crate::training::chain::{DocumentTotals, Globals, Swept, WordCounts, check_parameters};
 use crate::training::limits::check_n_topics;
 use crate::training::pseudo_counts::PseudoCounts;
 use crate::training::schedule::TopicStep;
@@ -47,6 +48,8 @@ pub struct PfaGlobals {
     p: Vec<f64>,
     /// ln(1 - p), which p itself cannot tell when it is near 1.
     ln_complement: Vec<f64>,
+    /// Tokens of each topic.
+    n_tokens: Vec<u64>,
     /// Documents of the corpus.
     n_documents: usize,
     exposures: Option<Exposures>,
@@ -87,6 +90,7 @@ impl PfaGlobals {
             regression: None,
             p,
             ln_complement,
+            n_tokens: vec![],
             n_documents,
             exposures,
             rates,
@@ -101,6 +105,13 @@ impl PfaGlobals {
     /// Sizes that disagree, exposures that are not positive.
     pub fn with_exposures(self, exposures: &ExposureGroups) -> Result<Self> {
         Ok(PfaGlobals { exposures: Some(Exposures::new(exposures)?), ..self })
+    }
+
+    /// The same parameters with bursty topics.
+    #[must_use]
+    pub fn with_bursts(mut self, bursts: Option<TopicBursts>) -> Self {
+        self.topics.bursts = bursts;
+        self
     }
 
     /// The same parameters with r_dk = exp(x_d·λ_k): the exponential of an intercept has the gamma
@@ -162,7 +173,7 @@ impl PfaGlobals {
         let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
         let n_documents = self.n_documents as f64;
         for k in 0..self.r.len() {
-            let successes = first + self.topics.n_tokens[k] as f64;
+            let successes = first + self.n_tokens[k] as f64;
             let failures = second + n_documents * self.r[k];
             let (ln_p, ln_complement) = ln_beta_variate(successes, failures, &mut rng);
             self.p[k] = ln_p.exp();
@@ -177,7 +188,7 @@ impl PfaGlobals {
         let draw = |k: usize| {
             let tokens = by_exposure(exposed, k, exposures.n());
             let n_tokens: u64 = tokens.iter().sum();
-            debug_assert_eq!(n_tokens, self.topics.n_tokens[k], "all tokens have an exposure");
+            debug_assert_eq!(n_tokens, self.n_tokens[k], "all tokens have an exposure");
             let density = exposures.density(&tokens, self.r[k], prior);
             let start = self.ln_rate(k).clamp(-700.0, 700.0);
             log_concave(|t| density.ln_at(t), start, &mut key.unit(k as u64).rng())
@@ -211,6 +222,10 @@ impl PfaGlobals {
 impl Globals for PfaGlobals {
     fn topics(&self) -> &Topics {
         &self.topics
+    }
+
+    fn topics_mut(&mut self) -> &mut Topics {
+        &mut self.topics
     }
 
     fn pseudo_counts(&self) -> PseudoCounts<'_> {
@@ -254,8 +269,9 @@ impl Globals for PfaGlobals {
         Ok(())
     }
 
-    fn update_topics(&mut self, counts: &[u32], step: TopicStep) {
-        self.topics.update(counts, step, self.parameters_key());
+    fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep) {
+        self.topics.update(counts.tables, step, self.parameters_key());
+        self.n_tokens = counts.n_tokens(&self.topics);
         self.scale_topics();
     }
 
@@ -263,9 +279,10 @@ impl Globals for PfaGlobals {
         (self.prior.shape.is_some(), self.prior.probability.is_some())
     }
 
-    fn update(&mut self, counts: &[u32], swept: Swept<'_>, step: TopicStep) {
+    fn update(&mut self, counts: WordCounts<'_>, swept: Swept<'_>, step: TopicStep) {
         self.n_sweeps += 1;
-        self.topics.update(counts, step, self.parameters_key());
+        self.topics.update(counts.tables, step, self.parameters_key());
+        self.n_tokens = counts.n_tokens(&self.topics);
         // Both given the same topics of tokens.
         self.update_probability(swept.exposed);
         self.scale_topics();
@@ -276,10 +293,10 @@ impl Globals for PfaGlobals {
         }
     }
 
-    fn ln_joint(&self, counts: &[u32], documents: DocumentTotals<'_>) -> f64 {
-        let mut ln_value = documents.ln_urns.value() + self.topics.ln_words(counts);
+    fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64 {
+        let mut ln_value = documents.ln_urns.value() + documents.ln_words;
         let n_documents = self.n_documents as f64;
-        for (k, (&r, &n)) in self.r.iter().zip(&self.topics.n_tokens).enumerate() {
+        for (k, (&r, &n)) in self.r.iter().zip(&self.n_tokens).enumerate() {
             let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
             ln_value += match &self.exposures {
                 Some(exposures) => {
@@ -302,6 +319,11 @@ impl Globals for PfaGlobals {
         self.exposures.as_ref().map(|_| &self.rates[..])
     }
 
+    fn factors(&self) -> Option<&[f64]> {
+        // Where documents have exposures, their rates take the place of p.
+        self.exposures.is_none().then_some(&self.p[..])
+    }
+
     fn n_exposures(&self) -> usize {
         self.exposures.as_ref().map_or(0, Exposures::n)
     }
@@ -312,7 +334,7 @@ impl Globals for PfaGlobals {
         let p = |k: usize| match self.prior.probability {
             // The mean has no closed form where documents have exposures: the draw stands for it.
             Some((first, second)) if self.exposures.is_none() => {
-                let successes = first + self.topics.n_tokens[k] as f64;
+                let successes = first + self.n_tokens[k] as f64;
                 successes / (successes + second + n_documents * self.r[k])
             }
             _ => self.p[k],

@@ -88,7 +88,8 @@ impl WideStart {
     pub(super) fn weights(&mut self, counts: &[u32]) -> TopicWeights<'_> {
         self.topics.update(counts, TopicStep::Mean, self.key);
         let Topics { weights, scale, .. } = &self.topics;
-        TopicWeights { a: PseudoCounts::shared(&self.a), weights, scale, rates: None }
+        let a = PseudoCounts::shared(&self.a);
+        TopicWeights { a, weights, scale, rates: None, bursts: None }
     }
 
     /// Merges topics until as many are left as were asked for: the number that each of those at first

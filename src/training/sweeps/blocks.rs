@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::cells::{BurstWeights, Cells, Surplus};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -42,6 +43,8 @@ pub struct TopicWeights<'a> {
     /// Rates x of the gamma distributions of θ, where documents have exposures: weights are then
     /// divided by x + e.
     pub rates: Option<&'a [f64]>,
+    /// Concentrations, where some topic is bursty.
+    pub bursts: Option<BurstWeights<'a>>,
 }
 
 /// The urns of a sweep, and the key of its random numbers.
@@ -206,14 +209,19 @@ impl DocumentBlock {
         tallies.fill(&self.lengths, &self.token_documents, &self.topics);
     }
 
-    /// Every token in turn leaves the urn of its document and is drawn again given the others.
+    /// Every token in turn leaves the urn of its document and is drawn again given the others; returns
+    /// those that open no table of a bursty topic.
     pub(super) fn sweep(
         &mut self,
         step: Step<'_>,
         tallies: &mut impl Tallies,
         observer: &impl Observer,
-    ) -> Result<()> {
-        let mut uniforms = Vec::new();
+    ) -> Result<Vec<Surplus>> {
+        let (mut uniforms, mut surplus) = (Vec::new(), Vec::new());
+        let bursts = step.urns.bursts;
+        let n_documents = self.lengths.len();
+        let mut cells = bursts.map_or_else(Cells::default, |it| Cells::new(it, n_documents));
+        let (tables, first_document) = (step.key.unit(u64::MAX - 1), self.in_corpus().start);
         for word in 0..self.word_starts.len() - 1 {
             let tokens = self.word_starts[word]..self.word_starts[word + 1];
             if tokens.is_empty() {
@@ -222,16 +230,21 @@ impl DocumentBlock {
             observer.check_stop()?;
             let urn = step.word(word);
             tallies.take_up(&urn);
+            if bursts.is_some() {
+                cells.take_up(&self.token_documents[tokens.clone()], &self.topics[tokens.clone()]);
+            }
             let tokens = WordTokens {
                 key: step.key.unit(word as u64),
-                first_document: self.documents_before + self.documents.start,
+                first_document,
                 first: tokens.start,
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
-            tokens.draw(&urn, tallies, &mut uniforms);
+            tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
+            let numbers = tables.unit(word as u64).counter();
+            cells.seat(word as u32, |topic| urn.q(topic), numbers, first_document, &mut surplus);
         }
-        Ok(())
+        Ok(surplus)
     }
 }
 
@@ -248,7 +261,14 @@ struct WordTokens<'a> {
 
 impl WordTokens<'_> {
     /// Draws them; `uniforms` is room for numbers.
-    fn draw(self, urn: &Word<'_>, tallies: &mut impl Tallies, uniforms: &mut Vec<f64>) {
+    fn draw(
+        self,
+        urn: &Word<'_>,
+        tallies: &mut impl Tallies,
+        cells: &mut Cells,
+        uniforms: &mut Vec<f64>,
+    ) {
+        let is_repeated = !cells.is_empty();
         let numbers = self.key.counter();
         let (mut topics, mut first) = (self.topics, self.first);
         // Tokens of one document wait for each other.
@@ -264,11 +284,17 @@ impl WordTokens<'_> {
                 topics = rest;
                 let tokens = Batch { first, documents };
                 first += documents.len();
+                if is_repeated {
+                    cells.remove(documents, own);
+                }
                 // Long before they are read, so that the processor has written them by then.
                 if let Some(documents) = batches.peek() {
                     tallies.remove(Batch { first, documents }, topics);
                 }
-                tallies.draw(urn, tokens, own, uniforms);
+                tallies.draw(urn, tokens, own, cells, uniforms);
+                if is_repeated {
+                    cells.add(documents, own);
+                }
             }
         }
     }

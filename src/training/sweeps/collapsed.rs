@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::blocks::{DocumentBlock, Step};
+use super::blocks::{DocumentBlock, Step, TopicWeights};
+use super::cells::{BurstWeights, Bursts, Cells};
 use super::dense::{self, Dense};
 use super::long_documents;
 use super::sparse::Sparse;
@@ -34,6 +35,15 @@ pub(in crate::training) struct SpareTallies {
     sparse: Mutex<Vec<(usize, Sparse)>>,
 }
 
+/// What a sweep over the tokens finds beside their topics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SweptTokens {
+    /// Tables of each group of documents and topic; zeros where they were not asked for.
+    pub n_tables: Vec<u64>,
+    /// What bursty topics rest on.
+    pub bursts: Bursts,
+}
+
 /// Draws the topics of all tokens of some blocks, the longest document of the corpus having `longest`
 /// tokens; the documents themselves, `counts`, are needed where their exposures differ.
 ///
@@ -47,39 +57,46 @@ pub(in crate::training) fn sweep(
     tables: bool,
     spare: &SpareTallies,
     observer: &impl Observer,
-) -> Result<Vec<u64>> {
+) -> Result<SweptTokens> {
     let n_topics = step.urns.a.n_topics();
     let is_long = longest > dense::MAX_COUNT;
     let is_own = step.urns.a.is_grouped() || step.urns.rates.is_some();
     let documents = || counts.ok_or(Error::Empty { name: "documents of the part" });
-    let is_listed = !is_own && (n_topics >= SPARSE_TOPICS || is_long);
+    let bursts = step.urns.bursts;
+    // Weights of lists grow with the tokens only where no concentration is below its pseudo-count.
+    let grows = |(a, inverse): (&f64, &f64)| a * inverse <= 1.0;
+    let grow = bursts.is_none_or(|it| step.urns.a.first().iter().zip(it.inverse).all(grows));
+    let is_listed = !is_own && grow && (n_topics >= SPARSE_TOPICS || is_long);
     if is_listed || is_long {
         // Counts of an earlier dense sweep do not follow this one.
         spare.dense.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
     if is_own && is_long {
-        return long_documents::sweep(blocks, documents()?, step, tables, observer);
+        let n_tables = long_documents::sweep(blocks, documents()?, step, tables, observer)?;
+        return Ok(SweptTokens { n_tables, bursts: Bursts::default() });
     }
     if is_listed {
         // Always anew: the order of a document's topics, by which they are drawn, is that of its
         // tokens.
-        let tally = |block: &DocumentBlock, tallies: &mut Sparse, _| block.tally(tallies);
+        let tally = |block: &DocumentBlock, tallies: &mut Sparse, _| {
+            block.tally(tallies);
+            tallies.take_bursts(step.urns);
+        };
         let new = || Sparse::new(n_topics);
         return sweep_blocks(blocks, step, tables, (&spare.sparse, new, tally), observer);
     }
-    let exposed = step.urns.rates.map(|rates| Ok((rates, documents()?))).transpose()?;
+    let exposed = step.urns.rates.map(|_| documents()).transpose()?;
     let tally = |block: &DocumentBlock, tallies: &mut Dense, is_counted: bool| {
         if !is_counted {
             block.tally(tallies);
         }
-        if step.urns.a.is_grouped() {
-            tallies.take_rows(block.in_corpus().map(|doc_ix| step.urns.a.row(doc_ix)));
+        if !is_own && bursts.is_none() {
+            return tallies.take_none();
         }
-        if let Some((rates, counts)) = exposed {
-            let exposures =
-                block.documents.clone().map(|doc_ix| counts.document(doc_ix).exposure());
-            tallies.take_exposures(step.urns.a.first(), rates, exposures);
-        }
+        let exposures = exposed.into_iter().flat_map(|counts| {
+            block.documents.clone().map(|doc_ix| counts.document(doc_ix).exposure())
+        });
+        tallies.take_own(step.urns, block.in_corpus(), exposures);
     };
     let new = || Dense::new(n_topics);
     sweep_blocks(blocks, step, tables, (&spare.dense, new, tally), observer)
@@ -95,7 +112,8 @@ fn sweep_blocks<T: Tallies + Send>(
         impl Fn(&DocumentBlock, &mut T, bool) + Sync,
     ),
     observer: &impl Observer,
-) -> Result<Vec<u64>> {
+) -> Result<SweptTokens> {
+    let n_topics = step.urns.a.n_topics();
     let n_tables = step.urns.a.n_groups() * step.urns.a.n_topics();
     let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     // Blocks have tallies of their own where all are swept side by side.
@@ -111,7 +129,12 @@ fn sweep_blocks<T: Tallies + Send>(
         let (first, mut n_tables) = (block.in_corpus().start, vec![0; n_tables]);
         let (is_counted, mut tallies) = tallies_for(first);
         tally(block, &mut tallies, is_counted);
-        block.sweep(step, &mut tallies, observer)?;
+        let surplus = block.sweep(step, &mut tallies, observer)?;
+        let mut bursts = Bursts { surplus, n_documents: vec![] };
+        if step.urns.bursts.is_some() {
+            let documents = 0..block.lengths().len();
+            documents.for_each(|document| bursts.count(n_topics, tallies.counts(document)));
+        }
         if tables {
             let key = step.key.unit(u64::MAX);
             for (document, doc_ix) in block.in_corpus().enumerate() {
@@ -121,10 +144,14 @@ fn sweep_blocks<T: Tallies + Send>(
             }
         }
         spare().push((first, tallies));
-        Ok(n_tables)
+        Ok(SweptTokens { n_tables, bursts })
     };
-    let n_tables_of = blocks.par_iter_mut().with_max_len(1).map(draw_block);
-    n_tables_of.try_reduce(|| vec![0; n_tables], |sum, other| Ok(tables::sum(sum, other)))
+    let none = || SweptTokens { n_tables: vec![0; n_tables], bursts: Bursts::default() };
+    let swept = blocks.par_iter_mut().with_max_len(1).map(draw_block);
+    swept.try_reduce(none, |sum, other| {
+        let n_tables = tables::sum(sum.n_tables, other.n_tables);
+        Ok(SweptTokens { n_tables, bursts: sum.bursts.and(other.bursts) })
+    })
 }
 
 /// Sets `counts`, words x topics, to the tokens of every word in each topic.
@@ -178,6 +205,47 @@ pub(in crate::training) fn ln_urns(blocks: &[DocumentBlock], a: PseudoCounts<'_>
             drawn.map(|(topic, (&n, &a))| ln_rising(topic, a, u64::from(n))).sum::<f64>()
         };
         block.in_corpus().zip(block.lengths()).map(ln_document).sum::<ExactSum>()
+    };
+    blocks.par_iter().map(ln_block).sum()
+}
+
+/// Σ_dk ln of Π_w (s φ_w)_{c_dw} / (s)_{n_d}, the probability of the words given the topics of all
+/// tokens, by topics of which some may be bursty.
+pub(in crate::training) fn ln_bursts(
+    blocks: &[DocumentBlock],
+    weights: TopicWeights<'_>,
+    bursts: BurstWeights<'_>,
+) -> ExactSum {
+    let BurstWeights { inverse, factor } = bursts;
+    let n_topics = inverse.len();
+    // Each factor is divided by s, which may be infinite.
+    let ln_tokens = |word: usize, topic: u16, n: u16| {
+        let topic = usize::from(topic);
+        let phi = weights.weights[word * n_topics + topic] * weights.scale[topic] / factor[topic];
+        (0..n).map(|before| (phi + f64::from(before) * inverse[topic]).ln()).sum::<f64>()
+    };
+    let ln_total = |(topic, &n): (usize, &u32)| {
+        (1..n).map(|before| (f64::from(before) * inverse[topic]).ln_1p()).sum::<f64>()
+    };
+    let ln_block = |block: &DocumentBlock| {
+        let (mut cells, mut sum) = (Cells::new(bursts, block.lengths().len()), ExactSum::default());
+        let (starts, documents) = block.parts();
+        let mut counts = vec![0; block.lengths().len() * n_topics];
+        for (word, ends) in starts.windows(2).enumerate() {
+            let documents = &documents[ends[0]..ends[1]];
+            let topics = &block.topics()[ends[0]..ends[1]];
+            cells.take_up(documents, topics);
+            for (&document, &topic) in documents.iter().zip(topics) {
+                counts[document as usize * n_topics + usize::from(topic)] += 1;
+                if cells.of(document).is_empty() {
+                    sum += ln_tokens(word, topic, 1);
+                }
+            }
+            cells.all().for_each(|&(topic, n)| sum += ln_tokens(word, topic, n));
+        }
+        let documents = counts.chunks_exact(n_topics);
+        documents.for_each(|counts| sum += -counts.iter().enumerate().map(ln_total).sum::<f64>());
+        sum
     };
     blocks.par_iter().map(ln_block).sum()
 }

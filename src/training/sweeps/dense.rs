@@ -4,6 +4,10 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
+use std::ops::Range;
+
+use super::blocks::TopicWeights;
+use super::cells::Cells;
 #[cfg(target_arch = "x86_64")]
 use super::inverse_cdf::throw_avx512;
 use super::inverse_cdf::{
@@ -48,47 +52,35 @@ struct Row {
     base: Vec<LaneBlock>,
 }
 
-/// What the weights of a document have of its own, beside its counts.
+/// Parts of the weights that documents or topics have of their own, beside counts and the words'
+/// shared pseudo-counts: a topic's weight is (a + n) f / (1 + n/s) for each unit of q.
 #[derive(Default)]
-enum Own {
-    #[default]
-    Nothing,
-    /// Pseudo-counts, in place of those of the words.
-    PseudoCounts(Rows),
-    /// A factor of each topic, and the pseudo-counts that all documents share.
-    Factors(Rows, Vec<LaneBlock>),
-}
-
-/// A row of numbers for each document, one for each topic.
-#[derive(Default)]
-struct Rows {
-    exact: Vec<f64>,
+struct Own {
+    /// Pseudo-counts, a row for each document or one for all.
+    a: Vec<f64>,
+    /// Numbers between the rows of two documents.
+    stride: usize,
+    /// Factors of the topics, a row for each document; none where they are 1.
+    factors: Vec<f64>,
+    /// 1/s of each topic; none where no topic is bursty.
+    inverse: Vec<f64>,
+    /// The weights in single precision, filled up with zeros; none where nothing is the documents' own.
     lines: Vec<LaneBlock>,
 }
 
-impl Rows {
-    fn push(&mut self, row: &[f64]) {
-        self.exact.extend_from_slice(row);
-        self.lines.extend(lines(row));
-    }
-
-    /// Keeps the room of earlier documents.
-    fn cleared(mut self) -> Self {
-        self.exact.clear();
-        self.lines.clear();
-        self
+impl Own {
+    fn weight(&self, n_topics: usize, document: usize, topic: usize, n: u16) -> f64 {
+        let n = f64::from(n);
+        let factor = self.factors.get(document * n_topics + topic).copied().unwrap_or(1.0);
+        let weight = (self.a[document * self.stride + topic] + n) * factor;
+        self.inverse.get(topic).map_or(weight, |inverse| weight / (1.0 + n * inverse))
     }
 }
 
-/// Numbers in single precision, filled up with zeros.
-fn lines(row: &[f64]) -> impl Iterator<Item = LaneBlock> {
-    row.chunks(LANES).map(|row| {
-        let mut line = LaneBlock::ZERO;
-        // Numbers below the normal ones would make sums slow; without them these miss nothing.
-        let lanes = line.0.iter_mut().zip(row).filter(|(_, x)| **x >= f64::from(LEAST));
-        lanes.for_each(|(lane, &x)| *lane = x as f32);
-        line
-    })
+/// A weight in single precision. Numbers below the normal ones would make sums slow; without them these
+/// miss nothing.
+fn single(weight: f64) -> f32 {
+    if weight < f64::from(LEAST) { 0.0 } else { weight as f32 }
 }
 
 impl Dense {
@@ -98,7 +90,7 @@ impl Dense {
             n_topics,
             n_lines,
             counts: Vec::new(),
-            own: Own::Nothing,
+            own: Own::default(),
             row: Row { q: vec![LaneBlock::ZERO; n_lines], base: vec![LaneBlock::ZERO; n_lines] },
             sums: vec![LaneBlock::ZERO; BATCH * (n_lines + 1)],
         }
@@ -109,52 +101,76 @@ impl Dense {
         &mut self.counts[document as usize * self.n_lines + topic / LANES].0[topic % LANES]
     }
 
-    /// Takes up the documents' own pseudo-counts, a row a document, in place of those of the words.
-    pub(super) fn take_rows<'a>(&mut self, rows: impl Iterator<Item = &'a [f64]>) {
-        let mut own = self.spare_rows();
-        rows.for_each(|row| own.push(row));
-        self.own = Own::PseudoCounts(own);
+    /// Takes or gives a document one token of a topic.
+    #[inline(always)]
+    fn shift(&mut self, document: u32, topic: u16, change: u16) {
+        let (place, lane) = (document as usize * self.n_lines, usize::from(topic) % LANES);
+        let place = place + usize::from(topic) / LANES;
+        let n = &mut self.counts[place].0[lane];
+        *n = n.wrapping_add(change);
+        let n = *n;
+        if !self.own.lines.is_empty() {
+            let (document, topic) = (document as usize, usize::from(topic));
+            let weight = self.own.weight(self.n_topics, document, topic, n);
+            self.own.lines[place].0[lane] = single(weight);
+        }
     }
 
-    /// Takes up factors of the weights of documents whose gamma distributions have these rates: 1 over
-    /// the sum of rate and exposure, up to a factor of the document. All documents share the
-    /// pseudo-counts `a`.
-    pub(super) fn take_exposures(
+    /// Nothing is the documents' own.
+    pub(super) fn take_none(&mut self) {
+        self.own.lines.clear();
+    }
+
+    /// Takes up what these documents of the corpus, all that are counted, have of their own, and their
+    /// exposures where they have any: factors are then 1 over the sum of rate and exposure, up to a
+    /// factor of the document.
+    pub(super) fn take_own(
         &mut self,
-        a: &[f64],
-        rates: &[f64],
+        urns: TopicWeights<'_>,
+        documents: Range<usize>,
         exposures: impl Iterator<Item = f64>,
     ) {
-        let mut own = self.spare_rows();
+        let (own, n_topics) = (&mut self.own, self.n_topics);
+        let rows = if urns.a.is_grouped() { documents.clone() } else { 0..1 };
+        own.stride = if urns.a.is_grouped() { n_topics } else { 0 };
+        own.a.clear();
+        rows.for_each(|doc_ix| own.a.extend_from_slice(urns.a.row(doc_ix)));
+        own.factors.clear();
+        let rates = urns.rates.unwrap_or_default();
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let mut factors = vec![0.0; rates.len()];
         for exposure in exposures {
-            let of_rate = |rate: &f64| (least + exposure) / (rate + exposure);
-            factors.iter_mut().zip(rates).for_each(|(factor, rate)| *factor = of_rate(rate));
-            own.push(&factors);
+            own.factors.extend(rates.iter().map(|rate| (least + exposure) / (rate + exposure)));
         }
-        self.own = Own::Factors(own, lines(a).collect());
-    }
-
-    fn spare_rows(&mut self) -> Rows {
-        match std::mem::take(&mut self.own) {
-            Own::Nothing => Rows::default(),
-            Own::PseudoCounts(rows) | Own::Factors(rows, _) => rows.cleared(),
+        own.inverse.clear();
+        own.inverse.extend_from_slice(urns.bursts.map_or(&[], |bursts| bursts.inverse));
+        let mut lines = std::mem::take(&mut own.lines);
+        lines.clear();
+        for (place, counts) in self.counts.iter().enumerate() {
+            let (document, first) = (place / self.n_lines, place % self.n_lines * LANES);
+            let mut line = LaneBlock::ZERO;
+            for topic in first..n_topics.min(first + LANES) {
+                let weight = own.weight(n_topics, document, topic, counts.0[topic - first]);
+                line.0[topic - first] = single(weight);
+            }
+            lines.push(line);
         }
+        own.lines = lines;
     }
 
     /// The topic at u, in double precision; `None` where no weight is positive.
     #[cold]
-    fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<u16> {
+    fn draw_exactly(&self, word: &Word<'_>, cells: &Cells, document: u32, u: f64) -> Option<u16> {
         let counts = &self.counts[document as usize * self.n_lines..][..self.n_lines];
-        let row = |rows: &Rows, k: usize| rows.exact[document as usize * self.n_topics + k];
         let weight = |k: usize| {
-            let n = f64::from(counts[k / LANES].0[k % LANES]);
-            match &self.own {
-                Own::Nothing => (word.a[k] + n) * word.q(k),
-                Own::PseudoCounts(rows) => (row(rows, k) + n) * word.q(k),
-                Own::Factors(rows, _) => (word.a[k] + n) * row(rows, k) * word.q(k),
+            let n = counts[k / LANES].0[k % LANES];
+            if self.own.lines.is_empty() {
+                return (word.a[k] + f64::from(n)) * word.q(k);
             }
+            let weight = self.own.weight(self.n_topics, document as usize, k, n);
+            if cells.is_empty() {
+                return weight * word.q(k);
+            }
+            weight * (word.q(k) + cells.repeat[k] * cells.n_tokens(document, k))
         };
         invert_exactly(in_order(self.n_topics).map(|k| (k as u16, weight(k))), u)
     }
@@ -171,7 +187,7 @@ impl Tallies for Dense {
 
     fn remove(&mut self, tokens: Batch<'_>, topics: &[u16]) {
         for (&document, &topic) in tokens.documents.iter().zip(topics) {
-            *self.count(document, topic) -= 1;
+            self.shift(document, topic, 1u16.wrapping_neg());
         }
     }
 
@@ -184,19 +200,20 @@ impl Tallies for Dense {
         word: &Word<'_>,
         tokens: Batch<'_>,
         topics: &mut [u16],
+        cells: &Cells,
         uniforms: &[f64; BATCH],
     ) {
         let documents = tokens.documents;
         let mut drawn = [OPEN; BATCH];
-        let parts = (&self.row, &self.own, &self.counts[..]);
+        let parts = (&self.row, &self.own.lines[..], &self.counts[..], cells);
         propose(parts, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
             if drawn[slot] < self.n_topics as u32 {
                 *topic = drawn[slot] as u16;
-            } else if let Some(exact) = self.draw_exactly(word, document, uniforms[slot]) {
+            } else if let Some(exact) = self.draw_exactly(word, cells, document, uniforms[slot]) {
                 *topic = exact;
             }
-            *self.count(document, *topic) += 1;
+            self.shift(document, *topic, 1);
         }
     }
 
@@ -219,11 +236,11 @@ fn take_up(row: &mut Row, word: &Word<'_>) {
 /// A limit between topics has an error, in units of the total, of as many roundings as there are
 /// lines and 8 more: 4 for a weight, one for each line and each halving of the lanes. The draw has
 /// 14 more: those of the total, of u and its product, and of 4 differences. Their distance has two
-/// of its own. Pseudo-counts of a document's own change none of these numbers; factors of its own add 2
-/// to a weight, and 4 to the distance of two limits.
+/// of its own. Weights of a document's own and repetitions change none of these numbers, but that a
+/// lane may have as many repetitions as lines.
 #[polyabayes_macros::vectorised(invert = invert_avx512)]
 fn propose(
-    (row, own, counts): (&Row, &Own, &[TopicCounts]),
+    (row, own, counts, cells): (&Row, &[LaneBlock], &[TopicCounts], &Cells),
     sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
@@ -232,19 +249,24 @@ fn propose(
     let n_lines = row.q.len();
     for (sums, &document) in sums.chunks_exact_mut(n_lines + 1).zip(documents) {
         let first = document as usize * n_lines;
-        let (sums, counts) = (&mut sums[1..], &counts[first..][..n_lines]);
-        match own {
-            Own::Nothing => accumulate(sums, counts, row),
-            Own::PseudoCounts(own) => {
-                accumulate_own(sums, counts, &own.lines[first..][..n_lines], row);
-            }
-            Own::Factors(own, a) => {
-                let factors = &own.lines[first..][..n_lines];
-                accumulate_scaled(sums, counts, (a, factors), row);
-            }
+        if own.is_empty() {
+            accumulate(&mut sums[1..], &counts[first..][..n_lines], row);
+            continue;
+        }
+        let own = &own[first..][..n_lines];
+        accumulate_own(&mut sums[1..], own, row);
+        if cells.is_empty() {
+            continue;
+        }
+        for &(topic, n) in cells.of(document) {
+            let topic = usize::from(topic);
+            let (line, lane) = (topic / LANES, topic % LANES);
+            let weight = own[line].0[lane] * (cells.repeat[topic] as f32 * f32::from(n));
+            sums[line + 1..].iter_mut().for_each(|sum| sum.0[lane] += weight);
         }
     }
-    let margin = (2 * n_lines + 36) as f32 * ROUNDING;
+    let most = if cells.is_empty() { 2 } else { 4 };
+    let margin = (most * n_lines + 36) as f32 * ROUNDING;
     invert(sums, n_lines, uniforms, margin, &mut drawn[..documents.len()]);
 }
 
@@ -312,32 +334,13 @@ fn accumulate(sums: &mut [LaneBlock], counts: &[TopicCounts], row: &Row) {
     }
 }
 
-/// The same for a document whose pseudo-counts are its own.
+/// The same of weights that are the document's own.
 #[inline(always)]
-fn accumulate_own(sums: &mut [LaneBlock], counts: &[TopicCounts], own: &[LaneBlock], row: &Row) {
+fn accumulate_own(sums: &mut [LaneBlock], own: &[LaneBlock], row: &Row) {
     let mut lanes = [0.0; LANES];
-    let parts = counts.iter().zip(row.q.iter().zip(own));
-    for (sum, (n, (q, a))) in sums.iter_mut().zip(parts) {
+    for (sum, (own, q)) in sums.iter_mut().zip(own.iter().zip(&row.q)) {
         for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += (a.0[lane] + f32::from(n.0[lane])) * q.0[lane];
-        }
-        *sum = LaneBlock(lanes);
-    }
-}
-
-/// The same for a document with a factor of each topic.
-#[inline(always)]
-fn accumulate_scaled(
-    sums: &mut [LaneBlock],
-    counts: &[TopicCounts],
-    (a, factors): (&[LaneBlock], &[LaneBlock]),
-    row: &Row,
-) {
-    let mut lanes = [0.0; LANES];
-    let parts = counts.iter().zip(factors).zip(a.iter().zip(&row.q));
-    for (sum, ((n, factor), (a, q))) in sums.iter_mut().zip(parts) {
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += (a.0[lane] + f32::from(n.0[lane])) * factor.0[lane] * q.0[lane];
+            *sum += own.0[lane] * q.0[lane];
         }
         *sum = LaneBlock(lanes);
     }
@@ -349,14 +352,17 @@ mod tests {
 
     use super::*;
     use crate::rng::{Key, Purpose};
+    use crate::training::pseudo_counts::PseudoCounts;
+    use crate::training::sweeps::BurstWeights;
 
     /// Draws near limits and far from them, with weights over many orders of magnitude.
     #[test]
     fn single_precision_never_decides_otherwise_than_double_precision() {
         let mut rng = Key::new(1, Purpose::Assign).rng();
         let (mut n_open, mut n_decided) = (0, 0);
-        let cases = [1, 7, 16, 20, 100, 257].into_iter().flat_map(|n| [(n, false), (n, true)]);
-        for (n_topics, is_exposed) in cases {
+        let kinds = [(false, false), (true, false), (false, true), (true, true)];
+        let cases = [1, 7, 16, 20, 100, 257].into_iter().flat_map(|n| kinds.map(|kind| (n, kind)));
+        for (n_topics, (is_exposed, is_bursty)) in cases {
             let mut dense = Dense::new(n_topics);
             dense.fill(&[0], &[], &[]);
             let scale = vec![1.0; n_topics];
@@ -367,16 +373,39 @@ mod tests {
                 (0..5).for_each(|_| *dense.count(0, rng.random_range(0..n_topics) as u16) += 1);
                 let word = Word { a: &a, weights: &weights, scale: &scale };
                 dense.take_up(&word);
-                let rates: Vec<f64> = (0..n_topics).map(|_| 1.0 / rng.random::<f64>()).collect();
-                if is_exposed {
-                    dense.take_exposures(&a, &rates, [0.3].into_iter());
+                let mut numbers = || (0..n_topics).map(|_| rng.random::<f64>()).collect::<Vec<_>>();
+                let rates: Vec<f64> = numbers().into_iter().map(f64::recip).collect();
+                let (inverse, factors) = (numbers(), numbers());
+                let bursts = BurstWeights { inverse: &inverse, factor: &factors };
+                let mut cells = Cells::default();
+                if is_bursty {
+                    let topics: Vec<u16> =
+                        (0..6).map(|_| rng.random_range(0..n_topics) as u16).collect();
+                    cells = Cells::new(bursts, 1);
+                    cells.take_up(&[0; 6], &topics);
+                }
+                if is_exposed || is_bursty {
+                    let urns = TopicWeights {
+                        a: PseudoCounts::shared(&a),
+                        weights: &weights,
+                        scale: &scale,
+                        rates: is_exposed.then_some(&rates[..]),
+                        bursts: is_bursty.then_some(bursts),
+                    };
+                    dense.take_own(urns, 0..1, is_exposed.then_some(0.3).into_iter());
                 }
                 let factor = |k: usize| if is_exposed { 1.0 / (rates[k] + 0.3) } else { 1.0 };
                 // Draws on the limits themselves, to within a few roundings, and anywhere.
                 let n = |k: usize| f64::from(dense.counts[k / LANES].0[k % LANES]);
                 let mut sums = vec![0.0];
                 for k in in_order(n_topics) {
-                    sums.push(sums[sums.len() - 1] + (a[k] + n(k)) * factor(k) * word.q(k));
+                    let mut weight = (a[k] + n(k)) * factor(k) * word.q(k);
+                    if is_bursty {
+                        let repeated = factors[k] * cells.n_tokens(0, k) * inverse[k];
+                        weight = (a[k] + n(k)) * factor(k) * (word.q(k) + repeated)
+                            / (1.0 + n(k) * inverse[k]);
+                    }
+                    sums.push(sums[sums.len() - 1] + weight);
                 }
                 let near =
                     |sum: &f64, off: f64| (sum / sums[n_topics] + off).clamp(0.0, 1.0 - 1e-16);
@@ -389,11 +418,12 @@ mod tests {
                 for draws in full.chunks(BATCH).chain(few.chunks(3)) {
                     let (mut uniforms, mut drawn) = ([0.0; BATCH], [OPEN; BATCH]);
                     uniforms[..draws.len()].copy_from_slice(draws);
-                    let parts = (&dense.row, &dense.own, &dense.counts[..]);
+                    let parts = (&dense.row, &dense.own.lines[..], &dense.counts[..], &cells);
                     let documents = &[0; BATCH][..draws.len()];
                     propose(parts, &mut dense.sums, documents, &uniforms, &mut drawn);
                     for (&u, drawn) in draws.iter().zip(drawn) {
-                        let exact = dense.draw_exactly(&word, 0, u).expect("weights are positive");
+                        let exact =
+                            dense.draw_exactly(&word, &cells, 0, u).expect("weights are positive");
                         assert!(drawn == OPEN || drawn == u32::from(exact), "{n_topics}: {u}");
                         *if drawn == OPEN { &mut n_open } else { &mut n_decided } += 1;
                     }

@@ -2,6 +2,7 @@
 //! share.
 
 mod blocks;
+mod cells;
 mod collapsed;
 mod dense;
 mod exposed;
@@ -18,7 +19,10 @@ mod topics;
 
 pub use blocks::TopicWeights;
 pub(super) use blocks::{DocumentBlock, Step, split_documents};
-pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_urns, sweep};
+pub use cells::{BurstWeights, Bursts, Surplus};
+pub use collapsed::SweptTokens;
+pub(super) use collapsed::{SpareTallies, add_words, count_words, ln_bursts, ln_urns, sweep};
 pub use exposed::ExposedTokens;
 pub(super) use exposed::by_exposure;
 pub use topics::Topics;
+pub(super) use topics::totals;

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use super::blocks::TopicWeights;
+use super::cells::Cells;
 #[cfg(target_arch = "x86_64")]
 use super::inverse_cdf::throw_avx512;
 use super::inverse_cdf::{
@@ -20,8 +22,8 @@ const ALL_TOPICS: usize = 1 << 16;
 /// Topic of a place in a list that is not taken.
 const NONE: u16 = u16::MAX;
 
-/// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun;
-/// a draw costs a pass over the document's topics, and one over all topics where the pseudo-counts
+/// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun, 160
+/// where topics are bursty; a draw costs a pass over the document's topics, and one over all topics where the pseudo-counts
 /// take it.
 ///
 /// The weights n q of the document's places are accumulated first, then the weights a q of all topics;
@@ -40,11 +42,53 @@ struct Lists {
     documents: Vec<List>,
     topics: Vec<[u16; LANES]>,
     counts: Vec<[u32; LANES]>,
+    /// What n tokens of a topic add to its weight a, for each unit of q, where topics are bursty.
+    gains: Vec<[f32; LANES]>,
+    bursty: Bursty,
     /// Place of each token in the list of its document.
     places: Vec<u16>,
 }
 
+/// Pseudo-counts and 1/s of the topics, where some are bursty.
+#[derive(Default)]
+struct Bursty {
+    a: Vec<f64>,
+    inverse: Vec<f64>,
+}
+
+impl Bursty {
+    /// (a + n) / (1 + n/s) - a, which is not negative where a is at most s.
+    #[inline(always)]
+    fn gain(&self, topic: u16, n: u32) -> f64 {
+        let (topic, n) = (usize::from(topic), f64::from(n));
+        n * (1.0 - self.a[topic] * self.inverse[topic]) / (1.0 + n * self.inverse[topic])
+    }
+}
+
 impl Lists {
+    /// Takes up the concentrations of the topics, if any is bursty.
+    fn take_bursts(&mut self, urns: TopicWeights<'_>) {
+        self.gains.clear();
+        let Some(bursts) = urns.bursts else { return };
+        self.bursty = Bursty { a: urns.a.first().to_vec(), inverse: bursts.inverse.to_vec() };
+        self.gains.resize(self.counts.len(), [0.0; LANES]);
+        for line in 0..self.counts.len() {
+            for lane in 0..LANES {
+                self.refresh(line, lane);
+            }
+        }
+    }
+
+    /// Finds the gain of a place anew, whose count has changed.
+    #[inline(always)]
+    fn refresh(&mut self, line: usize, lane: usize) {
+        let n = self.counts[line][lane];
+        if let Some(gains) = self.gains.get_mut(line) {
+            let topic = self.topics[line][lane];
+            gains[lane] = if n == 0 { 0.0 } else { self.bursty.gain(topic, n) as f32 };
+        }
+    }
+
     /// Starts again, with documents of these lengths and all their tokens.
     fn fill(&mut self, lengths: &[usize], n_topics: usize, documents: &[u32], topics: &[u16]) {
         self.documents.clear();
@@ -109,13 +153,14 @@ impl Lists {
     /// Takes out tokens.
     #[inline]
     fn remove(&mut self, tokens: Batch<'_>) {
-        let places = &self.places[tokens.first..][..tokens.documents.len()];
-        for (&document, &place) in tokens.documents.iter().zip(places) {
+        for (token, &document) in (tokens.first..).zip(tokens.documents) {
+            let place = self.places[token];
             let list = &mut self.documents[document as usize];
             let (line, lane) = list.at(usize::from(place));
             let count = &mut self.counts[line][lane];
             *count -= 1;
             list.n_free += u32::from(*count == 0);
+            self.refresh(line, lane);
         }
     }
 
@@ -145,6 +190,7 @@ impl Lists {
         let (line, lane) = list.at(place);
         list.n_free -= u32::from(self.counts[line][lane] == 0);
         self.counts[line][lane] += 1;
+        self.refresh(line, lane);
         self.topics[line][lane]
     }
 }
@@ -211,15 +257,25 @@ impl Sparse {
     fn weights<'a>(
         &'a self,
         word: &'a Word<'_>,
+        cells: &'a Cells,
         document: u32,
     ) -> impl Iterator<Item = (Drawn, f64)> + Clone + 'a {
         let lines = self.lists.documents[document as usize].lines();
         let topics = self.lists.topics[lines.clone()].as_flattened();
         let counts = self.lists.counts[lines].as_flattened();
         let taken = in_order(topics.len()).filter(|&place| counts[place] > 0);
-        let own = taken.map(|place| {
-            let q = word.q(usize::from(topics[place]));
-            (Drawn::Place(place), f64::from(counts[place]) * q)
+        let own = taken.map(move |place| {
+            let (topic, n, topic_ix) = (topics[place], counts[place], usize::from(topics[place]));
+            if self.lists.gains.is_empty() {
+                return (Drawn::Place(place), f64::from(n) * word.q(topic_ix));
+            }
+            let gain = self.lists.bursty.gain(topic, n);
+            let mut weight = gain * word.q(topic_ix);
+            if !cells.is_empty() {
+                let repeated = cells.repeat[topic_ix] * cells.n_tokens(document, topic_ix);
+                weight += (word.a[topic_ix] + gain) * repeated;
+            }
+            (Drawn::Place(place), weight)
         });
         let prior = |topic| (Drawn::Topic(topic as u16), word.a[topic] * word.q(topic));
         own.chain(in_order(self.n_topics).map(prior))
@@ -228,13 +284,19 @@ impl Sparse {
     /// Place or topic at u, in double precision; `None` where all weights have
     /// underflown.
     #[cold]
-    fn draw_exactly(&self, word: &Word<'_>, document: u32, u: f64) -> Option<Drawn> {
-        invert_exactly(self.weights(word, document), u)
+    fn draw_exactly(&self, word: &Word<'_>, cells: &Cells, document: u32, u: f64) -> Option<Drawn> {
+        invert_exactly(self.weights(word, cells, document), u)
+    }
+
+    /// Takes up the concentrations of the topics, if any is bursty; none is below its pseudo-count.
+    pub(super) fn take_bursts(&mut self, urns: TopicWeights<'_>) {
+        self.lists.take_bursts(urns);
     }
 }
 
 impl Tallies for Sparse {
     fn fill(&mut self, lengths: &[usize], documents: &[u32], topics: &[u16]) {
+        self.lists.gains.clear();
         self.lists.fill(lengths, self.n_topics, documents, topics);
     }
 
@@ -251,14 +313,16 @@ impl Tallies for Sparse {
         word: &Word<'_>,
         tokens: Batch<'_>,
         topics: &mut [u16],
+        cells: &Cells,
         uniforms: &[f64; BATCH],
     ) {
         let documents = tokens.documents;
         let mut drawn = [Drawn::Open; BATCH];
-        propose(&self.prior, &self.lists, &mut self.sums, documents, uniforms, &mut drawn);
+        let parts = (&self.prior, &self.lists, cells);
+        propose(parts, &mut self.sums, documents, uniforms, &mut drawn);
         for (slot, (&document, topic)) in documents.iter().zip(topics).enumerate() {
             let drawn = match drawn[slot] {
-                Drawn::Open => self.draw_exactly(word, document, uniforms[slot]),
+                Drawn::Open => self.draw_exactly(word, cells, document, uniforms[slot]),
                 decided => Some(decided),
             };
             let place = match drawn {
@@ -298,12 +362,12 @@ fn take_up(prior: &mut PriorWeights, word: &Word<'_>) {
 /// A limit has an error of as many roundings as there are lines summed up to it, and 9 more: 4 for
 /// a weight, 4 for the halvings of the lanes, one where the weights a q follow those of the
 /// document. The draw has 16 more: those of the total, of u and its product, and of up to 5
-/// differences. Roundings of the document's sums are in units of the total, those of the lines of a
+/// differences. A repetition has 2 more than another weight, and a lane may have as many as lines.
+/// Roundings of the document's sums are in units of the total, those of the lines of a
 /// q in units of their sum.
 #[polyabayes_macros::vectorised(throw = throw_avx512)]
 fn propose(
-    prior: &PriorWeights,
-    lists: &Lists,
+    (prior, lists, cells): (&PriorWeights, &Lists, &Cells),
     sums: &mut [LaneBlock],
     documents: &[u32],
     uniforms: &[f64; BATCH],
@@ -316,8 +380,25 @@ fn propose(
     for (sums, (&document, own_lines)) in sums.chunks_exact_mut(n_lines + 1).zip(tokens) {
         let lines = lists.documents[document as usize].lines();
         *own_lines = lines.len();
-        let (topics, counts) = (&lists.topics[lines.clone()], &lists.counts[lines]);
-        accumulate(&mut sums[1..], topics, counts, q);
+        let topics = &lists.topics[lines.clone()];
+        if lists.gains.is_empty() {
+            accumulate(&mut sums[1..], topics, &lists.counts[lines], |n| n as f32, q);
+            continue;
+        }
+        let gains = &lists.gains[lines];
+        accumulate(&mut sums[1..], topics, gains, |gain| gain, q);
+        if cells.is_empty() {
+            continue;
+        }
+        for &(topic, n) in cells.of(document) {
+            let Some(place) = topics.as_flattened().iter().position(|&it| it == topic) else {
+                continue;
+            };
+            let (line, lane, topic) = (place / LANES, place % LANES, usize::from(topic));
+            let weight = gains[line][lane] + lists.bursty.a[topic] as f32;
+            let weight = weight * (cells.repeat[topic] as f32 * f32::from(n));
+            sums[line + 1..=*own_lines].iter_mut().for_each(|sum| sum.0[lane] += weight);
+        }
     }
     let prior_sums = LaneSums::new(&prior.sums[n_lines]);
     let tokens = || sums.chunks_exact(n_lines + 1).zip(own_lines).take(documents.len());
@@ -340,7 +421,8 @@ fn propose(
         } else {
             &own_sums[..=own_lines]
         };
-        let margin = ((2 * own_lines + 40) as f32 * draw.total
+        let most = if lists.gains.is_empty() { 2 } else { 4 };
+        let margin = ((most * own_lines + 44) as f32 * draw.total
             + (2 * n_lines) as f32 * prior_sums.total)
             * ROUNDING;
         if let Some(place) = draw.decide(sums, draw.line(sums), margin) {
@@ -349,19 +431,20 @@ fn propose(
     }
 }
 
-/// Sums by lane so far of the weights n q of a list.
+/// Sums by lane so far of the weights n q of a list, or of gains instead of counts.
 #[inline(always)]
-fn accumulate(
+fn accumulate<T: Copy>(
     sums: &mut [LaneBlock],
     topics: &[[u16; LANES]],
-    counts: &[[u32; LANES]],
+    counts: &[[T; LANES]],
+    single: impl Fn(T) -> f32,
     q: &[f32; ALL_TOPICS],
 ) {
     let mut lanes = LaneBlock::ZERO;
     for (sum, (topics, counts)) in sums.iter_mut().zip(topics.iter().zip(counts)) {
         let weights = topics.map(|topic| q[usize::from(topic)]);
         for ((sum, weight), &n) in lanes.0.iter_mut().zip(weights).zip(counts) {
-            *sum += n as f32 * weight;
+            *sum += single(n) * weight;
         }
         *sum = lanes;
     }
@@ -373,13 +456,16 @@ mod tests {
 
     use super::*;
     use crate::rng::{Key, Purpose};
+    use crate::training::pseudo_counts::PseudoCounts;
+    use crate::training::sweeps::BurstWeights;
 
     /// Draws near limits and far from them, with weights over many orders of magnitude.
     #[test]
     fn single_precision_never_decides_otherwise_than_double_precision() {
         let mut rng = Key::new(1, Purpose::Assign).rng();
         let (mut n_open, mut n_decided, mut n_prior) = (0, 0, 0);
-        for n_topics in [1, 16, 20, 300, 1_000] {
+        let cases = [1, 16, 20, 300, 1_000].into_iter().flat_map(|n| [(n, false), (n, true)]);
+        for (n_topics, is_bursty) in cases {
             let mut sparse = Sparse::new(n_topics);
             for _ in 0..40 {
                 let topics: Vec<u16> =
@@ -390,8 +476,18 @@ mod tests {
                     (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
                 let word = Word { a: &a, weights: &weights, scale: &vec![1.0; n_topics] };
                 sparse.take_up(&word);
+                let mut cells = Cells::default();
+                if is_bursty {
+                    let inverse: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>()).collect();
+                    let bursts = BurstWeights { inverse: &inverse, factor: &vec![0.7; n_topics] };
+                    cells = Cells::new(bursts, 1);
+                    cells.take_up(&[0; 6], &topics[..6]);
+                    let (a, bursts) = (PseudoCounts::shared(&a), Some(bursts));
+                    let (weights, scale) = (word.weights, word.scale);
+                    sparse.take_bursts(TopicWeights { a, weights, scale, rates: None, bursts });
+                }
                 let mut sums = vec![0.0];
-                for (_, weight) in sparse.weights(&word, 0) {
+                for (_, weight) in sparse.weights(&word, &cells, 0) {
                     sums.push(sums[sums.len() - 1] + weight);
                 }
                 let total = sums[sums.len() - 1];
@@ -402,9 +498,10 @@ mod tests {
                 }
                 for u in draws {
                     let (uniforms, mut drawn) = ([u; BATCH], [Drawn::Open; BATCH]);
-                    let (prior, sums) = (&sparse.prior, &mut sparse.sums);
-                    propose(prior, &sparse.lists, sums, &[0], &uniforms, &mut drawn);
-                    let exact = sparse.draw_exactly(&word, 0, u).expect("weights are positive");
+                    let parts = (&sparse.prior, &sparse.lists, &cells);
+                    propose(parts, &mut sparse.sums, &[0], &uniforms, &mut drawn);
+                    let exact =
+                        sparse.draw_exactly(&word, &cells, 0, u).expect("weights are positive");
                     let decided = drawn[0] != Drawn::Open;
                     assert!(!decided || drawn[0] == exact, "{n_topics}: {u}");
                     *if decided { &mut n_decided } else { &mut n_open } += 1;

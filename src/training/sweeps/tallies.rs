@@ -1,5 +1,7 @@
 //! Topics of the tokens of many documents, counted, and the draw of one token given the others.
 
+use super::cells::Cells;
+
 /// Most tokens that are drawn side by side.
 pub(super) const BATCH: usize = 16;
 
@@ -43,14 +45,15 @@ pub(super) trait Tallies {
     /// Draws the topics of up to [`BATCH`] tokens of the word taken up, which have been removed
     /// from their documents, and adds them again.
     ///
-    /// A topic is drawn with probability proportional to (a_k + n_k) q_k; `uniforms` are the
-    /// tokens' numbers in [0, 1). First all counts are read, at last all are written: the processor
+    /// A topic is drawn with probability proportional to (a_k + n_k) q_k, or as [`cells`](super::cells)
+    /// says; `uniforms` are the tokens' numbers in [0, 1). First all counts are read, at last all are written: the processor
     /// works on the tokens side by side only as long as none reads near where another has written.
     fn draw(
         &mut self,
         word: &Word<'_>,
         tokens: Batch<'_>,
         topics: &mut [u16],
+        cells: &Cells,
         uniforms: &[f64; BATCH],
     );
 

@@ -1,5 +1,6 @@
 //! Both kinds of tallies against the weights that they draw from.
 
+use super::cells::Cells;
 use super::dense::Dense;
 use super::sparse::Sparse;
 use super::tallies::{BATCH, Batch, Tallies, Word};
@@ -23,7 +24,7 @@ fn draw(tallies: &mut impl Tallies, word: &Word<'_>, first: usize, topic: &mut u
     tallies.take_up(word);
     let token = Batch { first, documents: &[0] };
     tallies.remove(token, &topics);
-    tallies.draw(word, token, &mut topics, &uniforms);
+    tallies.draw(word, token, &mut topics, &Cells::default(), &uniforms);
     *topic = topics[0];
 }
 
@@ -80,13 +81,13 @@ fn check_batch<T: Tallies>(new: impl Fn() -> T) {
     together.take_up(&word);
     let tokens = Batch { first: 4, documents: &[0, 1] };
     together.remove(tokens, &both);
-    together.draw(&word, tokens, &mut both, &uniforms);
+    together.draw(&word, tokens, &mut both, &Cells::default(), &uniforms);
     one_by_one.take_up(&word);
     for (document, topic, u) in [(0, &mut first, 0.3), (1, &mut second, 0.8)] {
         uniforms[0] = u;
         let token = Batch { first: 4 + document as usize, documents: &[document] };
         one_by_one.remove(token, topic);
-        one_by_one.draw(&word, token, topic, &uniforms);
+        one_by_one.draw(&word, token, topic, &Cells::default(), &uniforms);
     }
     assert_eq!(both, [first[0], second[0]]);
     for document in 0..2 {

@@ -9,6 +9,7 @@ use crate::math::{
     ln_rising,
 };
 use crate::rng::{Key, Rng};
+use crate::training::bursts::TopicBursts;
 use crate::training::schedule::TopicStep;
 use crate::urn::LEAST_PRIOR;
 
@@ -30,8 +31,10 @@ pub struct Topics {
     pub(in crate::training) weights: Vec<f64>,
     /// Factor of the weights of each topic.
     pub(in crate::training) scale: Vec<f64>,
-    /// Tokens of each topic.
+    /// Tokens of each topic that φ rests on: all, or those that open tables of bursty topics.
     pub(in crate::training) n_tokens: Vec<u64>,
+    /// Concentrations, where some topic is bursty.
+    pub(in crate::training) bursts: Option<TopicBursts>,
     /// Dirichlet parameter β.
     pub(in crate::training) prior: f64,
     /// A Dirichlet parameter for every word and topic, word-major, in place of β.
@@ -91,7 +94,8 @@ impl Topics {
     pub(in crate::training) fn new(n_words: usize, n_topics: usize, prior: f64) -> Result<Self> {
         let weights = array_of("topic-word probabilities", n_words * n_topics, 0.0)?;
         let (scale, n_tokens) = (vec![1.0; n_topics], vec![0; n_topics]);
-        Ok(Topics { weights, scale, n_tokens, prior, own_priors: None, scratch: vec![] })
+        let (own_priors, scratch) = (None, vec![]);
+        Ok(Topics { weights, scale, n_tokens, bursts: None, prior, own_priors, scratch })
     }
 
     /// The same topics with φ_k ~ Dirichlet(row k of `priors`), which is word-major.
@@ -142,6 +146,11 @@ impl Topics {
             *total = 1.0;
         }
         self.scale = totals.iter().map(|total| total.recip()).collect();
+    }
+
+    /// Counts the tokens of each topic, whose weights stay as they are.
+    pub(in crate::training) fn count(&mut self, counts: &[u32]) {
+        self.n_tokens = totals(counts, self.n_tokens.len());
     }
 
     /// The weights times their scale, word-major.
@@ -256,6 +265,15 @@ impl Topics {
             },
         );
     }
+}
+
+/// Sums of words x topics over the words.
+pub(in crate::training) fn totals(counts: &[u32], n_topics: usize) -> Vec<u64> {
+    let mut totals = vec![0; n_topics];
+    for row in counts.chunks_exact(n_topics) {
+        totals.iter_mut().zip(row).for_each(|(sum, &n)| *sum += u64::from(n));
+    }
+    totals
 }
 
 /// Words per unit of parallel work.

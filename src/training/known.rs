@@ -1,0 +1,95 @@
+//! Topics that are known, of LDA or of a gamma-Poisson model: only the topics of tokens are drawn, and
+//! the concentrations that these tell.
+
+use crate::error::{Result, check_length, check_positive};
+
+use super::bursts::TopicBursts;
+use super::chain::{DocumentTotals, Globals, Swept, WordCounts, check_parameters};
+use super::limits::check_n_topics;
+use super::pseudo_counts::PseudoCounts;
+use super::schedule::TopicStep;
+use super::sweeps::Topics;
+
+/// Known φ and pseudo-counts.
+pub struct KnownGlobals {
+    topics: Topics,
+    a: Vec<f64>,
+    /// Urn weights of words over φ: 1, or p.
+    factors: Vec<f64>,
+    n_sweeps: u64,
+}
+
+impl KnownGlobals {
+    /// Pseudo-counts `a`, word-major φ, and urn weights of words over φ, one a topic.
+    ///
+    /// # Errors
+    /// No topics or more than 65,535; sizes that disagree; parameters that are not positive.
+    pub fn new(
+        a: Vec<f64>,
+        phi: Vec<f64>,
+        factors: Vec<f64>,
+        bursts: Option<TopicBursts>,
+    ) -> Result<Self> {
+        check_n_topics(a.len())?;
+        check_positive("doc_topic_prior", &a)?;
+        check_positive("factors of topics", &factors)?;
+        check_length("factors of topics", factors.len(), a.len())?;
+        let mut topics = Topics::new(phi.len() / a.len(), a.len(), 1.0)?;
+        check_length("topic_word", phi.len(), topics.weights.len())?;
+        (topics.weights, topics.bursts) = (phi, bursts);
+        topics.scale.copy_from_slice(&factors);
+        Ok(KnownGlobals { topics, a, factors, n_sweeps: 0 })
+    }
+}
+
+impl Globals for KnownGlobals {
+    fn topics(&self) -> &Topics {
+        &self.topics
+    }
+
+    fn topics_mut(&mut self) -> &mut Topics {
+        &mut self.topics
+    }
+
+    fn pseudo_counts(&self) -> PseudoCounts<'_> {
+        PseudoCounts::shared(&self.a)
+    }
+
+    fn n_sweeps(&self) -> u64 {
+        self.n_sweeps
+    }
+
+    fn parameters(&self) -> Vec<f64> {
+        vec![]
+    }
+
+    fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
+        self.n_sweeps = n_sweeps;
+        check_parameters(parameters, 0)
+    }
+
+    fn update_topics(&mut self, counts: WordCounts<'_>, _: TopicStep) {
+        self.topics.count(counts.tables);
+    }
+
+    fn needs(&self) -> (bool, bool) {
+        (false, false)
+    }
+
+    fn update(&mut self, counts: WordCounts<'_>, _: Swept<'_>, step: TopicStep) {
+        self.n_sweeps += 1;
+        self.update_topics(counts, step);
+    }
+
+    fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64 {
+        documents.ln_urns.value() + documents.ln_words
+    }
+
+    fn factors(&self) -> Option<&[f64]> {
+        Some(&self.factors)
+    }
+
+    fn expected(&self) -> Vec<f64> {
+        vec![]
+    }
+}
