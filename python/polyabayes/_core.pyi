@@ -89,9 +89,16 @@ class Documents:
 @final
 class Model:
     @staticmethod
-    def lda(alpha: _Floats, phi: _Floats, sizes: Sequence[int] = ...) -> Model: ...
+    def lda(
+        alpha: _Floats,
+        phi: _Floats,
+        concentration: _Floats | None = None,
+        sizes: Sequence[int] = ...,
+    ) -> Model: ...
     @staticmethod
-    def gamma_poisson(r: _Floats, p: _Floats, phi: _Floats) -> Model: ...
+    def gamma_poisson(
+        r: _Floats, p: _Floats, phi: _Floats, concentration: _Floats | None = None
+    ) -> Model: ...
     @staticmethod
     def logistic_normal(
         phi: _Floats, mean: _Floats, covariance: _Floats, sizes: Sequence[int] = ...

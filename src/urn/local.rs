@@ -1,7 +1,7 @@
 //! The part of an urn that one document touches.
 
-use super::bursts::{Bursts, TopicBursts};
 use super::Urn;
+use super::bursts::{Bursts, TopicBursts};
 use crate::counts::Document;
 
 /// Place of a topic that cannot produce any word of a document.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,7 +147,9 @@ def learn_topic_concentration(
     looks = EvaluationSchedule(max_iter, None, None)
     interruption = run(training, schedule, looks, lambda: None, progress=progress)
     draws = np.exp(training.kept_coefficients().reshape(-1, len(prior)))
-    if interruption is not None and not (isinstance(interruption, KeyboardInterrupt) and len(draws)):
+    if interruption is not None and not (
+        isinstance(interruption, KeyboardInterrupt) and len(draws)
+    ):
         raise interruption
     found = _summary(draws if per_topic else draws[:, 0], level)
     if interruption is not None:

@@ -249,7 +249,13 @@ impl<'a> UrnPath<'a> {
             Start::Prior => {
                 let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
                 let powers = q.iter().map(power).collect();
-                UrnLevel { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), bursts, is_full }
+                UrnLevel {
+                    base: Cow::Borrowed(a),
+                    unit: 1.0,
+                    q: Cow::Owned(powers),
+                    bursts,
+                    is_full,
+                }
             }
             Start::MeanField | Start::Lowered => {
                 let (base, unit) = (self.bases(beta).collect(), beta.min(1.0));

@@ -156,7 +156,9 @@ fn for_each_part(counts: &[u32], whole: usize, mut f: impl FnMut(usize)) {
     let mut place = 0;
     loop {
         f(place);
-        let Some(word) = (0..digits.len()).find(|&word| part[word] < digits[word].0) else { return };
+        let Some(word) = (0..digits.len()).find(|&word| part[word] < digits[word].0) else {
+            return;
+        };
         for (part, (_, stride)) in part[..word].iter_mut().zip(&digits) {
             place -= *part * stride;
             *part = 0;
@@ -225,9 +227,8 @@ fn splits(factors: &Factors<'_>, cell: usize, width: usize, y: usize) -> Vec<(us
         });
         partial = longer.collect();
     }
-    let complete = |(n, shift, weight): (usize, usize, Wide)| {
-        (shift, weight.product(words[others][y - n]))
-    };
+    let complete =
+        |(n, shift, weight): (usize, usize, Wide)| (shift, weight.product(words[others][y - n]));
     partial.into_iter().map(complete).filter(|(_, weight)| weight.magnitude() > 0.0).collect()
 }
 
@@ -267,9 +268,8 @@ fn for_each_total(
 fn ln_of_one(urn: &LocalUrn, bursts: &Bursts) -> f64 {
     let n = urn.n_tokens();
     let words = urn.cells().enumerate();
-    let ln_words: f64 = words
-        .map(|(cell, (q, y))| ln_rising_by(q[0], bursts.repeats(cell)[0], u64::from(y)))
-        .sum();
+    let ln_words: f64 =
+        words.map(|(cell, (q, y))| ln_rising_by(q[0], bursts.repeats(cell)[0], u64::from(y))).sum();
     let ln_balls = ln_rising_by(urn.pseudo_counts()[0], 1.0, n);
     urn.ln_scale() + ln_balls - ln_rising_by(1.0, bursts.rates()[0], n) + ln_words
 }

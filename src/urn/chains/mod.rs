@@ -234,7 +234,8 @@ impl<U: UniformLanes> TopicChains<U> {
         let ones = vec![1.0; target.q.len()];
         let bases = vec![1.0; self.balls.len()];
         let flat = UrnTarget { base: &bases, unit: 0.0, q: &ones, ..target };
-        let flat = UrnTarget { bursts: target.bursts.map(|x| BurstTarget { heat: 0.0, ..x }), ..flat };
+        let flat =
+            UrnTarget { bursts: target.bursts.map(|x| BurstTarget { heat: 0.0, ..x }), ..flat };
         self.ln_ratio(flat, target)
     }
 
@@ -245,7 +246,8 @@ impl<U: UniformLanes> TopicChains<U> {
         let Some(second) = target.bursts else {
             return accumulate(&mut self.sums, &self.balls, target, cell);
         };
-        let n_earlier = self.cells[..token].iter().rev().take_while(|other| **other == cell).count();
+        let n_earlier =
+            self.cells[..token].iter().rev().take_while(|other| **other == cell).count();
         self.bursty.hold(self.balls.len(), &self.topics[token - n_earlier..]);
         self.bursty.accumulate(&mut self.sums, &self.balls, target, second, cell)
     }
@@ -362,7 +364,9 @@ impl<U: UniformLanes> TopicChains<U> {
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| match target.bursts {
             None => sweep_within(chains.swept(part), lists, target, order),
-            Some(second) => bursty::sweep(chains.bursty(), part, Some(lists), target, second, order),
+            Some(second) => {
+                bursty::sweep(chains.bursty(), part, Some(lists), target, second, order)
+            }
         })
     }
 

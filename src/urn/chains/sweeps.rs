@@ -155,7 +155,8 @@ pub(super) fn sweep<U: UniformLanes>(
         let total = accumulate(&mut single.sums, rows, target.unit as f32);
         let uniform = uniforms.next();
         let names = 0..n_topics as i32;
-        let (mut new, is_open) = pick(&single.sums[..n_topics - 1], &total, names, &uniform, ROUNDINGS);
+        let (mut new, is_open) =
+            pick(&single.sums[..n_topics - 1], &total, names, &uniform, ROUNDINGS);
         if is_open != [0; LANES] {
             let weights = |lane: usize| {
                 let row = balls.iter().zip(target.base).zip(q);
@@ -194,7 +195,8 @@ pub(super) fn sweep_within<U: UniformLanes>(
         let total = accumulate(&mut single.sums, rows, target.unit as f32);
         let uniform = uniforms.next();
         let names = list.topics.iter().map(|&topic| i32::from(topic));
-        let (mut new, is_open) = pick(&single.sums[..n_listed - 1], &total, names, &uniform, ROUNDINGS);
+        let (mut new, is_open) =
+            pick(&single.sums[..n_listed - 1], &total, names, &uniform, ROUNDINGS);
         if is_open != [0; LANES] {
             let (q, balls) = (target.row(cells[token]), &balls[..]);
             let weights = |lane: usize| {
@@ -311,8 +313,7 @@ mod tests {
                 let q: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
                 let base: Vec<f64> = (0..n_topics).map(|_| scale * rng.random::<f64>()).collect();
                 let urn = LocalUrn::from_rows(&vec![1.0; n_topics], &[(&q, 30)]).unwrap();
-                let target =
-                    UrnTarget { base: &base, unit, q: urn.all_weights(), bursts: None };
+                let target = UrnTarget { base: &base, unit, q: urn.all_weights(), bursts: None };
                 let topics: Vec<u16> =
                     (0..30).map(|_| rng.random_range(0..n_topics) as u16).collect();
                 let weights: Vec<Lanes> = (0..n_topics)

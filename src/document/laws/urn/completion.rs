@@ -46,8 +46,9 @@ impl<'a> SplitDocument<'a> {
         }
         let mut rows = self.rows(self.pair.observed);
         let factors = self.model.topic_factors(self.pair.observed.exposure());
-        let urn_of =
-            |rows: &[(&[f64], u32)]| LocalUrn::from_scaled_rows(a, rows, factors.as_deref(), self.model.bursts());
+        let urn_of = |rows: &[(&[f64], u32)]| {
+            LocalUrn::from_scaled_rows(a, rows, factors.as_deref(), self.model.bursts())
+        };
         if urn_of(&rows).is_none() {
             return Ok(CompletionUrns::None(f64::NAN));
         }

@@ -6,8 +6,8 @@ use super::topic_model::TopicModel;
 use crate::control::Observer;
 use crate::counts::Document;
 use crate::error::{Result, array_of};
-use crate::rng::Rng;
-use crate::urn::{Balls, Sweeper};
+use crate::rng::{LANES, Rng};
+use crate::urn::{Balls, LocalUrn, SweepOrder, Sweeper, TopicChains, UrnTarget};
 
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
@@ -32,6 +32,11 @@ pub(super) fn average_balls(
         mean.copy_from_slice(a);
         return Ok(());
     }
+    if model.bursts().is_some() {
+        if let Some(urn) = model.local_urn(document) {
+            return average_bursty(&urn, n_sweeps, rng, observer, a, mean, variance);
+        }
+    }
     let weights = weights_of(model, &cells, document.exposure());
     let cells = || weights.iter().map(AsRef::as_ref).zip(cells.iter().map(|&(_, count)| count));
     let mut assignments = array_of("topics of a document", n_tokens, 0u16)?;
@@ -52,6 +57,47 @@ pub(super) fn average_balls(
     }
     for ((square, mean), a) in variance.iter_mut().zip(mean).zip(a) {
         *square = (*square - (*mean - a).powi(2)).max(0.0);
+    }
+    Ok(())
+}
+
+/// The same where topics are bursty, over chains in lockstep that have so many sweeps together. Topics that
+/// cannot produce any of the words keep their prior, and topics that are one in the document share its
+/// tokens by their pseudo-counts.
+fn average_bursty(
+    urn: &LocalUrn,
+    n_sweeps: usize,
+    rng: &mut Rng,
+    observer: &impl Observer,
+    a: &[f64],
+    mean: &mut [f64],
+    variance: &mut [f64],
+) -> Result<()> {
+    let target = UrnTarget::of(urn);
+    let mut chains = TopicChains::sequence(urn, rng, observer)?;
+    let n_kept = n_sweeps.div_ceil(LANES);
+    let (mut sums, mut squares) = (vec![0.0; urn.n_topics()], vec![0.0; urn.n_topics()]);
+    for sweep in 0..BURN_IN + n_kept {
+        chains.sweep(target, SweepOrder::Forward, observer)?;
+        if sweep >= BURN_IN {
+            for ((sum, square), balls) in sums.iter_mut().zip(&mut squares).zip(chains.balls()) {
+                for n in balls.map(f64::from) {
+                    *sum += n;
+                    *square += n * n;
+                }
+            }
+        }
+    }
+    let n_states = (n_kept * LANES) as f64;
+    for (topic, (mean, variance)) in mean.iter_mut().zip(variance).enumerate() {
+        (*mean, *variance) = (a[topic], 0.0);
+        if let Some(place) = urn.place(topic as u32) {
+            let share = a[topic] / urn.pseudo_counts()[place];
+            let n = sums[place] / n_states;
+            *mean += share * n;
+            // Given the tokens of all of them, those of one are beta-binomial; the part without them.
+            *variance = share * share * (squares[place] / n_states - n * n).max(0.0);
+        }
     }
     Ok(())
 }
