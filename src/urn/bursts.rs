@@ -11,6 +11,9 @@
 //! of a document does not depend on their order, so that a document's tokens can be taken word by word:
 //! c_kw is then a matter of one word at a time.
 
+// Inlined into kernels that are compiled for several instruction sets.
+#![allow(clippy::inline_always)]
+
 /// The second layer over all topics of an urn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopicBursts {
@@ -20,47 +23,45 @@ pub struct TopicBursts {
     pub repeats: Vec<f64>,
 }
 
-/// The second layer of the part of an urn that a document touches.
+/// The second layer of the part of an urn that a document touches: e_kw is a factor of the topic times one of
+/// the word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bursts {
     /// r_k of each topic of the document.
-    pub(super) rates: Vec<f64>,
-    /// e_kw, a row for each distinct word.
-    pub(super) repeats: Vec<f64>,
+    pub rates: Vec<f64>,
+    /// Factor of e_kw of each topic.
+    pub repeats: Vec<f64>,
+    /// Factor of e_kw of each distinct word.
+    pub scales: Vec<f64>,
 }
 
 impl Bursts {
-    /// 1/s_k of each topic.
-    pub fn rates(&self) -> &[f64] {
-        &self.rates
+    /// e_kw: what an earlier token of a distinct word adds to the word's weight in a topic.
+    pub fn repeat(&self, cell: usize, topic: usize) -> f64 {
+        self.repeats[topic] * self.scales[cell]
     }
 
-    /// What an earlier token of a distinct word adds to the word's weight in each topic.
-    pub fn repeats(&self, cell: usize) -> &[f64] {
-        &self.repeats[cell * self.rates.len()..][..self.rates.len()]
+    /// The layer as part of a target.
+    pub fn target(&self) -> BurstTarget<'_> {
+        BurstTarget { rates: &self.rates, repeats: &self.repeats, scales: &self.scales }
     }
 }
 
-/// A second layer on the way from the plain urn, heat 0, to itself, heat 1: r and e are multiplied by
-/// the heat.
+/// A second layer that sweeps leave invariant; see [`Bursts`].
 #[derive(Debug, Clone, Copy)]
 pub struct BurstTarget<'a> {
-    /// The layer.
-    pub bursts: &'a Bursts,
-    /// Factor of r and e.
-    pub heat: f64,
+    /// r_k of each topic.
+    pub rates: &'a [f64],
+    /// Factor of e_kw of each topic.
+    pub repeats: &'a [f64],
+    /// Factor of e_kw of each distinct word.
+    pub scales: &'a [f64],
 }
 
 impl BurstTarget<'_> {
-    /// r_k times the heat.
-    #[inline]
-    pub(super) fn rate(&self, topic: usize) -> f64 {
-        self.heat * self.bursts.rates[topic]
-    }
-
-    /// What an earlier token of a word adds to its weight in a topic.
-    #[inline]
+    /// e_kw.
+    #[inline(always)]
     pub(super) fn repeat(&self, cell: u32, topic: usize) -> f64 {
-        self.heat * self.bursts.repeats(cell as usize)[topic]
+        self.repeats[topic] * self.scales[cell as usize]
     }
 }

@@ -105,7 +105,9 @@ impl LocalUrn {
         let rate = |k: u32| bursts.map_or(0.0, |bursts| bursts.rates[k as usize]);
         let mut own = bursts.filter(|_| topics.iter().any(|&k| rate(k) > 0.0)).map(|_| Bursts {
             rates: topics.iter().map(|&k| rate(k)).collect(),
-            repeats: Vec::with_capacity(topics.len() * rows.len()),
+            repeats: bursts
+                .map_or(vec![], |all| topics.iter().map(|&k| scaled(&all.repeats, k)).collect()),
+            scales: Vec::with_capacity(rows.len()),
         });
         let mut q = Vec::with_capacity(topics.len() * rows.len());
         let mut ln_scale = 0.0;
@@ -116,8 +118,8 @@ impl LocalUrn {
             }
             ln_scale += f64::from(count) * top.ln();
             q.extend(topics.iter().map(|&k| scaled(weights, k) / top));
-            if let (Some(own), Some(all)) = (&mut own, bursts) {
-                own.repeats.extend(topics.iter().map(|&k| scaled(&all.repeats, k) / top));
+            if let Some(own) = &mut own {
+                own.scales.push(top.recip());
             }
         }
         Some(LocalUrn {

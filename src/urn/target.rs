@@ -1,7 +1,7 @@
 //! What Gibbs sweeps over the tokens of a document leave invariant.
 
 use super::LocalUrn;
-use super::bursts::BurstTarget;
+use super::bursts::{BurstTarget, Bursts};
 use crate::rng::LANES;
 
 /// Distribution that a sweep leaves invariant: `Π_l (base_k + unit n_k) q_{k w_l}`, and where topics are
@@ -21,7 +21,7 @@ pub struct UrnTarget<'a> {
 impl<'a> UrnTarget<'a> {
     /// The urn itself.
     pub fn of(urn: &'a LocalUrn) -> Self {
-        let bursts = urn.bursts().map(|bursts| BurstTarget { bursts, heat: 1.0 });
+        let bursts = urn.bursts().map(Bursts::target);
         UrnTarget { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights(), bursts }
     }
 
@@ -34,7 +34,7 @@ impl<'a> UrnTarget<'a> {
     #[inline]
     pub(super) fn weight(&self, cell: u32, topic: usize, n: f64, c: f64) -> f64 {
         let balls = (self.base[topic] + self.unit * n) * self.word(cell, topic, c);
-        self.bursts.map_or(balls, |second| balls / (1.0 + second.rate(topic) * n))
+        self.bursts.map_or(balls, |second| balls / (1.0 + second.rates[topic] * n))
     }
 
     /// The word's part of this weight.

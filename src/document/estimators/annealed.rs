@@ -1,10 +1,11 @@
 //! Annealed importance sampling of the topics of a document, forwards and in reverse.
 
+use super::independent_words::IndependentWords;
 use super::runs::{add, in_lanes};
 use super::urn_path::{Start, UrnLevel, UrnPath};
 use crate::control::Observer;
 use crate::error::Result;
-use crate::rng::{Lanes, Stream};
+use crate::rng::{LANES, Lanes, Stream};
 use crate::temper::annealing::{self, AnnealingPath};
 use crate::urn::{LocalUrn, SweepOrder, TopicChains};
 
@@ -87,11 +88,13 @@ struct SteppedPath<'p, 'a> {
     path: &'p UrnPath<'a>,
     betas: Vec<f64>,
     n_full: usize,
+    words: Option<IndependentWords>,
 }
 
 impl<'p, 'a> SteppedPath<'p, 'a> {
     fn new(path: &'p UrnPath<'a>, n_steps: usize) -> Self {
-        SteppedPath { path, betas: path.betas(n_steps), n_full: path.n_full(n_steps) }
+        let (betas, n_full) = (path.betas(n_steps), path.n_full(n_steps));
+        SteppedPath { path, betas, n_full, words: path.independent_words() }
     }
 
     /// Whether the sweep at an inverse temperature moves tokens among all topics: as many do as
@@ -125,6 +128,11 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
         observer: &impl Observer,
     ) -> Result<TopicChains<S::Lanes>> {
         let mut chains = TopicChains::new(self.path.urn, rng)?;
+        if let Some(words) = &self.words {
+            words.draw(&mut chains);
+            add(ln_values, [words.ln_sum; LANES]);
+            return Ok(chains);
+        }
         chains.extend_all(reference.target(), observer, |weights| {
             add(ln_values, weights.map(f64::ln));
         })?;
@@ -137,6 +145,9 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
         mut chains: TopicChains<S::Lanes>,
         ln_values: &mut Lanes,
     ) {
+        if let Some(words) = &self.words {
+            return add(ln_values, [words.ln_sum; LANES]);
+        }
         let topics = chains.topics().to_vec();
         chains.clear();
         for topics in topics {
@@ -154,21 +165,21 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
     ) -> Result<()> {
         match &self.path.lists {
             Some(lists) if !level.is_full => {
-                chains.sweep_within(lists, level.target(), order, observer)
+                chains.sweep_words(Some(lists), level.target(), order, observer)
             }
             _ if self.path.start == Start::Lowered => {
                 if order == SweepOrder::Forward {
                     chains.relabel(level.target());
                     chains.open_or_close(level.target(), &self.path.openings);
                 }
-                chains.sweep(level.target(), order, observer)?;
+                chains.sweep_words(None, level.target(), order, observer)?;
                 if order == SweepOrder::Backward {
                     chains.open_or_close(level.target(), &self.path.openings);
                     chains.relabel(level.target());
                 }
                 Ok(())
             }
-            _ => chains.sweep(level.target(), order, observer),
+            _ => chains.sweep_words(None, level.target(), order, observer),
         }
     }
 

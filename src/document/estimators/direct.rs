@@ -42,11 +42,11 @@ pub fn replicates(
 /// that it does not have being one.
 fn draw_words(urn: &LocalUrn, bursts: &Bursts, rng: &mut impl Stream) -> Vec<f64> {
     let (n_topics, mut words) = (urn.n_topics(), urn.all_weights().to_vec());
-    for (k, rate) in bursts.rates().iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
+    for (k, rate) in bursts.rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
         let mut total = 0.0;
         let mut left = rate.recip();
         for cell in 0..urn.n_distinct() {
-            let repeat = bursts.repeats(cell)[k];
+            let repeat = bursts.repeat(cell, k);
             let shape = urn.weights(cell)[k] / repeat;
             left -= shape;
             let drawn = if shape > 0.0 { gamma_law(shape).sample(rng) } else { 0.0 };

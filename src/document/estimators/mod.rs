@@ -5,6 +5,7 @@ pub mod chib;
 pub mod direct;
 pub mod fitted;
 pub mod harmonic;
+mod independent_words;
 pub mod l2r;
 pub mod left_to_right;
 pub mod mean_field;

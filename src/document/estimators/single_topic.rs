@@ -9,9 +9,9 @@ fn ln_parts(urn: &LocalUrn) -> impl Iterator<Item = f64> {
     (urn.pseudo_counts().iter().enumerate()).map(|(k, &a)| {
         let ln_words = urn.cells().enumerate().map(|(cell, (q, count))| match urn.bursts() {
             None => f64::from(count) * q[k].ln(),
-            Some(bursts) => ln_rising_by(q[k], bursts.repeats(cell)[k], u64::from(count)),
+            Some(bursts) => ln_rising_by(q[k], bursts.repeat(cell, k), u64::from(count)),
         });
-        let rate = urn.bursts().map_or(0.0, |bursts| bursts.rates()[k]);
+        let rate = urn.bursts().map_or(0.0, |bursts| bursts.rates[k]);
         let ln_balls = ln_rising(a, urn.n_tokens()) - ln_rising_by(1.0, rate, urn.n_tokens());
         urn.ln_scale() + ln_balls + ln_words.sum::<f64>()
     })

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use super::independent_words::IndependentWords;
 use super::mean_field::{self, MeanField};
 use super::rare::{RareTopics, Rarity};
 use super::single_topic;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
-use crate::urn::{BurstTarget, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
+use crate::urn::{BurstTarget, Bursts, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
@@ -112,6 +113,7 @@ impl<'a> UrnPath<'a> {
                 path.expected = mean_field::expected_balls(urn, &g);
                 let share = urn.n_tokens() as f64 / urn.n_topics() as f64;
                 path.expected.iter_mut().for_each(|m| *m = m.max(share.min(LEAST_EXPECTED)));
+                path.thin();
                 path.close();
             }
         }
@@ -166,7 +168,7 @@ impl<'a> UrnPath<'a> {
         let mut n_in_one = 0;
         let end = self.level(1.0);
         for sweep in 0..n_sweeps {
-            chains.sweep(end.target(), SweepOrder::Forward, observer)?;
+            chains.sweep_words(None, end.target(), SweepOrder::Forward, observer)?;
             if sweep >= n_sweeps - n_averaged {
                 let is_in_one =
                     |lane: &usize| chains.balls().iter().any(|x| f64::from(x[*lane]) >= all);
@@ -190,8 +192,18 @@ impl<'a> UrnPath<'a> {
             (a + sum / n_states).max(least.min(share))
         });
         self.expected = expected.collect();
+        self.thin();
         self.close();
         Ok(())
+    }
+
+    /// Divides the balls of bursty topics by what their tokens take from the weight of each: the start then
+    /// has the weights of the urn on average.
+    fn thin(&mut self) {
+        let Some(bursts) = self.urn.bursts() else { return };
+        for ((m, a), rate) in self.expected.iter_mut().zip(self.raised.iter()).zip(&bursts.rates) {
+            *m /= 1.0 + rate * (*m - a).max(0.0);
+        }
     }
 
     /// Leaves topics closed at the start that the document cannot open: chains that come to hold
@@ -242,8 +254,7 @@ impl<'a> UrnPath<'a> {
     /// The urn at an inverse temperature.
     pub(super) fn level(&self, beta: f64) -> UrnLevel<'a> {
         let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
-        let heat = beta.min(1.0);
-        let bursts = self.urn.bursts().map(|bursts| BurstTarget { bursts, heat });
+        let bursts = self.urn.bursts().map(|bursts| self.second_layer(bursts, beta.min(1.0)));
         let is_full = true;
         match self.start {
             Start::Prior => {
@@ -262,6 +273,20 @@ impl<'a> UrnPath<'a> {
                 UrnLevel { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), bursts, is_full }
             }
         }
+    }
+
+    /// r and e of bursty topics at an inverse temperature: nothing at the prior; the mean field starts with
+    /// the whole of e, so that the tokens of a word are together from the start.
+    fn second_layer(&self, bursts: &'a Bursts, beta: f64) -> (&'a Bursts, [Vec<f64>; 2]) {
+        let scaled = |x: &[f64], factor: f64| x.iter().map(|x| factor * x).collect();
+        let repeating = if self.start == Start::Prior { beta } else { 1.0 };
+        (bursts, [scaled(&bursts.rates, beta), scaled(&bursts.repeats, repeating)])
+    }
+
+    /// The words of the start, where topics are bursty and the words are independent there.
+    pub(super) fn independent_words(&self) -> Option<IndependentWords> {
+        let bursts = self.urn.bursts().filter(|_| self.start != Start::Prior)?;
+        Some(IndependentWords::new(self.urn, bursts, &self.expected))
     }
 
     /// Number of sweeps over all topics in so many steps.
@@ -302,13 +327,19 @@ pub(super) struct UrnLevel<'a> {
     base: Cow<'a, [f64]>,
     unit: f64,
     q: Cow<'a, [f64]>,
-    bursts: Option<BurstTarget<'a>>,
+    /// The second layer, with its r and e at this level.
+    bursts: Option<(&'a Bursts, [Vec<f64>; 2])>,
     /// Whether a sweep moves tokens among all topics.
     pub(super) is_full: bool,
 }
 
 impl UrnLevel<'_> {
     pub(super) fn target(&self) -> UrnTarget<'_> {
-        UrnTarget { base: &self.base, unit: self.unit, q: &self.q, bursts: self.bursts }
+        let bursts = self.bursts.as_ref().map(|(bursts, [rates, repeats])| BurstTarget {
+            rates,
+            repeats,
+            ..bursts.target()
+        });
+        UrnTarget { base: &self.base, unit: self.unit, q: &self.q, bursts }
     }
 }

@@ -63,13 +63,13 @@ struct Factors<'a> {
 impl Factors<'_> {
     /// h_k(0), h_k(1), ..., h_k(N).
     fn of_totals(&self, topic: usize) -> Vec<Wide> {
-        let (a, r) = (self.urn.pseudo_counts()[topic], self.bursts.rates()[topic]);
+        let (a, r) = (self.urn.pseudo_counts()[topic], self.bursts.rates[topic]);
         running(self.urn.n_tokens(), |n| (a + n) / (1.0 + r * n))
     }
 
     /// g_kw(0), ..., g_kw(y_w).
     fn of_word(&self, cell: usize, topic: usize) -> Vec<Wide> {
-        let (q, e) = (self.urn.weights(cell)[topic], self.bursts.repeats(cell)[topic]);
+        let (q, e) = (self.urn.weights(cell)[topic], self.bursts.repeat(cell, topic));
         let y = self.urn.counts()[cell];
         running(u64::from(y), |c| (q + e * c) / (c + 1.0))
     }
@@ -269,9 +269,9 @@ fn ln_of_one(urn: &LocalUrn, bursts: &Bursts) -> f64 {
     let n = urn.n_tokens();
     let words = urn.cells().enumerate();
     let ln_words: f64 =
-        words.map(|(cell, (q, y))| ln_rising_by(q[0], bursts.repeats(cell)[0], u64::from(y))).sum();
+        words.map(|(cell, (q, y))| ln_rising_by(q[0], bursts.repeat(cell, 0), u64::from(y))).sum();
     let ln_balls = ln_rising_by(urn.pseudo_counts()[0], 1.0, n);
-    urn.ln_scale() + ln_balls - ln_rising_by(1.0, bursts.rates()[0], n) + ln_words
+    urn.ln_scale() + ln_balls - ln_rising_by(1.0, bursts.rates[0], n) + ln_words
 }
 
 fn ln_permutations(urn: &LocalUrn) -> f64 {

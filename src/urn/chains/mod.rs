@@ -185,11 +185,10 @@ impl<U: UniformLanes> TopicChains<U> {
         balls_ratio(&self.balls, before, after, &mut ln_ratio);
         if let (Some(before), Some(after)) = (from.bursts, to.bursts) {
             let ones = vec![1.0; self.balls.len()];
-            let rates = [before, after].map(|second| {
-                second.bursts.rates().iter().map(|r| second.heat * r).collect::<Vec<_>>()
-            });
-            balls_ratio(&self.balls, (&ones, &rates[1]), (&ones, &rates[0]), &mut ln_ratio);
-            self.add_words_ratio(from, to, &mut ln_ratio);
+            balls_ratio(&self.balls, (&ones, after.rates), (&ones, before.rates), &mut ln_ratio);
+            if before.repeats != after.repeats || !std::ptr::eq(from.q, to.q) {
+                self.add_words_ratio(from, to, &mut ln_ratio);
+            }
         }
         ln_ratio
     }
@@ -234,9 +233,9 @@ impl<U: UniformLanes> TopicChains<U> {
         let ones = vec![1.0; target.q.len()];
         let bases = vec![1.0; self.balls.len()];
         let flat = UrnTarget { base: &bases, unit: 0.0, q: &ones, ..target };
-        let flat =
-            UrnTarget { bursts: target.bursts.map(|x| BurstTarget { heat: 0.0, ..x }), ..flat };
-        self.ln_ratio(flat, target)
+        let none = vec![0.0; self.balls.len()];
+        let plain = |second| BurstTarget { rates: &none, repeats: &none, ..second };
+        self.ln_ratio(UrnTarget { bursts: target.bursts.map(plain), ..flat }, target)
     }
 
     /// Weight of the next token, without drawing its topic.
@@ -347,6 +346,36 @@ impl<U: UniformLanes> TopicChains<U> {
             None => sweep(chains.swept(part), target, order),
             Some(second) => bursty::sweep(chains.bursty(), part, None, target, second, order),
         })
+    }
+
+    /// One sweep that redraws the topics of all tokens of a word at once, word after word, where topics are
+    /// bursty: single tokens hardly ever leave the others of their word. A word of one token is drawn by
+    /// its conditional; others by Metropolis moves that propose the urn's own sequence. Without a
+    /// second layer it is [`sweep`](TopicChains::sweep).
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
+    pub fn sweep_words(
+        &mut self,
+        lists: Option<&Shortlists>,
+        target: UrnTarget<'_>,
+        order: SweepOrder,
+        observer: &impl Observer,
+    ) -> Result<()> {
+        let Some(second) = target.bursts else {
+            return match lists {
+                Some(lists) => self.sweep_within(lists, target, order, observer),
+                None => self.sweep(target, order, observer),
+            };
+        };
+        let every = self.tokens_between_looks();
+        let mut tokens = 0..self.topics.len();
+        while !tokens.is_empty() {
+            observer.check_stop()?;
+            let part = bursty::whole_words(&self.cells, &mut tokens, order, every);
+            bursty::sweep_words(self.bursty(), part, lists, target, second, order);
+        }
+        Ok(())
     }
 
     /// One sweep that moves tokens from topics on the list of their word to topics on it, by their

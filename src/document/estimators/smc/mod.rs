@@ -271,7 +271,7 @@ impl<'a, O: Observer> ParticleUrns<'a, O> {
         weights: &mut [f64],
         rng: &mut impl Rng,
     ) {
-        let (q, repeats) = (self.urn.weights(cell), bursts.repeats(cell));
+        let q = self.urn.weights(cell);
         for (particle, (weight, dart)) in weights.iter_mut().zip(&mut self.darts).enumerate() {
             if particle % POLL_EVERY == 0 && self.observer.stopped() {
                 return;
@@ -282,8 +282,9 @@ impl<'a, O: Observer> ParticleUrns<'a, O> {
             let (mut seen, mut unused) = (0.0, fresh);
             for (sum, &topic) in self.sums[own].iter_mut().zip(used) {
                 let k = usize::from(topic);
-                let (n, word) = (f64::from(balls[k]), q[k] + repeats[k] * f64::from(held[k]));
-                seen += (self.expected[k] + n) * word / (1.0 + bursts.rates()[k] * n);
+                let (n, word) =
+                    (f64::from(balls[k]), q[k] + bursts.repeat(cell, k) * f64::from(held[k]));
+                seen += (self.expected[k] + n) * word / (1.0 + bursts.rates[k] * n);
                 unused -= self.expected[k] * q[k];
                 *sum = seen;
             }
