@@ -121,7 +121,8 @@ def learn_topic_concentration(
     True
     """
     scorable = as_scorable("model", model)
-    max_iter = checks.whole_number("max_iter", max_iter, 1, _MOST_SWEEPS)
+    # The first sweeps take no topic for bursty: tokens leave topics that cannot hold their word.
+    max_iter = checks.whole_number("max_iter", max_iter, 12, _MOST_SWEEPS)
     level, per_topic = checks.share("level", level), checks.flag("per_topic", per_topic)
     prior, topics, factors = _parts(scorable)
     corpus = exposed(scorable, scorable._aligned(documents, "documents", "raise")[0], None)

@@ -5,8 +5,6 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-use crate::rng::Counter;
-
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -19,25 +17,25 @@ pub struct BurstWeights<'a> {
 /// What bursty topics rest on after a sweep over the tokens; nothing where no topic is bursty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bursts {
-    /// Tokens that opened no table, by word and topic, which may come more than once.
-    pub surplus: Vec<Surplus>,
+    /// Words that a document has more than once in one topic.
+    pub repeated: Vec<RepeatedWord>,
     /// For each topic, the number of documents that have n of its tokens, at index n.
     pub n_documents: Vec<Vec<u32>>,
 }
 
-/// Tokens of a word in a topic of one document that opened no table.
+/// Tokens of one word in one topic and document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are what they are called")]
-pub struct Surplus {
-    pub word: u32,
+pub struct RepeatedWord {
     pub topic: u16,
+    pub word: u32,
     pub n_tokens: u16,
 }
 
 impl Bursts {
     /// Of other documents, too.
     pub(super) fn and(mut self, other: Bursts) -> Self {
-        self.surplus.extend(other.surplus);
+        self.repeated.extend(other.repeated);
         self.n_documents.resize(self.n_documents.len().max(other.n_documents.len()), vec![]);
         for (sum, others) in self.n_documents.iter_mut().zip(other.n_documents) {
             sum.resize(sum.len().max(others.len()), 0);
@@ -171,31 +169,9 @@ impl Cells {
         }
     }
 
-    /// Seats the word's tokens of each document and topic at tables of a Chinese restaurant with mass
-    /// s φ, given the weights q of the word: those that open no table are added to `surplus`.
-    pub(super) fn seat(
-        &self,
-        word: u32,
-        q: impl Fn(usize) -> f64,
-        numbers: Counter,
-        first_document: usize,
-        surplus: &mut Vec<Surplus>,
-    ) {
-        for &cell in &self.cells {
-            for &(topic, n) in self.entries_of(cell).iter().filter(|entry| entry.1 > 1) {
-                let repeat = self.repeat[usize::from(topic)];
-                let document = (first_document as u64 + u64::from(cell.document)) << 32;
-                let first = document | u64::from(topic) << 16;
-                let q = q(usize::from(topic));
-                let joins = |&before: &u16| {
-                    let own = repeat * f64::from(before);
-                    numbers.uniform(first | u64::from(before)) * (q + own) < own
-                };
-                let n_tokens = (1..n).filter(joins).count() as u16;
-                if n_tokens > 0 {
-                    surplus.push(Surplus { word, topic, n_tokens });
-                }
-            }
-        }
+    /// Adds what documents hold more than once of the word in one topic.
+    pub(super) fn add_repeated(&self, word: u32, repeated: &mut Vec<RepeatedWord>) {
+        let more = self.all().filter(|entry| entry.1 > 1);
+        repeated.extend(more.map(|&(topic, n_tokens)| RepeatedWord { topic, word, n_tokens }));
     }
 }
