@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,7 +148,9 @@ def learn_topic_concentration(
     looks = EvaluationSchedule(max_iter, None, None)
     interruption = run(training, schedule, looks, lambda: None, progress=progress)
     draws = np.exp(training.kept_coefficients().reshape(-1, len(prior)))
-    if interruption is not None and not (isinstance(interruption, KeyboardInterrupt) and len(draws)):
+    if interruption is not None and not (
+        isinstance(interruption, KeyboardInterrupt) and len(draws)
+    ):
         raise interruption
     found = _summary(draws if per_topic else draws[:, 0], level)
     if interruption is not None:
@@ -188,7 +189,8 @@ def _check_documents(model: Scorable, corpus: Corpus, topics: NDArray[np.float64
         )
     if not corpus.n_tokens:
         raise InvalidArgumentError(f"{argument('documents')} hold no tokens")
-    impossible = np.flatnonzero(~(topics > 0).any(axis=0)[corpus.counts.indices])
+    is_impossible = np.asarray(~(topics > 0).any(axis=0))
+    impossible = np.flatnonzero(is_impossible[corpus.counts.indices])
     if len(impossible):
         cell = impossible[0]
         document = int(np.searchsorted(corpus.counts.indptr, cell, side="right")) - 1

@@ -441,9 +441,10 @@ class LatentDirichletAllocation(TopicModel):
                 "partial_fit takes no covariates: their coefficients rest on all documents; call "
                 "fit on all of them"
             )
-        if self.topic_concentration is not None or np.isfinite(
-            getattr(self, "topic_concentration_", np.inf)
-        ).any():
+        if (
+            self.topic_concentration is not None
+            or np.isfinite(getattr(self, "topic_concentration_", np.inf)).any()
+        ):
             raise InvalidArgumentError(
                 "partial_fit takes no bursty topics, whose words rest on all documents: omit "
                 f"{argument('topic_concentration')}, or call fit on all of them"

@@ -49,7 +49,7 @@ SMALL = simulated([5.0, 50.0, np.inf], 40, 30, 30)[1]
 
 
 def check_holds(planted_s, value, lower, upper):
-    """Intervals hold finite concentrations, and the infinite one is far above the documents' length."""
+    """Intervals hold finite concentrations, and the infinite one is far above all lengths."""
     finite = np.isfinite(planted_s)
     assert (lower < planted_s)[finite].all()
     assert (planted_s < upper)[finite].all()
@@ -123,7 +123,8 @@ def test_infinite_concentrations_are_ordinary_topics_to_the_bit():
     assert not np.array_equal(plain.components_, bursty.components_)
     again = clone(bursty).set_params(topic_concentration=None)
     assert np.isinf(again.fit(SMALL).topic_concentration_).all()
-    assert np.isinf(bursty.set_params(topic_concentration=None).fit(SMALL).topic_concentration_).all()
+    bursty.set_params(topic_concentration=None).fit(SMALL)
+    assert np.isinf(bursty.topic_concentration_).all()
     assert not hasattr(bursty, "topic_concentration_draws_")
 
 
