@@ -51,6 +51,21 @@ pub enum Error {
         "this method takes an urn; models of this prior have \"exact\" and \"annealed\", without options"
     )]
     NoUrn,
+    /// A method without a form for bursty topics.
+    #[error(
+        "{method:?} has no form for bursty topics; take \"auto\", \"exact\", \"annealed\", \"smc\", \
+         \"smc-lookahead\", \"chib\", \"direct\" or a form of \"left-to-right\""
+    )]
+    BurstyMethod { method: &'static str },
+    /// Bursty topics of several vocabularies.
+    #[error("bursty topics have one vocabulary; the model has several")]
+    BurstyVocabularies,
+    /// Completion of gamma-Poisson documents under bursty topics of unequal productivity.
+    #[error(
+        "completion under bursty topics needs topics of equal \"probability\", as in LDA; compare the \
+         probabilities of whole documents instead"
+    )]
+    BurstyCompletion,
     /// Quadrature in too many dimensions.
     #[error("quadrature serves up to {most} dimensions; the covariance has rank {found}")]
     Dimensions { found: usize, most: usize },

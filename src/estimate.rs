@@ -4,7 +4,7 @@ use crate::math::{LogSum, variance};
 
 /// The share of log-normal replicates that is effective when their logs have a standard deviation
 /// of 1.
-const RELIABLE_SHARE: f64 = 0.37;
+pub(crate) const RELIABLE_SHARE: f64 = 0.37;
 
 /// Estimate of a probability, on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -41,7 +41,6 @@ __all__ = [
     "order_topics",
     "run_allocation_task",
     "score",
-    "score_for_total",
     "sweep_part",
     "transform",
 ]
@@ -90,9 +89,16 @@ class Documents:
 @final
 class Model:
     @staticmethod
-    def lda(alpha: _Floats, phi: _Floats, sizes: Sequence[int] = ...) -> Model: ...
+    def lda(
+        alpha: _Floats,
+        phi: _Floats,
+        concentration: _Floats | None = None,
+        sizes: Sequence[int] = ...,
+    ) -> Model: ...
     @staticmethod
-    def gamma_poisson(r: _Floats, p: _Floats, phi: _Floats) -> Model: ...
+    def gamma_poisson(
+        r: _Floats, p: _Floats, phi: _Floats, concentration: _Floats | None = None
+    ) -> Model: ...
     @staticmethod
     def logistic_normal(
         phi: _Floats, mean: _Floats, covariance: _Floats, sizes: Sequence[int] = ...
@@ -134,14 +140,11 @@ class EmResult:
     interruption: Final[BaseException | None]
 
 def score(
-    model: Model, documents: Documents, settings: Settings, **run: Unpack[_Run]
-) -> Scores: ...
-def score_for_total(
     model: Model,
     documents: Documents,
     settings: Settings,
     *,
-    n_temperatures: int,
+    n_temperatures: int | None = None,
     **run: Unpack[_Run],
 ) -> Scores: ...
 def check_score(model: Model, documents: Documents, settings: Settings) -> None: ...

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
-use polyabayes::document::DocumentModel;
-use polyabayes::document::gaussian::{Decoder, Link, LogisticNormal};
-use polyabayes::document::mixture::{Component, FiniteMixture};
+use polyabayes::document::laws::logistic_normal::{Decoder, Link};
+use polyabayes::document::laws::mixture::Component;
+use polyabayes::document::{FiniteMixture, Law, LogisticNormal};
 use polyabayes::{CountMatrix, TopicModel};
 use pyo3::prelude::*;
 
@@ -99,34 +99,42 @@ impl RowFields {
 
 /// A document model, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
-pub(crate) struct Model(pub(crate) DocumentModel);
+pub(crate) struct Model(pub(crate) Box<dyn Law>);
 
 #[pymethods]
 impl Model {
-    /// Latent Dirichlet allocation from alpha (K,) and phi (K, V). Here and below, `sizes` are those of
-    /// vocabularies whose columns follow one another; without them there is one.
+    /// Latent Dirichlet allocation from alpha (K,) and phi (K, V), and concentrations of bursty topics
+    /// (K,). Here and below, `sizes` are those of vocabularies whose columns follow one another;
+    /// without them there is one.
     #[staticmethod]
-    #[pyo3(signature = (alpha, phi, sizes = Vec::new()))]
+    #[pyo3(signature = (alpha, phi, concentration = None, sizes = Vec::new()))]
     fn lda(
         py: Python<'_>,
         alpha: PyReadonlyArray1<'_, f64>,
         phi: PyReadonlyArray2<'_, f64>,
+        concentration: Option<PyReadonlyArray1<'_, f64>>,
         sizes: Vec<usize>,
     ) -> PyResult<Self> {
         let (alpha, phi) = (alpha.as_slice()?.to_vec(), phi.as_slice()?);
-        detach::briefly(py, || urn(TopicModel::lda_of_vocabularies(alpha, phi, &sizes)))
+        let concentration = concentration.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+        detach::briefly(py, || {
+            urn(TopicModel::lda_of_vocabularies(alpha, phi, &sizes), concentration)
+        })
     }
 
-    /// Gamma-Poisson model from r (K,), p (K,) and phi (K, V).
+    /// Gamma-Poisson model from r (K,), p (K,) and phi (K, V), and concentrations of bursty topics (K,).
     #[staticmethod]
+    #[pyo3(signature = (r, p, phi, concentration = None))]
     fn gamma_poisson(
         py: Python<'_>,
         r: PyReadonlyArray1<'_, f64>,
         p: PyReadonlyArray1<'_, f64>,
         phi: PyReadonlyArray2<'_, f64>,
+        concentration: Option<PyReadonlyArray1<'_, f64>>,
     ) -> PyResult<Self> {
         let (r, p, phi) = (r.as_slice()?.to_vec(), p.as_slice()?, phi.as_slice()?);
-        detach::briefly(py, || urn(TopicModel::gamma_poisson(r, p, phi)))
+        let concentration = concentration.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+        detach::briefly(py, || urn(TopicModel::gamma_poisson(r, p, phi), concentration))
     }
 
     /// Logistic-normal weights, a mean (K,) and covariance (K, K), of the topics phi (K, V); with K - 1
@@ -191,7 +199,7 @@ impl Model {
         let (weights, words) = (weights.as_slice()?, words.as_slice()?);
         detach::briefly(py, || {
             let model = FiniteMixture::new(component, weights, words, &sizes)?;
-            Ok(Model(DocumentModel::Mixture(model)))
+            Ok(Model(Box::new(model)))
         })
     }
 
@@ -207,8 +215,15 @@ impl Model {
     }
 }
 
-fn urn(model: polyabayes::Result<TopicModel>) -> polyabayes::Result<Model> {
-    model.map(DocumentModel::Urn).map(Model)
+fn urn(
+    model: polyabayes::Result<TopicModel>,
+    concentration: Option<&[f64]>,
+) -> polyabayes::Result<Model> {
+    let model = match concentration {
+        Some(concentration) => model?.with_topic_concentration(concentration)?,
+        None => model?,
+    };
+    Ok(Model(Box::new(model)))
 }
 
 fn logistic_normal(
@@ -219,5 +234,5 @@ fn logistic_normal(
     covariance: &[f64],
 ) -> polyabayes::Result<Model> {
     let model = LogisticNormal::new(decoder, link, n_topics, mean, covariance)?;
-    Ok(Model(DocumentModel::LogisticNormal(model)))
+    Ok(Model(Box::new(model)))
 }

@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::scoring::{
         Scores, bidirectional, check_completion, check_score, completion, estimators, score,
-        score_for_total, transform,
+        transform,
     };
     #[pymodule_export]
     use super::training::Training;

@@ -4,8 +4,8 @@ use numpy::ndarray::Array2;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
 };
-use polyabayes::document::Draws;
 use polyabayes::document::estimators::mean_field::UpdateRule;
+use polyabayes::document::{self, Draws};
 use polyabayes::{
     Bounds, Conditionals, ESTIMATORS, Estimate, Event, Form, MeanField, Method, Moments, Query,
     SampleSize, Sampler, Score, Settings, Spread, Start,
@@ -51,6 +51,7 @@ impl ScoreSettings {
             n_samples: self.n_samples,
             n_particles: self.n_particles,
             n_replicates: self.n_replicates,
+            total: None,
             target_std_error: self.target_std_error,
             budget: self.budget,
             trace: self.trace,
@@ -183,41 +184,23 @@ impl Scores {
     }
 }
 
-/// ln p of every document under the model.
+/// ln p of every document under the model; through so many temperatures for the sake of their sum, where
+/// they are given.
 #[pyfunction]
-#[pyo3(signature = (model, documents, settings, *, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, settings, *, n_temperatures = None, seed, n_jobs, progress = None))]
 pub(crate) fn score(
     py: Python<'_>,
     model: &Model,
     documents: &Documents,
     settings: ScoreSettings,
+    n_temperatures: Option<usize>,
     seed: u64,
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Scores> {
-    let settings = settings.to_core()?;
+    let settings = Settings { total: n_temperatures, ..settings.to_core()? };
     let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
-        model.0.score(&documents.0, &settings, seed, watch)
-    })?;
-    Ok(Scores::new(py, outcome))
-}
-
-/// ln p of every document for the sake of their sum, through so many temperatures.
-#[pyfunction]
-#[pyo3(signature = (model, documents, settings, *, n_temperatures, seed, n_jobs, progress = None))]
-pub(crate) fn score_for_total(
-    py: Python<'_>,
-    model: &Model,
-    documents: &Documents,
-    settings: ScoreSettings,
-    n_temperatures: usize,
-    seed: u64,
-    n_jobs: usize,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Scores> {
-    let settings = settings.to_core()?;
-    let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
-        model.0.score_for_total(&documents.0, &settings, n_temperatures, seed, watch)
+        document::score(&*model.0, &documents.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }
@@ -231,7 +214,7 @@ pub(crate) fn check_score(
     settings: ScoreSettings,
 ) -> PyResult<()> {
     let settings = settings.to_core()?;
-    detach::briefly(py, || model.0.check(&documents.0, &settings))
+    detach::briefly(py, || document::check_score(&*model.0, &documents.0, &settings))
 }
 
 /// Refuses what completion would refuse, without any work.
@@ -244,7 +227,9 @@ pub(crate) fn check_completion(
     settings: ScoreSettings,
 ) -> PyResult<()> {
     let settings = settings.to_core()?;
-    detach::briefly(py, || model.0.check_completion(&observed.0, &held_out.0, &settings))
+    detach::briefly(py, || {
+        document::check_completion(&*model.0, &observed.0, &held_out.0, &settings)
+    })
 }
 
 /// ln p of held-out tokens given the observed tokens of every document.
@@ -262,7 +247,7 @@ pub(crate) fn completion(
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
     let outcome = detach::run(py, observed.threads(n_jobs), progress, |watch| {
-        model.0.completion(&observed.0, &held_out.0, &settings, seed, watch)
+        document::completion(&*model.0, &observed.0, &held_out.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
 }
@@ -294,7 +279,7 @@ pub(crate) fn bidirectional(
         Drawn::Latent(latent) => Draws::Latent(latent.as_slice()?),
     };
     let found = detach::run(py, n_jobs, progress, |watch| {
-        model.0.bidirectional(&documents.0, draws, &settings, seed, watch)
+        document::bidirectional(&*model.0, &documents.0, draws, &settings, seed, watch)
     })?;
     let found = found.uninterrupted()?;
     let columns: [fn(&Bounds) -> f64; 5] = [
@@ -327,7 +312,7 @@ pub(crate) fn transform<'py>(
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
     let moments = if spread { Moments::MeanAndStd } else { Moments::Mean };
     let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
-        model.0.transform(&documents.0, moments, n_sweeps, seed, watch)
+        document::transform(&*model.0, &documents.0, moments, n_sweeps, seed, watch)
     })?;
     let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.n_topics()];
     PyArray1::from_vec(py, outcome.uninterrupted()?).reshape(shape)

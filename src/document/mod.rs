@@ -1,26 +1,20 @@
-//! ln p(document | model), by exact algorithms and unbiased estimators over an urn.
+//! ln p(document | model), by exact algorithms and unbiased estimators.
 //!
-//! [`TopicModel`] is the thin front of a model: an urn and a closed-form factor. [`exact`] and
-//! [`estimators`] compute urn sums; [`Settings`] say which of them and with how much effort.
-//! [`score`] runs them over a corpus, [`completion`] over pairs of documents, [`bidirectional`]
-//! from both sides; [`transform`] infers topic weights.
+//! A [`Law`] is a distribution of documents: [`laws`] holds them, of which the urn is the first.
+//! [`score`], [`completion`], [`bidirectional`] and [`transform`] run over a corpus under any law;
+//! [`Settings`] say how and with how much effort. [`exact`] and [`estimators`] compute urn sums.
 
-mod bidirectional;
-mod completion;
+mod driver;
 pub mod estimators;
 pub mod exact;
-pub mod gaussian;
-mod limits;
-mod models;
+mod law;
+pub mod laws;
 mod result;
-mod sampling;
-mod scoring;
 mod settings;
-mod transform;
-mod urn_sum;
 
-pub use bidirectional::{Bounds, bidirectional};
-pub use completion::{check_completion, completion};
+pub use driver::{
+    Moments, bidirectional, check_completion, check_score, completion, score, transform,
+};
 pub use estimators::l2r::Conditionals;
 pub use estimators::left_to_right::Form;
 pub use estimators::mean_field::MeanField;
@@ -28,10 +22,7 @@ pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use estimators::table::{ESTIMATORS, Estimator, SampleSize};
 pub use estimators::urn_path::Start;
-pub use models::{
-    DocumentModel, Draws, Event, LengthLaw, Query, TopicModel, Vocabularies, mixture,
-};
+pub use law::{Bounds, Draws, Law, Pair};
+pub use laws::{FiniteMixture, LengthLaw, LogisticNormal, TopicModel, Vocabularies};
 pub use result::{Score, Spread, TracePoint};
-pub use scoring::{check_score, score};
-pub use settings::{Method, Settings};
-pub use transform::{Moments, transform};
+pub use settings::{Event, Method, Query, Settings};

@@ -2,8 +2,9 @@
 
 use super::estimators::sampler::Sampler;
 use super::estimators::table::{self, Estimator, SampleSize};
-use super::models::Query;
+use super::result::Score;
 use crate::error::{Error, Result};
+use crate::estimate::RELIABLE_SHARE;
 
 /// Multiply-adds up to which [`Method::Auto`] computes exactly: some milliseconds.
 pub(super) const AUTO_EXACT: f64 = 1e7;
@@ -17,8 +18,36 @@ pub(super) const RARE_EXACT: f64 = 1e8;
 pub(super) const BUDGET: f64 = 1e9;
 pub(super) const SAMPLING_BUDGET: f64 = 1e11;
 
+/// Variance of ln p̂ of a replicate that longer runs are given their size for.
+const ENOUGH_VARIANCE: f64 = 0.16;
+
 /// Largest number of replicates.
 const MAX_REPLICATES: usize = 10_000;
+
+/// The event whose probability is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The ordered tokens.
+    Sequence,
+    /// The bag of words, with its multiplicity.
+    Counts,
+}
+
+/// Which probability to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query {
+    /// Ordered tokens or bag of words.
+    pub event: Event,
+    /// Whether to condition on the document's length. LDA always does.
+    pub given_length: bool,
+}
+
+impl Query {
+    /// Whether the probability is that of a bag of words.
+    pub(super) fn is_bag(self) -> bool {
+        self.event == Event::Counts
+    }
+}
 
 /// How a document's likelihood is computed or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +72,17 @@ impl Method {
             Method::Sample(sampler) => sampler.estimator(),
         }
     }
+
+    /// Whether it has a form for bursty topics.
+    pub(super) fn serves_bursts(self) -> bool {
+        match self {
+            Method::Auto | Method::Exact => true,
+            Method::Recursive => false,
+            Method::Sample(sampler) => {
+                !matches!(sampler, Sampler::Harmonic | Sampler::MeanField(_) | Sampler::L2r(_))
+            }
+        }
+    }
 }
 
 /// How to score.
@@ -60,6 +100,9 @@ pub struct Settings {
     pub n_particles: Option<usize>,
     /// Independent replicates behind the standard error.
     pub n_replicates: usize,
+    /// Temperatures of the runs of a document whose sum over a corpus is wanted: exact where that is as
+    /// cheap, else with the [spread](Score::spread) of the runs.
+    pub total: Option<usize>,
     /// Standard error to reach in every document by larger samples.
     pub target_std_error: Option<f64>,
     /// Multiply-adds that one document may cost; by default 10^9 exactly or on the way to a target
@@ -78,6 +121,7 @@ impl Settings {
             n_samples: None,
             n_particles: None,
             n_replicates: 16,
+            total: None,
             target_std_error: None,
             budget: None,
             trace: false,
@@ -111,6 +155,24 @@ impl Settings {
     /// Whether the budget only says how far to be exact, and limits no sampler.
     pub(super) fn is_auto_without_target(&self) -> bool {
         self.method == Method::Auto && self.target_std_error.is_none()
+    }
+
+    /// Samples of a longer run of a document whose error rests on few of the replicates, where sizes are
+    /// automatic: the variance of ln p̂ falls with them, and they are powers of 2.
+    pub(super) fn longer(&self, score: &Score) -> Option<usize> {
+        let is_given = [self.n_samples, self.n_particles, self.total].iter().any(Option::is_some);
+        let (n_eff, n_replicates) = (score.estimate.n_eff, self.n_replicates as f64);
+        if is_given
+            || self.trace
+            || !self.is_auto_without_target()
+            || score.estimator != Sampler::Annealed(None).estimator()
+            || n_eff.is_nan()
+            || n_eff >= RELIABLE_SHARE * n_replicates
+        {
+            return None;
+        }
+        let wanted = score.size as f64 * (n_replicates / n_eff.max(1.0)).ln() / ENOUGH_VARIANCE;
+        Some((wanted.ceil() as usize).next_power_of_two())
     }
 
     /// Draws, particles or temperatures of a replicate: as asked for, or the default; `None` where

@@ -28,5 +28,6 @@ pub use mean::{mean_and_error, variance};
 pub use pareto::has_heavy_tail;
 pub use resampling::{Move, Replication, Resampling, systematic_offspring};
 pub use special::{
-    RisingTable, digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising, trigamma,
+    RisingTable, digamma, ln_binomial, ln_factorial, ln_gamma, ln_gamma_ratio, ln_rising,
+    ln_rising_by, trigamma,
 };

@@ -89,10 +89,15 @@ pub fn ln_gamma_ratio(x: f64, d: f64) -> f64 {
 
 /// ln x (x+1) ... (x+n-1), factor by factor.
 fn ln_product(x: f64, n: u64) -> f64 {
+    ln_rising_by(x, 1.0, n)
+}
+
+/// ln x (x + step) ... (x + (n-1) step), for x >= 0 and step >= 0. Cost: n.
+pub fn ln_rising_by(x: f64, step: f64, n: u64) -> f64 {
     let mut ln_value = 0.0;
     let mut product = 1.0;
     for i in 0..n {
-        product *= x + i as f64;
+        product *= x + step * i as f64;
         if !(1e-200..1e200).contains(&product) {
             ln_value += libm::log(product);
             product = 1.0;

@@ -1,6 +1,7 @@
 //! The part of an urn that one document touches.
 
 use super::Urn;
+use super::bursts::{Bursts, TopicBursts};
 use crate::counts::Document;
 
 /// Place of a topic that cannot produce any word of a document.
@@ -10,7 +11,7 @@ const NOWHERE: u32 = u32::MAX;
 ///
 /// Topics with equal weights for all words of the document are one, whose pseudo-count is the sum
 /// of theirs: the total of some weights of a Dirichlet distribution is a weight of a Dirichlet
-/// distribution.
+/// distribution. Bursty topics are not: each has words of its own in the document.
 ///
 /// Every word's weights are scaled to a maximum of 1; [`ln_scale`](LocalUrn::ln_scale) holds what
 /// was taken out, so that ln Z of the document is that of the scaled urn plus `ln_scale`.
@@ -23,6 +24,7 @@ pub struct LocalUrn {
     counts: Vec<u32>,
     n_tokens: u64,
     ln_scale: f64,
+    bursts: Option<Bursts>,
 }
 
 /// How large the urn sum of a document is.
@@ -62,15 +64,16 @@ impl LocalUrn {
     /// Does the same as [`new`](LocalUrn::new), from the weights and the count of each distinct
     /// word.
     pub fn from_rows(a: &[f64], rows: &[(&[f64], u32)]) -> Option<Self> {
-        Self::from_scaled_rows(a, rows, None)
+        Self::from_scaled_rows(a, rows, None, None)
     }
 
-    /// Does the same as [`of_rows`](LocalUrn::from_rows), the weights of each topic multiplied by its
-    /// factor.
+    /// Does the same as [`from_rows`](LocalUrn::from_rows), the weights of each topic multiplied by its
+    /// factor, with a second layer where topics are bursty.
     pub fn from_scaled_rows(
         a: &[f64],
         rows: &[(&[f64], u32)],
         factors: Option<&[f64]>,
+        bursts: Option<&TopicBursts>,
     ) -> Option<Self> {
         let scaled = |weights: &[f64], k: u32| match factors {
             Some(factors) => weights[k as usize] * factors[k as usize],
@@ -87,7 +90,7 @@ impl LocalUrn {
             (0..).zip(&reachable).filter(|(_, r)| **r).map(|(k, _)| k).collect();
         let mut places = vec![NOWHERE; a.len()];
         let mut sums = Vec::with_capacity(topics.len());
-        let firsts = first_equal(&topics, rows, factors);
+        let firsts = first_equal(&topics, rows, factors, bursts);
         for (&topic, &first) in topics.iter().zip(&firsts) {
             if topic == first {
                 places[topic as usize] = sums.len() as u32;
@@ -99,6 +102,11 @@ impl LocalUrn {
         }
         let mut firsts = firsts.into_iter();
         topics.retain(|&topic| firsts.next() == Some(topic));
+        let rate = |k: u32| bursts.map_or(0.0, |bursts| bursts.rates[k as usize]);
+        let mut own = bursts.filter(|_| topics.iter().any(|&k| rate(k) > 0.0)).map(|_| Bursts {
+            rates: topics.iter().map(|&k| rate(k)).collect(),
+            repeats: Vec::with_capacity(topics.len() * rows.len()),
+        });
         let mut q = Vec::with_capacity(topics.len() * rows.len());
         let mut ln_scale = 0.0;
         for &(weights, count) in rows {
@@ -108,6 +116,9 @@ impl LocalUrn {
             }
             ln_scale += f64::from(count) * top.ln();
             q.extend(topics.iter().map(|&k| scaled(weights, k) / top));
+            if let (Some(own), Some(all)) = (&mut own, bursts) {
+                own.repeats.extend(topics.iter().map(|&k| scaled(&all.repeats, k) / top));
+            }
         }
         Some(LocalUrn {
             a: sums,
@@ -116,6 +127,7 @@ impl LocalUrn {
             n_tokens: rows.iter().map(|&(_, count)| u64::from(count)).sum(),
             ln_scale,
             places,
+            bursts: own,
         })
     }
 
@@ -181,14 +193,26 @@ impl LocalUrn {
         self.counts.iter().map(start).collect()
     }
 
+    /// The second layer, where topics are bursty.
+    pub fn bursts(&self) -> Option<&Bursts> {
+        self.bursts.as_ref()
+    }
+
     /// ln of the factor taken out of the weights.
     pub fn ln_scale(&self) -> f64 {
         self.ln_scale
     }
 }
 
-/// The first topic that has the same weights in all rows, and the same factor, for each topic.
-fn first_equal(topics: &[u32], rows: &[(&[f64], u32)], factors: Option<&[f64]>) -> Vec<u32> {
+/// The first topic that has the same weights in all rows, and the same factor, for each topic: itself for
+/// a bursty one.
+fn first_equal(
+    topics: &[u32],
+    rows: &[(&[f64], u32)],
+    factors: Option<&[f64]>,
+    bursts: Option<&TopicBursts>,
+) -> Vec<u32> {
+    let is_bursty = |topic: u32| bursts.is_some_and(|bursts| bursts.rates[topic as usize] > 0.0);
     let rows = || rows.iter().map(|&(weights, _)| weights).chain(factors);
     let mut hashes = vec![0u64; topics.len()];
     for weights in rows() {
@@ -206,7 +230,11 @@ fn first_equal(topics: &[u32], rows: &[(&[f64], u32)], factors: Option<&[f64]>) 
                 let same = |weights: &[f64], i: usize| weights[topics[i] as usize].to_bits();
                 rows().all(|weights| same(weights, index) == same(weights, other))
             };
-            if let Some(&other) = group[..position].iter().find(equal) {
+            if is_bursty(topics[index]) {
+                continue;
+            }
+            let plain = group[..position].iter().filter(|&&other| !is_bursty(topics[other]));
+            if let Some(&other) = plain.clone().find(equal) {
                 firsts[index] = firsts[other];
             }
         }

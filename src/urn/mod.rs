@@ -19,6 +19,7 @@
 //! margins into every draw of a document.
 
 mod balls;
+mod bursts;
 mod chains;
 mod gibbs;
 mod local;
@@ -29,6 +30,7 @@ mod shortlists;
 mod target;
 
 pub use balls::Balls;
+pub use bursts::{BurstTarget, Bursts, TopicBursts};
 pub use chains::TopicChains;
 pub use gibbs::Sweeper;
 pub use local::{Extent, LocalUrn};

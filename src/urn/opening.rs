@@ -73,11 +73,20 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
         self.chains.give(token, self.lane, topic as u16);
     }
 
-    /// Balls of a topic besides one token of its own, times the token's weight there.
+    /// Weight of a token in a topic, besides one token of its own there.
     fn weight(&self, token: usize, topic: usize, own: f64) -> f64 {
-        let balls = f64::from(self.chains.balls()[topic][self.lane]) - own;
-        let q = self.target.row(self.chains.cells()[token])[topic];
-        (self.target.base[topic] + self.target.unit * balls) * q
+        let n = f64::from(self.chains.balls()[topic][self.lane]) - own;
+        let c = if self.target.bursts.is_some() { self.n_same(token, topic) - own } else { 0.0 };
+        self.target.weight(self.chains.cells()[token], topic, n, c)
+    }
+
+    /// Tokens of the same word in a topic.
+    fn n_same(&self, token: usize, topic: usize) -> f64 {
+        let cells = self.chains.cells();
+        let same = |other: &usize| cells[*other] == cells[token];
+        let before = (0..token).rev().take_while(same);
+        let others = before.chain((token..cells.len()).take_while(same));
+        others.filter(|&other| self.topic_of(other) == topic).count() as f64
     }
 
     /// Offers the topic, which holds none, each token in turn; the tokens that it got, and ln of the
@@ -108,9 +117,8 @@ impl<U: UniformLanes> OneChain<'_, '_, U> {
         mut choose: impl FnMut(usize, &[f64], f64) -> Option<usize>,
     ) -> Option<f64> {
         let mut ln_ratio = 0.0;
-        for (&token, left) in members.iter().zip((0..members.len()).rev()) {
-            let q = self.target.row(self.chains.cells()[token])[self.topic];
-            let own = (self.target.base[self.topic] + self.target.unit * left as f64) * q;
+        for &token in members {
+            let own = self.weight(token, self.topic, 1.0);
             let weights: Vec<f64> = (0..self.target.base.len())
                 .map(|k| if k == self.topic { 0.0 } else { self.weight(token, k, 0.0) })
                 .collect();

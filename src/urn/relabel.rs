@@ -27,15 +27,17 @@ impl<U: UniformLanes> TopicChains<U> {
                 let is_free = self.balls()[k][lane] == 0 || k == usize::from(old);
                 *weight = f64::from(u8::from(is_free));
             }
-            let mut n_seen = 0.0;
+            let (mut n_seen, mut c_seen, mut before) = (0.0, 0.0, u32::MAX);
             for token in 0..n_tokens {
                 if self.topics()[token][lane] != old {
                     continue;
                 }
-                let q = target.row(self.cells()[token]);
+                let cell = self.cells()[token];
+                c_seen = if cell == before { c_seen + 1.0 } else { 0.0 };
+                before = cell;
                 let mut largest = 0.0f64;
-                for ((weight, q), base) in weights.iter_mut().zip(q).zip(target.base) {
-                    *weight *= q * (base + target.unit * n_seen);
+                for (k, weight) in weights.iter_mut().enumerate() {
+                    *weight *= target.weight(cell, k, n_seen, c_seen);
                     largest = largest.max(*weight);
                 }
                 if !UNSCALED.contains(&largest) {

@@ -1,6 +1,7 @@
 //! Documents of known sizes: against sums over all splits of their counts, and against the models
 //! whose odds p/(1-p) are multiplied by the exposure.
 
+use polyabayes::document::Draws;
 use polyabayes::document::estimators::mean_field::UpdateRule;
 use polyabayes::math::{ln_factorial, ln_rising};
 use polyabayes::{
@@ -188,7 +189,8 @@ fn both_bounds_are_near_the_exact_value() {
         ..Settings::new(COUNTS)
     };
     // The topics in proportion to the posterior: the path with them is a draw of it nearly.
-    let found = bidirectional(&model(), &documents, &[0, 1, 1, 1], &settings, 1, &()).unwrap();
+    let draws = Draws::Topics(&[0, 1, 1, 1]);
+    let found = bidirectional(&model(), &documents, draws, &settings, 1, &()).unwrap();
     let bounds = found[0].unwrap();
     for side in [bounds.lower, bounds.upper] {
         assert!((side.ln_value - exact).abs() < 0.2, "{bounds:?} {exact}");

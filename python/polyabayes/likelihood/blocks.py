@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,9 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes._support.random import draw_seed
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import BudgetExceededError
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.scale.executors import sharing
@@ -31,8 +28,6 @@ _QUADRATIC = ("left-to-right", "left-to-right-particle", "left-to-right-sequenti
 _RELIABLE_SHARE = 0.37
 # Target variance of ln p in a replicate.
 _ENOUGH_VARIANCE = 0.16
-# Rounds of longer runs for documents with unreliable errors: each has up to 32 times the samples.
-MOST_ROUNDS = 2
 
 # Arrays of scores with an entry per document; arrays of a trace.
 _N_ARRAYS, _N_TRACED = 7, 3
@@ -155,45 +150,11 @@ class ScoringPlan:
 
         `n_temperatures`, if given, sets the annealing runs for a total.
         """
-        function: Any = _core.score if len(documents) == 1 else _core.completion
-        effort = {}
-        if n_temperatures is not None:
-            function, effort = _core.score_for_total, {"n_temperatures": n_temperatures}
-        run = {"seed": self._seed, "n_jobs": self._n_jobs, "progress": progress}
-        return BlockScores.of(function(self.model, *documents, self._settings, **run, **effort))
-
-    def again(self, scores: BlockScores) -> Iterator[tuple[ScoringPlan, NDArray[np.int64]]]:
-        """Plans with more samples for documents with unreliable errors, if sizes are automatic.
-
-        Sizes are powers of 2, chosen from the scores of each document alone, so that blocks have
-        no effect.
-        """
-        settings = self._settings
-        given = (settings.n_samples, settings.n_particles, settings.target_std_error)
-        if settings.method != "auto" or settings.trace or any(x is not None for x in given):
-            return
-        rows = unreliable(scores, settings.n_replicates)
-        rows = rows[scores.methods[rows] == "annealed"]
-        wanted = size_wanted(scores.sizes[rows], scores.n_effs[rows], settings.n_replicates)
-        sizes = 2 ** np.ceil(np.log2(np.maximum(wanted, 1))).astype(np.int64)
-        for size in np.unique(sizes).tolist():
-            plan = copy(self)
-            # The method stays "auto", for which a budget only limits exact sums.
-            plan._settings = settings._replace(n_samples=size)
-            # Independent draws.
-            plan._seed = draw_seed(np.random.SeedSequence([self._seed, size]))
-            yield plan, rows[sizes == size]
-
-    def affordable(self, block: Corpus, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The documents of `rows` that stay within the budget at this sample size."""
-        return rows[[self._is_affordable(block[[row]]) for row in rows.tolist()]]
-
-    def _is_affordable(self, document: Corpus) -> bool:
-        try:
-            self.check(document._core_documents())
-        except BudgetExceededError:
-            return False
-        return True
+        run: Any = {"seed": self._seed, "n_jobs": self._n_jobs, "progress": progress}
+        function: Any = _core.completion
+        if len(documents) == 1:
+            function, run["n_temperatures"] = _core.score, n_temperatures
+        return BlockScores.of(function(self.model, *documents, self._settings, **run))
 
     def costs(self, n_tokens: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cost of documents of these lengths, in tokens of a document of ordinary length."""

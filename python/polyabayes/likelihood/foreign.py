@@ -88,6 +88,17 @@ def as_scorable(name: str, model: Any) -> Scorable:
     )
 
 
+def with_concentration(model: Any, topic_concentration: Any) -> Scorable:
+    """The model with bursty topics of these concentrations."""
+    if not hasattr(model, "_with_concentration"):
+        raise InvalidArgumentError(
+            f"{argument('topic_concentration')}: bursty topics need an LDA or gamma-Poisson model, "
+            f"got a {type(model).__name__}"
+        )
+    found: Scorable = model._with_concentration(topic_concentration)
+    return found
+
+
 def given_instead(value: Any) -> str:
     """What was given in place of a model, and the remedy."""
     if isinstance(value, type):

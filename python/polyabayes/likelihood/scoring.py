@@ -19,7 +19,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import of_layer
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, TargetWarning, argument
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
-from polyabayes.likelihood.foreign import Scorable, as_scorable
+from polyabayes.likelihood.foreign import Scorable, as_scorable, with_concentration
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
@@ -52,6 +52,7 @@ def log_likelihood(
     doc_topic_prior: Any = None,
     shape: Any = None,
     covariates: Any = None,
+    topic_concentration: Any = None,
     unseen: str = "raise",
     budget: float | None = None,
     random_state: RandomState = None,
@@ -172,6 +173,11 @@ def log_likelihood(
         Gamma shapes of each document, in place of the model's; gamma-Poisson only.
     covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
         Covariates of the documents, for models whose prior depends on them.
+    topic_concentration : float or array of shape (n_components,), optional
+        Concentrations s of bursty topics, in place of the model's: each document draws its own
+        version of topic k, phi_dk ~ Dirichlet(s_k phi_k) (Doyle & Elkan 2009). Infinite ones are
+        topics of LDA. For LDA and gamma-Poisson models, of other packages too;
+        :func:`learn_topic_concentration` learns s.
     unseen : {"raise", "drop"}, default="raise"
         Whether words outside the model's vocabulary are refused or dropped, if model and documents
         both have a vocabulary. The result counts the dropped tokens.
@@ -221,6 +227,8 @@ def log_likelihood(
     ----------
     W. Buntine (2009). Estimating likelihoods for topic models. ACML.
 
+    G. Doyle and C. Elkan (2009). Accounting for burstiness in topic models. ICML.
+
     {Wallach 2009}
 
     {Capdevila 2018}
@@ -252,6 +260,8 @@ def log_likelihood(
     True
     """
     model = as_scorable("model", model)
+    if topic_concentration is not None:
+        model = with_concentration(model, topic_concentration)
     event = model._default_event if event is None else checks.choice("event", event, EVENTS)
     settings = check_settings(
         method=method,

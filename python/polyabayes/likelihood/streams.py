@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.likelihood.blocks import MOST_ROUNDS, BlockScores, ScoringPlan, score_corpora
+from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_corpora
 from polyabayes.likelihood.foreign import Scorable, exposed
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.scale.shards import Shards
@@ -105,8 +105,6 @@ class Documents:
                 shown = None if progress is None else told
                 found.append(score_corpora(plan, executor, [block], shown, **effort))
                 done += block.n_documents
-                if not effort and found[-1].interruption is None:
-                    found[-1] = _done_again(block, plan, executor, found[-1])
                 interruption = found[-1].interruption
                 if interruption is not None:
                     break
@@ -133,26 +131,6 @@ class Documents:
             if len(own):
                 yield block[own]
             start = stop
-
-
-def _done_again(
-    block: Corpus, plan: ScoringPlan, executor: Executor | None, scores: BlockScores
-) -> BlockScores:
-    """Replace scores with unreliable errors by scores of longer runs.
-
-    Documents whose longer runs would be too expensive keep their scores.
-    """
-    for _ in range(MOST_ROUNDS):
-        plans = list(plan.again(scores))
-        for longer, doubtful in plans:
-            rows = longer.affordable(block, doubtful)
-            if not len(rows):
-                continue
-            found = score_corpora(longer, executor, [block[rows]], None)
-            if found.interruption is not None:
-                return scores._replace(interruption=found.interruption)
-            scores = scores.put(rows, found)
-    return scores
 
 
 def documents_of(

@@ -343,6 +343,7 @@ class LatentDirichletAllocation(TopicModel):
         *,
         doc_topic_prior: Any,
         topic_word: Any,
+        topic_concentration: Any = None,
         vocabulary: Any = None,
         random_state: Any = None,
     ) -> Self:
@@ -354,6 +355,9 @@ class LatentDirichletAllocation(TopicModel):
             Dirichlet parameter alpha of the topic weights; positive.
         topic_word : array of shape (n_components, n_words)
             Word probabilities of each topic; rows sum to 1.
+        topic_concentration : float or array of shape (n_components,), optional
+            Concentrations s of bursty topics, in pseudo-counts: each document draws its own version
+            of topic k, phi_dk ~ Dirichlet(s_k phi_k). Infinite ones are topics of LDA, the default.
         {vocabulary}
         {seed of transform}
 
@@ -381,7 +385,7 @@ class LatentDirichletAllocation(TopicModel):
         prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
         model.doc_topic_prior_ = prior
-        return model
+        return model._made_bursty(topic_concentration)
 
     @available_if(_sampled)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -513,7 +517,9 @@ class LatentDirichletAllocation(TopicModel):
         else:
             weights = dirichlet(rng, priors, axis=1)
         counts = rng.multinomial(sizes, weights)
-        return documents_of_topics(counts, self.components_, rng)
+        return documents_of_topics(
+            counts, self.components_, rng, concentration=self.topic_concentration_
+        )
 
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
@@ -523,8 +529,7 @@ class LatentDirichletAllocation(TopicModel):
         return dirichlet(generator, alpha + tokens.by_document(n_topics), axis=1)
 
     def _core_parts(self) -> CoreParts:
-        self._check_ordinary()
-        return CoreParts("lda", (self.doc_topic_prior_, self.components_))
+        return CoreParts("lda", (self.doc_topic_prior_, self.components_, *self._bursts()))
 
     def _training(
         self,

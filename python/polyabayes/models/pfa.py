@@ -249,6 +249,7 @@ class PoissonFactorAnalysis(TopicModel):
         topic_word: Any,
         shape: Any,
         probability: Any,
+        topic_concentration: Any = None,
         vocabulary: Any = None,
         random_state: Any = None,
     ) -> Self:
@@ -262,6 +263,10 @@ class PoissonFactorAnalysis(TopicModel):
             r: positive shapes of the gamma prior.
         probability : float or array of shape (n_components,)
             p, strictly between 0 and 1; the scale of the gamma prior is p / (1 - p).
+        topic_concentration : float or array of shape (n_components,), optional
+            Concentrations s of bursty topics, in pseudo-counts: each document draws its own version
+            of topic k, phi_dk ~ Dirichlet(s_k phi_k). Rows of `topic_word` then sum to 1. Infinite
+            ones are topics without bursts, the default.
         {vocabulary}
         {seed of transform}
 
@@ -290,7 +295,7 @@ class PoissonFactorAnalysis(TopicModel):
         p = _probabilities(probability, n_components)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=False)
         model.shape_, model.probability_ = r, p
-        return model
+        return model._made_bursty(topic_concentration)
 
     @property
     def last_sample_(self) -> PfaSample:
@@ -355,7 +360,9 @@ class PoissonFactorAnalysis(TopicModel):
         if sizes is not None:
             theta *= sizes[:, np.newaxis]
         counts = rng.poisson(theta * self.components_.sum(axis=1))
-        return documents_of_topics(counts, self.components_, rng)
+        return documents_of_topics(
+            counts, self.components_, rng, concentration=self.topic_concentration_
+        )
 
     def _draw_weights(
         self, generator: np.random.Generator, tokens: TokenTopics
@@ -374,8 +381,8 @@ class PoissonFactorAnalysis(TopicModel):
     def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():
             raise InvalidArgumentError(_NO_LIKELIHOOD)
-        self._check_ordinary()
-        return CoreParts("gamma_poisson", (self.shape_, self.probability_, self.components_))
+        arrays = (self.shape_, self.probability_, self.components_, *self._bursts())
+        return CoreParts("gamma_poisson", arrays)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from copy import copy
 from functools import partial
 from importlib import metadata
 from typing import Any, NamedTuple, Self
@@ -368,11 +369,23 @@ class TopicModel(LatentDraws):
         self.topic_concentration_ = np.exp(mean)
         return [*ends, draws[:, : n_each - n_topics]]
 
-    def _check_ordinary(self) -> None:
-        if np.isfinite(self.topic_concentration_).any():
-            raise InvalidArgumentError(
-                f"this {type(self).__name__} has bursty topics, whose documents cannot be scored"
-            )
+    def _bursts(self) -> tuple[NDArray[np.float64], ...]:
+        """The concentrations for the core, if a topic is bursty."""
+        is_bursty = np.isfinite(self.topic_concentration_).any()
+        return (self.topic_concentration_,) if is_bursty else ()
+
+    def _made_bursty(self, value: Any) -> Self:
+        """Give the topics these concentrations, unless they are None."""
+        if value is not None:
+            self.topic_concentration = value
+            found = concentrations("topic_concentration", value, len(self.components_))
+            self.topic_concentration_ = found
+            self._core_model()
+        return self
+
+    def _with_concentration(self, value: Any) -> Self:
+        """The same model, with topics of these concentrations."""
+        return copy(self)._made_bursty(value)
 
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool

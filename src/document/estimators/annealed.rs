@@ -173,13 +173,12 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
     }
 
     fn step(&self, before: f64, after: f64, chains: &TopicChains<S::Lanes>, ln_values: &mut Lanes) {
-        if self.path.start == Start::Prior {
+        if self.path.start == Start::Prior && self.path.urn.bursts().is_none() {
             let ln_products = chains.ln_emission(&self.path.ln_q);
             add(ln_values, ln_products.map(|ln_product| (after - before) * ln_product));
         } else {
-            let ends = [before, after].map(|beta| self.path.bases(beta).collect::<Vec<_>>());
-            let [from, to] = [(&ends[0][..], before.min(1.0)), (&ends[1][..], after.min(1.0))];
-            add(ln_values, chains.ln_balls_ratio(from, to));
+            let [from, to] = [before, after].map(|beta| self.path.level(beta));
+            add(ln_values, chains.ln_ratio(from.target(), to.target()));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::runs::in_lanes;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::math::{LogSum, ln_rising};
-use crate::rng::{LANES, Stream};
+use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 use crate::urn::{LocalUrn, SweepOrder, TopicChains, UrnTarget};
 
 /// Sweeps that look for a probable state k*.
@@ -36,12 +36,10 @@ pub fn ln_urn_sums(
             chains.sweep(target, SweepOrder::Forward, observer)?;
         }
         let probable = chains.topics().to_vec();
-        let mut ln_joint = chains.ln_emission(&ln_q);
-        for (&a, balls) in urn.pseudo_counts().iter().zip(chains.balls()) {
-            for (ln_joint, &n) in ln_joint.iter_mut().zip(balls) {
-                *ln_joint += ln_rising(a, n as u64);
-            }
-        }
+        let ln_joint = match urn.bursts() {
+            None => ln_joint(urn, &chains, &ln_q),
+            Some(_) => chains.ln_joint(target),
+        };
         chains.sweep(target, SweepOrder::Backward, observer)?;
         let middle = chains.topics().to_vec();
         let mut transitions = chains
@@ -64,4 +62,15 @@ pub fn ln_urn_sums(
         let ln_value = |lane: usize| urn.ln_scale() + ln_joint[lane] - transitions[lane].ln_mean();
         Ok(vec![std::array::from_fn(ln_value)])
     })
+}
+
+/// ln of the unnormalised probability of the topics of all tokens, in closed forms.
+fn ln_joint<U: UniformLanes>(urn: &LocalUrn, chains: &TopicChains<U>, ln_q: &[f64]) -> Lanes {
+    let mut ln_joint = chains.ln_emission(ln_q);
+    for (&a, balls) in urn.pseudo_counts().iter().zip(chains.balls()) {
+        for (ln_joint, &n) in ln_joint.iter_mut().zip(balls) {
+            *ln_joint += ln_rising(a, n as u64);
+        }
+    }
+    ln_joint
 }

@@ -2,13 +2,13 @@
 
 use super::annealed;
 use super::fitted::{self, DirichletMixture};
+use super::rare::{RareTopics, Rarity};
 use super::runs::{Replicates, Runs};
 use super::sampler::Sampler;
 use super::table::{self, Estimator};
 use super::urn_path::{Start, UrnPath};
 use super::{chib, direct, harmonic, l2r, left_to_right, mean_field, similar, smc};
 use crate::control::Observer;
-use crate::document::sampling::rare::{RareTopics, Rarity};
 use crate::error::{Error, Result};
 use crate::rng::{LANES, Rng};
 use crate::urn::{LocalUrn, TopicChains};
@@ -191,6 +191,8 @@ impl<'a> Basis<'a> {
             Some(start) => start,
             // A mixture is fitted to chains, which leave topics of tiny pseudo-counts closed.
             None if RareTopics::of(urn, Rarity::LOWERED).may_open => Start::Lowered,
+            // Given the topic weights, the words of a bursty topic are no product.
+            None if urn.bursts().is_some() => Start::MeanField,
             None => {
                 if let Some(mixture) = DirichletMixture::fit(urn, rng, observer)? {
                     return Ok(Basis::Mixture(mixture));

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::mean_field::{self, MeanField};
+use super::rare::{RareTopics, Rarity};
+use super::single_topic;
 use crate::control::Observer;
-use crate::document::sampling::rare::{RareTopics, Rarity};
-use crate::document::sampling::single_topic;
 use crate::error::Result;
 use crate::rng::{LANES, Stream};
-use crate::urn::{LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
+use crate::urn::{BurstTarget, LocalUrn, Shortlists, SweepOrder, TopicChains, UrnTarget};
 
 /// Balls that every topic is expected to have at least, or an equal share where there are fewer
 /// tokens: the mean field settles on one mode, and the start must not rule out the others.
@@ -242,16 +242,24 @@ impl<'a> UrnPath<'a> {
     /// The urn at an inverse temperature.
     pub(super) fn level(&self, beta: f64) -> UrnLevel<'a> {
         let (a, q) = (self.urn.pseudo_counts(), self.urn.all_weights());
+        let heat = beta.min(1.0);
+        let bursts = self.urn.bursts().map(|bursts| BurstTarget { bursts, heat });
         let is_full = true;
         match self.start {
             Start::Prior => {
                 let power = |&q: &f64| if q > 0.0 { q.powf(beta) } else { 0.0 };
                 let powers = q.iter().map(power).collect();
-                UrnLevel { base: Cow::Borrowed(a), unit: 1.0, q: Cow::Owned(powers), is_full }
+                UrnLevel {
+                    base: Cow::Borrowed(a),
+                    unit: 1.0,
+                    q: Cow::Owned(powers),
+                    bursts,
+                    is_full,
+                }
             }
             Start::MeanField | Start::Lowered => {
                 let (base, unit) = (self.bases(beta).collect(), beta.min(1.0));
-                UrnLevel { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), is_full }
+                UrnLevel { base: Cow::Owned(base), unit, q: Cow::Borrowed(q), bursts, is_full }
             }
         }
     }
@@ -294,12 +302,13 @@ pub(super) struct UrnLevel<'a> {
     base: Cow<'a, [f64]>,
     unit: f64,
     q: Cow<'a, [f64]>,
+    bursts: Option<BurstTarget<'a>>,
     /// Whether a sweep moves tokens among all topics.
     pub(super) is_full: bool,
 }
 
 impl UrnLevel<'_> {
     pub(super) fn target(&self) -> UrnTarget<'_> {
-        UrnTarget { base: &self.base, unit: self.unit, q: &self.q }
+        UrnTarget { base: &self.base, unit: self.unit, q: &self.q, bursts: self.bursts }
     }
 }

@@ -8,11 +8,8 @@
 //! those totals), so that level l needs a prefix of them, every predecessor of a row lies before
 //! it, and one array serves all levels when rows are updated from the last to the first.
 
-mod real;
-
-use real::{Real, Wide};
-
 use super::cost::Cost;
+use super::real::{self, Real, Wide};
 use crate::control::Observer;
 use crate::error::{Result, array_of, room_for};
 use crate::math::{ln_binomial, ln_rising};

@@ -32,13 +32,14 @@ pub(super) fn draw(
     (topics, totals)
 }
 
-/// Adds ln Π of ratios of balls. Products are within these bounds, between which their logarithms
+/// Adds ln Π of the ratios of the balls at each draw of a topic, base + unit n, at the second bases and
+/// units to those at the first. Products are within these bounds, between which their logarithms
 /// need not be taken, so that no product of two of them overflows.
 #[polyabayes_macros::vectorised]
 pub(super) fn balls_ratio(
     balls: &[Counts],
-    from: (&[f64], f64),
-    to: (&[f64], f64),
+    from: (&[f64], &[f64]),
+    to: (&[f64], &[f64]),
     ln_ratio: &mut Lanes,
 ) {
     let is_moderate = |x: f64| x > 1e-100 && x < 1e100;
@@ -49,12 +50,13 @@ pub(super) fn balls_ratio(
             products[lane] = 1.0;
         }
     };
-    for (balls, (before, after)) in balls.iter().zip(from.0.iter().zip(to.0)) {
+    let topics = from.0.iter().zip(from.1).zip(to.0.iter().zip(to.1));
+    for (balls, ((before, unit_before), (after, unit_after))) in balls.iter().zip(topics) {
         // Product of the lanes that still draw.
         let mut product = 1.0;
         for count in 0..largest(balls) {
             let n = f64::from(count);
-            let ratio = (after + to.1 * n) / (before + from.1 * n);
+            let ratio = (after + unit_after * n) / (before + unit_before * n);
             for lane in 0..LANES {
                 products[lane] *= if balls[lane] > count { ratio } else { 1.0 };
             }

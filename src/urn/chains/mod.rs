@@ -4,21 +4,26 @@
 //! arithmetic of a step has no branch: it runs in vector registers, as wide as the processor has
 //! them. The results are the same bits whatever their width.
 
+mod bursty;
 mod kernels;
 mod sweeps;
 
 use std::ops::Range;
 
+use bursty::{BurstBuffers, BurstyTokens};
 use kernels::{accumulate, balls_ratio, draw, pick, put, take};
 use sweeps::{SinglePrecision, SweptTokens, sweep, sweep_within};
 
-use super::{Counts, LocalUrn, Shortlists, SweepOrder, UrnTarget};
+use super::{BurstTarget, Counts, LocalUrn, Shortlists, SweepOrder, UrnTarget};
 use crate::control::Observer;
 use crate::error::{Result, room_for};
 use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 
 /// Sweeps after which a chain is taken to have forgotten its start.
 const FORGETTING_SWEEPS: usize = 50;
+
+/// Products whose logarithms need not be taken yet.
+const MODERATE: std::ops::RangeInclusive<f64> = 1e-100..=1e100;
 
 /// Weights of all lanes between two looks at the observer.
 const POLL_EVERY: usize = 1 << 20;
@@ -36,6 +41,7 @@ pub struct TopicChains<U> {
     sums: Vec<Lanes>,
     /// Buffers of a sweep.
     single: SinglePrecision,
+    bursty: BurstBuffers,
     uniforms: U,
 }
 
@@ -62,6 +68,7 @@ impl<U: UniformLanes> TopicChains<U> {
             balls: vec![[0; LANES]; urn.n_topics()],
             sums: vec![[0.0; LANES]; urn.n_topics()],
             single: SinglePrecision::default(),
+            bursty: BurstBuffers::default(),
             uniforms,
         })
     }
@@ -169,33 +176,114 @@ impl<U: UniformLanes> TopicChains<U> {
         sum
     }
 
-    /// ln Π of the ratios of the balls at each draw of a topic, `base + unit n`, at the second base
-    /// and unit to those at the first.
-    pub fn ln_balls_ratio(&self, from: (&[f64], f64), to: (&[f64], f64)) -> Lanes {
+    /// ln Π of the ratios of the balls at each draw of a topic, base + unit n, at the second target to
+    /// those at the first; of a second layer, of whole weights.
+    pub fn ln_ratio(&self, from: UrnTarget<'_>, to: UrnTarget<'_>) -> Lanes {
         let mut ln_ratio = [0.0; LANES];
-        balls_ratio(&self.balls, from, to, &mut ln_ratio);
+        let units = [from.unit, to.unit].map(|unit| vec![unit; self.balls.len()]);
+        let [before, after] = [(from.base, &units[0][..]), (to.base, &units[1][..])];
+        balls_ratio(&self.balls, before, after, &mut ln_ratio);
+        if let (Some(before), Some(after)) = (from.bursts, to.bursts) {
+            let ones = vec![1.0; self.balls.len()];
+            let rates = [before, after].map(|second| {
+                second.bursts.rates().iter().map(|r| second.heat * r).collect::<Vec<_>>()
+            });
+            balls_ratio(&self.balls, (&ones, &rates[1]), (&ones, &rates[0]), &mut ln_ratio);
+            self.add_words_ratio(from, to, &mut ln_ratio);
+        }
         ln_ratio
+    }
+
+    /// Adds ln Π of the ratios of the weights of words, with their earlier tokens in each topic.
+    fn add_words_ratio(&self, from: UrnTarget<'_>, to: UrnTarget<'_>, ln_ratio: &mut Lanes) {
+        let is_same = std::ptr::eq(from.q, to.q);
+        let mut held = vec![[0; LANES]; self.balls.len()];
+        let mut tokens = self.cells.iter().zip(&self.topics);
+        for same in self.cells[..self.topics.len()].chunk_by(|x, y| x == y) {
+            let word: Vec<_> = tokens.by_ref().take(same.len()).map(|(_, topics)| topics).collect();
+            if is_same && same.len() == 1 {
+                continue;
+            }
+            let mut products = [1.0; LANES];
+            for topics in &word {
+                for (lane, &topic) in topics.iter().enumerate() {
+                    let (k, held) = (usize::from(topic), &mut held[usize::from(topic)][lane]);
+                    let c = f64::from(*held);
+                    let ratio = to.word(same[0], k, c) / from.word(same[0], k, c);
+                    products[lane] *= ratio;
+                    if !MODERATE.contains(&products[lane]) {
+                        ln_ratio[lane] += products[lane].ln();
+                        products[lane] = 1.0;
+                    }
+                    *held += 1;
+                }
+            }
+            for lane in 0..LANES {
+                ln_ratio[lane] += products[lane].ln();
+            }
+            for topics in word {
+                for (lane, &topic) in topics.iter().enumerate() {
+                    held[usize::from(topic)][lane] = 0;
+                }
+            }
+        }
+    }
+
+    /// ln of the unnormalised probability of the topics under a target: Σ_l of ln of their weights.
+    pub fn ln_joint(&self, target: UrnTarget<'_>) -> Lanes {
+        let ones = vec![1.0; target.q.len()];
+        let bases = vec![1.0; self.balls.len()];
+        let flat = UrnTarget { base: &bases, unit: 0.0, q: &ones, ..target };
+        let flat =
+            UrnTarget { bursts: target.bursts.map(|x| BurstTarget { heat: 0.0, ..x }), ..flat };
+        self.ln_ratio(flat, target)
     }
 
     /// Weight of the next token, without drawing its topic.
     pub fn weigh(&mut self, target: UrnTarget<'_>) -> Lanes {
-        accumulate(&mut self.sums, &self.balls, target, self.cells[self.topics.len()])
+        let token = self.topics.len();
+        let cell = self.cells[token];
+        let Some(second) = target.bursts else {
+            return accumulate(&mut self.sums, &self.balls, target, cell);
+        };
+        let n_earlier =
+            self.cells[..token].iter().rev().take_while(|other| **other == cell).count();
+        self.bursty.hold(self.balls.len(), &self.topics[token - n_earlier..]);
+        self.bursty.accumulate(&mut self.sums, &self.balls, target, second, cell)
     }
 
     /// ln of the probability that a forward sweep from the present topics leads to these.
     pub fn ln_transition(&mut self, target: UrnTarget<'_>, to: &[[u16; LANES]]) -> Lanes {
         let balls = self.balls.clone();
         let mut ln_value = [0.0; LANES];
-        for ((&cell, old), new) in self.cells.iter().zip(&self.topics).zip(to) {
+        let mut row_of = None;
+        for (token, (old, new)) in self.topics.iter().zip(to).enumerate() {
+            let cell = self.cells[token];
             take(&mut self.balls, old);
-            let totals = accumulate(&mut self.sums, &self.balls, target, cell);
-            let q = target.row(cell);
+            let totals = match target.bursts {
+                None => accumulate(&mut self.sums, &self.balls, target, cell),
+                Some(second) => {
+                    if row_of != Some(cell) {
+                        let same = self.cells[token..].iter().take_while(|other| **other == cell);
+                        let same = token..(token + same.count()).min(self.topics.len());
+                        self.bursty.hold(balls.len(), &self.topics[same]);
+                        row_of = Some(cell);
+                    }
+                    take(self.bursty.held(), old);
+                    self.bursty.accumulate(&mut self.sums, &self.balls, target, second, cell)
+                }
+            };
             for (lane, ln_value) in ln_value.iter_mut().enumerate() {
                 let topic = usize::from(new[lane]);
-                let weight = target.base[topic] + target.unit * f64::from(self.balls[topic][lane]);
-                *ln_value += (weight * q[topic] / totals[lane]).ln();
+                let c = if row_of.is_some() { self.bursty.held()[topic][lane] } else { 0 };
+                let n = f64::from(self.balls[topic][lane]);
+                let weight = target.weight(cell, topic, n, f64::from(c));
+                *ln_value += (weight / totals[lane]).ln();
             }
             put(&mut self.balls, new);
+            if row_of.is_some() {
+                put(self.bursty.held(), new);
+            }
         }
         self.balls = balls;
         ln_value
@@ -232,6 +320,12 @@ impl<U: UniformLanes> TopicChains<U> {
 
     /// Draws the topic of the next token, which must be there; returns the weights of the token.
     pub fn extend(&mut self, target: UrnTarget<'_>) -> Lanes {
+        if target.bursts.is_some() {
+            let weights = self.weigh(target);
+            let topics = self.pick();
+            self.put(topics);
+            return weights;
+        }
         let cell = self.cells[self.topics.len()];
         let (topics, weights) =
             draw(&mut self.sums, &mut self.balls, target, cell, &mut self.uniforms);
@@ -249,7 +343,10 @@ impl<U: UniformLanes> TopicChains<U> {
         order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
-        self.sweep_parts(order, observer, |tokens| sweep(tokens, target, order))
+        self.sweep_parts(order, observer, |chains, part| match target.bursts {
+            None => sweep(chains.swept(part), target, order),
+            Some(second) => bursty::sweep(chains.bursty(), part, None, target, second, order),
+        })
     }
 
     /// One sweep that moves tokens from topics on the list of their word to topics on it, by their
@@ -265,7 +362,12 @@ impl<U: UniformLanes> TopicChains<U> {
         order: SweepOrder,
         observer: &impl Observer,
     ) -> Result<()> {
-        self.sweep_parts(order, observer, |tokens| sweep_within(tokens, lists, target, order))
+        self.sweep_parts(order, observer, |chains, part| match target.bursts {
+            None => sweep_within(chains.swept(part), lists, target, order),
+            Some(second) => {
+                bursty::sweep(chains.bursty(), part, Some(lists), target, second, order)
+            }
+        })
     }
 
     /// Sweeps parts of the tokens, in order, with a look at the observer between them.
@@ -273,7 +375,7 @@ impl<U: UniformLanes> TopicChains<U> {
         &mut self,
         order: SweepOrder,
         observer: &impl Observer,
-        mut sweep: impl FnMut(SweptTokens<'_, U>),
+        mut sweep: impl FnMut(&mut Self, Range<usize>),
     ) -> Result<()> {
         let (n, every) = (self.topics.len(), self.tokens_between_looks());
         for done in (0..n).step_by(every) {
@@ -283,9 +385,19 @@ impl<U: UniformLanes> TopicChains<U> {
                 SweepOrder::Forward => done..end,
                 SweepOrder::Backward => n - end..n - done,
             };
-            sweep(self.swept(part));
+            sweep(self, part);
         }
         Ok(())
+    }
+
+    fn bursty(&mut self) -> BurstyTokens<'_, U> {
+        BurstyTokens {
+            cells: &self.cells[..self.topics.len()],
+            topics: &mut self.topics,
+            balls: &mut self.balls,
+            buffers: &mut self.bursty,
+            uniforms: &mut self.uniforms,
+        }
     }
 
     fn swept(&mut self, part: Range<usize>) -> SweptTokens<'_, U> {
@@ -317,7 +429,12 @@ mod tests {
         let chains = TopicChains::sequence(&urn, &mut rng, &()).unwrap();
         let from = ([0.3, 2.0, 1e-3], 0.0);
         for to in [([0.2, 1.9, 1e-3], 0.1), ([1e90, 1e-90, 1e-100], 1.0)] {
-            let found = chains.ln_balls_ratio((&from.0, from.1), (&to.0, to.1));
+            let [before, after] = [&from, &to].map(|(base, unit)| UrnTarget {
+                base,
+                unit: *unit,
+                ..UrnTarget::of(&urn)
+            });
+            let found = chains.ln_ratio(before, after);
             for (lane, found) in found.into_iter().enumerate() {
                 let draws = (0..TOPICS).flat_map(|k| {
                     let n = chains.balls()[k][lane] as usize;

@@ -16,8 +16,11 @@ use crate::urn::{Counts, Shortlists, SweepOrder, UrnTarget};
 /// Total weight below which single precision may have lost some of its parts.
 const LEAST_TOTAL: f32 = 1e-15;
 
+/// Roundings of a draw beside those of its sums; see [`pick`].
+const ROUNDINGS: f32 = 32.0;
+
 /// A single of every lane.
-type Singles = [f32; LANES];
+pub(super) type Singles = [f32; LANES];
 
 /// Buffers of a sweep.
 #[derive(Debug, Clone, Default)]
@@ -54,14 +57,16 @@ pub(super) struct SweptTokens<'a, U> {
 /// their total; and the chains where that is open, since a limit between weights may lie on the other
 /// side of the dart.
 ///
-/// A sum of n weights has n roundings, and each weight 6; the dart has those of the total, of u and
-/// of their product. Errors of second order are a hundredth of that.
+/// A sum of n weights has n roundings, beside `roundings` of weights and dart: each weight of a plain urn
+/// has 6; the dart has those of the total, of u and of their product. Errors of second order are a
+/// hundredth of that.
 #[inline(always)]
-fn pick(
+pub(super) fn pick(
     sums: &[Singles],
     totals: &Singles,
     mut names: impl Iterator<Item = i32>,
     uniforms: &Lanes,
+    roundings: f32,
 ) -> (Counts, Counts) {
     let (totals, mut darts) = (*totals, [0.0; LANES]);
     for lane in 0..LANES {
@@ -75,7 +80,7 @@ fn pick(
             picked[lane] = if sums[lane] <= darts[lane] { name } else { picked[lane] };
         }
     }
-    let margin = (2.02 * sums.len() as f32 + 32.0) * ROUNDING;
+    let margin = (2.02 * sums.len() as f32 + roundings) * ROUNDING;
     let mut is_open = [0; LANES];
     for lane in 0..LANES {
         // Not so if the total is no finite number, whatever the least distance is.
@@ -89,7 +94,7 @@ fn pick(
 /// [`pick_lanes`](crate::math::pick_lanes) does, from all weights of a chain.
 #[cold]
 #[inline(never)]
-fn pick_exactly<W: ExactSizeIterator<Item = f64> + Clone>(
+pub(super) fn pick_exactly<W: ExactSizeIterator<Item = f64> + Clone>(
     picked: &mut Counts,
     is_open: &Counts,
     uniforms: &Lanes,
@@ -150,7 +155,8 @@ pub(super) fn sweep<U: UniformLanes>(
         let total = accumulate(&mut single.sums, rows, target.unit as f32);
         let uniform = uniforms.next();
         let names = 0..n_topics as i32;
-        let (mut new, is_open) = pick(&single.sums[..n_topics - 1], &total, names, &uniform);
+        let (mut new, is_open) =
+            pick(&single.sums[..n_topics - 1], &total, names, &uniform, ROUNDINGS);
         if is_open != [0; LANES] {
             let weights = |lane: usize| {
                 let row = balls.iter().zip(target.base).zip(q);
@@ -189,7 +195,8 @@ pub(super) fn sweep_within<U: UniformLanes>(
         let total = accumulate(&mut single.sums, rows, target.unit as f32);
         let uniform = uniforms.next();
         let names = list.topics.iter().map(|&topic| i32::from(topic));
-        let (mut new, is_open) = pick(&single.sums[..n_listed - 1], &total, names, &uniform);
+        let (mut new, is_open) =
+            pick(&single.sums[..n_listed - 1], &total, names, &uniform, ROUNDINGS);
         if is_open != [0; LANES] {
             let (q, balls) = (target.row(cells[token]), &balls[..]);
             let weights = |lane: usize| {
@@ -306,7 +313,7 @@ mod tests {
                 let q: Vec<f64> = (0..n_topics).map(|_| rng.random::<f64>().powi(20)).collect();
                 let base: Vec<f64> = (0..n_topics).map(|_| scale * rng.random::<f64>()).collect();
                 let urn = LocalUrn::from_rows(&vec![1.0; n_topics], &[(&q, 30)]).unwrap();
-                let target = UrnTarget { base: &base, unit, q: urn.all_weights() };
+                let target = UrnTarget { base: &base, unit, q: urn.all_weights(), bursts: None };
                 let topics: Vec<u16> =
                     (0..30).map(|_| rng.random_range(0..n_topics) as u16).collect();
                 let weights: Vec<Lanes> = (0..n_topics)

@@ -15,8 +15,6 @@ from scipy import stats
 import polyabayes as pb
 from helpers.small_models import COUNTS, gamma_poisson, lda
 from polyabayes import exceptions as errors
-from polyabayes.likelihood.blocks import ScoringPlan
-from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.reliability import caveats
 from polyabayes.models.fitted import fitted_model
 
@@ -199,16 +197,6 @@ def test_doubtful_documents_are_done_again():
     # A budget says how far "auto" is exact, and refuses none of the longer runs.
     budgeted = pb.log_likelihood(model, rows, budget=10, random_state=0)
     assert (budgeted.values == found.values).all()
-
-
-def test_documents_whose_longer_runs_are_too_expensive_stay_doubtful():
-    model = lda(0.5)
-    plan = ScoringPlan(
-        model, check_settings(method="auto", event="sequence", given_length=True), 0, 1
-    )
-    plan._settings = plan._settings._replace(n_samples=2**20)
-    corpus = pb.Corpus([[1, 2, 0, 1], [10**6] * 4])
-    assert plan.affordable(corpus, np.array([0, 1])).tolist() == [0]
 
 
 @pytest.mark.parametrize("method", ["auto", "exact", "smc", "smc-lookahead", "direct"])

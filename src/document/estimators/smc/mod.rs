@@ -22,7 +22,7 @@ use crate::control::Observer;
 use crate::error::{Result, room_for};
 use crate::filter::{self, FilterTarget, Options, Population, Replicate};
 use crate::math::{Cumulative, LogSum, Move, Resampling, ln_gamma_ratio, ln_rising};
-use crate::urn::LocalUrn;
+use crate::urn::{Bursts, LocalUrn};
 
 /// Bytes that a particle takes for every topic of its document.
 pub(super) const BYTES_PER_TOPIC: usize = 14;
@@ -112,6 +112,8 @@ struct ParticleUrns<'a, O> {
     /// Topics with n > 0 of each particle, in order of first use.
     used: Vec<u16>,
     n_used: Vec<u16>,
+    /// Tokens of the present word by topic, of each particle; empty where topics are not bursty.
+    held: Vec<u32>,
     // Buffers of a step.
     darts: Vec<f64>,
     /// Per particle: cumulative sums of n q over its used topics.
@@ -145,6 +147,9 @@ impl<O: Observer> Replicate for ParticleUrns<'_, O> {
             let n_used = usize::from(self.n_used[from]);
             self.used.copy_within(from * k..from * k + n_used, to * k);
             self.n_used[to] = self.n_used[from];
+            if !self.held.is_empty() {
+                self.held.copy_within(from * k..(from + 1) * k, to * k);
+            }
         }
     }
 }
@@ -157,8 +162,15 @@ impl<O: Observer> FilterTarget for ParticleUrns<'_, O> {
         let fresh = self.cumulative.fill(&self.expected, q);
         // Any constant keeps the weights near 1; this one is the total number of balls.
         let all = step as f64 + self.expected.iter().sum::<f64>();
-        self.weigh(q, fresh, all.recip(), population.weights_mut(), rng);
-        self.draw(token, population);
+        if let Some(bursts) = self.urn.bursts() {
+            if step == 0 || self.tokens[step - 1].0 != cell {
+                self.held.fill(0);
+            }
+            self.weigh_bursty(bursts, cell, fresh, all.recip(), population.weights_mut(), rng);
+        } else {
+            self.weigh(q, fresh, all.recip(), population.weights_mut(), rng);
+        }
+        self.draw(token, q, population);
         population.scale(all.ln());
     }
 }
@@ -205,6 +217,7 @@ impl<'a, O: Observer> ParticleUrns<'a, O> {
             balls: filled(n * n_topics, 0, observer)?,
             used: filled(n * n_topics, 0, observer)?,
             n_used: vec![0; n],
+            held: if urn.bursts().is_some() { filled(n * n_topics, 0, observer)? } else { vec![] },
             cumulative: Cumulative::new(n_topics),
             darts: vec![0.0; n],
             sums: filled(n * n_topics, 0.0, observer)?,
@@ -247,9 +260,48 @@ impl<'a, O: Observer> ParticleUrns<'a, O> {
         }
     }
 
+    /// The same where topics are bursty: the topics that a particle has used weigh otherwise than those
+    /// that it has not.
+    fn weigh_bursty(
+        &mut self,
+        bursts: &Bursts,
+        cell: usize,
+        fresh: f64,
+        scale: f64,
+        weights: &mut [f64],
+        rng: &mut impl Rng,
+    ) {
+        let (q, repeats) = (self.urn.weights(cell), bursts.repeats(cell));
+        for (particle, (weight, dart)) in weights.iter_mut().zip(&mut self.darts).enumerate() {
+            if particle % POLL_EVERY == 0 && self.observer.stopped() {
+                return;
+            }
+            let own = particle * self.n_topics..(particle + 1) * self.n_topics;
+            let (balls, held) = (&self.balls[own.clone()], &self.held[own.clone()]);
+            let used = &self.used[own.clone()][..usize::from(self.n_used[particle])];
+            let (mut seen, mut unused) = (0.0, fresh);
+            for (sum, &topic) in self.sums[own].iter_mut().zip(used) {
+                let k = usize::from(topic);
+                let (n, word) = (f64::from(balls[k]), q[k] + repeats[k] * f64::from(held[k]));
+                seen += (self.expected[k] + n) * word / (1.0 + bursts.rates()[k] * n);
+                unused -= self.expected[k] * q[k];
+                *sum = seen;
+            }
+            // A difference of equal sums leaves a rounding.
+            let unused = if used.len() < self.n_topics { unused.max(0.0) } else { 0.0 };
+            *weight *= (unused + seen) * scale;
+            for change in &self.changes {
+                *weight *= change.ratio(balls[change.topic]);
+            }
+            *dart = rng.random::<f64>() * (unused + seen) - seen;
+        }
+    }
+
     /// Draws each particle's colour where its dart fell; the reference particles follow their
     /// paths.
-    fn draw(&mut self, token: usize, population: &Population<f64>) {
+    fn draw(&mut self, token: usize, q: &[f64], population: &Population<f64>) {
+        let is_bursty = !self.held.is_empty();
+        let mut held = self.held.chunks_exact_mut(self.n_topics);
         let balls = self.balls.chunks_exact_mut(self.n_topics);
         let used = self.used.chunks_exact_mut(self.n_topics).zip(&mut self.n_used);
         let sums = self.sums.chunks_exact(self.n_topics);
@@ -270,8 +322,12 @@ impl<'a, O: Observer> ParticleUrns<'a, O> {
                             sums[..end].iter().map(|&s| usize::from(s < -dart)).sum();
                         usize::from(used[passed])
                     }
+                    _ if is_bursty => find_unused(&self.expected, q, balls, dart),
                     _ => self.cumulative.find(dart),
                 };
+                if let Some(held) = held.next() {
+                    held[topic] += 1;
+                }
                 // Without a branch: whether a topic is new cannot be predicted.
                 let new = balls[topic] == 0;
                 let slot = end.min(used.len() - 1);
@@ -329,6 +385,21 @@ impl<'a, O: Observer> ParticleUrns<'a, O> {
         });
         ln_weights.collect::<LogSum>().ln_mean()
     }
+}
+
+/// The topic without balls on which a dart falls, given their weights one after the other; the last that
+/// is possible, or the last of all, where rounding carries the dart past.
+fn find_unused(expected: &[f64], q: &[f64], balls: &[u32], mut dart: f64) -> usize {
+    let mut found = None;
+    for k in (0..q.len()).filter(|&k| balls[k] == 0 && q[k] > 0.0) {
+        found = Some(k);
+        dart -= expected[k] * q[k];
+        if dart < 0.0 {
+            break;
+        }
+    }
+    let possible = || (0..q.len()).rfind(|&k| q[k] > 0.0);
+    found.or_else(possible).unwrap_or(0)
 }
 
 /// Copies of a value for all particles. Several threads that touch new memory at once take seconds

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::counts::CountMatrix;
-use crate::document::{Event, Method, Query, Sampler, Settings};
+use crate::document::{Event, Method, Query, Sampler, Settings, score};
 use crate::estimate::Estimate;
-use crate::rng::{Key, Purpose};
 
 const PHI: [f64; 12] = [0.4, 0.3, 0.2, 0.1, 0.1, 0.1, 0.2, 0.6, 0.25, 0.05, 0.6, 0.1];
 const COVARIANCE: [f64; 4] = [1.5, 0.4, 0.4, 0.8];
@@ -23,7 +22,7 @@ fn estimates(
     seed: u64,
 ) -> Vec<Estimate> {
     let documents = CountMatrix::from_dense(rows).unwrap();
-    let scores = score(model, &documents, settings, Key::new(seed, Purpose::Score), &()).unwrap();
+    let scores = score(model, &documents, settings, seed, &()).unwrap();
     scores.into_iter().map(|score| score.unwrap().estimate).collect()
 }
 
@@ -149,7 +148,7 @@ fn annealing_agrees_with_quadrature_in_its_errors() {
     ] {
         let exact = estimates(&model, &rows, &settings(Method::Auto), 0);
         // Documents of some eight tokens are annealed from a fit in a few steps, from a prior in more.
-        let n = if model.factor().iter().any(|l| l * l > 10.0) { 100 } else { 8 };
+        let n = if model.factor.iter().any(|l| l * l > 10.0) { 100 } else { 8 };
         let short = Settings { n_samples: Some(n), ..settings(ANNEALED) };
         let (mut squares, mut ratios, mut ratio_squares, mut n) = (0.0, 0.0, 0.0, 0.0);
         for seed in 0..40 {
@@ -207,13 +206,10 @@ fn what_is_no_model_is_refused() {
     let model = new(Link::Reference, &COVARIANCE).unwrap();
     let documents = || CountMatrix::from_dense(&[vec![1, 0, 0, 0], vec![0, 1, 0, 0]]).unwrap();
     let means_of_three = documents().with_priors(vec![0.0; 6]).unwrap();
-    assert!(
-        score(&model, &means_of_three, &settings(Method::Auto), Key::new(0, Purpose::Score), &())
-            .is_err()
-    );
+    assert!(score(&model, &means_of_three, &settings(Method::Auto), 0, &()).is_err());
     let exact = settings(Method::Exact);
     let three = mixture(Link::Softmax, 3, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    assert!(score(&three, &documents(), &exact, Key::new(0, Purpose::Score), &()).is_err());
+    assert!(score(&three, &documents(), &exact, 0, &()).is_err());
     let filter = settings(Method::Sample(Sampler::Smc));
-    assert!(score(&model, &documents(), &filter, Key::new(0, Purpose::Score), &()).is_err());
+    assert!(score(&model, &documents(), &filter, 0, &()).is_err());
 }

@@ -3,9 +3,9 @@
 // Inlined into the kernel that is compiled for several instruction sets.
 #![allow(clippy::inline_always)]
 
+use super::super::urn::{check_shape, word_major};
 use crate::counts::Document;
 use crate::document::Vocabularies;
-use crate::document::models::{check_shape, word_major};
 use crate::error::{Result, check_all, check_length};
 use crate::math::dot;
 use crate::math::elementary::{exp, ln};

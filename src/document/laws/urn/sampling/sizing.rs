@@ -1,10 +1,10 @@
 //! Choice of a document's sampler and of its size.
 
+use super::super::limits::most;
 use crate::control::Observer;
 use crate::document::estimators::prepared::Prepared;
 use crate::document::estimators::runs::Runs;
 use crate::document::estimators::sampler::{Pilot, Sampler};
-use crate::document::limits::most;
 use crate::document::settings::{BUDGET, Method, Settings};
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -32,15 +32,15 @@ const SHARE_BESIDE: f64 = 0.2;
 const PLAIN_DRIFT: f64 = 2.0;
 
 /// The size of a sampler, and an estimate from fewer samples beside, where there is one.
-pub(in crate::document) struct Choice {
-    pub(in crate::document) size: usize,
-    pub(in crate::document) beside: Option<Estimate>,
+pub(crate) struct Choice {
+    pub(crate) size: usize,
+    pub(crate) beside: Option<Estimate>,
 }
 
 impl Choice {
     /// The estimate, its error at least as large as the drift from the smaller run beyond what the
     /// errors of both explain: replicates that agree with each other may all have missed something.
-    pub(in crate::document) fn with_drift(&self, estimate: Estimate) -> Estimate {
+    pub(crate) fn with_drift(&self, estimate: Estimate) -> Estimate {
         let Some(beside) = self.beside else { return estimate };
         let plain = PLAIN_DRIFT * estimate.std_error.hypot(beside.std_error);
         let drift = (estimate.ln_value - beside.ln_value).abs() - plain;
@@ -51,16 +51,16 @@ impl Choice {
 
 /// Finds sizes by pilots: replicates that are not those of the estimate, which is accepted
 /// whatever it is and so remains unbiased.
-pub(in crate::document) struct Sizing<'a, O> {
-    pub(in crate::document) urn: &'a LocalUrn,
-    pub(in crate::document) settings: &'a Settings,
-    pub(in crate::document) observer: &'a O,
+pub(crate) struct Sizing<'a, O> {
+    pub(crate) urn: &'a LocalUrn,
+    pub(crate) settings: &'a Settings,
+    pub(crate) observer: &'a O,
 }
 
 impl<'a, O: Observer> Sizing<'a, O> {
     /// The sampler of the settings, that of `auto` being annealing unless they ask for particles,
     /// made ready for the document.
-    pub(in crate::document) fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
+    pub(crate) fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
         let sampler = match self.settings.method {
             Method::Sample(sampler) => sampler,
             _ if self.settings.n_particles.is_some() => Sampler::SmcLookahead,
@@ -71,11 +71,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// The size asked for, or the default, or what pilots find.
-    pub(in crate::document) fn choice(
-        &self,
-        prepared: &Prepared<'_>,
-        rng: &mut Rng,
-    ) -> Result<Choice> {
+    pub(crate) fn choice(&self, prepared: &Prepared<'_>, rng: &mut Rng) -> Result<Choice> {
         match (self.settings.size(prepared.sampler), prepared.sampler.pilot()) {
             (Some(size), _) => Ok(Choice { size, beside: None }),
             (None, None) => Ok(Choice { size: 1, beside: None }),
@@ -114,7 +110,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// Particles, draws or steps of a run, given its size in the units of pilots.
-    pub(in crate::document) fn made(&self, prepared: &Prepared<'_>, size: usize) -> usize {
+    pub(crate) fn made(&self, prepared: &Prepared<'_>, size: usize) -> usize {
         match self.settings.n_samples {
             Some(_) => prepared.size_given(size),
             None => prepared.size_for(size),
@@ -133,7 +129,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     ///
     /// The smaller run beside is then the last pilot that missed the target. The first one, far
     /// smaller, would be the drift of every document that needs large sizes.
-    pub(in crate::document) fn for_target(
+    pub(crate) fn for_target(
         &self,
         prepared: &Prepared<'_>,
         mut choice: Choice,

@@ -1,26 +1,24 @@
 //! One document's estimate from replicates of a sampler, with its error and its trace.
 
-pub(in crate::document) mod rare;
-pub(in crate::document) mod single_topic;
-pub(in crate::document) mod sizing;
-pub(in crate::document) mod totals;
+pub(super) mod sizing;
+pub(super) mod totals;
 
-use super::estimators::runs::Runs;
-use super::settings::Settings;
-use super::{Score, TracePoint};
 use crate::control::Observer;
+use crate::document::estimators::rare::may_need;
+use crate::document::estimators::runs::Runs;
+use crate::document::estimators::single_topic;
+use crate::document::{Score, Settings, TracePoint};
 use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::Rng;
 use crate::urn::LocalUrn;
-use rare::may_need;
 use sizing::Sizing;
 
 /// Points of a trace for every tenfold size.
 const TRACE_DENSITY: f64 = 8.0;
 
 /// Estimates a document by the sampler of the settings, or by whichever is expected to be better.
-pub(in crate::document) fn estimate(
+pub(crate) fn estimate(
     urn: &LocalUrn,
     settings: &Settings,
     rng: &mut Rng,

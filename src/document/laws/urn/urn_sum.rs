@@ -1,10 +1,10 @@
 //! The urn sum of one document, by the method of the settings.
 
-use super::estimators::recursive;
-use super::exact::ExactPlan;
-use super::settings::{Method, Settings};
-use super::{Score, sampling};
+use super::sampling;
 use crate::control::Observer;
+use crate::document::estimators::recursive;
+use crate::document::exact::ExactPlan;
+use crate::document::{Method, Score, Settings};
 use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::Rng;

@@ -1,4 +1,4 @@
-//! Positive numbers for the lattice: plain doubles, and doubles with a wide exponent.
+//! Positive numbers for sums of many magnitudes: plain doubles, and doubles with a wide exponent.
 
 /// Largest value of a level of plain doubles after scaling: e^600.
 pub(super) const TARGET: f64 = 3.773_020_300_9e260;
@@ -58,6 +58,13 @@ const fn two_to(power: i64) -> f64 {
 }
 
 impl Wide {
+    /// The product of two numbers.
+    #[inline]
+    pub(super) fn product(self, other: Self) -> Self {
+        let exponent = self.exponent.saturating_add(other.exponent);
+        Wide { mantissa: self.mantissa * other.mantissa, exponent }.normalised()
+    }
+
     #[inline]
     fn normalised(self) -> Self {
         let Wide { mut mantissa, mut exponent } = self;

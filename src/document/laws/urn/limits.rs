@@ -1,11 +1,13 @@
 //! Checks before any work: sizes, budgets and memory.
 
-use super::TopicModel;
-use super::estimators::sampler::Sampler;
-use super::exact::{Cost, ExactPlan};
-use super::sampling::rare::{RareTopics, Rarity};
-use super::settings::{AUTO_EXACT, BUDGET, Method, RARE_EXACT, SAMPLING_BUDGET, Settings};
-use crate::counts::CountMatrix;
+use super::topic_model::TopicModel;
+use crate::counts::Document;
+use crate::document::estimators::rare::{RareTopics, Rarity};
+use crate::document::estimators::sampler::Sampler;
+use crate::document::exact::{Cost, ExactPlan};
+use crate::document::settings::{
+    AUTO_EXACT, BUDGET, Method, RARE_EXACT, SAMPLING_BUDGET, Settings,
+};
 use crate::error::{Error, MAX_EXACT_BYTES, Result};
 use crate::urn::{Extent, LocalUrn};
 
@@ -13,43 +15,28 @@ use crate::urn::{Extent, LocalUrn};
 const MAX_BYTES: usize = 1 << 30;
 const MAX_BYTES_OF_TOKENS: f64 = (1u64 << 31) as f64;
 
-/// Refuses another vocabulary than the model's, exposures that it does not take, and settings
-/// outside their domains.
-pub(super) fn check(
-    model: &TopicModel,
-    documents: &CountMatrix,
-    settings: &Settings,
-) -> Result<()> {
-    model.check_documents(documents)?;
-    settings.check()
-}
-
-/// Refuses before any work what one of the documents would make too expensive.
+/// Refuses before any work what the document would make too expensive.
 pub(super) fn check_budget(
     model: &TopicModel,
-    documents: &CountMatrix,
-    rows: &[usize],
+    document: Document<'_>,
+    row: usize,
     settings: &Settings,
 ) -> Result<()> {
-    let n_topics = model.urn().n_topics();
-    rows.iter().try_for_each(|&row| {
-        let document = documents.document(row);
-        if settings.method == Method::Exact {
-            let urn = model.local_urn(document);
-            return urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings));
-        }
-        let refused = check_sampler(Extent::of(document.counts(), n_topics), row, settings);
-        // Fewer topics may matter to the document than there are, or it may be exact.
-        refused.or_else(|error| match model.local_urn(document) {
-            Some(urn) if is_exact(&urn, settings) => Ok(()),
-            Some(urn) => check_sampler(urn.extent(), row, settings),
-            None => Err(error),
-        })
+    if settings.method == Method::Exact {
+        let urn = model.local_urn(document);
+        return urn.map_or(Ok(()), |urn| check_exact(&urn, row, settings));
+    }
+    let extent = Extent::of(document.counts(), model.urn().n_topics());
+    // Fewer topics may matter to the document than there are, or it may be exact.
+    check_sampler(extent, row, settings).or_else(|error| match model.local_urn(document) {
+        Some(urn) if is_exact(&urn, settings) => Ok(()),
+        Some(urn) => check_sampler(urn.extent(), row, settings),
+        None => Err(error),
     })
 }
 
 /// Whether `auto` computes a document exactly.
-pub(super) fn is_exact(urn: &LocalUrn, settings: &Settings) -> bool {
+fn is_exact(urn: &LocalUrn, settings: &Settings) -> bool {
     settings.method == Method::Auto && exact_plans([urn], settings).is_some()
 }
 

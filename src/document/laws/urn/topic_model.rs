@@ -6,30 +6,12 @@
 
 use std::borrow::Cow;
 
-use super::Vocabularies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
+use crate::document::laws::vocabularies::{SUM_TOLERANCE, Vocabularies};
 use crate::error::{Error, Result, check_all, check_length, check_positive};
 use crate::math::{ln_factorial, ln_rising};
-use crate::urn::{LocalUrn, Urn};
-
-/// The event whose probability is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The ordered tokens.
-    Sequence,
-    /// The bag of words, with its multiplicity.
-    Counts,
-}
-
-/// The probability that is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query {
-    /// Ordered tokens or bag of words.
-    pub event: Event,
-    /// Whether to condition on the document's length. LDA always does.
-    pub given_length: bool,
-}
+use crate::urn::{LocalUrn, TopicBursts, Urn};
 
 /// A topic model whose document likelihood is a closed-form factor times an urn sum.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +19,7 @@ pub struct TopicModel {
     urn: Urn,
     law: DocumentPrior,
     vocabularies: Vocabularies,
+    bursts: Option<TopicBursts>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +93,7 @@ impl TopicModel {
         vocabularies.check_rows(phi)?;
         let law = DocumentPrior::Lda { alpha_sum: alpha.iter().sum() };
         let q = word_major(phi, &vec![1.0; alpha.len()]);
-        Ok(TopicModel { urn: Urn::new(alpha, q)?, law, vocabularies })
+        Ok(TopicModel { urn: Urn::new(alpha, q)?, law, vocabularies, bursts: None })
     }
 
     /// Gamma-Poisson factor analysis; `phi` is row-major, topics x words, not negative.
@@ -127,12 +110,42 @@ impl TopicModel {
         let q = word_major(phi, &theta_scale);
         let law = DocumentPrior::GammaPoisson { prior, lengths, theta_scale };
         let vocabularies = Vocabularies::new(&[], n_words)?;
-        Ok(TopicModel { urn: Urn::new(r, q)?, law, vocabularies })
+        Ok(TopicModel { urn: Urn::new(r, q)?, law, vocabularies, bursts: None })
     }
 
-    /// Which words are of which vocabulary.
-    pub fn vocabularies(&self) -> &Vocabularies {
-        &self.vocabularies
+    /// The same model with bursty topics: each document draws its own version of topic k,
+    /// φ_dk ~ Dirichlet(s_k φ_k) (Doyle & Elkan 2009). An infinite s_k is a topic without bursts.
+    ///
+    /// # Errors
+    /// Another number of concentrations than topics, one that is not positive; topics whose words do not
+    /// sum to 1; several vocabularies.
+    pub fn with_topic_concentration(mut self, concentration: &[f64]) -> Result<Self> {
+        let n_topics = self.urn.n_topics();
+        check_length("topic_concentration", concentration.len(), n_topics)?;
+        check_all("topic_concentration", concentration, "at least 1e-100", |s| s >= 1e-100)?;
+        if self.vocabularies.ranges().count() > 1 {
+            return Err(Error::BurstyVocabularies);
+        }
+        let mut sums = vec![0.0; n_topics];
+        for word in 0..self.urn.n_words() as u32 {
+            sums.iter_mut().zip(self.urn.weights(word)).for_each(|(sum, q)| *sum += q);
+        }
+        let scale = self.theta_scale(1.0);
+        let scale = |k: usize| scale.get(k).copied().unwrap_or(1.0);
+        let is_off = |(k, sum): (usize, &f64)| (sum / scale(k) - 1.0).abs() > SUM_TOLERANCE;
+        if let Some((topic, sum)) = sums.iter().enumerate().find(|&x| is_off(x)) {
+            return Err(Error::NotNormalised { topic, sum: sum / scale(topic) });
+        }
+        let rates: Vec<f64> = concentration.iter().map(|s| s.recip()).collect();
+        let repeats = rates.iter().enumerate().map(|(k, r)| r * scale(k)).collect();
+        let is_bursty = rates.iter().any(|&r| r > 0.0);
+        self.bursts = is_bursty.then_some(TopicBursts { rates, repeats });
+        Ok(self)
+    }
+
+    /// The second layer, where topics are bursty.
+    pub(super) fn bursts(&self) -> Option<&TopicBursts> {
+        self.bursts.as_ref()
     }
 
     /// The model's urn.
@@ -146,7 +159,8 @@ impl TopicModel {
         let factors = self.topic_factors(document.exposure());
         let cells = document.cells();
         let rows: Vec<_> = cells.map(|(word, count)| (self.urn.weights(word), count)).collect();
-        LocalUrn::from_scaled_rows(self.pseudo_counts(document), &rows, factors.as_deref())
+        let a = self.pseudo_counts(document);
+        LocalUrn::from_scaled_rows(a, &rows, factors.as_deref(), self.bursts())
     }
 
     /// Pseudo-counts of topics in a document: its own, or those of the model.
@@ -154,9 +168,14 @@ impl TopicModel {
         document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
     }
 
+    /// Which words are of which vocabulary.
+    pub(super) fn vocabularies(&self) -> &Vocabularies {
+        &self.vocabularies
+    }
+
     /// Refuses another number of parameters than topics, negative ones, and rows without a positive
     /// one.
-    fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
+    pub(super) fn check_priors(&self, documents: &CountMatrix) -> Result<()> {
         let Some(priors) = documents.priors() else { return Ok(()) };
         let (n_topics, n_documents) = (self.urn.n_topics(), documents.n_documents());
         check_length("priors of documents", priors.len(), n_topics * n_documents)?;
@@ -178,16 +197,6 @@ impl TopicModel {
             }
             _ => None,
         }
-    }
-
-    /// Refuses documents of another vocabulary, with exposures whose length the model takes as
-    /// given, or with priors that are none of it.
-    pub(in crate::document) fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
-        check_length("vocabulary of the documents", documents.n_words(), self.urn.n_words())?;
-        if documents.exposures().is_some() && !self.has_lengths() {
-            return Err(Error::GivenLength);
-        }
-        self.check_priors(documents)
     }
 
     /// Q_k, the weight in each topic of a token of any word at exposure 1; `None` for LDA, in which
@@ -221,32 +230,28 @@ impl TopicModel {
         matches!(self.law, DocumentPrior::GammaPoisson { .. })
     }
 
-    /// ln of the factor that turns the urn sum of `document` into the probability asked for.
+    /// ln of the factor that turns the urn sum of `document` into the probability of its tokens in order.
     ///
-    /// `ln_odds` is ln P(N)/P(0) of the document's length where the query conditions on it and
-    /// the model does not do so by itself.
-    pub fn ln_prefactor(&self, document: Document<'_>, query: Query, ln_odds: f64) -> f64 {
+    /// `ln_odds` is ln P(N)/P(0) of the document's length where the probability is given the length and
+    /// the model does not take it as given by itself.
+    pub fn ln_prefactor(&self, document: Document<'_>, ln_odds: Option<f64>) -> f64 {
         let n_tokens = document.n_tokens();
-        let ln_sequence = match &self.law {
+        match &self.law {
             DocumentPrior::Lda { alpha_sum } => {
                 let alpha_sum = document.prior().map_or(*alpha_sum, |alpha| alpha.iter().sum());
                 -ln_rising(alpha_sum, n_tokens)
             }
             DocumentPrior::GammaPoisson { prior, lengths, .. } => {
                 // P(0) is part of P(N) too, and cancels where the length is given.
-                let ln_length = match document.exposure() {
-                    _ if query.given_length => -ln_odds,
-                    exposure if is_one(exposure) && document.prior().is_none() => {
+                let ln_length = match (ln_odds, document.exposure()) {
+                    (Some(ln_odds), _) => -ln_odds,
+                    (None, exposure) if is_one(exposure) && document.prior().is_none() => {
                         lengths.ln_no_tokens
                     }
-                    exposure => prior.ln_no_tokens(self.pseudo_counts(document), exposure),
+                    (None, exposure) => prior.ln_no_tokens(self.pseudo_counts(document), exposure),
                 };
                 ln_length - ln_factorial(n_tokens)
             }
-        };
-        match query.event {
-            Event::Sequence => ln_sequence,
-            Event::Counts => ln_sequence + self.vocabularies.ln_orders(document),
         }
     }
 
@@ -364,7 +369,7 @@ fn check_topic_word(prior: &[f64], name: &'static str, phi: &[f64]) -> Result<us
 }
 
 /// Checks that a matrix has a row for each topic; returns the number of words.
-pub(in crate::document) fn check_shape(
+pub(in crate::document::laws) fn check_shape(
     n_topics: usize,
     matrix: &[f64],
     name: &'static str,
@@ -380,7 +385,7 @@ pub(in crate::document) fn check_shape(
 }
 
 /// Transposes topics x words to words x topics, multiplying topic k by `factors[k]`.
-pub(in crate::document) fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
+pub(in crate::document::laws) fn word_major(phi: &[f64], factors: &[f64]) -> Vec<f64> {
     let n_topics = factors.len();
     let n_words = phi.len() / n_topics;
     let mut q = vec![0.0; phi.len()];

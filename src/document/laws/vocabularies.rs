@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_length};
 use crate::math::ln_factorial;
 
 /// How far from 1 the probabilities of words in a vocabulary may sum.
-const SUM_TOLERANCE: f64 = 1e-6;
+pub(super) const SUM_TOLERANCE: f64 = 1e-6;
 
 /// Which columns belong to which vocabulary: those of one follow one another.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! sampling from a Gaussian that is fitted to the posterior, which is unbiased in p.
 
 mod annealing;
-mod bidirectional;
+mod bracket;
 mod decoder;
 mod fit;
 mod linear;
@@ -16,11 +16,8 @@ mod target;
 mod tests;
 mod walk;
 
-pub use bidirectional::bidirectional;
 pub use decoder::{Decoder, Link};
-pub use score::{check, score, transform};
 
-use super::Vocabularies;
 use crate::counts::Document;
 use crate::error::{Error, Result, check_all, check_length};
 
@@ -74,25 +71,6 @@ impl LogisticNormal {
             .ok_or(Error::Covariance { problem: "has a negative eigenvalue" })?;
         let mean = mean.to_vec();
         Ok(LogisticNormal { decoder, link, n_topics, mean, factor, rank })
-    }
-
-    /// Number of topics.
-    pub fn n_topics(&self) -> usize {
-        self.n_topics
-    }
-
-    /// Which words are of which vocabulary.
-    pub(super) fn vocabularies(&self) -> &Vocabularies {
-        match &self.decoder {
-            Decoder::Mixture { vocabularies, .. } | Decoder::Experts { vocabularies, .. } => {
-                vocabularies
-            }
-        }
-    }
-
-    /// L with Σ = L Lᵀ, coordinates x rank, row-major: η = μ + L z of z ~ N(0, I).
-    pub fn factor(&self) -> &[f64] {
-        &self.factor
     }
 
     fn prior<'a>(&'a self, document: Document<'a>) -> target::NormalPrior<'a> {

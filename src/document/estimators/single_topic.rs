@@ -1,14 +1,19 @@
 //! Allocations that have all tokens of a document in one topic: nearly all of the urn sum where
 //! pseudo-counts are tiny, and never more than it.
 
-use crate::math::{LogSum, ln_rising};
+use crate::math::{LogSum, ln_rising, ln_rising_by};
 use crate::urn::LocalUrn;
 
 /// ln of the part of the urn sum in which one topic has all tokens, for each topic.
 fn ln_parts(urn: &LocalUrn) -> impl Iterator<Item = f64> {
     (urn.pseudo_counts().iter().enumerate()).map(|(k, &a)| {
-        let ln_words = urn.cells().map(|(q, count)| f64::from(count) * q[k].ln());
-        urn.ln_scale() + ln_rising(a, urn.n_tokens()) + ln_words.sum::<f64>()
+        let ln_words = urn.cells().enumerate().map(|(cell, (q, count))| match urn.bursts() {
+            None => f64::from(count) * q[k].ln(),
+            Some(bursts) => ln_rising_by(q[k], bursts.repeats(cell)[k], u64::from(count)),
+        });
+        let rate = urn.bursts().map_or(0.0, |bursts| bursts.rates()[k]);
+        let ln_balls = ln_rising(a, urn.n_tokens()) - ln_rising_by(1.0, rate, urn.n_tokens());
+        urn.ln_scale() + ln_balls + ln_words.sum::<f64>()
     })
 }
 

@@ -11,14 +11,14 @@ use crate::rng::{LANES, Rng};
 use crate::urn::LocalUrn;
 
 /// Multiply-adds up to which the document is computed exactly: those of its runs, about.
-pub(in crate::document) fn exact_budget(urn: &LocalUrn, n_temperatures: usize) -> f64 {
+pub(crate) fn exact_budget(urn: &LocalUrn, n_temperatures: usize) -> f64 {
     let extent = urn.extent();
     let n_sweeps = 1 + n_temperatures + n_refining_sweeps(n_temperatures);
     (LANES * n_sweeps) as f64 * extent.n_tokens as f64 * extent.n_topics as f64
 }
 
 /// An estimate by [`LANES`] annealing runs through so many temperatures.
-pub(in crate::document) fn estimate(
+pub(crate) fn estimate(
     urn: &LocalUrn,
     n_temperatures: usize,
     rng: &mut Rng,

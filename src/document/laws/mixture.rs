@@ -3,13 +3,14 @@
 //! Mixtures of multinomials (one topic a document) and of Dirichlet-multinomials (GSDMM: a component's
 //! word probabilities integrated out, its parameters the prior plus the counts of its training tokens).
 
-use super::{Event, Vocabularies};
+use super::Vocabularies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::document::{Method, Score, Settings};
+use crate::document::{Law, Method, Score, Settings};
 use crate::error::{Error, Result, check_all, check_length};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_rising};
+use crate::rng::Rng;
 
 /// A document's distribution of words given its component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,100 +74,6 @@ impl FiniteMixture {
         Ok(FiniteMixture { component, weights, rows, row_sums, vocabularies })
     }
 
-    /// Which words are of which vocabulary.
-    pub(in crate::document) fn vocabularies(&self) -> &Vocabularies {
-        &self.vocabularies
-    }
-
-    /// Number of components.
-    pub fn n_components(&self) -> usize {
-        self.weights.len()
-    }
-
-    /// Refuses what [`score`](Self::score) would refuse.
-    ///
-    /// # Errors
-    /// Words outside the vocabulary, exposures, own weights of documents that are none, and methods
-    /// other than `auto` and `exact`.
-    pub fn check(&self, documents: &CountMatrix, settings: &Settings) -> Result<()> {
-        self.check_documents(documents)?;
-        settings.check()?;
-        match settings.method {
-            Method::Auto | Method::Exact => Ok(()),
-            _ => Err(Error::NoUrn),
-        }
-    }
-
-    fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
-        let n_words = self.vocabularies.n_words();
-        check_length("vocabulary of the documents", documents.n_words(), n_words)?;
-        if documents.exposures().is_some() {
-            return Err(Error::GivenLength);
-        }
-        let Some(priors) = documents.priors() else { return Ok(()) };
-        let expected = self.n_components() * documents.n_documents();
-        check_length("priors of documents", priors.len(), expected)?;
-        check_all("priors of documents", priors, "not negative", |x| x >= 0.0)?;
-        let mut rows = priors.chunks_exact(self.n_components()).enumerate();
-        rows.try_for_each(|(document, weights)| check_sum(weights, document))
-    }
-
-    /// ln p of every document. The own prior of a document are its weights of the components.
-    ///
-    /// # Errors
-    /// The errors of [`check`](Self::check).
-    pub fn score(
-        &self,
-        documents: &CountMatrix,
-        settings: &Settings,
-        observer: &impl Observer,
-    ) -> Result<Vec<Option<Score>>> {
-        self.check(documents, settings)?;
-        let score = |document: Document<'_>| {
-            let sum: LogSum = self.ln_terms(document).into_iter().collect();
-            let is_bag = settings.query.event == Event::Counts;
-            let ln_orders = if is_bag { self.vocabularies.ln_orders(document) } else { 0.0 };
-            let total: f64 = self.weights_of(document).iter().sum();
-            let ln_value = if sum.n_eff() > 0.0 {
-                sum.ln_sum() - total.ln() + ln_orders
-            } else {
-                f64::NEG_INFINITY
-            };
-            observer.advance(1);
-            Score::of(Estimate::exact(ln_value), Method::Exact.estimator())
-        };
-        Ok(documents.documents().map(|d| (!observer.stopped()).then(|| score(d))).collect())
-    }
-
-    /// Posterior mean and standard deviation of the components' indicators: probabilities p, and
-    /// sqrt(p (1 - p)); documents x 2 x components, row-major. The prior's own where no component can
-    /// produce a document.
-    ///
-    /// # Errors
-    /// The errors of [`check`](Self::check).
-    pub fn transform(&self, documents: &CountMatrix) -> Result<Vec<f64>> {
-        self.check_documents(documents)?;
-        let mut found = Vec::with_capacity(documents.n_documents() * 2 * self.n_components());
-        for document in documents.documents() {
-            let terms = self.ln_terms(document);
-            let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let powers: Vec<f64> = if largest == f64::NEG_INFINITY {
-                self.weights_of(document).to_vec()
-            } else {
-                terms.iter().map(|x| (x - largest).exp()).collect()
-            };
-            let total: f64 = powers.iter().sum();
-            found.extend(powers.iter().map(|x| x / total));
-            // The rest is summed, not subtracted, where it is small beside the component.
-            let rest = |own: usize| match powers[own] {
-                x if 2.0 * x < total => total - x,
-                _ => powers[..own].iter().chain(&powers[own + 1..]).sum(),
-            };
-            found.extend((0..powers.len()).map(|own| (powers[own] * rest(own)).sqrt() / total));
-        }
-        Ok(found)
-    }
-
     fn weights_of<'a>(&'a self, document: Document<'a>) -> &'a [f64] {
         document.prior().unwrap_or(&self.weights)
     }
@@ -174,7 +81,7 @@ impl FiniteMixture {
     /// ln π_j p(tokens | j) of every component, π not normalised.
     fn ln_terms(&self, document: Document<'_>) -> Vec<f64> {
         let rows = self.rows.chunks_exact(self.vocabularies.n_words());
-        let sums = self.row_sums.chunks_exact(self.row_sums.len() / self.n_components());
+        let sums = self.row_sums.chunks_exact(self.row_sums.len() / self.n_topics());
         let term = |((row, sums), weight): ((&[f64], &[f64]), &f64)| {
             let ln_words: f64 = match self.component {
                 Component::Multinomial => {
@@ -196,6 +103,83 @@ impl FiniteMixture {
     }
 }
 
+impl Law for FiniteMixture {
+    fn n_topics(&self) -> usize {
+        self.weights.len()
+    }
+
+    fn vocabularies(&self) -> &Vocabularies {
+        &self.vocabularies
+    }
+
+    /// The own prior of a document are its weights of the components.
+    fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
+        let n_words = self.vocabularies.n_words();
+        check_length("vocabulary of the documents", documents.n_words(), n_words)?;
+        if documents.exposures().is_some() {
+            return Err(Error::GivenLength);
+        }
+        let Some(priors) = documents.priors() else { return Ok(()) };
+        let expected = self.n_topics() * documents.n_documents();
+        check_length("priors of documents", priors.len(), expected)?;
+        check_all("priors of documents", priors, "not negative", |x| x >= 0.0)?;
+        let mut rows = priors.chunks_exact(self.n_topics()).enumerate();
+        rows.try_for_each(|(document, weights)| check_sum(weights, document))
+    }
+
+    fn check_effort(&self, _: Document<'_>, _: usize, settings: &Settings) -> Result<()> {
+        match settings.method {
+            Method::Auto | Method::Exact => Ok(()),
+            _ => Err(Error::NoUrn),
+        }
+    }
+
+    fn score(
+        &self,
+        document: Document<'_>,
+        _: &Settings,
+        _: &mut Rng,
+        _: &dyn Observer,
+    ) -> Result<Score> {
+        let sum: LogSum = self.ln_terms(document).into_iter().collect();
+        let total: f64 = self.weights_of(document).iter().sum();
+        let is_possible = sum.n_eff() > 0.0;
+        let ln_value = if is_possible { sum.ln_sum() - total.ln() } else { f64::NEG_INFINITY };
+        Ok(Score::of(Estimate::exact(ln_value), Method::Exact.estimator()))
+    }
+
+    /// Moments of the components' indicators: probabilities p, and sqrt(p (1 - p)). The prior's own
+    /// where no component can produce the document.
+    fn moments(
+        &self,
+        document: Document<'_>,
+        _: usize,
+        _: &mut Rng,
+        _: &dyn Observer,
+        means: &mut [f64],
+        deviations: &mut [f64],
+    ) -> Result<()> {
+        let terms = self.ln_terms(document);
+        let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let powers: Vec<f64> = if largest == f64::NEG_INFINITY {
+            self.weights_of(document).to_vec()
+        } else {
+            terms.iter().map(|x| (x - largest).exp()).collect()
+        };
+        let total: f64 = powers.iter().sum();
+        // The rest is summed, not subtracted, where it is small beside the component.
+        let rest = |own: usize| match powers[own] {
+            x if 2.0 * x < total => total - x,
+            _ => powers[..own].iter().chain(&powers[own + 1..]).sum(),
+        };
+        for (own, (mean, deviation)) in means.iter_mut().zip(deviations).enumerate() {
+            *mean = powers[own] / total;
+            *deviation = (powers[own] * rest(own)).sqrt() / total;
+        }
+        Ok(())
+    }
+}
+
 fn check_sum(weights: &[f64], document: usize) -> Result<()> {
     let is_zero = weights.iter().all(|&x| x == 0.0);
     if is_zero { Err(Error::NoTopics { document }) } else { Ok(()) }
@@ -204,7 +188,7 @@ fn check_sum(weights: &[f64], document: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Query;
+    use crate::document::{Event, Moments, Query, score, transform};
 
     const ROWS: [f64; 6] = [0.5, 0.25, 0.25, 0.0, 0.5, 0.5];
 
@@ -213,7 +197,7 @@ mod tests {
     }
 
     fn values(model: &FiniteMixture, documents: &CountMatrix) -> Vec<f64> {
-        let scores = model.score(documents, &settings(), &()).unwrap();
+        let scores = score(model, documents, &settings(), 0, &()).unwrap();
         scores.into_iter().map(|score| score.unwrap().estimate.ln_value).collect()
     }
 
@@ -229,7 +213,7 @@ mod tests {
         let own = documents.with_priors(vec![0.0, 1.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
         let found = values(&multinomials, &own);
         assert!(found[0] == f64::NEG_INFINITY && (found[1] + 64_f64.ln()).abs() < 1e-14);
-        let posterior = multinomials.transform(&own).unwrap();
+        let posterior = transform(&multinomials, &own, Moments::MeanAndStd, 0, 0, &()).unwrap();
         assert_eq!(posterior[..8], [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
     }
 

@@ -1,0 +1,212 @@
+//! Documents under a logistic-normal prior.
+
+use super::annealing::{Plan, ln_weights};
+use super::decoder::weights;
+use super::target::Potential;
+use super::{Decoder, LogisticNormal, bracket, fit, quadrature};
+use crate::control::Observer;
+use crate::counts::{CountMatrix, Document};
+use crate::document::{Bounds, Draws, Law, Method, Sampler, Score, Settings, Spread, Vocabularies};
+use crate::error::{Error, Result, check_length};
+use crate::estimate::Estimate;
+use crate::math::LogSum;
+use crate::rng::{LANES, Lanes, Rng};
+
+/// Runs of [`LANES`] chains of a document at most: 65,536 chains.
+const MOST_RUNS: usize = 4096;
+
+/// Steps of the chains behind posterior means, beside those of annealing.
+const MOMENT_STEPS: usize = 64;
+
+impl Law for LogisticNormal {
+    fn n_topics(&self) -> usize {
+        self.n_topics
+    }
+
+    fn vocabularies(&self) -> &Vocabularies {
+        match &self.decoder {
+            Decoder::Mixture { vocabularies, .. } | Decoder::Experts { vocabularies, .. } => {
+                vocabularies
+            }
+        }
+    }
+
+    /// The own prior of a document is its mean, in place of the model's.
+    fn check_documents(&self, documents: &CountMatrix) -> Result<()> {
+        let n_words = self.vocabularies().n_words();
+        check_length("vocabulary of the documents", documents.n_words(), n_words)?;
+        if documents.exposures().is_some() {
+            return Err(Error::GivenLength);
+        }
+        let expected = self.mean.len() * documents.n_documents();
+        let found = documents.priors().map_or(expected, <[f64]>::len);
+        check_length("priors of documents", found, expected)
+    }
+
+    /// Methods other than `auto`, `exact` and `annealed` are refused, and an exact request in more than
+    /// two dimensions.
+    fn check_effort(&self, _: Document<'_>, _: usize, settings: &Settings) -> Result<()> {
+        match settings.method {
+            Method::Auto | Method::Sample(Sampler::Annealed(None)) => Ok(()),
+            Method::Exact if self.rank <= quadrature::MOST_DIMENSIONS => Ok(()),
+            Method::Exact => {
+                Err(Error::Dimensions { found: self.rank, most: quadrature::MOST_DIMENSIONS })
+            }
+            _ => Err(Error::NoUrn),
+        }
+    }
+
+    fn score(
+        &self,
+        document: Document<'_>,
+        settings: &Settings,
+        rng: &mut Rng,
+        observer: &dyn Observer,
+    ) -> Result<Score> {
+        let n_samples = settings.total.or(settings.n_samples);
+        score_document(self, document, &Settings { n_samples, ..*settings }, rng, &observer)
+    }
+
+    fn bracket(
+        &self,
+        document: Document<'_>,
+        draw: Draws<'_>,
+        settings: &Settings,
+        rng: &mut Rng,
+        observer: &dyn Observer,
+    ) -> Result<Option<Bounds>> {
+        match draw {
+            Draws::Latent(z) if settings.method != Method::Exact => {
+                check_length("latent vectors", z.len(), self.rank)?;
+                bracket::bounds(self, document, z, settings, rng, &observer)
+            }
+            _ => Err(Error::NoReverse),
+        }
+    }
+
+    fn moments(
+        &self,
+        document: Document<'_>,
+        _: usize,
+        rng: &mut Rng,
+        observer: &dyn Observer,
+        means: &mut [f64],
+        deviations: &mut [f64],
+    ) -> Result<()> {
+        average_weights(self, document, rng, &observer, means, deviations)
+    }
+
+    fn covariance_factor(&self) -> &[f64] {
+        &self.factor
+    }
+}
+
+/// What is wrong with a covariance whose lattice has too many points.
+const TOO_WIDE: &str = "is too wide for quadrature: take \"annealed\"";
+
+fn score_document(
+    model: &LogisticNormal,
+    document: Document<'_>,
+    settings: &Settings,
+    rng: &mut Rng,
+    observer: &impl Observer,
+) -> Result<Score> {
+    let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact.estimator());
+    if document.n_tokens() == 0 {
+        return Ok(exact(0.0));
+    }
+    let Some(local) = model.decoder.local(model.n_topics, document) else {
+        return Ok(exact(f64::NEG_INFINITY));
+    };
+    let prior = model.prior(document);
+    if model.rank == 0 {
+        return Ok(exact(local.at(model.link, prior.mean)));
+    }
+    let annealed = Method::Sample(Sampler::Annealed(None));
+    if settings.method != annealed && model.rank <= quadrature::MOST_DIMENSIONS {
+        if let Some((found, change)) =
+            quadrature::ln_integral(&local, model.link, &prior, observer)?
+        {
+            let estimate = Estimate { std_error: change, ..Estimate::exact(found) };
+            return Ok(Score::of(estimate, Method::Exact.estimator()));
+        }
+        if settings.method == Method::Exact {
+            return Err(Error::Covariance { problem: TOO_WIDE });
+        }
+    }
+    let path = fit::path(&local, model.link, &prior, rng);
+    let target = Potential::new(&local, model.link, &prior, &path.gaussian);
+    let plan = match settings.n_samples {
+        Some(n) if settings.target_std_error.is_some() => {
+            Plan::from_pilot(&target, n, &path, rng, observer)?
+        }
+        Some(n_temperatures) => Plan { n_temperatures, variance: 0.0 },
+        None => Plan::from_pilots(&target, &path, rng, observer)?,
+    };
+    let mut run = |n_runs: usize| -> Result<Vec<f64>> {
+        let mut chains = Vec::with_capacity(n_runs * LANES);
+        for _ in 0..n_runs {
+            let run = ln_weights(&target, plan.n_temperatures, &path, rng, observer)?;
+            chains.extend(run.0);
+        }
+        Ok(chains)
+    };
+    let mut n_runs = settings.n_replicates.div_ceil(LANES);
+    if let Some(error) = settings.target_std_error {
+        // Pilots of ever more chains, until one has the error; the estimate has twice as many.
+        loop {
+            let ratio = plan.estimate(&run(n_runs)?).std_error / error;
+            if ratio <= 1.0 || n_runs >= MOST_RUNS {
+                n_runs = (2 * n_runs).min(MOST_RUNS);
+                break;
+            }
+            let necessary = (n_runs as f64 * ratio * ratio).ceil() as usize;
+            n_runs = necessary.max(2 * n_runs).min(MOST_RUNS);
+        }
+    }
+    let replicates = run(n_runs)?;
+    let estimate = plan.estimate(&replicates);
+    let spread = Some(Spread::of(&replicates, estimate.ln_value));
+    Ok(Score { size: plan.n_temperatures, spread, ..Score::of(estimate, annealed.estimator()) })
+}
+
+/// Sets means and standard deviations of the topic weights given a document: annealed chains, each by
+/// its weight, and steps of theirs at the posterior.
+fn average_weights(
+    model: &LogisticNormal,
+    document: Document<'_>,
+    rng: &mut Rng,
+    observer: &impl Observer,
+    means: &mut [f64],
+    deviations: &mut [f64],
+) -> Result<()> {
+    let prior = model.prior(document);
+    let local = model.decoder.local(model.n_topics, document);
+    let (Some(local), true) = (local, model.rank > 0) else {
+        means.copy_from_slice(&weights(model.link, prior.mean));
+        return Ok(());
+    };
+    let path = fit::path(&local, model.link, &prior, rng);
+    let target = Potential::new(&local, model.link, &prior, &path.gaussian);
+    let plan = Plan::from_pilots(&target, &path, rng, observer)?;
+    let n = plan.n_temperatures;
+    let (ln_weights, mut walk) = ln_weights(&target, n, &path, rng, observer)?;
+    let total: LogSum = ln_weights.iter().copied().collect();
+    let shares: Lanes = ln_weights.map(|x| (x - total.ln_sum()).exp() / MOMENT_STEPS as f64);
+    for _ in 0..MOMENT_STEPS {
+        observer.check_stop()?;
+        walk.step(&target, 1.0, path.angle, rng);
+        walk.look(&target);
+        for (lane, share) in shares.iter().enumerate() {
+            let theta = weights(model.link, &target.coordinates(&walk.room, lane));
+            for ((mean, square), x) in means.iter_mut().zip(&mut *deviations).zip(theta) {
+                *mean += share * x;
+                *square += share * x * x;
+            }
+        }
+    }
+    for (deviation, mean) in deviations.iter_mut().zip(means) {
+        *deviation = (*deviation - *mean * *mean).max(0.0).sqrt();
+    }
+    Ok(())
+}
