@@ -125,7 +125,7 @@ def learn_topic_concentration(
     level, per_topic = checks.share("level", level), checks.flag("per_topic", per_topic)
     prior, topics, factors = _parts(scorable)
     corpus = exposed(scorable, scorable._aligned(documents, "documents", "raise")[0], None)
-    _check_documents(scorable, corpus, topics)
+    _check_documents(corpus, topics)
     burn_in = max_iter // 3
     schedule = Schedule(
         max_iter=max_iter,
@@ -181,7 +181,7 @@ def _parts(model: Scorable) -> tuple[NDArray[np.float64], NDArray[np.float64], N
     return prior, weights / sizes[:, np.newaxis], odds / (1 + odds)
 
 
-def _check_documents(model: Scorable, corpus: Corpus, topics: NDArray[np.float64]) -> None:
+def _check_documents(corpus: Corpus, topics: NDArray[np.float64]) -> None:
     if corpus.exposure is not None:
         raise InvalidArgumentError(
             f"{argument('documents')} have exposures, which concentrations do not take: give their "

@@ -62,7 +62,7 @@ pub(super) struct Cells {
     pub(super) repeat: Vec<f64>,
     /// One more than the number of the cell of each document; zero for none.
     numbers: Vec<u32>,
-    cells: Vec<Cell>,
+    repeated: Vec<Cell>,
     /// Topics and their tokens, those of one cell after the other.
     entries: Vec<(u16, u16)>,
 }
@@ -85,12 +85,12 @@ impl Cells {
 
     /// Whether no document holds the word more than once.
     pub(super) fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.repeated.is_empty()
     }
 
     /// Takes up the tokens of another word, in runs of increasing documents.
     pub(super) fn take_up(&mut self, documents: &[u32], topics: &[u16]) {
-        for cell in self.cells.drain(..) {
+        for cell in self.repeated.drain(..) {
             self.numbers[cell.document as usize] = 0;
         }
         let n_first = documents.chunk_by(|x, y| x < y).next().map_or(0, <[u32]>::len);
@@ -98,16 +98,16 @@ impl Cells {
             let number = &mut self.numbers[document as usize];
             if *number == 0 {
                 // The first token has gone by.
-                self.cells.push(Cell { document, start: 0, n_topics: 0, n_tokens: 1 });
-                *number = self.cells.len() as u32;
+                self.repeated.push(Cell { document, start: 0, n_topics: 0, n_tokens: 1 });
+                *number = self.repeated.len() as u32;
             }
-            self.cells[*number as usize - 1].n_tokens += 1;
+            self.repeated[*number as usize - 1].n_tokens += 1;
         }
         if self.is_empty() {
             return;
         }
         let mut start = 0;
-        for cell in &mut self.cells {
+        for cell in &mut self.repeated {
             cell.start = start;
             start += cell.n_tokens;
         }
@@ -121,13 +121,13 @@ impl Cells {
     pub(super) fn of(&self, document: u32) -> &[(u16, u16)] {
         match self.numbers[document as usize] {
             0 => &[],
-            number => self.entries_of(self.cells[number as usize - 1]),
+            number => self.entries_of(self.repeated[number as usize - 1]),
         }
     }
 
     /// Topics of the word's tokens in all documents that hold it more than once.
     pub(super) fn all(&self) -> impl Iterator<Item = &(u16, u16)> {
-        self.cells.iter().flat_map(|&cell| self.entries_of(cell))
+        self.repeated.iter().flat_map(|&cell| self.entries_of(cell))
     }
 
     fn entries_of(&self, cell: Cell) -> &[(u16, u16)] {
@@ -143,22 +143,22 @@ impl Cells {
     pub(super) fn add(&mut self, documents: &[u32], topics: &[u16]) {
         for (&document, &topic) in documents.iter().zip(topics) {
             let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.cells.get_mut(number.wrapping_sub(1)) else { continue };
+            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
             let own = &mut self.entries[cell.start..][..cell.n_tokens];
-            match own[..cell.n_topics].iter_mut().find(|entry| entry.0 == topic) {
-                Some(entry) => entry.1 += 1,
-                None => {
-                    own[cell.n_topics] = (topic, 1);
-                    cell.n_topics += 1;
-                }
+            let place = own[..cell.n_topics].iter().position(|entry| entry.0 == topic);
+            let place = place.unwrap_or(cell.n_topics);
+            if place == cell.n_topics {
+                own[place] = (topic, 0);
+                cell.n_topics += 1;
             }
+            own[place].1 += 1;
         }
     }
 
     pub(super) fn remove(&mut self, documents: &[u32], topics: &[u16]) {
         for (&document, &topic) in documents.iter().zip(topics) {
             let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.cells.get_mut(number.wrapping_sub(1)) else { continue };
+            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
             let own = &mut self.entries[cell.start..][..cell.n_topics];
             let Some(place) = own.iter().position(|entry| entry.0 == topic) else { continue };
             own[place].1 -= 1;
