@@ -18,6 +18,7 @@ def __getattr__(name: str) -> object:
     found = _public(name)
     if name == "load":
         from polyabayes import latent_classes  # noqa: F401
-    if getattr(found, "__module__", name).startswith(f"{__name__}.likelihood"):
+    takes_models = getattr(found, "__module__", name).startswith(f"{__name__}.likelihood")
+    if takes_models or name == "learn_topic_concentration":
         from polyabayes import interop  # noqa: F401
     return found

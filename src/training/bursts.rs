@@ -1,17 +1,18 @@
 //! Concentrations of bursty topics: φ_dk ~ Dirichlet(s_k φ_k) in every document d, or LDA where s_k is
 //! infinite (Doyle and Elkan 2009, "Accounting for burstiness in topic models", ICML).
 //!
-//! Given the tables t of all words, φ_k ~ Dirichlet(β + t_k), and the density of s_k is its prior times
-//! s^{t_k·} / Π_d (s)_{n_dk}: concave in ln s, and drawn exactly. A priori s/(s + 100) is uniform: the
-//! share of the next token's probability that is new, not repeated, once a document has 100 tokens of
-//! the topic.
+//! Given φ and the topics of all tokens, the density of s_k is its prior times
+//! Π_d Π_w (s φ_w)_{c_dw} / (s)_{n_d}, from which slices are drawn (Neal 2003, "Slice sampling", Annals of
+//! Statistics 31). Then the tokens are seated at tables of Chinese restaurants with masses s φ_w, and
+//! given the tables t, φ_k ~ Dirichlet(β + t_k). A priori s/(s + 100) is uniform: the share of the next
+//! token's probability that is new, not repeated, once a document has 100 tokens of the topic.
 
+use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::error::{Result, check_all, check_length};
 use crate::math::elementary::ln;
-use crate::math::log_concave;
-use crate::rng::Key;
+use crate::rng::{Key, Rng};
 
 use super::sweeps::{BurstWeights, Bursts};
 
@@ -87,122 +88,213 @@ impl TopicBursts {
     /// ln of the prior density of ln s, for what is drawn.
     pub(super) fn ln_prior(&self) -> f64 {
         let n = if self.how == Concentration::Shared { 1 } else { self.drawn().len() };
-        self.drawn()[..n].iter().map(|&t| ln_prior(t).0).sum()
+        self.drawn()[..n].iter().map(|&t| ln_prior(t)).sum()
     }
 
-    /// s given the tables of each topic, and how many documents have n of its tokens.
-    pub(super) fn update(&mut self, n_tables: &[u64], bursts: &Bursts, key: Key) {
-        let density = |topics: std::ops::Range<usize>| {
-            let documents = &bursts.n_documents[topics.start.min(bursts.n_documents.len())..];
-            let documents = &documents[..topics.len().min(documents.len())];
-            Density::new(n_tables[topics].iter().sum(), documents)
-        };
-        let draw = |density: Density, topic: usize, start: f64| {
-            let drawn = log_concave(
-                |t| density.ln_at(t),
-                start.clamp(-300.0, 300.0),
-                &mut key.unit(topic as u64).rng(),
-            );
-            // Beyond, a state could not be told from a damaged one.
-            drawn.clamp(-690.0, 690.0)
+    /// s given φ and the topics of all tokens.
+    pub(super) fn update(&mut self, words: &RepeatedWords, key: Key) {
+        let draw = |topics: &[RepeatedTopic], number: u64, start: f64| {
+            let density = |t: f64| ln_prior(t) + topics.iter().map(|it| it.ln_at(t)).sum::<f64>();
+            slice(density, start, &mut key.unit(number).rng())
         };
         match self.how {
             Concentration::Fixed(_) => return,
             Concentration::PerTopic => {
-                let drawn = self.ln_s.par_iter_mut().enumerate();
-                drawn.for_each(|(k, ln_s)| *ln_s = draw(density(k..k + 1), k, *ln_s));
+                let drawn = self.ln_s.par_iter_mut().zip(&words.0).enumerate();
+                drawn.for_each(|(k, (ln_s, topic))| {
+                    *ln_s = draw(std::slice::from_ref(topic), k as u64, *ln_s);
+                });
             }
             Concentration::Shared => {
-                let drawn = draw(density(0..self.ln_s.len()), 0, self.ln_s[0]);
+                let drawn = draw(&words.0, 0, self.ln_s[0]);
                 self.ln_s.fill(drawn);
             }
         }
         self.invert();
     }
+
+    /// Topics, words and how many of their tokens join a table of their document.
+    pub(super) fn joined(
+        &self,
+        words: &RepeatedWords,
+        key: Key,
+    ) -> impl Iterator<Item = (usize, u32, u32)> {
+        let topics = words.0.par_iter().zip(&self.inverse).enumerate();
+        let of_topic = |(topic, (words, inverse)): (usize, (&RepeatedTopic, &f64))| {
+            let mut rng = key.unit(topic as u64).rng();
+            let steps = words.words.iter().zip(words.ratios.iter().zip(&words.counts));
+            let joined = steps.map(|(&word, (ratio, &n))| {
+                // The token after r others joins with probability r / (s φ + r).
+                let joins = |_: &u32| rng.random::<f64>() * (ratio + inverse) < *inverse;
+                (topic, word, (0..n as u32).filter(joins).count() as u32)
+            });
+            joined.filter(|(.., n)| *n > 0).collect::<Vec<_>>()
+        };
+        topics.map(of_topic).collect::<Vec<_>>().into_iter().flatten()
+    }
 }
 
-/// ln of the density of t = ln s, up to a constant, and its slope: of s/(s + [`MEDIAN`]) uniform.
-fn ln_prior(t: f64) -> (f64, f64) {
-    let x = t - MEDIAN.ln();
-    let share = (1.0 + (-x).exp()).recip();
-    (x - 2.0 * (x.max(0.0) + (-x.abs()).exp().ln_1p()), 1.0 - 2.0 * share)
-}
+/// The words that documents repeat, by topic.
+pub(super) struct RepeatedWords(Vec<RepeatedTopic>);
 
-/// Density of s given tables and tokens: prior times s^(tables - tokens) / Π_j (1 + j/s)^{m_j}, where m_j
-/// documents have more than j tokens.
-struct Density {
-    n_joined: f64,
-    /// m_j, from j = 1.
+/// What the density of one concentration depends on: Π_w Π_r (s φ_w + r)^{m_wr} / Π_j (s + j)^{m_j}, where
+/// m_wr documents have more than r tokens of word w, and m_j more than j tokens in all.
+struct RepeatedTopic {
+    /// Words and φ/r, for every r from 1 on, and m_wr.
+    words: Vec<u32>,
+    ratios: Vec<f64>,
+    counts: Vec<f64>,
+    /// j and m_j, from j = 1.
+    places: Vec<f64>,
     more: Vec<f64>,
 }
 
-impl Density {
-    fn new(n_tables: u64, n_documents: &[Vec<u32>]) -> Self {
-        let longest = n_documents.iter().map(Vec::len).max().unwrap_or(0);
-        let mut more = vec![0.0; longest.max(1)];
-        for documents in n_documents {
-            let mut sum = 0.0;
-            for (n, &documents) in documents.iter().enumerate().skip(1).rev() {
-                sum += f64::from(documents);
-                more[n - 1] += sum;
+impl RepeatedWords {
+    /// Sorts what a sweep has found: the same for any order of documents. `phi` are probabilities of words
+    /// in topics.
+    pub(super) fn new(
+        mut found: Bursts,
+        n_topics: usize,
+        phi: impl Fn(u32, usize) -> f64 + Sync,
+    ) -> Self {
+        found.repeated.par_sort_unstable_by_key(|cell| {
+            u64::from(cell.topic) << 48 | u64::from(cell.word) << 16 | u64::from(cell.n_tokens)
+        });
+        found.n_documents.resize(n_topics, vec![]);
+        let topics = found.n_documents.par_iter().enumerate().map(|(topic, n_documents)| {
+            let first = found.repeated.partition_point(|cell| usize::from(cell.topic) < topic);
+            let own = found.repeated[first..].iter();
+            let own = own.take_while(|cell| usize::from(cell.topic) == topic);
+            let mut topic_words = RepeatedTopic::of_lengths(n_documents);
+            let own: Vec<_> = own.map(|cell| (cell.word, cell.n_tokens)).collect();
+            for cells in own.chunk_by(|x, y| x.0 == y.0) {
+                topic_words.add(cells, phi(cells[0].0, topic));
             }
-        }
-        // The sum over j of m_j, from j = 0, is the number of tokens.
-        let n_tokens: f64 = more.iter().sum();
-        more.remove(0);
-        Density { n_joined: n_tokens - n_tables as f64, more }
-    }
-
-    /// ln of the density at t = ln s, up to a constant, and its slope. Concave in t.
-    fn ln_at(&self, t: f64) -> (f64, f64) {
-        let (value, slope) = sums(&self.more, (-t).exp());
-        let (ln_prior, slope_of_prior) = ln_prior(t);
-        (ln_prior - self.n_joined * t - value, slope_of_prior - self.n_joined + slope)
+            topic_words
+        });
+        RepeatedWords(topics.collect())
     }
 }
 
-/// Σ m_j ln(1 + j/s) and Σ m_j (j/s) / (1 + j/s) over j from 1, given 1/s.
-#[polyabayes_macros::vectorised]
-fn sums(more: &[f64], inverse: f64) -> (f64, f64) {
-    let (mut values, mut slopes) = ([0.0; LANES], [0.0; LANES]);
-    let mut first = 1.0;
-    for more in more.chunks(LANES) {
-        let mut own = [0.0; LANES];
-        own[..more.len()].copy_from_slice(more);
-        for lane in 0..LANES {
-            let ratio = (first + lane as f64) * inverse;
-            let sum = 1.0 + ratio;
-            // What the sum has lost of the ratio, to first order.
-            let ln_1p = ln(sum) + (ratio - (sum - 1.0)) / sum;
-            values[lane] += own[lane] * ln_1p;
-            slopes[lane] += own[lane] * (ratio / sum);
+impl RepeatedTopic {
+    /// Given how many documents have n tokens, at index n.
+    fn of_lengths(n_documents: &[u32]) -> Self {
+        let mut more = vec![0.0; n_documents.len().saturating_sub(2)];
+        let mut sum = 0.0;
+        for (j, more) in more.iter_mut().enumerate().rev() {
+            sum += f64::from(n_documents[j + 2]);
+            *more = sum;
         }
-        first += LANES as f64;
+        let places = (1..=more.len()).map(|j| j as f64).collect();
+        let (words, ratios, counts) = (vec![], vec![], vec![]);
+        RepeatedTopic { words, ratios, counts, places, more }
     }
-    (values.iter().sum(), slopes.iter().sum())
+
+    /// Adds a word's numbers of tokens in documents, increasing.
+    fn add(&mut self, cells: &[(u32, u16)], phi: f64) {
+        let (mut first, most) = (0, cells.last().map_or(0, |cell| cell.1));
+        for r in 1..most {
+            while cells[first].1 <= r {
+                first += 1;
+            }
+            self.words.push(cells[0].0);
+            self.ratios.push(phi / f64::from(r));
+            self.counts.push((cells.len() - first) as f64);
+        }
+    }
+
+    /// ln of the density at t = ln s, up to a constant and the prior.
+    fn ln_at(&self, t: f64) -> f64 {
+        // Factors s φ + r are divided by r, factors s + j by s: for large s, all are near 1.
+        let s = t.exp();
+        let words = ln_factors(&self.counts, &self.ratios, s);
+        let joined = self.counts.iter().sum::<f64>();
+        words - joined * t - ln_factors(&self.more, &self.places, s.recip())
+    }
+}
+
+/// ln of the density of t = ln s, up to a constant: s/(s + [`MEDIAN`]) is uniform.
+fn ln_prior(t: f64) -> f64 {
+    let x = t - MEDIAN.ln();
+    x - 2.0 * (x.max(0.0) + (-x.abs()).exp().ln_1p())
+}
+
+/// A step of a chain with this density: a uniform draw from a slice, whose ends are found by steps of 1
+/// from the present place.
+fn slice(ln_density: impl Fn(f64) -> f64, place: f64, rng: &mut Rng) -> f64 {
+    let least = ln_density(place) + rng.random::<f64>().ln();
+    let mut low = place - rng.random::<f64>();
+    let mut high = low + 1.0;
+    while ln_density(low) > least {
+        low -= 1.0;
+    }
+    while ln_density(high) > least {
+        high += 1.0;
+    }
+    loop {
+        let drawn = low + rng.random::<f64>() * (high - low);
+        if ln_density(drawn) > least {
+            return drawn;
+        }
+        if drawn < place {
+            low = drawn;
+        } else {
+            high = drawn;
+        }
+        if high - low < 1e-12 {
+            return place;
+        }
+    }
+}
+
+/// Σ n ln(1 + x ratio).
+#[polyabayes_macros::vectorised]
+fn ln_factors(counts: &[f64], ratios: &[f64], x: f64) -> f64 {
+    let mut sums = [0.0; LANES];
+    for (counts, ratios) in counts.chunks(LANES).zip(ratios.chunks(LANES)) {
+        let (mut own, mut products) = ([0.0; LANES], [0.0; LANES]);
+        own[..counts.len()].copy_from_slice(counts);
+        products.iter_mut().zip(ratios).for_each(|(to, ratio)| *to = x * ratio);
+        for lane in 0..LANES {
+            let sum = 1.0 + products[lane];
+            // What the sum has lost of the product, to first order.
+            sums[lane] += own[lane] * (ln(sum) + (products[lane] - (sum - 1.0)) / sum);
+        }
+    }
+    sums.iter().sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::ln_rising;
+    use crate::training::sweeps::RepeatedWord;
 
-    /// Against the terms of Σ_d ln (s)_{n_d}, and differences.
+    /// Against Π_dw (s φ_w)_{c_dw} / Π_d (s)_{n_d}.
     #[test]
     fn the_density_of_a_concentration_is_that_of_its_terms() {
-        let n_documents = [vec![9, 3, 0, 2, 0, 1], vec![], vec![0, 0, 4]];
-        let lengths = [1, 1, 1, 3, 3, 5, 2, 2, 2, 2];
-        let density = Density::new(17, &n_documents);
-        let expected = |s: f64| {
-            let rising = |n: u32| (0..n).map(|j| (s + f64::from(j)).ln()).sum::<f64>();
-            let prior = 2.0f64.mul_add(-(s + MEDIAN).ln(), s.ln());
-            17.0 * s.ln() - lengths.into_iter().map(rising).sum::<f64>() + prior
-        };
-        let constant = density.ln_at(0.0).0 - expected(1.0);
-        for t in [-7.0, -1.0, 0.5, 4.0, 9.0, 20.0] {
-            let (value, slope) = density.ln_at(t);
-            assert!((value - expected(t.exp()) - constant).abs() < 1e-9, "{t}: {value}");
-            let change = (density.ln_at(t + 1e-5).0 - density.ln_at(t - 1e-5).0) / 2e-5;
-            assert!((slope - change).abs() < 1e-5, "{t}: {slope} {change}");
+        let phi = [0.5, 0.2, 0.3];
+        let documents: [[u64; 3]; 5] = [[4, 0, 1], [2, 2, 0], [1, 0, 0], [0, 7, 2], [0, 1, 1]];
+        let mut found = Bursts { repeated: vec![], n_documents: vec![vec![], vec![0; 12]] };
+        for document in documents {
+            found.n_documents[1][document.iter().sum::<u64>() as usize] += 1;
+            for (word, &n) in (0..).zip(&document).filter(|(_, n)| **n > 1) {
+                let repeated = RepeatedWord { topic: 1, word, n_tokens: n as u16 };
+                found.repeated.insert(0, repeated);
+            }
         }
+        let words = RepeatedWords::new(found, 2, |word, _| phi[word as usize]);
+        let expected = |s: f64| -> f64 {
+            let words = documents.iter().flat_map(|row| row.iter().zip(phi));
+            let ln_words: f64 = words.map(|(&n, phi)| ln_rising(s * phi, n)).sum();
+            let ln_lengths = documents.iter().map(|row| ln_rising(s, row.iter().sum()));
+            ln_words - ln_lengths.sum::<f64>()
+        };
+        let constant = words.0[1].ln_at(0.0) - expected(1.0);
+        for t in [-7.0, -1.0, 0.5, 4.0, 9.0] {
+            let value = words.0[1].ln_at(t);
+            assert!((value - expected(t.exp()) - constant).abs() < 1e-9, "{t}: {value}");
+        }
+        assert!(words.0[0].ln_at(3.0).abs() < 1e-300);
     }
 }

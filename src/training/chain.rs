@@ -1,10 +1,10 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
-use super::bursts::TopicBursts;
+use super::bursts::{RepeatedWords, TopicBursts};
 use super::pseudo_counts::PseudoCounts;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{ExposedTokens, Surplus, SweptTokens, TopicWeights, Topics, totals};
+use super::sweeps::{Bursts, ExposedTokens, SweptTokens, TopicWeights, Topics, totals};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length};
@@ -377,26 +377,13 @@ impl<T: Tokens> Chain<T> {
         let weights = topic_weights(&*self.globals, is_bursty.then_some(&factors[..]));
         let SweptTokens { n_tables, bursts } =
             self.tokens.sweep(to, weights, seed, tables, &mut self.counts, observer)?;
-        if self.is_bursty() {
-            self.tables.copy_from_slice(&self.counts);
-            for Surplus { word, topic, n_tokens } in &bursts.surplus {
-                let place = *word as usize * self.n_topics() + usize::from(*topic);
-                self.tables[place] -= u32::from(*n_tokens);
-            }
-        }
+        self.seat(bursts, &factors, (step, n_sweeps + 1));
         let a = self.globals.pseudo_counts();
         check_length("tables of topics", n_tables.len(), a.n_groups() * a.n_topics())?;
         let exposed = if exposed { self.exposed(to)? } else { vec![] };
         let (n_tables, lengths, exposed) = (&n_tables[..], self.tokens.lengths(), &exposed[..]);
         let counts = word_counts(&self.counts, &self.tables);
         self.globals.update(counts, Swept { n_tables, lengths, exposed }, step);
-        if step == TopicStep::Draw {
-            let key = Key::new(seed, Purpose::Parameters).unit(n_sweeps + 1).unit(u64::MAX - 3);
-            let topics = self.globals.topics_mut();
-            if let Some(concentrations) = &mut topics.bursts {
-                concentrations.update(&topics.n_tokens, &bursts, key);
-            }
-        }
         let keeps = self.schedule.keeps(n_sweeps + 1);
         if keeps {
             let sum = self.kept_sum.take();
@@ -411,6 +398,25 @@ impl<T: Tokens> Chain<T> {
         let kept_sum = if keeps { self.kept_sum.as_deref() } else { None };
         let state = self.state();
         self.tokens.commit(&state, kept_sum)
+    }
+
+    /// Draws concentrations given φ and the topics of all tokens, then the tables.
+    fn seat(&mut self, found: Bursts, factors: &[f64], (step, n_sweeps): (TopicStep, u64)) {
+        let n_topics = self.n_topics();
+        let Topics { weights, scale, bursts, .. } = self.globals.topics_mut();
+        let Some(bursts) = bursts else { return };
+        let key = Key::new(self.schedule.seed, Purpose::Parameters).unit(n_sweeps);
+        let phi = |word: u32, topic: usize| {
+            weights[word as usize * n_topics + topic] * scale[topic] / factors[topic]
+        };
+        let words = RepeatedWords::new(found, n_topics, phi);
+        if step == TopicStep::Draw {
+            bursts.update(&words, key.unit(u64::MAX - 3));
+        }
+        self.tables.copy_from_slice(&self.counts);
+        for (topic, word, joined) in bursts.joined(&words, key.unit(u64::MAX - 4)) {
+            self.tables[word as usize * n_topics + topic] -= joined;
+        }
     }
 
     /// Posterior means of φ, the other parameters and φ² over the kept sweeps, one array after the

@@ -35,5 +35,7 @@ pub use pfa::{PfaGlobals, PfaPrior};
 pub use pseudo_counts::PseudoCounts;
 pub use schedule::{Schedule, TopicStep};
 pub use start::{TopicStart, find_topics};
-pub use sweeps::{BurstWeights, Bursts, ExposedTokens, Surplus, SweptTokens, TopicWeights, Topics};
+pub use sweeps::{
+    BurstWeights, Bursts, ExposedTokens, RepeatedWord, SweptTokens, TopicWeights, Topics,
+};
 pub use tokens::{ChainState, ExposureGroups, FirstTopics, MemoryTokens, Position, Tokens};

@@ -76,14 +76,16 @@ fn of_topic(cells: [[u64; 2]; 2], s: f64) -> [f64; 2] {
     sums
 }
 
+/// Points of s/(s + 100), and their weights: denser near 0, where the values change.
+fn shares(n_points: u32) -> impl Iterator<Item = (f64, f64)> {
+    let places = (0..n_points).map(move |i| (f64::from(i) + 0.5) / f64::from(n_points));
+    places.map(move |x| (x.powi(4), 4.0 * x.powi(3) / f64::from(n_points)))
+}
+
 /// The same integrated over s/(s + 100), uniform, and times the mean of that.
 fn of_learned(cells: [[u64; 2]; 2]) -> [f64; 2] {
-    const POINTS: u32 = 4_000;
     let mut sums = [0.0; 2];
-    for i in 0..POINTS {
-        // Denser near 0, where the values change.
-        let x = (f64::from(i) + 0.5) / f64::from(POINTS);
-        let (share, width) = (x.powi(4), 4.0 * x.powi(3) / f64::from(POINTS));
+    for (share, width) in shares(4_000) {
         let value = of_topic(cells, 100.0 * share / (1.0 - share))[0] * width;
         sums[0] += value;
         sums[1] += value * share;
@@ -189,10 +191,7 @@ fn moments_of_topics_and_concentrations_are_those_of_their_posterior() {
         total += value * rest;
         exact[0] += share * rest;
         // φ by quadrature over s, too.
-        const POINTS: u32 = 400;
-        for i in 0..POINTS {
-            let x = (f64::from(i) + 0.5) / f64::from(POINTS);
-            let (share, width) = (x.powi(4), 4.0 * x.powi(3) / f64::from(POINTS));
+        for (share, width) in shares(400) {
             exact[1] += of_topic(cells(&z, 0), 100.0 * share / (1.0 - share))[1] * width * rest;
         }
     }

@@ -120,11 +120,12 @@ def learn_topic_concentration(
     True
     """
     scorable = as_scorable("model", model)
-    max_iter = checks.whole_number("max_iter", max_iter, 1, _MOST_SWEEPS)
+    # The first sweeps take no topic for bursty: tokens leave topics that cannot hold their word.
+    max_iter = checks.whole_number("max_iter", max_iter, 12, _MOST_SWEEPS)
     level, per_topic = checks.share("level", level), checks.flag("per_topic", per_topic)
     prior, topics, factors = _parts(scorable)
     corpus = exposed(scorable, scorable._aligned(documents, "documents", "raise")[0], None)
-    _check_documents(scorable, corpus, topics)
+    _check_documents(corpus, topics)
     burn_in = max_iter // 3
     schedule = Schedule(
         max_iter=max_iter,
@@ -180,7 +181,7 @@ def _parts(model: Scorable) -> tuple[NDArray[np.float64], NDArray[np.float64], N
     return prior, weights / sizes[:, np.newaxis], odds / (1 + odds)
 
 
-def _check_documents(model: Scorable, corpus: Corpus, topics: NDArray[np.float64]) -> None:
+def _check_documents(corpus: Corpus, topics: NDArray[np.float64]) -> None:
     if corpus.exposure is not None:
         raise InvalidArgumentError(
             f"{argument('documents')} have exposures, which concentrations do not take: give their "
@@ -188,7 +189,8 @@ def _check_documents(model: Scorable, corpus: Corpus, topics: NDArray[np.float64
         )
     if not corpus.n_tokens:
         raise InvalidArgumentError(f"{argument('documents')} hold no tokens")
-    impossible = np.flatnonzero(~(topics > 0).any(axis=0)[corpus.counts.indices])
+    is_impossible = np.asarray(~(topics > 0).any(axis=0))
+    impossible = np.flatnonzero(is_impossible[corpus.counts.indices])
     if len(impossible):
         cell = impossible[0]
         document = int(np.searchsorted(corpus.counts.indptr, cell, side="right")) - 1

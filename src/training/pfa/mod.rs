@@ -82,7 +82,7 @@ impl PfaGlobals {
         check_positive("shape_prior", &prior.shape.map_or([1.0; 2], pair))?;
         let topics = Topics::new(n_words, r.len(), prior.topic_word)?;
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
-        let (exposures, rates) = (None, vec![]);
+        let (exposures, rates, n_tokens) = (None, vec![], vec![0; r.len()]);
         Ok(PfaGlobals {
             topics,
             prior,
@@ -90,7 +90,7 @@ impl PfaGlobals {
             regression: None,
             p,
             ln_complement,
-            n_tokens: vec![],
+            n_tokens,
             n_documents,
             exposures,
             rates,

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::cells::{BurstWeights, Cells, Surplus};
+use super::cells::{BurstWeights, Cells, RepeatedWord};
 use super::tallies::{BATCH, Batch, Tallies, Word};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
@@ -209,19 +209,18 @@ impl DocumentBlock {
         tallies.fill(&self.lengths, &self.token_documents, &self.topics);
     }
 
-    /// Every token in turn leaves the urn of its document and is drawn again given the others; returns
-    /// those that open no table of a bursty topic.
+    /// Every token in turn leaves the urn of its document and is drawn again given the others; where
+    /// topics are bursty, returns the words that documents repeat in one topic.
     pub(super) fn sweep(
         &mut self,
         step: Step<'_>,
         tallies: &mut impl Tallies,
         observer: &impl Observer,
-    ) -> Result<Vec<Surplus>> {
-        let (mut uniforms, mut surplus) = (Vec::new(), Vec::new());
+    ) -> Result<Vec<RepeatedWord>> {
+        let (mut uniforms, mut repeated) = (Vec::new(), Vec::new());
         let bursts = step.urns.bursts;
         let n_documents = self.lengths.len();
         let mut cells = bursts.map_or_else(Cells::default, |it| Cells::new(it, n_documents));
-        let (tables, first_document) = (step.key.unit(u64::MAX - 1), self.in_corpus().start);
         for word in 0..self.word_starts.len() - 1 {
             let tokens = self.word_starts[word]..self.word_starts[word + 1];
             if tokens.is_empty() {
@@ -235,16 +234,15 @@ impl DocumentBlock {
             }
             let tokens = WordTokens {
                 key: step.key.unit(word as u64),
-                first_document,
+                first_document: self.documents_before + self.documents.start,
                 first: tokens.start,
                 documents: &self.token_documents[tokens.clone()],
                 topics: &mut self.topics[tokens],
             };
             tokens.draw(&urn, tallies, &mut cells, &mut uniforms);
-            let numbers = tables.unit(word as u64).counter();
-            cells.seat(word as u32, |topic| urn.q(topic), numbers, first_document, &mut surplus);
+            cells.add_repeated(word as u32, &mut repeated);
         }
-        Ok(surplus)
+        Ok(repeated)
     }
 }
 

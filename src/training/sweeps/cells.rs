@@ -5,8 +5,6 @@
 //! (s_k + n_k), where c_kw are the other tokens of the word in the topic and the document. These
 //! [`Cells`] are few: most words of a document occur once.
 
-use crate::rng::Counter;
-
 /// Concentrations of the topics, as a sweep over the tokens needs them.
 #[derive(Debug, Clone, Copy)]
 pub struct BurstWeights<'a> {
@@ -19,25 +17,25 @@ pub struct BurstWeights<'a> {
 /// What bursty topics rest on after a sweep over the tokens; nothing where no topic is bursty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bursts {
-    /// Tokens that opened no table, by word and topic, which may come more than once.
-    pub surplus: Vec<Surplus>,
+    /// Words that a document has more than once in one topic.
+    pub repeated: Vec<RepeatedWord>,
     /// For each topic, the number of documents that have n of its tokens, at index n.
     pub n_documents: Vec<Vec<u32>>,
 }
 
-/// Tokens of a word in a topic of one document that opened no table.
+/// Tokens of one word in one topic and document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are what they are called")]
-pub struct Surplus {
-    pub word: u32,
+pub struct RepeatedWord {
     pub topic: u16,
+    pub word: u32,
     pub n_tokens: u16,
 }
 
 impl Bursts {
     /// Of other documents, too.
     pub(super) fn and(mut self, other: Bursts) -> Self {
-        self.surplus.extend(other.surplus);
+        self.repeated.extend(other.repeated);
         self.n_documents.resize(self.n_documents.len().max(other.n_documents.len()), vec![]);
         for (sum, others) in self.n_documents.iter_mut().zip(other.n_documents) {
             sum.resize(sum.len().max(others.len()), 0);
@@ -64,7 +62,7 @@ pub(super) struct Cells {
     pub(super) repeat: Vec<f64>,
     /// One more than the number of the cell of each document; zero for none.
     numbers: Vec<u32>,
-    cells: Vec<Cell>,
+    repeated: Vec<Cell>,
     /// Topics and their tokens, those of one cell after the other.
     entries: Vec<(u16, u16)>,
 }
@@ -87,12 +85,12 @@ impl Cells {
 
     /// Whether no document holds the word more than once.
     pub(super) fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.repeated.is_empty()
     }
 
     /// Takes up the tokens of another word, in runs of increasing documents.
     pub(super) fn take_up(&mut self, documents: &[u32], topics: &[u16]) {
-        for cell in self.cells.drain(..) {
+        for cell in self.repeated.drain(..) {
             self.numbers[cell.document as usize] = 0;
         }
         let n_first = documents.chunk_by(|x, y| x < y).next().map_or(0, <[u32]>::len);
@@ -100,16 +98,16 @@ impl Cells {
             let number = &mut self.numbers[document as usize];
             if *number == 0 {
                 // The first token has gone by.
-                self.cells.push(Cell { document, start: 0, n_topics: 0, n_tokens: 1 });
-                *number = self.cells.len() as u32;
+                self.repeated.push(Cell { document, start: 0, n_topics: 0, n_tokens: 1 });
+                *number = self.repeated.len() as u32;
             }
-            self.cells[*number as usize - 1].n_tokens += 1;
+            self.repeated[*number as usize - 1].n_tokens += 1;
         }
         if self.is_empty() {
             return;
         }
         let mut start = 0;
-        for cell in &mut self.cells {
+        for cell in &mut self.repeated {
             cell.start = start;
             start += cell.n_tokens;
         }
@@ -123,13 +121,13 @@ impl Cells {
     pub(super) fn of(&self, document: u32) -> &[(u16, u16)] {
         match self.numbers[document as usize] {
             0 => &[],
-            number => self.entries_of(self.cells[number as usize - 1]),
+            number => self.entries_of(self.repeated[number as usize - 1]),
         }
     }
 
     /// Topics of the word's tokens in all documents that hold it more than once.
     pub(super) fn all(&self) -> impl Iterator<Item = &(u16, u16)> {
-        self.cells.iter().flat_map(|&cell| self.entries_of(cell))
+        self.repeated.iter().flat_map(|&cell| self.entries_of(cell))
     }
 
     fn entries_of(&self, cell: Cell) -> &[(u16, u16)] {
@@ -145,22 +143,22 @@ impl Cells {
     pub(super) fn add(&mut self, documents: &[u32], topics: &[u16]) {
         for (&document, &topic) in documents.iter().zip(topics) {
             let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.cells.get_mut(number.wrapping_sub(1)) else { continue };
+            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
             let own = &mut self.entries[cell.start..][..cell.n_tokens];
-            match own[..cell.n_topics].iter_mut().find(|entry| entry.0 == topic) {
-                Some(entry) => entry.1 += 1,
-                None => {
-                    own[cell.n_topics] = (topic, 1);
-                    cell.n_topics += 1;
-                }
+            let place = own[..cell.n_topics].iter().position(|entry| entry.0 == topic);
+            let place = place.unwrap_or(cell.n_topics);
+            if place == cell.n_topics {
+                own[place] = (topic, 0);
+                cell.n_topics += 1;
             }
+            own[place].1 += 1;
         }
     }
 
     pub(super) fn remove(&mut self, documents: &[u32], topics: &[u16]) {
         for (&document, &topic) in documents.iter().zip(topics) {
             let number = self.numbers[document as usize] as usize;
-            let Some(cell) = self.cells.get_mut(number.wrapping_sub(1)) else { continue };
+            let Some(cell) = self.repeated.get_mut(number.wrapping_sub(1)) else { continue };
             let own = &mut self.entries[cell.start..][..cell.n_topics];
             let Some(place) = own.iter().position(|entry| entry.0 == topic) else { continue };
             own[place].1 -= 1;
@@ -171,31 +169,9 @@ impl Cells {
         }
     }
 
-    /// Seats the word's tokens of each document and topic at tables of a Chinese restaurant with mass
-    /// s φ, given the weights q of the word: those that open no table are added to `surplus`.
-    pub(super) fn seat(
-        &self,
-        word: u32,
-        q: impl Fn(usize) -> f64,
-        numbers: Counter,
-        first_document: usize,
-        surplus: &mut Vec<Surplus>,
-    ) {
-        for &cell in &self.cells {
-            for &(topic, n) in self.entries_of(cell).iter().filter(|entry| entry.1 > 1) {
-                let repeat = self.repeat[usize::from(topic)];
-                let document = (first_document as u64 + u64::from(cell.document)) << 32;
-                let first = document | u64::from(topic) << 16;
-                let q = q(usize::from(topic));
-                let joins = |&before: &u16| {
-                    let own = repeat * f64::from(before);
-                    numbers.uniform(first | u64::from(before)) * (q + own) < own
-                };
-                let n_tokens = (1..n).filter(joins).count() as u16;
-                if n_tokens > 0 {
-                    surplus.push(Surplus { word, topic, n_tokens });
-                }
-            }
-        }
+    /// Adds what documents hold more than once of the word in one topic.
+    pub(super) fn add_repeated(&self, word: u32, repeated: &mut Vec<RepeatedWord>) {
+        let more = self.all().filter(|entry| entry.1 > 1);
+        repeated.extend(more.map(|&(topic, n_tokens)| RepeatedWord { topic, word, n_tokens }));
     }
 }

@@ -129,8 +129,8 @@ fn sweep_blocks<T: Tallies + Send>(
         let (first, mut n_tables) = (block.in_corpus().start, vec![0; n_tables]);
         let (is_counted, mut tallies) = tallies_for(first);
         tally(block, &mut tallies, is_counted);
-        let surplus = block.sweep(step, &mut tallies, observer)?;
-        let mut bursts = Bursts { surplus, n_documents: vec![] };
+        let repeated = block.sweep(step, &mut tallies, observer)?;
+        let mut bursts = Bursts { repeated, n_documents: vec![] };
         if step.urns.bursts.is_some() {
             let documents = 0..block.lengths().len();
             documents.for_each(|document| bursts.count(n_topics, tallies.counts(document)));
