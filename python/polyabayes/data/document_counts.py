@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
+from polyabayes.data.naming import rows_by_name
 from polyabayes.data.selection import Selectable
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -82,6 +83,8 @@ class DocumentCounts(Selectable):
 
     # Bags of ids do not tell how many words there are.
     _has_open_width: bool
+    # Whether the words are "gathered" from the documents, "given" with the counts, or "measured".
+    _words_are: str = "given"
 
     @property
     def n_documents(self) -> int:
@@ -187,7 +190,7 @@ class DocumentCounts(Selectable):
         [2.5]
         """
         sizes = self._sizes(exposure) if isinstance(exposure, str) else exposure
-        checks.row_names("exposure", exposure, self.ids)
+        sizes = rows_by_name("exposure", sizes, self.ids)
         checked = None if sizes is None else checked_exposure(sizes, self.n_documents)
         return self._replaced(exposure=checked)
 
@@ -234,8 +237,8 @@ class DocumentCounts(Selectable):
         >>> corpus[1:].metadata["year"].tolist()
         [2024]
         """
-        checks.row_names("metadata", metadata, self.ids)
-        checked = checked_metadata(metadata, self.n_documents, self.ids)
+        rows = rows_by_name("metadata", metadata, self.ids)
+        checked = checked_metadata(rows, self.n_documents, self.ids)
         return self._replaced(metadata=checked)
 
     def _with_priors(self, priors: NDArray[np.float64] | None) -> Self:

@@ -13,6 +13,7 @@ from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -301,20 +302,22 @@ class Selectable:
         for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
             yield counts.indices[start:stop].tobytes(), counts.data[start:stop].tobytes()
 
-    def _column(self, name: str, column: str) -> NDArray[Any]:
-        """The column of the metadata that the argument `name` refers to."""
+    def _rows(self, name: str, given: Any) -> Any:
+        """Values of the documents in their order: given, or a column of the metadata by name."""
+        if not isinstance(given, str):
+            return rows_by_name(name, given, self.ids)
+        column = given
         if self.metadata is None or column not in self.metadata:
             known = [] if self.metadata is None else list(self.metadata.columns)
             raise InvalidArgumentError(
                 f"{argument(name, column)}: the metadata of the documents have no such column; "
                 f"there are {', '.join(map(repr, known)) or 'none'}"
             )
-        return self.metadata[column].to_numpy()
+        return self.metadata[column]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
-        values = self._column(name, given) if isinstance(given, str) else given
-        checks.row_names(name, values, self.ids)
+        values = self._rows(name, given)
         if np.shape(values) != (len(self),):
             raise InvalidArgumentError(
                 f"{argument(name)} must have one label for each of the {len(self):,} documents, "
@@ -334,6 +337,20 @@ class Selectable:
         number_of: dict[Hashable, int] = {}
         values = self._values_of(name, labels)
         return np.array([number_of.setdefault(value, len(number_of)) for value in values])
+
+    def _levels_of(self, name: str, labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Distinct labels, in the order of categories or else sorted, and the level of each row."""
+        self._values_of(name, labels)
+        rows = self._rows(name, labels)
+        if str(getattr(rows, "dtype", "")) == "category":
+            used = getattr(rows, "array", rows).remove_unused_categories()
+            return used.categories.to_numpy(), used.codes.astype(np.intp)
+        try:
+            return np.unique(np.asarray(rows), return_inverse=True)
+        except TypeError as error:
+            raise InvalidArgumentError(
+                f"{argument(name)} must hold numbers or texts, not both"
+            ) from error
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""

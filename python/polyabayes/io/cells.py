@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from polyabayes._support.files import content_of, read_lines, reading
@@ -11,6 +10,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
+from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
 _WORDS = {"id": 0, "name": 1}
@@ -38,7 +38,7 @@ def read_10x(path: Path, *, word: str = "id") -> Corpus:
         missing = _MATRIX if matrix is None else _BARCODES if barcodes is None else _FEATURES[0]
         raise FileFormatError(f"{path} is not a folder of 10x Genomics: it has no {missing}")
     words = []
-    for number, fields in enumerate(csv.reader(read_lines(features), delimiter="\t"), start=1):
+    for number, fields in records_of(features, Dialect("\t")):
         if len(fields) <= _WORDS[word]:
             raise FileFormatError(f"{features}, line {number}: there is no {word} of the feature")
         words.append(fields[_WORDS[word]])

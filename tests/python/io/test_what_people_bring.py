@@ -58,12 +58,17 @@ PFA = pb.PoissonFactorAnalysis.from_parameters(topic_word=TOPICS, shape=1.0, pro
 DMR = pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]])
 
 
-def fitted_by_covariates(rows):
-    model = pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
+def test_covariates_of_training_are_matched_by_name():
     corpus = pb.Corpus(np.eye(9, 5, dtype=int) + 1, ids=[f"d{n}" for n in range(9)])
-    column = pd.DataFrame({"age": np.arange(9.0) ** 2})
-    index = corpus.ids if rows.index[0] == "x" else corpus.ids[::-1]
-    return model.fit(corpus, covariates=column.set_axis(index)).coefficients_
+    ages = pd.DataFrame({"age": np.arange(9.0) ** 2}, index=corpus.ids)
+    found = [
+        pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
+        .fit(corpus, covariates=rows)
+        .coefficients_
+        for rows in (ages, ages[::-1], ages.to_numpy())
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize(
@@ -77,28 +82,31 @@ def fitted_by_covariates(rows):
         lambda rows: pb.Corpus(NAMED.counts, ids=NAMES, metadata=rows).metadata["1"],
         lambda rows: NAMED.with_metadata(rows).metadata["1"],
         lambda rows: NAMED.split(1, 0, groups=rows[1])[1].ids == "x",
-        fitted_by_covariates,
     ],
 )
-def test_rows_of_pandas_that_name_the_documents_in_another_order_are_refused(call):
+def test_rows_of_pandas_are_matched_by_name_with_the_documents(call):
     expected = call(OWN)
-    assert_refused(InvalidArgumentError, "matched by place", call, OWN[::-1])
-    if call is not fitted_by_covariates:
-        # Other names, and mere numbers, have nothing to say about the order.
-        np.testing.assert_array_equal(call(OWN.set_axis(["a", "b", "c"])), expected)
-        np.testing.assert_array_equal(call(OWN.reset_index(drop=True)), expected)
+    for same in (OWN[::-1], OWN.reset_index(drop=True)):
+        np.testing.assert_array_equal(call(same), expected)
+    assert_refused(InvalidArgumentError, "matched by name", call, OWN.set_axis(["x", "y", "w"]))
+    assert_refused(InvalidArgumentError, "several rows for 'x'", call, pd.concat([OWN, OWN]))
+    others = (OWN * 2).set_axis(["a", "b", "c"])
+    np.testing.assert_array_equal(call(pd.concat([others, OWN[::-1]])), expected)
 
 
-def test_weights_and_covariates_of_rows_in_another_order_are_refused():
+def test_weights_and_covariates_of_rows_are_matched_by_name():
     answers = pd.DataFrame({"q1": list("yynn") * 3, "q2": list("ynyn") * 3, "q3": list("yynn") * 3})
     ages = pd.DataFrame({"age": np.arange(12.0)})
     by_age = pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages)
-    for call in (
-        lambda: pb.LatentClassAnalysis(2, method="em").fit(answers, weights=ages["age"][::-1]),
-        lambda: pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages[::-1]),
-        lambda: by_age.predict_proba(answers, covariates=ages[::-1]),
-    ):
-        assert_refused(InvalidArgumentError, "matched by place", call)
+    again = pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages[::-1])
+    np.testing.assert_array_equal(again.class_weights_, by_age.class_weights_)
+    shares = [by_age.predict_proba(answers, covariates=rows) for rows in (ages, ages[::-1])]
+    np.testing.assert_array_equal(*shares)
+    weighed = [
+        pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers, weights=rows)
+        for rows in (1 + ages["age"], 1 + ages["age"][::-1])
+    ]
+    np.testing.assert_array_equal(*(found.class_weights_ for found in weighed))
 
 
 def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
@@ -113,11 +121,109 @@ def test_ids_beyond_the_dictionary_are_refused():
         pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
 
 
-def test_metadata_that_name_the_documents_in_another_order_do_not_describe_others(write):
-    write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\n")
-    write("meta.csv", "id,year\nd2,1999\nd1,2024\n")
-    with pytest.raises(InvalidArgumentError, match="another order than their ids, 'd2' first"):
-        pb.read_corpus("x.csv").with_metadata(pd.read_csv("meta.csv"))
-    write("same.csv", "id,year\nd1,2024\nd2,1999\n")
-    corpus = pb.read_corpus("x.csv").with_metadata(pd.read_csv("same.csv"))
-    assert corpus["d1"].metadata["year"].tolist() == [2024]
+def test_metadata_are_matched_by_a_column_of_names(write):
+    write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\nd4,1,1\n")
+    corpus = pb.read_corpus("x.csv")
+    rows = {"doc_id": ["d2", "d1", "d3", "d4"], "party": ["B", "A", "C", "D"]}
+    for metadata in (pd.DataFrame(rows), pd.DataFrame(rows).rename(columns={"doc_id": "speech"})):
+        assert corpus.with_metadata(metadata).metadata["party"].tolist() == ["A", "B", "D"]
+    other = pd.DataFrame({"doc_id": ["d1", "d2", "d3"], "party": ["A", "B", "C"]})
+    remedy = r"no row for 'd4'.*metadata.set_index\('doc_id'\).loc\[corpus.ids\]"
+    assert_refused(InvalidArgumentError, remedy, corpus.with_metadata, other)
+    by_place = other.drop(columns="doc_id")
+    assert corpus.with_metadata(by_place).metadata["party"].tolist() == ["A", "B", "C"]
+    both = pd.DataFrame({"a": ["d2", "d1", "d4"], "b": ["d4", "d2", "d1"]})
+    assert_refused(InvalidArgumentError, "say which by", corpus.with_metadata, both)
+
+
+WORDS = list("abcdef")
+SIGNATURES = pd.DataFrame(
+    [[0.4, 0.2, 0.2, 0.1, 0.05, 0.05], [0.05, 0.05, 0.1, 0.2, 0.2, 0.4]],
+    index=["S1", "S2"],
+    columns=WORDS,
+)
+ALPHA = pd.Series([2.0, 0.5], index=SIGNATURES.index)
+COUNTS = pd.DataFrame([[9, 1, 5, 2, 0, 3]], columns=WORDS, index=["d"])
+
+
+def lda_of(topics, alpha=ALPHA, **options):
+    make = pb.LatentDirichletAllocation.from_parameters
+    return make(doc_topic_prior=alpha, topic_word=topics, random_state=0, **options)
+
+
+def pfa_of(topics, shape=ALPHA, **options):
+    make = pb.PoissonFactorAnalysis.from_parameters
+    return make(topic_word=topics, shape=shape, probability=0.9, random_state=0, **options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lda_of,
+        pfa_of,
+        lambda topics, **options: pb.DocumentModel.dirichlet(topics, [2.0, 0.5], **options),
+        lambda topics, **options: pb.DocumentModel.mixture(topics, [0.8, 0.2], **options),
+        lambda topics, **options: pb.DocumentModel.logistic_normal(
+            topics, [0.0, 0.0], np.eye(2), decoder="softmax", **options
+        ),
+    ],
+)
+def test_columns_of_topics_are_the_vocabulary(make):
+    expected = pb.log_likelihood(make(SIGNATURES.to_numpy()), COUNTS.to_numpy()).values
+    for topics in (SIGNATURES, SIGNATURES[WORDS[::-1]]):
+        for vocabulary in (None, WORDS, WORDS[::-1]):
+            model = make(topics, vocabulary=vocabulary)
+            found = pb.log_likelihood(model, COUNTS[WORDS[2:] + WORDS[:2]])
+            np.testing.assert_allclose(found.values, expected, rtol=1e-12)
+    other = [*WORDS[:5], "g"]
+    assert_refused(InvalidArgumentError, "'f', 'g'", make, SIGNATURES, vocabulary=other)
+
+
+def test_priors_of_topics_are_matched_by_name():
+    for make in (lda_of, pfa_of):
+        found = [
+            pb.log_likelihood(make(SIGNATURES, alpha), COUNTS).values
+            for alpha in (ALPHA, ALPHA[::-1], ALPHA.to_numpy())
+        ]
+        assert found[0] == found[1] == found[2]
+
+
+def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
+    anndata = pytest.importorskip("anndata")
+    model, panel = pfa_of(SIGNATURES), COUNTS[WORDS[:4]]
+    exact = pb.log_likelihood(pfa_of(SIGNATURES[WORDS[:4]]), panel).values
+    weights = pfa_of(SIGNATURES[WORDS[:4]]).transform(panel)
+    told = r"2 of the 6 words of the model, with 35.0% of the mean mass .*'e', 'f'"
+    cells = anndata.AnnData(panel.astype(float))
+    with pytest.warns(DataWarning, match=f"{told}.* count as not measured"):
+        np.testing.assert_allclose(pb.log_likelihood(model, cells).values, exact, rtol=1e-12)
+    with pytest.warns(DataWarning, match=told):
+        np.testing.assert_array_equal(model.transform(cells), weights)
+    with pytest.warns(DataWarning, match=told):
+        pb.interop.to_anndata(cells, model)
+    np.testing.assert_array_equal(cells.obsm["X_polyabayes"], weights)
+    with pytest.warns(DataWarning, match=f"{told}.* count as zero"):
+        zeros = pb.log_likelihood(model, panel).values
+    full = panel.assign(e=0, f=0)
+    np.testing.assert_allclose(zeros, pb.log_likelihood(model, full).values, rtol=1e-12)
+    for documents in (panel, cells, pb.Corpus(panel)):
+        for policy, value in (("zero", zeros), ("not measured", exact)):
+            found = pb.log_likelihood(model, documents, missing_words=policy).values
+            np.testing.assert_allclose(found, value, rtol=1e-12)
+        assert_refused(
+            InvalidArgumentError, told, pb.log_likelihood, model, documents, missing_words="raise"
+        )
+    # Words of texts are those that occur.
+    assert np.isfinite(pb.log_likelihood(model, [["a", "b"]]).values).all()
+
+
+def test_groups_are_matched_by_name_and_keep_the_order_of_categories():
+    corpus = pb.Corpus([[9, 0], [8, 1], [0, 9], [1, 7]], ids=list("wxyz"))
+    months = pd.Categorical(["Jan", "Feb", "Jan", "Feb"], ["Jan", "Feb", "Mar"], ordered=True)
+    by = pd.Series(months, index=list("wxyz"))
+    found = pb.topics.by_group(LDA, corpus, by)
+    assert found.groups.tolist() == ["Jan", "Feb"]
+    for same in (by[::-1], months):
+        np.testing.assert_array_equal(pb.topics.by_group(LDA, corpus, same).means, found.means)
+    described = corpus.with_metadata({"month": months})
+    assert pb.topics.by_group(LDA, described, "month").groups.tolist() == ["Jan", "Feb"]

@@ -74,6 +74,8 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
 
     own = {**options, **(_OF_TOKENS if are_tokens else {})}
     stem = own.pop("stem", None)
+    if "ngram_range" in own:
+        own["ngram_range"] = tuple(own["ngram_range"])
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
