@@ -268,6 +268,7 @@ class Parser(argparse.ArgumentParser):
         }
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
+        name = "metadata_columns" if name == "metadata" and value else name
         option = shown.get(name) or shown.get(_SAME.get(name, ""))
         if option is None and name in _OF_FORMATS and value and "read_options" in shown:
             return f"{shown['read_options']} {name}={value.strip(chr(39))}"

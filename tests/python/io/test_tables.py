@@ -138,9 +138,7 @@ def test_columns_may_be_named(tmp_path, name):
         frame.to_json(path, orient="records", lines=True)
     else:
         write[path.suffix](path, index=False)
-    with pytest.raises(
-        FileFormatError, match=r"Name texts by text='title', names of"
-    ):
+    with pytest.raises(FileFormatError, match=r"Name texts by text='title', names of"):
         pb.read_corpus(path)
     corpus = pb.read_corpus(path, text="review", ids="no")
     assert (corpus.ids.tolist(), corpus.n_tokens) == (["7", "8"], 4)
