@@ -18,6 +18,8 @@ def __getattr__(name: str) -> object:
     found = _public(name)
     if name == "load":
         from polyabayes import latent_classes  # noqa: F401
-    if getattr(found, "__module__", name).startswith(f"{__name__}.likelihood"):
+    if name in ("topics", "plotting") or getattr(found, "__module__", name).startswith(
+        f"{__name__}.likelihood"
+    ):
         from polyabayes import interop  # noqa: F401
     return found

@@ -108,6 +108,8 @@ class Corpus(DocumentCounts):
         self._words_are = found.words_are if vocabulary is None else "given"
         self.vocabulary = None if words is None else checked_words(words)
         self.ids = None if names is None else checked_labels(names, "ids")
+        if self.vocabulary is not None:
+            self.counts = self._widened_to(len(self.vocabulary)).counts
         for name, labels, size, unit in (
             ("vocabulary", self.vocabulary, self.n_words, "words (columns)"),
             ("ids", self.ids, self.n_documents, "documents (rows)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ _SUFFIX = ".txt"
 _HIDDEN = "."
 _BYTES_LOOKED_AT = 1 << 16
 _LINES_LOOKED_AT = 20
+_OF_MALLET = (
+    (re.compile(r"\d+\t[\d.eE-]+\t(\S+ ){2,}"), "the keys of topics"),
+    (re.compile(r"\d+\t\S+(\t[\d.eE-]+){2,}\s*$"), "the topics of documents"),
+)
 
 
 def read_text(
@@ -56,6 +61,11 @@ def refuse_tables(path: Path) -> None:
             f"{path} looks like JSON lines, not text: read it by {argument('format', 'jsonl')}"
             f", or as text by {argument('format', 'text')}"
         )
+    if lines and (told := _printed_by_mallet(lines)):
+        raise FileFormatError(
+            f"{path} looks like {told} of MALLET, not text: polyabayes.interop.from_mallet("
+            f"'state.gz') reads the state of the same run; as text, {argument('format', 'text')}"
+        )
     sep = separator_of(lines[0]) if lines else None
     try:
         found = records_of(path, Dialect(sep or " "))
@@ -81,6 +91,13 @@ def refuse_tables(path: Path) -> None:
         f"{path} looks like a table of {n_fields} columns, not text: read it as a table by "
         f"{', '.join(options)}{transposed}, or as text by {argument('format', 'text')}"
     )
+
+
+def _printed_by_mallet(lines: list[str]) -> str | None:
+    """What of a topic model of MALLET the lines are, if any."""
+    if lines[0].startswith("#doc "):
+        return "the topics of documents" if "proportion" in lines[0] else "the state"
+    return next((told for line, told in _OF_MALLET if all(map(line.match, lines))), None)
 
 
 def corpus_of_texts(

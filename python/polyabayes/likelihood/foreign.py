@@ -22,6 +22,7 @@ from polyabayes.scale.shards import Shards
 
 # What words of a model that the documents lack count as.
 MISSING_WORDS = ("zero", "not measured", "raise")
+_NONE_YET = "another package (after import polyabayes.interop)"
 # Longest text of a value that a message shows.
 _MOST_SHOWN = 80
 
@@ -86,7 +87,7 @@ def as_scorable(name: str, model: Any) -> Scorable:
                 return convert(model)
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation, a PoissonFactorAnalysis or a DocumentModel, "
-        f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED))}, "
+        f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED)) or _NONE_YET}, "
         f"got {given_instead(model)}"
     )
 

@@ -7,6 +7,8 @@ its own room is not told again here.
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.io import mmwrite
 
 import polyabayes as pb
 from helpers.refusals import assert_refused
@@ -227,3 +229,155 @@ def test_groups_are_matched_by_name_and_keep_the_order_of_categories():
         np.testing.assert_array_equal(pb.topics.by_group(LDA, corpus, same).means, found.means)
     described = corpus.with_metadata({"month": months})
     assert pb.topics.by_group(LDA, described, "month").groups.tolist() == ["Jan", "Feb"]
+
+
+FEATURES = "G1\tTBCE\tGene Expression\nG2\tACT\tGene Expression\nA1\tCD3\tAntibody Capture\n"
+CELLS = np.array([[4, 0, 90], [0, 1, 80]])
+
+
+def written_by_cell_ranger(folder, kind):
+    if kind == "h5":
+        h5py = pytest.importorskip("h5py")
+        columns = [line.split("\t") for line in FEATURES.split("\n")[:-1]]
+        packed = sparse.csc_matrix(CELLS.T)
+        with h5py.File(folder / "x.h5", "w") as file:
+            for name in ("data", "indices", "indptr"):
+                file[f"matrix/{name}"] = getattr(packed, name)
+            file["matrix/shape"] = packed.shape
+            file["matrix/barcodes"] = np.array([b"AAC-1", b"AAG-1"])
+            for name, held in zip(("id", "name", "feature_type"), zip(*columns), strict=True):
+                file[f"matrix/features/{name}"] = np.array(held, dtype="S20")
+        return folder / "x.h5"
+    mmwrite(folder / "matrix.mtx", sparse.coo_matrix(CELLS.T))
+    (folder / "features.tsv").write_text(FEATURES)
+    (folder / "barcodes.tsv").write_text("AAC-1\nAAG-1\n")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["folder", "h5"])
+def test_of_several_kinds_of_features_genes_are_read(here, kind):
+    path = written_by_cell_ranger(here, kind)
+    with pytest.warns(DataWarning, match=r"'Antibody Capture', 'Gene Expression'.* with 2\.9%"):
+        corpus = pb.read_corpus(path)
+    assert corpus.vocabulary.tolist() == ["G1", "G2"]
+    assert corpus.counts.toarray().tolist() == CELLS[:, :2].tolist()
+    assert corpus.ids.tolist() == ["AAC-1", "AAG-1"]
+    assert pb.read_corpus(path, feature_type=None, word="name").n_tokens == CELLS.sum()
+    with pytest.warns(DataWarning, match="only 'Antibody Capture'"):
+        assert pb.read_corpus(path, feature_type="Antibody Capture").n_tokens == 170
+    with pytest.raises(FileFormatError, match="kinds 'Antibody Capture', 'Gene Expression'"):
+        pb.read_corpus(path, feature_type="Peaks")
+
+
+def test_a_file_that_is_no_matrix_of_cell_ranger_says_so(here):
+    h5py = pytest.importorskip("h5py")
+    (here / "x.h5").write_bytes(b"\x89HDF\r\n\x1a\n no more")
+    with h5py.File("y.h5", "w") as file:
+        file["X"] = [1, 2]
+    for name in ("x.h5", "y.h5"):
+        with pytest.raises(FileFormatError, match="not a feature-barcode matrix"):
+            pb.read_corpus(name)
+
+
+DOORS = {
+    "fit.RData": "interop.from_stm",
+    "x.rds": "writeMM",
+    "lda.pkl": "log_likelihood",
+    "lda.model": "gensim",
+    "lda.safetensors": "polyabayes.load",
+    "x.xlsx": "read_excel",
+    "x.sav": "read_spss",
+    "x.pdf": "convert its text",
+}
+PRINTED = {
+    "keys.txt": "0\t0.5\turn ball law \n1\t0.5\tcat dog food \n",
+    "docs.txt": "0\ta.txt\t0.5\t0.25\t0.25\n1\tb.txt\t0.1\t0.8\t0.1\n",
+    "old.txt": "#doc name topic proportion ...\n0 a.txt 1 0.75 0 0.25\n",
+}
+
+
+@pytest.mark.parametrize(("name", "door"), DOORS.items())
+def test_files_at_the_wrong_door_are_shown_the_right_one(here, name, door):
+    (here / name).write_bytes(b"\x80\x04 anything")
+    with pytest.raises(InvalidArgumentError, match=f"{name} is .*{door}"):
+        pb.read_corpus(name)
+
+
+@pytest.mark.parametrize(("name", "text"), PRINTED.items())
+def test_what_mallet_prints_of_models_is_no_text(here, name, text):
+    (here / name).write_text(text)
+    with pytest.raises(FileFormatError, match=r"of MALLET.*from_mallet\('state.gz'\)"):
+        pb.read_corpus(name)
+    assert pb.read_corpus(name, format="text", token_pattern=r"\S+").n_documents == text.count("\n")
+
+
+def test_documents_of_stm_are_counts_of_words_counted_from_one():
+    documents = [np.array([[1, 3], [2, 1]]), np.array([[2], [4]])]
+    corpus = pb.Corpus(documents, vocabulary=["urn", "ball", "law", "rest"])
+    assert corpus.counts.toarray().tolist() == [[2, 0, 1, 0], [0, 4, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["我爱北京天安门", "上海是一个大城市吗"], "of a script without blanks"),
+        (
+            ["我 爱 北京 天 安 门", "上海 是 一 个 大"],
+            r"69% of the letters .* token_pattern=r'\\S\+'",
+        ),
+        (["a b c d ef", "x y z"], "78% of the letters"),
+    ],
+)
+def test_texts_that_blanks_do_not_divide_are_a_warning(texts, says):
+    with pytest.warns(DataWarning, match=says):
+        pb.Corpus.from_documents(texts)
+    assert pb.Corpus.from_documents(texts, token_pattern=r"\S+").n_tokens == sum(
+        len(text.split()) for text in texts
+    )
+    assert pb.Corpus.from_documents(["constitutionalism", "urn"]).n_tokens == 2
+
+
+def test_only_layers_of_counts_are_offered():
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(np.array([[0.5, 1.5]]))
+    cells.layers["scaled"], cells.layers["raw"] = cells.X / 2, np.array([[1.0, 3.0]])
+    for layer in (None, "scaled"):
+        with pytest.raises(InvalidArgumentError, match=r"another layer \('raw'\)"):
+            pb.Corpus.from_anndata(cells, layer)
+    del cells.layers["raw"]
+    with pytest.raises(InvalidArgumentError, match="it has no layer of counts"):
+        pb.Corpus.from_anndata(cells)
+
+
+R_MATRIX = '"","doc_id","urn","ball"\n"1","a",1,2\n"2","b",0,3\n'
+DELIMITED = {
+    "sep=": "sep=;\nid;urn;ball\na;1;2\nb;0;3\n",
+    "write.csv of a dfm": R_MATRIX,
+    "write.csv with row names": '"","urn","ball"\n"a",1,2\n"b",0,3\n',
+    "write.table": '"urn" "ball"\n"a" 1 2\n"b" 0 3\n',
+    "numeric ids beside words that are numbers": "doc,word,count\na,7,1\na,9,2\nb,9,3\n",
+}
+
+
+@pytest.mark.parametrize("content", DELIMITED.values(), ids=DELIMITED.keys())
+def test_delimited_files_of_other_programs(here, content):
+    (here / "x.csv").write_text(content)
+    options = {"sep": " "} if content.startswith('"urn" "ball"') else {}
+    corpus = pb.read_corpus("x.csv", **options)
+    assert corpus.counts.toarray().tolist() == [[1, 2], [0, 3]]
+    assert corpus.ids.tolist() == ["a", "b"]
+
+
+def test_a_wrong_line_after_a_line_of_the_separator_is_found(here):
+    (here / "x.csv").write_text("sep=;\nid;urn\na;1\nb;many\n")
+    with pytest.raises(FileFormatError, match="line 4: column 'urn'"):
+        pb.read_corpus("x.csv")
+
+
+def test_gensim_models_are_known_wherever_a_model_is_taken():
+    gensim = pytest.importorskip("gensim")
+    texts = [["urn", "ball"], ["ball", "law"]]
+    dictionary = gensim.corpora.Dictionary(texts)
+    bags = [dictionary.doc2bow(text) for text in texts]
+    lda = gensim.models.LdaModel(bags, 2, dictionary, random_state=0)
+    assert len(pb.topics.coherence(lda, texts, measure="umass")) == 2

@@ -14,6 +14,7 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 
 # Rows per block of a backed file.
 _BLOCK_ROWS = 1_000
+_ROWS_LOOKED_AT = 100
 
 
 class Source(NamedTuple):
@@ -225,16 +226,20 @@ def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
 
 def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
     entries: Any = sparse.coo_array(block)
-    is_fraction = np.isfinite(entries.data) & (entries.data % 1 != 0)
+    is_fraction = _fractions(entries)
     if is_fraction.any():
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
-        others = [repr(other) for other in data.layers if f"layers[{other!r}]" != name]
+        others = [
+            repr(other)
+            for other, layer in data.layers.items()
+            if not _fractions(layer[:_ROWS_LOOKED_AT]).any()
+        ]
         where = (
             f"another layer ({', '.join(others)}) may hold counts: use it by "
             f"{argument('layer', others[0].strip(chr(39)))}"
             if others
-            else "it has no other layers; give the raw counts, which adata.raw may hold"
+            else "it has no layer of counts; give the raw counts, which adata.raw may hold"
         )
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
@@ -242,6 +247,11 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
             f"normalised or log-transformed, but likelihoods need counts: {where}"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
+
+
+def _fractions(block: Any) -> NDArray[np.bool_]:
+    values = sparse.coo_array(block).data
+    return np.isfinite(values) & (values % 1 != 0)
 
 
 def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:

@@ -184,8 +184,8 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
             f"{table.title} has the columns {_shown(table.names)}; "
             f"{'none' if one is None else repr(one)} holds no counts. Name texts by "
             f"{argument('text', one)}, names of documents by {argument('ids', one)}, and "
-            f"properties by {argument('metadata', [one])}; with a row a count, {argument('document')}, "
-            f"{argument('word')} and {table.option('count')}"
+            f"properties by {argument('metadata', [one])}; with a row a count, "
+            f"{argument('document')}, {argument('word')} and {table.option('count')}"
         )
     if table.row_names is None and named.layout != "wide":
         if ids is None:
