@@ -198,6 +198,9 @@ class Selectable:
         max_df: float = 1.0,
         stop_words: str | Sequence[str] = (),
         min_tokens: int = 0,
+        words: Sequence[str] | None = None,
+        min_documents: int = 0,
+        max_share: float = 1.0,
     ) -> Self:
         """Drop words by frequency, and then short documents.
 
@@ -211,6 +214,12 @@ class Selectable:
             Words to drop, or a language, such as ``"english"``.
         min_tokens : int, default=0
             Smallest number of tokens of a document, after words are dropped.
+        words : sequence of str, optional
+            Words to keep; those that the corpus does not have are ignored. Default: all.
+        min_documents : int, default=0
+            Smallest number of documents with a word; with `min_df`, both hold.
+        max_share : float, default=1.0
+            Largest share of the documents with a word; with `max_df`, both hold.
 
         Returns
         -------
@@ -229,19 +238,18 @@ class Selectable:
         """
         n_documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
         least, most = (
-            _number_of_documents(name, value, len(self))
+            number_of_documents(name, value, len(self))
             for name, value in (("min_df", min_df), ("max_df", max_df))
         )
+        least = max(least, checks.whole_number("min_documents", min_documents, least=0))
+        most = min(most, checks.not_negative_number("max_share", max_share) * len(self))
         is_kept = (n_documents >= least) & (n_documents <= most)
+        if isinstance(stop_words, str):
+            stop_words = stop_words_of(stop_words)
+        if words is not None:
+            is_kept &= self._are_among("words", words)
         if len(stop_words):
-            if self.vocabulary is None:
-                raise InvalidArgumentError(
-                    f"{argument('stop_words')}: the corpus has no vocabulary to find them in"
-                )
-            if isinstance(stop_words, str):
-                stop_words = stop_words_of(stop_words)
-            left_out = set(checked_labels(stop_words, "stop_words"))
-            is_kept &= np.array([word not in left_out for word in self.vocabulary])
+            is_kept &= ~self._are_among("stop_words", stop_words)
         if not is_kept.any():
             raise InvalidArgumentError("the filter leaves no words; relax it")
         found = self._replaced(
@@ -253,6 +261,15 @@ class Selectable:
         if not (lengths >= shortest).any():
             raise InvalidArgumentError("the filter leaves no documents; relax it")
         return found if (lengths >= shortest).all() else found[lengths >= shortest]
+
+    def _are_among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Which words of the corpus are in the list that the argument `name` gives."""
+        if self.vocabulary is None:
+            raise InvalidArgumentError(
+                f"{argument(name)}: the corpus has no vocabulary to find them in"
+            )
+        listed = set(checked_labels(words, name))
+        return np.array([word in listed for word in self.vocabulary], dtype=bool)
 
     def duplicated(self, by: str = "words", other: Selectable | None = None) -> NDArray[np.bool_]:
         """Find duplicate documents.
@@ -398,7 +415,7 @@ def _over_words_of(corpus: Any, other: Any) -> Any:
     return other
 
 
-def _number_of_documents(name: str, value: Any, n_documents: int) -> float:
+def number_of_documents(name: str, value: Any, n_documents: int) -> float:
     """A bound of document frequencies, from a number or a share of documents."""
     if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
         return float(value) * n_documents

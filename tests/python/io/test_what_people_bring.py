@@ -33,9 +33,7 @@ def test_shards_of_wide_tables_and_of_texts_say_what_they_read():
     frame = pd.DataFrame({"doc_id": [1001, 1002], "apple": [2, 0], "pear": [0, 3]})
     assert pb.write_shards(frame, "frame").n_tokens == 5
     frame.to_parquet("wide.parquet")
-    with pytest.raises(FileFormatError, match=r"no column 'count'.*read_corpus"):
-        pb.write_shards("wide.parquet", "shards")
-    assert pb.write_shards(pb.read_corpus("wide.parquet"), "read").n_tokens == 5
+    assert pb.write_shards("wide.parquet", "read").n_tokens == 5
     long = pd.DataFrame({"u": [7, 7, 9], "i": [30, 31, 30], "c": [2, 5, 4]})
     with pytest.warns(DataWarning, match="look like a document, a word and a count"):
         pb.write_shards(long, "long")
@@ -245,7 +243,9 @@ def written_by_cell_ranger(folder, kind):
                 file[f"matrix/{name}"] = getattr(packed, name)
             file["matrix/shape"] = packed.shape
             file["matrix/barcodes"] = np.array([b"AAC-1", b"AAG-1"])
-            for name, held in zip(("id", "name", "feature_type"), zip(*columns), strict=True):
+            for name, held in zip(
+                ("id", "name", "feature_type"), zip(*columns, strict=True), strict=True
+            ):
                 file[f"matrix/features/{name}"] = np.array(held, dtype="S20")
         return folder / "x.h5"
     mmwrite(folder / "matrix.mtx", sparse.coo_matrix(CELLS.T))
@@ -381,3 +381,51 @@ def test_gensim_models_are_known_wherever_a_model_is_taken():
     bags = [dictionary.doc2bow(text) for text in texts]
     lda = gensim.models.LdaModel(bags, 2, dictionary, random_state=0)
     assert len(pb.topics.coherence(lda, texts, measure="umass")) == 2
+
+
+SPOKEN = [["urn", "ball", "law"], ["cat"], ["urn", "urn"], ["ball", "cat"], ["law", "law", "urn"]]
+
+
+@pytest.mark.parametrize("kind", ["texts", "lists"])
+def test_texts_of_parquet_become_shards_over_one_vocabulary(here, kind):
+    bodies = SPOKEN if kind == "lists" else [" ".join(words) for words in SPOKEN]
+    frame = pd.DataFrame({"body": bodies, "id": list("abcde"), "year": range(5)})
+    frame.to_parquet("x.parquet", row_group_size=2)
+    corpus = pb.Corpus.from_table(frame, "body")
+    for options in ({}, {"min_df": 3}, {"vocabulary": ["urn", "ball", "law", "cat"]}):
+        expected = corpus.filter(min_df=options.get("min_df", 1))
+        shards = pb.write_shards("x.parquet", "shards", 2, text="body", **options)
+        found = pb.Corpus(list(shards.blocks(2)))
+        expected = expected.aligned_to(shards.vocabulary)[0]
+        assert found.counts.toarray().tolist() == expected.counts.toarray().tolist()
+        assert found.ids.tolist() == list("abcde")
+        assert found.metadata["year"].tolist() == [0, 1, 2, 3, 4]
+    assert_refused(
+        InvalidArgumentError, "for a .parquet file", pb.write_shards, SPOKEN, "s", text="b"
+    )
+
+
+def test_streams_of_documents_need_one_vocabulary():
+    words = ["ball", "cat", "law", "urn"]
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.25] * 4, [0.4, 0.2, 0.2, 0.2]], vocabulary=words
+    )
+    expected = pb.log_likelihood(model, SPOKEN).values
+    found = pb.log_likelihood(model, iter([SPOKEN[:2], SPOKEN[2:]])).values
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    shards = pb.write_shards(iter(SPOKEN), "shards", vocabulary=words)
+    np.testing.assert_allclose(pb.log_likelihood(model, shards).values, expected, rtol=1e-12)
+    blocks = (pb.Corpus.from_documents(block) for block in (SPOKEN[:1], SPOKEN[1:]))
+    assert_refused(InvalidArgumentError, "its vocabulary", pb.write_shards, blocks, "others")
+
+
+def test_words_are_filtered_by_list_and_by_documents():
+    corpus = pb.Corpus.from_documents(SPOKEN)
+    for options, words in (
+        ({"words": ["urn", "ball", "unknown"]}, ["ball", "urn"]),
+        ({"min_documents": 3}, ["urn"]),
+        ({"max_share": 0.4}, ["ball", "cat", "law"]),
+    ):
+        assert corpus.filter(**options).vocabulary.tolist() == words
+    bare = pb.Corpus(corpus.counts)
+    assert_refused(InvalidArgumentError, "words: the corpus has no", bare.filter, words=["urn"])

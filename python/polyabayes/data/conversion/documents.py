@@ -57,11 +57,9 @@ def _of_lists(documents: Any) -> Source | None:
         return None
     if any(document is None or isinstance(document, str) for document in documents):
         return counted_texts(documents, None, {}, are_tokens=False)
-    if all(np.ndim(document) == 2 and np.shape(document)[0] == 2 for document in documents):
-        if all(isinstance(document, np.ndarray) for document in documents):
-            # stm's documents: words, counted from 1, over their counts.
-            rows = ((words - 1, counts) for words, counts in documents)
-            return sources.bags(zip(*row, strict=True) for row in rows)
+    if all(isinstance(x, np.ndarray) and x.ndim == 2 and len(x) == 2 for x in documents):
+        # stm's documents: words, counted from 1, over their counts.
+        return sources.bags(zip(words - 1, counts, strict=True) for words, counts in documents)
     if not all(isinstance(document, (list, tuple)) for document in documents):
         return None
     entry = next((entry for document in documents for entry in document), None)

@@ -27,8 +27,8 @@ Place = Callable[[int], str]
 ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
 _TEXTS_LOOKED_AT = 200
-# scikit-learn's default token_pattern, and a run of letters of Thai, Lao, Burmese, Khmer, Japanese or
-# Chinese, which is longer than a word.
+# scikit-learn's default token_pattern, and a run of letters of Thai, Lao, Burmese, Khmer, Japanese
+# or Chinese that is longer than a word.
 _WORDS = re.compile(r"(?u)\b\w\w+\b")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
