@@ -90,8 +90,8 @@ class Takes:
 # Options of formats, which read_corpus takes by any name.
 _OF_FORMATS = ("layout", "feature_type", "token_pattern")
 _READING = {"options": "read_options", "metadata": "metadata_columns"}
-_TEXTS = {"only": ("stop_words", "min_df", "max_df", "ngram_range", "stem", "on_empty")}
-_CORPUS = Takes("read_corpus", names=_READING), Takes("Corpus.from_documents", **_TEXTS)
+_OF_TEXTS = ("stop_words", "min_df", "max_df", "ngram_range", "stem", "on_empty")
+_CORPUS = Takes("read_corpus", names=_READING), Takes("Corpus.from_documents", only=_OF_TEXTS)
 _TENSOR = Takes("read_tensor", names=_READING)
 # What every command takes, even one that has no use for it.
 _GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
@@ -145,7 +145,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
             Takes("LatentDirichletAllocation", _OF_CORPUS, only=("max_iter", "tol")),
             Takes("cross_validate", _OF_CORPUS, only=("n_folds", "n_workers", "groups", "times")),
             Takes("read_corpus", _OF_CORPUS, names=_READING),
-            Takes("Corpus.from_documents", _OF_CORPUS, **_TEXTS),
+            Takes("Corpus.from_documents", _OF_CORPUS, only=_OF_TEXTS),
             Takes(
                 "AllocationModel", _OF_NETWORK, without=("axes",), names={"prior": "table_prior"}
             ),

@@ -22,6 +22,8 @@ _SUFFIX = ".txt"
 _HIDDEN = "."
 _BYTES_LOOKED_AT = 1 << 16
 _LINES_LOOKED_AT = 20
+# Lines before the counts of a UCI bag of words.
+_N_SIZES = 3
 _OF_MALLET = (
     (re.compile(r"\d+\t[\d.eE-]+\t(\S+ ){2,}"), "the keys of topics"),
     (re.compile(r"\d+\t\S+(\t[\d.eE-]+){2,}\s*$"), "the topics of documents"),
@@ -65,6 +67,12 @@ def refuse_tables(path: Path) -> None:
         raise FileFormatError(
             f"{path} looks like {told} of MALLET, not text: polyabayes.interop.from_mallet("
             f"'state.gz') reads the state of the same run; as text, {argument('format', 'text')}"
+        )
+    if len(lines) > _N_SIZES and all(is_number(line.strip()) for line in lines[:_N_SIZES]):
+        raise FileFormatError(
+            f"{path} looks like counts, not text: if its first lines are numbers of documents, of "
+            f"words and of lines, read it by {argument('format', 'docword')}, or as text by "
+            f"{argument('format', 'text')}"
         )
     sep = separator_of(lines[0]) if lines else None
     try:

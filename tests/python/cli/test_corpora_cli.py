@@ -150,7 +150,7 @@ def test_encodings_and_metadata(write, tmp_path):
         ("x.csv", TEXTS, ["--text", "review", "--min-df", "3"], "the words cannot be counted"),
         ("x.ldac", "1 0:2\n", ["--sep", ";"], "the format ldac: .*sep"),
         ("x.csv", "1,6,2\n1,7,5\n3,6,4\n", [], "--columns document,word,count"),
-        ("x.csv", "a,b\nthe urn,a ball\nan urn,the ball\n", [], "--text a, .*--metadata-columns a"),
+        ("x.csv", "a,b\nthe urn,a ball\nan urn,the ball\n", [], "--text a, .*--metadata-columns b"),
         ("x.csv", "who,n_urns\nann,5\nbob,1\n", [], "--text who, .* --ids who"),
         ("x.mtx", MATRIX, ["--vocabulary", "w.vocab"], "other axis.*--transpose"),
     ],

@@ -152,7 +152,7 @@ def test_anndata_is_read_with_its_names(tmp_path):
         pb.Corpus.from_anndata(backed, ["raw"])
     logged = cells(logged=np.log1p(COUNTS))
     # The layer that is refused is no remedy.
-    with pytest.raises(errors.InvalidArgumentError, match="it has no other layers"):
+    with pytest.raises(errors.InvalidArgumentError, match="it has no layer of counts"):
         pb.Corpus.from_anndata(logged, "logged")
     with pytest.raises(errors.InvalidTypeError, match="must be an AnnData, got ndarray"):
         pb.Corpus.from_anndata(COUNTS)

@@ -429,3 +429,27 @@ def test_words_are_filtered_by_list_and_by_documents():
         assert corpus.filter(**options).vocabulary.tolist() == words
     bare = pb.Corpus(corpus.counts)
     assert_refused(InvalidArgumentError, "words: the corpus has no", bare.filter, words=["urn"])
+
+
+TABLES = {
+    "tidytext of R": (
+        '"","book","word"\n"1","Emma","urn"\n"2","Emma","urn"\n',
+        {"document": "book", "word": "word"},
+        2,
+    ),
+    "tweets": ("id_str,full_text,lang\n1,an urn,en\n2,a ball,de\n", {"text": "full_text"}, 3),
+    "a title first": ("Export of 2024\n\ndoc_id,urn\na,1\n", {"skiprows": 1}, 1),
+    "blanks": ("urn ball\n1 2\n0 3\n", {"sep": " "}, 6),
+    "speeches": ("doc_id,party,speech\na,D,the urn\nb,R,a ball\n", {"text": "speech"}, 3),
+    "a bag of words": ("2\n2\n3\n1 1 2\n1 2 1\n2 1 1\n", {"format": "docword"}, 4),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "n_tokens"), TABLES.values(), ids=TABLES.keys())
+def test_what_is_refused_is_read_by_the_call_of_the_message(here, content, options, n_tokens):
+    name = "x.txt" if "format" in options else "x.csv"
+    (here / name).write_text(content)
+    with pytest.raises(FileFormatError) as caught:
+        pb.read_corpus(name)
+    assert all(f"{name}={value!r}" in str(caught.value) for name, value in options.items())
+    assert pb.read_corpus(name, **options).n_tokens == n_tokens

@@ -251,7 +251,7 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
 
 def _fractions(block: Any) -> NDArray[np.bool_]:
     values = sparse.coo_array(block).data
-    return np.isfinite(values) & (values % 1 != 0)
+    return np.asarray(np.isfinite(values) & (values % 1 != 0))
 
 
 def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:

@@ -160,7 +160,8 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
     ids = named.ids or headed(others, DOCUMENT_NAMES)
     if names[:1] and names[0].lower() in _ROW_NAMES and names[0] != named.ids:
         # R's and pandas' own names of rows, unless there are names of documents.
-        ids, names = (names[0], names) if ids is None else (ids, names[1:])
+        is_alone = ids is None and named.document is None
+        ids, names = (names[0], names) if is_alone else (ids, names[1:])
     rest = [name for name in names if name not in named.metadata and name != named.ids]
     text = named.text
     if text is None:
@@ -179,13 +180,9 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
     words = [name for name in names if name != ids and name not in named.metadata]
     labels = [name for name in words if _are_labels(table, name)]
     if labels or not words:
-        one = labels[0] if labels else None
         raise InvalidArgumentError(
             f"{table.title} has the columns {_shown(table.names)}; "
-            f"{'none' if one is None else repr(one)} holds no counts. Name texts by "
-            f"{argument('text', one)}, names of documents by {argument('ids', one)}, and "
-            f"properties by {argument('metadata', [one])}; with a row a count, "
-            f"{argument('document')}, {argument('word')} and {table.option('count')}"
+            f"{repr(labels[0]) if labels else 'none'} holds no counts. {_remedy(table, labels)}"
         )
     if table.row_names is None and named.layout != "wide":
         if ids is None:
@@ -193,6 +190,26 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         if named.ids is None and table.has_headers:
             _warn_of_triplets(table, [name for name in names if name not in named.metadata])
     return Roles("wide", ids, words, list(named.metadata))
+
+
+def _remedy(table: Table, labels: list[str]) -> str:
+    """How to name columns of labels: those of a long table, of texts, or names and properties."""
+    word, count = headed(table.names, _WORD_NAMES), headed(table.names, COUNT_NAMES)
+    of_taker = f" of {table.taker}" if table.taker else ""
+    documents = [name for name in labels if name not in (word, count)]
+    if word and documents:
+        counts = "" if count is None else f", {argument('count', count)}"
+        return (
+            f"With a row for each word of a document, use {argument('document', documents[0])}, "
+            f"{argument('word', word)}{counts}{of_taker}"
+        )
+    text = next((name for name in labels if table.kind(name) in ("text", "tokens")), None)
+    names = next((name for name in labels if name != text), text)
+    return (
+        f"Name texts by {argument('text', text or names)}, names of documents by "
+        f"{argument('ids', names)}, properties by {argument('metadata', [names])}{of_taker}; or, "
+        f"with a row a count, {argument('document')}, {argument('word')} and {argument('count')}"
+    )
 
 
 def _are_labels(table: Table, name: str) -> bool:

@@ -118,7 +118,7 @@ def _rows_alone(frame: pd.DataFrame, items: Sequence[Any]) -> list[Any]:
         values = frame[item]
         alone &= (values.isna() | ~values.duplicated(keep=False)).to_numpy()
     alone &= frame[list(items)].notna().sum(axis=1).to_numpy() > 1
-    return [frame.index[row] for row in np.flatnonzero(alone)] if alone.mean() < 0.5 else []
+    return list(frame.index[alone]) if alone.mean() < 0.5 else []
 
 
 def _marks(values: Any) -> list[Any]:

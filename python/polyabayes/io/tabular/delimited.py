@@ -219,6 +219,13 @@ class DelimitedTable(Table):
         if first is None:
             return
         is_longer = len(first[1]) == len(self.names) + 1
+        if len(self.names) == 1 < len(first[1]) and " " in self.names[0].strip():
+            raise _refused(
+                self.path,
+                self._header_line,
+                f"{self.names[0]!r:.60} is no header of {len(first[1])} columns: skip lines before "
+                f"the header by {argument('skiprows', self._header_line)}",
+            )
         if is_longer and dialect.columns is None and self.names[0].lower() not in DOCUMENT_NAMES:
             # R does not name the column of the row names.
             self.names.insert(0, "")
