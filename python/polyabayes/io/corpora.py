@@ -54,7 +54,7 @@ def read_corpus(
         ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row per document and a
         ``.parquet``, ``.jsonl``                  column per word; or columns of documents, words
                                                   and counts
-        ``.h5ad``                                 AnnData: cells and genes
+        ``.h5ad``, ``.h5``                        AnnData; Cell Ranger: cells and genes
         ``.txt``                                  text, one document per line; or a delimited
                                                   table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
@@ -87,8 +87,9 @@ def read_corpus(
         without a name, as R writes it.
     document, word, count : str, optional
         Tables with a row per count: the columns of documents, words and counts. Default: a column
-        with a name of documents, a column ``word``, ``term`` or ``token``, and a column ``count``,
-        ``counts``, ``freq``, ``frequency``, ``n`` or ``value``. Without a column of counts,
+        with a name of documents, a column ``word``, ``term``, ``token``, ``feature``, ``gene`` or
+        ``MutationType``, and a column ``count``, ``counts``, ``freq``, ``frequency``, ``n`` or
+        ``value``. Without a column of counts,
         `document` and `word` must be given: each row is a token. For 10x Genomics, `word` is
         ``"id"`` or ``"name"`` of the features.
     metadata : sequence of str, optional
@@ -100,7 +101,8 @@ def read_corpus(
     columns : sequence of str, optional
         Delimited files: names of the columns of a file without a header.
     transpose : bool, default=False
-        Matrix Market and tables of counts: whether rows are words and columns are documents.
+        Matrix Market and tables of counts: whether rows are words and columns are documents. `ids`
+        are the words then; default: a first column with a name of words or of documents.
     layer : str, optional
         ``.h5ad``: the layer of counts; default ``X``.
     **options

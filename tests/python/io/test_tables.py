@@ -216,11 +216,10 @@ def test_bare_triplets_are_read_where_named(write):
 
 def test_tables_are_not_read_as_prose(write):
     table = "MutationType\tS1\tS2\nA[C>A]A\t5\t7\nA[C>A]C\t4\t8\n"
-    told = "a table of 3 columns.*format='csv', ids='MutationType' .and transpose=True"
+    told = "a table of 3 columns.*format='csv' .and transpose=True"
     with pytest.raises(FileFormatError, match=told):
         pb.read_corpus(write("x.txt", table))
     for name, options in (("x.txt", {"format": "csv"}), ("x.all", {}), ("x.tsv", {})):
-        options["ids"] = "MutationType"
         corpus = pb.read_corpus(write(name, table), transpose=True, **options)
         assert (corpus.ids.tolist(), corpus.n_tokens) == (["S1", "S2"], 24)
         assert corpus.vocabulary.tolist() == ["A[C>A]A", "A[C>A]C"]

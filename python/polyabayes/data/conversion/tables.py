@@ -28,7 +28,7 @@ Kind = Literal["number", "name", "text", "tokens", "other"]
 
 # Headers with a role, in any case; the first in this order is taken.
 DOCUMENT_NAMES = ("document", "doc_id", "document_id", "doc", "id")
-_WORD_NAMES = ("word", "term", "token")
+_WORD_NAMES = ("word", "term", "token", "feature", "gene", "mutationtype")
 COUNT_NAMES = ("count", "counts", "freq", "frequency", "n", "value")
 _TEXT_NAMES = ("text", "tokens")
 # Names of rows as R and pandas write them, in the first column.

@@ -453,14 +453,16 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         topic_word, vocabulary = topics_by_name("topic_word", topic_word, vocabulary)
         topics = checks.matrix("topic_word", topic_word)
-        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
+        sums = topics.sum(axis=1)
+        # Sums find infinite and missing weights without an array of flags.
+        are_fine = np.isfinite(sums).all() and topics.min() >= 0
+        bad = () if are_fine else np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
         if len(bad):
             topic, word = bad[0]
             raise InvalidArgumentError(
                 f"topic_word[{topic}, {word}] is {topics[topic, word]}: weights must be finite "
                 "and not negative"
             )
-        sums = topics.sum(axis=1)
         wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
         if normalised and len(wrong):
             found = float(sums[wrong[0]])
