@@ -456,7 +456,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sums = topics.sum(axis=1)
         # Sums find infinite and missing weights without an array of flags.
         are_fine = np.isfinite(sums).all() and topics.min() >= 0
-        bad = () if are_fine else np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
+        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0))) if not are_fine else topics[:0]
         if len(bad):
             topic, word = bad[0]
             raise InvalidArgumentError(
