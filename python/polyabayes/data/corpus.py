@@ -45,7 +45,9 @@ class Corpus(DocumentCounts):
         a genome, time of observation. Gamma-Poisson models use it wherever they take the corpus;
         LDA ignores it, since it is conditional on the lengths of documents.
     metadata : DataFrame or mapping of str to sequence, n_documents rows, optional
-        Properties of the documents, one per column: groups, dates, covariates.
+        Properties of the documents, one per column: groups, dates, covariates. If there are ids,
+        rows are matched with them by their index, or else by a column that holds all ids; so are
+        those of `exposure` by an index.
 
     Attributes
     ----------
@@ -71,6 +73,11 @@ class Corpus(DocumentCounts):
         `ids`, `exposure` or `metadata` does not fit them, or an exposure is not positive.
     InvalidTypeError
         If `counts` does not hold numbers.
+
+    Warns
+    -----
+    DataWarning
+        If several documents have the same id.
 
     Examples
     --------

@@ -196,15 +196,8 @@ class DocumentCounts(Selectable):
 
     def _sizes(self, name: str) -> Any:
         """Exposures by name: a column of the metadata, or totals divided by their mean."""
-        if self.metadata is not None and name in self.metadata:
-            return self.metadata[name].to_numpy()
-        if name != "total":
-            columns = [] if self.metadata is None else list(self.metadata.columns)
-            raise InvalidArgumentError(
-                f"{argument('exposure')} is {name!r}: the documents have no such column of "
-                f"metadata; there are {', '.join(map(repr, columns)) or 'none'}; "
-                f"{argument('exposure', 'total')} takes the total count of each"
-            )
+        if name != "total" or (self.metadata is not None and name in self.metadata):
+            return self._rows("exposure", name)
         totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
         if len(empty):

@@ -17,6 +17,12 @@ from polyabayes.io.matrices.npz import write_npz
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary, with_vocabulary
 
+# Parameters that go to the reader of a format as they are.
+_OF_FORMATS = {
+    *("text", "ids", "document", "word", "count", "metadata", "sep", "columns"),
+    *("transpose", "layer"),
+}
+
 
 def read_corpus(
     path: str | os.PathLike[str],
@@ -141,20 +147,10 @@ def read_corpus(
     >>> corpus.vocabulary.tolist(), corpus.metadata["stars"].tolist()
     (['again', 'balls', 'urn'], [5, 1])
     """
+    given = {name: value for name, value in [*locals().items()] if name in _OF_FORMATS}
+    given["transpose"] = transpose or None
+    options |= {name: value for name, value in given.items() if value is not None}
     path = checked_path(path)
-    named = {
-        "text": text,
-        "ids": ids,
-        "document": document,
-        "word": word,
-        "count": count,
-        "metadata": metadata,
-        "sep": sep,
-        "columns": columns,
-        "transpose": transpose or None,
-        "layer": layer,
-    }
-    options.update({name: value for name, value in named.items() if value is not None})
     if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):
         options["encoding"] = encoding
     reader = reader_of(path, format, READERS, "ldac", options)

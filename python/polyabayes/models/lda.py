@@ -344,8 +344,8 @@ class LatentDirichletAllocation(TopicModel):
         ----------
         doc_topic_prior : float or array of shape (n_components,)
             Dirichlet parameter alpha of the topic weights; positive.
-        topic_word : array of shape (n_components, n_words)
-            Word probabilities of each topic; rows sum to 1.
+        topic_word : array or DataFrame of shape (n_components, n_words)
+            Word probabilities of each topic; rows sum to 1. Columns of a DataFrame are words.
         {vocabulary}
         {seed of transform}
 

@@ -93,6 +93,21 @@ def test_rows_of_metadata_are_matched_by_a_column_of_names(tmp_path, capsys):
     )
 
 
+def test_a_document_without_words_does_not_shift_the_metadata_of_others(tmp_path, capsys):
+    corpus, table, output = (tmp_path / name for name in ("in.csv", "meta.csv", "out.npz"))
+    names = [f"d{number:02}" for number in range(40)]
+    lines = "".join(f"{name},urn,1\n" for name in names if name != "d08")
+    corpus.write_text(f"document,word,count\n{lines}")
+    reading = ["convert", corpus, "-o", output, "--metadata", table]
+    table.write_text("doc_id,number\n" + "".join(f"{name},{int(name[1:])}\n" for name in names))
+    assert run(*reading) == 0
+    found = pb.read_corpus(output)
+    assert found.metadata["number"].tolist() == [int(name[1:]) for name in found.ids]
+    table.write_text(table.read_text().replace("d39", "d40"))
+    capsys.readouterr()
+    assert_one_error_line(run(*reading), capsys.readouterr().err, "no row for 'd39'")
+
+
 TEXTS = "id,review,stars\na,good cat food,5\nb,bad dog food,1\n"
 CATALOGUE = "gene;S1;S2\nA;10;2\nB;5;7\n"
 MATRIX = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"

@@ -387,10 +387,11 @@ SPOKEN = [["urn", "ball", "law"], ["cat"], ["urn", "urn"], ["ball", "cat"], ["la
 
 
 @pytest.mark.parametrize("kind", ["texts", "lists"])
-def test_texts_of_parquet_become_shards_over_one_vocabulary(here, kind):
+def test_texts_of_parquet_become_shards_over_one_vocabulary(monkeypatch, kind):
+    monkeypatch.setattr("polyabayes.io.tabular.parquet._BATCH_ROWS", 2)
     bodies = SPOKEN if kind == "lists" else [" ".join(words) for words in SPOKEN]
     frame = pd.DataFrame({"body": bodies, "id": list("abcde"), "year": range(5)})
-    frame.to_parquet("x.parquet", row_group_size=2)
+    frame.to_parquet("x.parquet")
     corpus = pb.Corpus.from_table(frame, "body")
     for options in ({}, {"min_df": 3}, {"vocabulary": ["urn", "ball", "law", "cat"]}):
         expected = corpus.filter(min_df=options.get("min_df", 1))
@@ -403,6 +404,11 @@ def test_texts_of_parquet_become_shards_over_one_vocabulary(here, kind):
     assert_refused(
         InvalidArgumentError, "for a .parquet file", pb.write_shards, SPOKEN, "s", text="b"
     )
+    rows = [(name, word, 1) for name, words in zip("abcde", SPOKEN, strict=True) for word in words]
+    pd.DataFrame(rows, columns=["doc_id", "word", "n"]).to_parquet("long.parquet")
+    found = pb.Corpus(list(pb.write_shards("long.parquet", "long").blocks(10)))
+    assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
+    assert found.ids.tolist() == list("abcde")
 
 
 def test_streams_of_documents_need_one_vocabulary():

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Rows that are read at once.
+_BATCH_ROWS = 1 << 16
+
+
 def read_parquet_frame(path: Path) -> pd.DataFrame:
     """The table of a Parquet file."""
     pandas = import_pandas()
@@ -43,8 +47,8 @@ def parquet_blocks(
 ) -> Iterator[Corpus]:
     """Documents of a table in blocks over one vocabulary; without it, a first pass gathers it.
 
-    `options` are those of tables and of texts; further words are dropped. Rows of a document of a long table must be next to
-    each other.
+    `options` are those of tables and of texts; further words are dropped. Rows of a document of a
+    long table must be next to each other.
     """
     rest = dict(options)
     named = NamedColumns.taken_from(rest)
@@ -86,7 +90,7 @@ def _batches(path: Path, named: NamedColumns) -> Iterator[pd.DataFrame]:
         raise _missing(error) from error
     pandas, left, document, start = import_pandas(), None, None, 0
     with reading(path):
-        batches = pq.ParquetFile(path).iter_batches()
+        batches = pq.ParquetFile(path).iter_batches(_BATCH_ROWS)
     for batch in batches:
         frame = batch.to_pandas()
         frame.index = range(start, start + len(frame))
