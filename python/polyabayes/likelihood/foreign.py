@@ -126,7 +126,7 @@ def read_documents(models: Collection[Scorable], documents: Any, name: str = "do
 
 
 def of_measured_words(
-    model: Any, documents: Any, name: str, missing_words: str | None
+    model: Any, documents: Any, name: str, missing_words: str | None, unseen: str
 ) -> tuple[Any, Any]:
     """The model and the documents, of which both know the words; see `missing_words`.
 
@@ -159,6 +159,8 @@ def of_measured_words(
     policy = missing_words or ("not measured" if kept == "measured" else "zero")
     if policy == "raise":
         raise InvalidArgumentError(f"{told}; {argument('missing_words', 'zero')} counts them as 0")
+    if not isinstance(documents, Shards):
+        model._aligned(documents, name, unseen)  # An error comes before the warning.
     if missing_words is None:
         warn(f"{told}, and count as {policy}: {remedy}", DataWarning)
     return (model if policy == "zero" else model._of_words(is_measured)), documents

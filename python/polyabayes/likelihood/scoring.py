@@ -271,7 +271,7 @@ def log_likelihood(
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     priors = GivenPriors(doc_topic_prior, shape, covariates)
     model, documents = of_measured_words(
-        model, of_layer(documents, layer), "documents", missing_words
+        model, of_layer(documents, layer), "documents", missing_words, unseen
     )
     corpus = documents_of(model, documents, unseen, exposure, priors, is_total=target is not None)
     seed = draw_seed(random_state)

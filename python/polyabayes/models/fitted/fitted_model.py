@@ -433,7 +433,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Self, Corpus]:
         """The model of the words that the documents show, and the documents over these."""
         self._check_columns(X)
-        model, documents = of_measured_words(self, X, "X", missing_words)
+        model, documents = of_measured_words(self, X, "X", missing_words, unseen)
         return model, model._aligned(documents, "X", unseen)[0]
 
     def _check_columns(self, X: Any) -> None:
