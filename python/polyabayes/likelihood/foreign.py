@@ -136,7 +136,13 @@ def of_measured_words(
     if missing_words is not None:
         checks.choice("missing_words", missing_words, MISSING_WORDS)
     words = getattr(model, "vocabulary_", None)
-    if words is None or hasattr(model, "vocabulary_sizes_") or isinstance(documents, Iterator):
+    is_stream = isinstance(documents, Iterator)
+    if is_stream and missing_words not in (None, "zero"):
+        raise InvalidArgumentError(
+            f"{argument('missing_words', missing_words)}: the words of a stream are known only at "
+            "its end; give a Corpus or Shards"
+        )
+    if is_stream or words is None or hasattr(model, "vocabulary_sizes_"):
         return model, documents
     if not isinstance(documents, Shards):
         documents = read_documents([model], documents, name)
