@@ -18,7 +18,7 @@ def __getattr__(name: str) -> object:
     found = _public(name)
     if name == "load":
         from polyabayes import latent_classes  # noqa: F401
-    takes_models = getattr(found, "__module__", name).startswith(f"{__name__}.likelihood")
-    if takes_models or name == "learn_topic_concentration":
+    rooms = (f"{__name__}.likelihood", f"{__name__}.models.concentrations")
+    if name in ("topics", "plotting") or getattr(found, "__module__", name).startswith(rooms):
         from polyabayes import interop  # noqa: F401
     return found

@@ -189,26 +189,3 @@ def index_of(rows: Any) -> Any:
     """Names of the rows of a pandas object; None for other types."""
     index = getattr(rows, "index", None)
     return index if hasattr(index, "equals") else None
-
-
-def row_names(name: str, rows: Any, names: Any) -> None:
-    """Refuse rows of pandas whose index has the same names in other places than `names`.
-
-    An index that only counts rows, and one that shares no name, have nothing to say.
-    """
-    index = index_of(rows)
-    if names is None or index is None or len(index) != len(names):
-        return
-    mine, theirs = [str(label) for label in index], list(map(str, names))
-    if mine == theirs or set(mine).isdisjoint(theirs):
-        return
-    if set(mine) != set(theirs) and mine == list(map(str, range(len(mine)))):
-        return
-    row = next(row for row, pair in enumerate(zip(mine, theirs, strict=True)) if len({*pair}) > 1)
-    raise wrong(
-        name,
-        mine[row],
-        f"has the row {mine[row]!r} in place {row}, where the data have {theirs[row]!r}: rows are "
-        "matched by place, so put them in the order of the data, as by "
-        f"{name}.loc[names], or give {name}.to_numpy() if the order is right",
-    )

@@ -41,6 +41,13 @@ covariates : array of shape (n_documents, n_covariates) or DataFrame, optional
     "unseen": """\
 unseen : {"raise", "drop"}, default="raise"
     Whether words outside the model's vocabulary are refused or dropped.""",
+    "missing words": """\
+missing_words : {"zero", "not measured", "raise"}, optional
+    What words of the model are that the documents do not have: words with count 0; words that were
+    not counted, so that the model is that of the other words (rates stay, probabilities are
+    divided by their sum); or an error. Default: "not measured" for an AnnData and files of cells,
+    else "zero"; both with a warning, unless the words are gathered from the documents, as in
+    texts.""",
     "level": """\
 level : float, default=0.95
     Probability that the interval holds the true value.""",

@@ -19,7 +19,7 @@ def classes(
     answers: str,
     *,
     weights: str | None = None,
-    sep: str = ",",
+    sep: str | None = None,
     output: str | None = None,
     profiles: str | None = None,
     save: str | None = None,
@@ -35,7 +35,7 @@ def classes(
     weights : COLUMN
         How many rows each row stands for.
     sep : CHARACTER
-        What separates the fields of a CSV file; by default a comma.
+        What separates the fields of a CSV file; by default as its header shows.
     output : CLASSES.csv|CLASSES.parquet
         The class of each row, and its probabilities; '-' is CSV on standard output.
     profiles : PROFILES.csv|PROFILES.parquet

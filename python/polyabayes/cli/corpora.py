@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
-from polyabayes._support.files import content_of, open_binary
-from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import counted
 from polyabayes.cli.output import checked_file, say
 from polyabayes.cli.parser import Given
-from polyabayes.exceptions import InvalidArgumentError
+from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
 if TYPE_CHECKING:
@@ -105,54 +103,27 @@ def read_as_wide(n_words: int, path: str, options: dict[str, Any]) -> pb.Corpus:
 
 def read(path: str, given: Given, model: Any = None) -> pb.Corpus:
     """Read documents, those of a model if given, with the metadata of a table if there is one."""
-    options = given.of("read_corpus")
+    options = given.of("read_corpus", "Corpus.from_documents")
     if model is None:
         corpus = pb.read_corpus(path, **options)
     else:
         corpus = read_as_wide(model.n_features_in_, path, options)
     if given.metadata is None:
         return corpus
-    return corpus.with_metadata(_in_order_of(corpus.ids, read_table(given.metadata)))
-
-
-def _in_order_of(ids: Any, table: pd.DataFrame) -> pd.DataFrame:
-    """Rows in the order of the documents, where a column has the name of each document once."""
-    wanted = [] if ids is None else [str(name) for name in ids]
-    found = []
-    for name in table.columns if wanted else ():
-        texts = [str(text) for text in table[name]]
-        place = {text: row for row, text in enumerate(texts)}
-        if texts == wanted:
-            return table
-        if len(place) == len(table) and set(wanted) <= set(place):
-            found.append((name, [place[text] for text in wanted]))
-    if len(found) > 1:
-        raise InvalidArgumentError(
-            f"metadata: columns {found[0][0]!r} and {found[1][0]!r} both have the names of the "
-            "documents, in other orders than the corpus: put the rows in its order"
-        )
-    if not found:
-        return table
-    column, rows = found[0]
-    say(f"metadata: rows are matched with documents by column {column!r}")
-    return table.iloc[rows].reset_index(drop=True)
+    return corpus.with_metadata(read_table(given.metadata))
 
 
 # Texts of missing values. None, which pandas takes for one, is an answer of many surveys.
 _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A")
 
 
-def read_table(path: str, sep: str = ",") -> pd.DataFrame:
+def read_table(path: str, sep: str | None = None) -> pd.DataFrame:
     """The table of a CSV or Parquet file."""
     place = Path(path)
     if place.suffix.lower() == ".parquet":
         return read_parquet_frame(place)
-    pandas = import_pandas()
-    with open_binary(place) as stream, content_of(place):
-        frame: pd.DataFrame = pandas.read_csv(
-            stream, sep=sep, na_values=_MISSING, keep_default_na=False
-        )
-    return frame
+    table = DelimitedTable(place, Dialect(sep, missing=_MISSING))
+    return table.data_frame(table.names)
 
 
 def given_exposure(corpus: pb.Corpus, given: Given) -> dict[str, Any]:

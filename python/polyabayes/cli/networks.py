@@ -212,7 +212,8 @@ def search(
         say(f"searching {model} on {tensor}")
         return _run(found, tensor, prior, output, plot)
     corpus = read(inputs[0], given)
-    held_out = read_as_wide(corpus.n_words, test, given.of("read_corpus")) if test else None
+    reading = given.of("read_corpus", "Corpus.from_documents")
+    held_out = read_as_wide(corpus.n_words, test, reading) if test else None
     say(f"searching on {size(corpus)}")
     if given.n_folds is None:
         return _run(found, corpus, prior, output, plot, held_out)

@@ -87,10 +87,11 @@ class Takes:
                 yield self.names.get(name, name), parameter
 
 
+# Options of formats, which read_corpus takes by any name.
+_OF_FORMATS = ("layout", "feature_type", "token_pattern")
 _READING = {"options": "read_options", "metadata": "metadata_columns"}
-_CORPUS = Takes("read_corpus", names=_READING)
-# Of a model, whose number of words is that of the corpus.
-_DOCUMENTS = Takes("read_corpus", without=("n_words",), names=_READING)
+_OF_TEXTS = ("stop_words", "min_df", "max_df", "ngram_range", "stem", "on_empty")
+_CORPUS = Takes("read_corpus", names=_READING), Takes("Corpus.from_documents", only=_OF_TEXTS)
 _TENSOR = Takes("read_tensor", names=_READING)
 # What every command takes, even one that has no use for it.
 _GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
@@ -106,31 +107,35 @@ _ESTIMATION = ["method", "n_particles", "n_samples", "n_replicates", "target_std
 COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
     "fit": (
         "documents",
-        (_CORPUS, Takes("LatentDirichletAllocation", "lda"), Takes("PoissonFactorAnalysis", "pfa")),
+        (
+            *_CORPUS,
+            Takes("LatentDirichletAllocation", "lda"),
+            Takes("PoissonFactorAnalysis", "pfa"),
+        ),
     ),
-    "score": ("documents", (_DOCUMENTS, _SCORING)),
+    "score": ("documents", (*_CORPUS, _SCORING)),
     "compare": (
         "documents",
-        (Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, _DOCUMENTS),
+        (Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, *_CORPUS),
     ),
-    "convert": ("corpora", (_CORPUS, Takes("Corpus.filter", only=("min_tokens",)))),
-    "split": ("corpora", (_CORPUS, Takes("Corpus.split"))),
+    "convert": ("corpora", (*_CORPUS, Takes("Corpus.filter", only=("min_tokens",)))),
+    "split": ("corpora", (*_CORPUS, Takes("Corpus.split"))),
     "choose": (
         "documents",
         (
-            _CORPUS,
+            *_CORPUS,
             Takes("choose_n_components", without=("options", "layer", "exposure")),
             Takes("LatentDirichletAllocation", "lda", without=_CHOSEN),
             Takes("PoissonFactorAnalysis", "pfa", without=_CHOSEN),
         ),
     ),
-    "topics": ("topics", (_DOCUMENTS, Takes("topics.report", without=("title", "layer")))),
+    "topics": ("topics", (*_CORPUS, Takes("topics.report", without=("title", "layer")))),
     "transform": (
         "topics",
-        (_DOCUMENTS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))),
+        (*_CORPUS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))),
     ),
     "info": ("topics", ()),
-    "plot": ("topics", (_DOCUMENTS, Takes("plotting.plot_topics", only=("n_words",)))),
+    "plot": ("topics", (*_CORPUS, Takes("plotting.plot_topics", only=("n_words",)))),
     "search": (
         "networks",
         (
@@ -140,6 +145,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
             Takes("LatentDirichletAllocation", _OF_CORPUS, only=("max_iter", "tol")),
             Takes("cross_validate", _OF_CORPUS, only=("n_folds", "n_workers", "groups", "times")),
             Takes("read_corpus", _OF_CORPUS, names=_READING),
+            Takes("Corpus.from_documents", _OF_CORPUS, only=_OF_TEXTS),
             Takes(
                 "AllocationModel", _OF_NETWORK, without=("axes",), names={"prior": "table_prior"}
             ),
@@ -262,7 +268,10 @@ class Parser(argparse.ArgumentParser):
         }
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
+        name = "metadata_columns" if name == "metadata" and value else name
         option = shown.get(name) or shown.get(_SAME.get(name, ""))
+        if option is None and name in _OF_FORMATS and value and "read_options" in shown:
+            return f"{shown['read_options']} {name}={value.strip(chr(39))}"
         if option is None:
             return reference
         if entry:

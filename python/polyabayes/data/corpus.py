@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes import _core
-from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, counted, html_table
+from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import frames, sources
 from polyabayes.data.conversion.documents import source_of, source_of_lists, source_of_table
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import NamedColumns
 from polyabayes.data.conversion.texts import checked_on_empty
-from polyabayes.data.counts import checked_exposure, checked_labels, checked_words
+from polyabayes.data.counts import checked_counts, checked_exposure, checked_labels, checked_words
 from polyabayes.data.document_counts import DocumentCounts
 from polyabayes.data.metadata import checked_metadata, joined_metadata
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.data.naming import rows_by_name
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 
 _WORDS_SHOWN = 10
 
@@ -43,7 +45,9 @@ class Corpus(DocumentCounts):
         a genome, time of observation. Gamma-Poisson models use it wherever they take the corpus;
         LDA ignores it, since it is conditional on the lengths of documents.
     metadata : DataFrame or mapping of str to sequence, n_documents rows, optional
-        Properties of the documents, one per column: groups, dates, covariates.
+        Properties of the documents, one per column: groups, dates, covariates. If there are ids,
+        rows are matched with them by their index, or else by a column that holds all ids; so are
+        those of `exposure` by an index.
 
     Attributes
     ----------
@@ -70,6 +74,11 @@ class Corpus(DocumentCounts):
     InvalidTypeError
         If `counts` does not hold numbers.
 
+    Warns
+    -----
+    DataWarning
+        If several documents have the same id.
+
     Examples
     --------
     >>> corpus = Corpus([[2, 0, 1], [0, 3, 0]], vocabulary=["urn", "ball", "colour"])
@@ -85,7 +94,9 @@ class Corpus(DocumentCounts):
         exposure: Any = None,
         metadata: Any = None,
     ) -> None:
-        self._fill(_source_of(counts, "counts"), vocabulary, ids, exposure, metadata)
+        found = _source_of(counts, "counts")
+        found = found._replace(counts=checked_counts(found.counts, "counts"))
+        self._fill(found, vocabulary, ids, exposure, metadata)
 
     def _fill(
         self,
@@ -100,11 +111,12 @@ class Corpus(DocumentCounts):
             given if given is not None else own
             for given, own in ((vocabulary, found.vocabulary), (ids, found.ids))
         )
-        sizes = found.exposure if exposure is None else exposure
-        table = found.metadata if metadata is None else metadata
         self.counts, self._has_open_width = found.counts, found.has_open_width
+        self._words_are = found.words_are if vocabulary is None else "given"
         self.vocabulary = None if words is None else checked_words(words)
         self.ids = None if names is None else checked_labels(names, "ids")
+        if self.vocabulary is not None:
+            self.counts = self._widened_to(len(self.vocabulary)).counts
         for name, labels, size, unit in (
             ("vocabulary", self.vocabulary, self.n_words, "words (columns)"),
             ("ids", self.ids, self.n_documents, "documents (rows)"),
@@ -114,8 +126,21 @@ class Corpus(DocumentCounts):
                     f"{name} has {len(labels)} entries, but the counts have {size} {unit}; "
                     f"give one entry for each{_if_transposed(name, len(labels), self.shape)}"
                 )
-        checks.row_names("exposure", exposure, self.ids)
-        checks.row_names("metadata", metadata, self.ids)
+        if self.ids is not None and len(set(self.ids)) < len(self.ids):
+            twice = next(name for name, n in Counter(self.ids).items() if n > 1)
+            warn(
+                f"ids: {twice!r} and perhaps others name several documents, so rows of tables "
+                "cannot be matched with each: rename them, or drop all but the first by "
+                "corpus[~corpus.duplicated('ids')]",
+                DataWarning,
+            )
+        sizes, table = (
+            rows_by_name(name, values, self.ids) if values is not None else own
+            for name, values, own in (
+                ("exposure", exposure, found.exposure),
+                ("metadata", metadata, found.metadata),
+            )
+        )
         self.exposure = None if sizes is None else checked_exposure(sizes, self.n_documents)
         self.metadata = checked_metadata(table, self.n_documents, self.ids)
 
@@ -127,6 +152,11 @@ class Corpus(DocumentCounts):
         ids: Sequence[str] | NDArray[Any] | None = None,
         *,
         on_empty: str | None = None,
+        stop_words: str | Sequence[str] | None = None,
+        min_df: float | None = None,
+        max_df: float | None = None,
+        ngram_range: Sequence[int] | None = None,
+        stem: str | None = None,
         **options: Any,
     ) -> Corpus:
         """Count the words of documents: texts, or lists of tokens.
@@ -140,11 +170,19 @@ class Corpus(DocumentCounts):
             texts, and refused in lists of tokens.
         ids : sequence of str of length n_documents, optional
             The name of each document.
-        on_empty : {"raise", "drop", "keep"}, default="keep"
-            What to do with documents without words.
+        on_empty : {"raise", "drop", "keep"}, optional
+            What to do with documents without words. Default: keep them, but refuse missing values
+            of a table.
+        stop_words : str or sequence of str, optional
+            Words to drop, or a language, such as ``"english"``.
+        min_df, max_df : int or float, optional
+            Smallest and largest number of documents with a word; floats are shares.
+        ngram_range : sequence of int, optional
+            Shortest and longest run of words to count, as ``(1, 2)``.
+        stem : str, optional
+            Language of the Snowball stemmer, such as ``"english"``; needs the extra ``stem``.
         **options
-            ``stem``, and the options of scikit-learn's ``CountVectorizer``, such as
-            ``stop_words``, ``min_df`` and ``ngram_range``; for texts and for tokens.
+            Further options of scikit-learn's ``CountVectorizer``, such as ``token_pattern``.
 
         Returns
         -------
@@ -164,8 +202,16 @@ class Corpus(DocumentCounts):
         >>> Corpus.from_documents(["The urns", "an urn"], stem="english", stop_words="english")
         <Corpus: 2 documents, 1 word, 2 tokens>
         """
-        return cls(
-            *source_of_lists(documents, vocabulary, ids, options, checked_on_empty(on_empty)).parts
+        named = {
+            "stop_words": stop_words,
+            "min_df": min_df,
+            "max_df": max_df,
+            "ngram_range": ngram_range,
+            "stem": stem,
+        }
+        options.update({name: value for name, value in named.items() if value is not None})
+        return cls._made(
+            source_of_lists(documents, vocabulary, ids, options, checked_on_empty(on_empty))
         )
 
     @classmethod
@@ -194,7 +240,7 @@ class Corpus(DocumentCounts):
         >>> Corpus.from_gensim([[(0, 2), (2, 1)], [(1, 3)]], {0: "urn", 1: "ball", 2: "law"})
         <Corpus: 2 documents, 3 words, 6 tokens>
         """
-        return cls(*sources.bags(corpus, dictionary).parts)
+        return cls._made(sources.bags(corpus, dictionary))
 
     @classmethod
     def from_table(
@@ -255,7 +301,7 @@ class Corpus(DocumentCounts):
         found = source_of_table(
             frames.FrameTable(frame), named, vocabulary, options, checked_on_empty(on_empty)
         )
-        made = cls(*found.parts)
+        made = cls._made(found)
         return made if vocabulary is None else made.aligned_to(vocabulary)[0]
 
     @classmethod
@@ -295,8 +341,15 @@ class Corpus(DocumentCounts):
         """
         if not sources.is_anndata(adata):
             raise InvalidTypeError(f"adata must be an AnnData, got {type(adata).__name__}")
-        corpus = cls(*sources.anndata(adata, layer).parts)
+        corpus = cls._made(sources.anndata(adata, layer))
         return corpus if exposure is None else corpus.with_exposure(exposure)
+
+    @classmethod
+    def _made(cls, found: Source, name: str = "counts") -> Self:
+        """A corpus of these parts, which are checked."""
+        corpus = cls.__new__(cls)
+        corpus._fill(found._replace(counts=checked_counts(found.counts, name)))
+        return corpus
 
     def _replaced(self, **parts: Any) -> Corpus:
         """Copy the corpus with some parts replaced, unchecked."""
@@ -347,9 +400,7 @@ def as_corpus(documents: Any, name: str = "documents") -> Corpus:
     """
     if isinstance(documents, Corpus):
         return documents
-    corpus = Corpus.__new__(Corpus)
-    corpus._fill(_source_of(documents, name))
-    return corpus
+    return Corpus._made(_source_of(documents, name), name)
 
 
 def _source_of(documents: Any, name: str) -> Source:
@@ -357,10 +408,15 @@ def _source_of(documents: Any, name: str) -> Source:
     if isinstance(documents, Iterator) or sources.is_stream(documents):
         documents = list(documents)
     if isinstance(documents, Corpus):
-        return Source(*(getattr(documents, part) for part in Source._fields[:-1]))
+        return _parts_of(documents)
     if isinstance(documents, list) and documents and isinstance(documents[0], Corpus):
         return _joined(documents, name)
     return source_of(documents, name)
+
+
+def _parts_of(corpus: Corpus) -> Source:
+    parts = corpus.counts, corpus.vocabulary, corpus.ids, corpus.exposure, corpus.metadata
+    return Source(*parts, corpus._has_open_width, corpus._words_are)
 
 
 def _joined(blocks: list[Any], name: str) -> Source:
@@ -378,12 +434,11 @@ def _joined(blocks: list[Any], name: str) -> Source:
         values = [getattr(part, name) for part in parts]
         return None if any(value is None for value in values) else join(values)
 
-    return Source(
-        sparse.vstack([part.counts for part in parts], format="csr"),
-        first.vocabulary,
-        joined("ids", np.concatenate),
-        joined("exposure", np.concatenate),
-        joined("metadata", joined_metadata),
+    return _parts_of(first)._replace(
+        counts=sparse.vstack([part.counts for part in parts], format="csr"),
+        ids=joined("ids", np.concatenate),
+        exposure=joined("exposure", np.concatenate),
+        metadata=joined("metadata", joined_metadata),
     )
 
 

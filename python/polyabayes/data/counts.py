@@ -74,16 +74,21 @@ def distinct(labels: Words, holds: str, remedy: str) -> Words:
 
 # Words of each living model with a vocabulary, and their columns. They are kept outside the models,
 # so that pickles and copies ignore them.
-_columns: WeakKeyDictionary[Any, tuple[list[Any], Words, dict[str, int]]] = WeakKeyDictionary()
+_columns: WeakKeyDictionary[Any, tuple[Any, Words, dict[str, int]]] = WeakKeyDictionary()
 
 
 def kept_columns(owner: Any, vocabulary: Any) -> tuple[Words, dict[str, int]]:
-    """Checked words and the column of each; made anew only if the words of `owner` changed."""
-    listed = np.asarray(vocabulary, dtype=object).tolist()
+    """Checked words and the column of each; made anew only if the words of `owner` changed.
+
+    Words are made read-only, so that the same array has the same words.
+    """
     before, words, columns = _columns.get(owner, (None, None, None))
-    if words is None or columns is None or before != listed:
+    is_same = before is vocabulary and isinstance(vocabulary, np.ndarray)
+    if words is None or columns is None or not (is_same and not vocabulary.flags.writeable):
         words, columns = columns_of_words(vocabulary)
-        _columns[owner] = listed, words, columns
+        if isinstance(vocabulary, np.ndarray):
+            vocabulary.flags.writeable = False
+        _columns[owner] = vocabulary, words, columns
     return words, columns
 
 

@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, counted, html_table
 from polyabayes.data.counts import Words, checked_exposure, columns_of_words
 from polyabayes.data.metadata import checked_metadata
+from polyabayes.data.naming import rows_by_name
 from polyabayes.data.selection import Selectable
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -82,6 +83,8 @@ class DocumentCounts(Selectable):
 
     # Bags of ids do not tell how many words there are.
     _has_open_width: bool
+    # Whether the words are "gathered" from the documents, "given" with the counts, or "measured".
+    _words_are: str = "given"
 
     @property
     def n_documents(self) -> int:
@@ -187,21 +190,14 @@ class DocumentCounts(Selectable):
         [2.5]
         """
         sizes = self._sizes(exposure) if isinstance(exposure, str) else exposure
-        checks.row_names("exposure", exposure, self.ids)
+        sizes = rows_by_name("exposure", sizes, self.ids)
         checked = None if sizes is None else checked_exposure(sizes, self.n_documents)
         return self._replaced(exposure=checked)
 
     def _sizes(self, name: str) -> Any:
         """Exposures by name: a column of the metadata, or totals divided by their mean."""
-        if self.metadata is not None and name in self.metadata:
-            return self.metadata[name].to_numpy()
-        if name != "total":
-            columns = [] if self.metadata is None else list(self.metadata.columns)
-            raise InvalidArgumentError(
-                f"{argument('exposure')} is {name!r}: the documents have no such column of "
-                f"metadata; there are {', '.join(map(repr, columns)) or 'none'}; "
-                f"{argument('exposure', 'total')} takes the total count of each"
-            )
+        if name != "total" or (self.metadata is not None and name in self.metadata):
+            return self._rows("exposure", name)
         totals = self._lengths().astype(np.float64)
         empty = np.flatnonzero(totals == 0)
         if len(empty):
@@ -234,8 +230,8 @@ class DocumentCounts(Selectable):
         >>> corpus[1:].metadata["year"].tolist()
         [2024]
         """
-        checks.row_names("metadata", metadata, self.ids)
-        checked = checked_metadata(metadata, self.n_documents, self.ids)
+        rows = rows_by_name("metadata", metadata, self.ids)
+        checked = checked_metadata(rows, self.n_documents, self.ids)
         return self._replaced(metadata=checked)
 
     def _with_priors(self, priors: NDArray[np.float64] | None) -> Self:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.data.conversion.tables import is_header_of_ids
 from polyabayes.data.counts import Words
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import (
     FileFormatError,
     InvalidArgumentError,
@@ -34,7 +34,13 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     pandas = import_pandas()
     if isinstance(values, Mapping):
         try:
-            values = pandas.DataFrame({name: list(column) for name, column in values.items()})
+            columns = {name: rows_by_name(name, x, ids) for name, x in values.items()}
+            # Without an index, by which pandas would match them, but with their categories.
+            arrays = {name: getattr(x, "array", x) for name, x in columns.items()}
+            are_typed = {name: hasattr(x, "dtype") for name, x in arrays.items()}
+            values = pandas.DataFrame(
+                {name: x if are_typed[name] else list(x) for name, x in arrays.items()}
+            )
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"{argument('metadata')} must hold one value for each document in every column: "
@@ -60,20 +66,7 @@ def checked_metadata(values: Any, n_documents: int, ids: Words | None) -> pd.Dat
     checked: pd.DataFrame = frame.set_axis(names, axis=1).reset_index(drop=True)
     if ids is None:
         return checked
-    _refuse_other_order(checked, list(ids))
     return checked.set_axis(pandas.Index(ids, name="id"), axis=0)
-
-
-def _refuse_other_order(frame: pd.DataFrame, ids: list[str]) -> None:
-    """Refuse metadata with a column of the names of the documents in another order."""
-    for column in filter(is_header_of_ids, frame.columns):
-        named = frame[column].astype(str).tolist()
-        if named != ids and set(named) == set(ids):
-            raise InvalidArgumentError(
-                f"{argument('metadata')}: its column {column!r} names the documents in another "
-                f"order than their ids, {named[0]!r} first and not {ids[0]!r}: sort its rows as "
-                "the documents"
-            )
 
 
 def joined_metadata(tables: Sequence[Any]) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.texts import stop_words_of
 from polyabayes.data.counts import CountMatrix, Words, checked_labels
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -197,6 +198,9 @@ class Selectable:
         max_df: float = 1.0,
         stop_words: str | Sequence[str] = (),
         min_tokens: int = 0,
+        words: Sequence[str] | None = None,
+        min_documents: int = 0,
+        max_share: float = 1.0,
     ) -> Self:
         """Drop words by frequency, and then short documents.
 
@@ -210,6 +214,12 @@ class Selectable:
             Words to drop, or a language, such as ``"english"``.
         min_tokens : int, default=0
             Smallest number of tokens of a document, after words are dropped.
+        words : sequence of str, optional
+            Words to keep; those that the corpus does not have are ignored. Default: all.
+        min_documents : int, default=0
+            Smallest number of documents with a word; with `min_df`, both hold.
+        max_share : float, default=1.0
+            Largest share of the documents with a word; with `max_df`, both hold.
 
         Returns
         -------
@@ -228,19 +238,18 @@ class Selectable:
         """
         n_documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
         least, most = (
-            _number_of_documents(name, value, len(self))
+            number_of_documents(name, value, len(self))
             for name, value in (("min_df", min_df), ("max_df", max_df))
         )
+        least = max(least, checks.whole_number("min_documents", min_documents, least=0))
+        most = min(most, checks.not_negative_number("max_share", max_share) * len(self))
         is_kept = (n_documents >= least) & (n_documents <= most)
+        if isinstance(stop_words, str):
+            stop_words = stop_words_of(stop_words)
+        if words is not None:
+            is_kept &= self._are_among("words", words)
         if len(stop_words):
-            if self.vocabulary is None:
-                raise InvalidArgumentError(
-                    f"{argument('stop_words')}: the corpus has no vocabulary to find them in"
-                )
-            if isinstance(stop_words, str):
-                stop_words = stop_words_of(stop_words)
-            left_out = set(checked_labels(stop_words, "stop_words"))
-            is_kept &= np.array([word not in left_out for word in self.vocabulary])
+            is_kept &= ~self._are_among("stop_words", stop_words)
         if not is_kept.any():
             raise InvalidArgumentError("the filter leaves no words; relax it")
         found = self._replaced(
@@ -252,6 +261,15 @@ class Selectable:
         if not (lengths >= shortest).any():
             raise InvalidArgumentError("the filter leaves no documents; relax it")
         return found if (lengths >= shortest).all() else found[lengths >= shortest]
+
+    def _are_among(self, name: str, words: Sequence[str]) -> NDArray[np.bool_]:
+        """Which words of the corpus are in the list that the argument `name` gives."""
+        if self.vocabulary is None:
+            raise InvalidArgumentError(
+                f"{argument(name)}: the corpus has no vocabulary to find them in"
+            )
+        listed = set(checked_labels(words, name))
+        return np.array([word in listed for word in self.vocabulary], dtype=bool)
 
     def duplicated(self, by: str = "words", other: Selectable | None = None) -> NDArray[np.bool_]:
         """Find duplicate documents.
@@ -301,20 +319,22 @@ class Selectable:
         for start, stop in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
             yield counts.indices[start:stop].tobytes(), counts.data[start:stop].tobytes()
 
-    def _column(self, name: str, column: str) -> NDArray[Any]:
-        """The column of the metadata that the argument `name` refers to."""
+    def _rows(self, name: str, given: Any) -> Any:
+        """Values of the documents in their order: given, or a column of the metadata by name."""
+        if not isinstance(given, str):
+            return rows_by_name(name, given, self.ids)
+        column = given
         if self.metadata is None or column not in self.metadata:
             known = [] if self.metadata is None else list(self.metadata.columns)
             raise InvalidArgumentError(
                 f"{argument(name, column)}: the metadata of the documents have no such column; "
                 f"there are {', '.join(map(repr, known)) or 'none'}"
             )
-        return self.metadata[column].to_numpy()
+        return self.metadata[column]
 
     def _values_of(self, name: str, given: Any) -> NDArray[Any]:
         """One value for each document: given, or a column of the metadata."""
-        values = self._column(name, given) if isinstance(given, str) else given
-        checks.row_names(name, values, self.ids)
+        values = self._rows(name, given)
         if np.shape(values) != (len(self),):
             raise InvalidArgumentError(
                 f"{argument(name)} must have one label for each of the {len(self):,} documents, "
@@ -334,6 +354,20 @@ class Selectable:
         number_of: dict[Hashable, int] = {}
         values = self._values_of(name, labels)
         return np.array([number_of.setdefault(value, len(number_of)) for value in values])
+
+    def _levels_of(self, name: str, labels: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Distinct labels, in the order of categories or else sorted, and the level of each row."""
+        self._values_of(name, labels)
+        rows = self._rows(name, labels)
+        if str(getattr(rows, "dtype", "")) == "category":
+            used = getattr(rows, "array", rows).remove_unused_categories()
+            return used.categories.to_numpy(), used.codes.astype(np.intp)
+        try:
+            return np.unique(np.asarray(rows), return_inverse=True)
+        except TypeError as error:
+            raise InvalidArgumentError(
+                f"{argument(name)} must hold numbers or texts, not both"
+            ) from error
 
     def _ranks_of(self, times: Any) -> NDArray[np.int64]:
         """Number of earlier documents, for each document."""
@@ -381,7 +415,7 @@ def _over_words_of(corpus: Any, other: Any) -> Any:
     return other
 
 
-def _number_of_documents(name: str, value: Any, n_documents: int) -> float:
+def number_of_documents(name: str, value: Any, n_documents: int) -> float:
     """A bound of document frequencies, from a number or a share of documents."""
     if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
         return float(value) * n_documents

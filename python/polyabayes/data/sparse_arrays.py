@@ -31,12 +31,11 @@ def checked_sparse(matrix: Any, name: str) -> Any:
     if matrix.format == "dia":
         matrix = type(matrix)((_native(matrix.data), matrix.offsets), shape=matrix.shape)
     matrix = matrix.tocoo()
-    matrix.data = _widened(matrix.data)
     # Older releases of SciPy have only two dimensions, and no `coords`.
     coordinates = getattr(matrix, "coords", None) or (matrix.row, matrix.col)
     for size, axis in zip(matrix.shape, coordinates, strict=True):
         _check_indices(axis, len(matrix.data), size, name)
-    return matrix
+    return type(matrix)((_widened(matrix.data), tuple(coordinates)), shape=matrix.shape)
 
 
 def _widened(counts: Any) -> NDArray[Any]:

@@ -69,15 +69,15 @@ def to_anndata(
     cells = Corpus.from_anndata(adata, layer)
     if fitted.vocabulary_ is None:
         cells = Corpus(cells.counts)
-    aligned, _ = fitted._aligned(cells, "adata", unseen)
+    measured, documents = fitted._measured(cells, unseen)
     columns = np.arange(adata.n_vars)
     if fitted.vocabulary_ is not None:
         column_of = {word: column for column, word in enumerate(fitted.vocabulary_)}
         columns = np.array([column_of.get(str(name), -1) for name in adata.var_names])
     if fitted._has_likelihood():
-        adata.obsm[f"X_{key}"], adata.obsm[f"X_{key}_std"] = fitted.topic_weights(aligned)
+        adata.obsm[f"X_{key}"], adata.obsm[f"X_{key}_std"] = measured.topic_weights(documents)
     else:
-        adata.obsm[f"X_{key}"] = np.asarray(fitted.transform(aligned))
+        adata.obsm[f"X_{key}"] = np.asarray(measured.transform(documents))
     for end, table in (
         ("", fitted.components_),
         ("_std", getattr(fitted, "components_std_", None)),

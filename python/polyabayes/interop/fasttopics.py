@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, reading
+from polyabayes._support.files import checked_path
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
+from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.models import LatentDirichletAllocation
 from polyabayes.models.fitted_topics import normalised
 
@@ -116,23 +117,14 @@ def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None
 
 
 def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
-    import csv
-
-    place = checked_path(path, name)
-    with reading(place), place.open(encoding="utf-8", newline="") as stream:
-        head = stream.readline()
-        stream.seek(0)
-        rows = list(csv.reader(stream, delimiter="\t" if "\t" in head else ","))
-    if len(rows) < 2 or len({len(row) for row in rows[1:]}) != 1 or len(rows[1]) < 2:
+    table = DelimitedTable(checked_path(path, name), Dialect())
+    rows, *topics = table.names
+    if not (topics and table.n_rows):
         raise FileFormatError(
-            f"{place} is no table with a header, row names and a column a topic, as write.csv "
-            "writes"
+            f"{path} is no table with a header, row names and a column a topic, as write.csv writes"
         )
-    try:
-        values = np.array([row[1:] for row in rows[1:]], dtype=np.float64)
-    except ValueError as error:
-        raise FileFormatError(f"{place} holds an entry that is not a number: {error}") from error
-    return values, [row[0] for row in rows[1:]]
+    values = np.column_stack([table.numbers(topic) for topic in topics]).astype(np.float64)
+    return values, list(map(str, table.values(rows)))
 
 
 def dirichlet_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:

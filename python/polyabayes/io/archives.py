@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Collection
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,20 @@ _BLOCK_BYTES = 1 << 22
 _LAST_LETTER = 0x10FFFF
 
 
-def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[str, NDArray[Any]]:
-    """Read the arrays of a ``.npz`` file that have one of these names, or begin with `prefix`.
+def read_archive(path: Path, wanted: Sequence[str], prefix: str = "") -> dict[str, NDArray[Any]]:
+    """Read the arrays of a ``.npz`` file; others than `wanted` and those of `prefix` are refused.
+
+    The first of `wanted` tells that the file is of this kind.
 
     Nothing in the file is executed, and no more memory is allocated than its members need.
     """
     arrays: dict[str, NDArray[Any]] = {}
+    unknown: list[str] = []
     with open_binary(path) as stream, reading(path), _opened(path, stream) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(_ENDING)
             if name not in wanted and not (prefix and name.startswith(prefix)):
+                unknown.append(name)
                 continue
             if name in arrays:
                 raise FileFormatError(f"{path} holds the array {name!r} twice")
@@ -42,6 +46,11 @@ def read_archive(path: Path, wanted: Collection[str], prefix: str = "") -> dict[
             with archive.open(member) as content:
                 about = f"{path}: {member.filename!r}"
                 arrays[name] = _read_array(about, content, member.file_size)
+    if unknown and wanted[0] in arrays:
+        raise FileFormatError(
+            f"{path} holds the array {unknown[0]!r:.60}, which is none of such a file: it is "
+            "damaged, or of a later version"
+        )
     return arrays
 
 

@@ -1,16 +1,21 @@
-"""Counts of genes in cells: folders of 10x Genomics, and ``.h5ad`` files of AnnData."""
+"""Counts of genes in cells: folders and files of 10x Genomics, and ``.h5ad`` of AnnData."""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
+from typing import Any
 
-from polyabayes._support.files import content_of, read_lines, reading
+import numpy as np
+from scipy import sparse
+
+from polyabayes._support.files import content_of, read_lines, reading, refuse_announced
 from polyabayes._support.optional import import_optional
 from polyabayes._support.warnings import warn
+from polyabayes.data.conversion.sources import Source
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.matrices.matrix_market import read_matrix_market
+from polyabayes.io.tabular.delimited import Dialect, records_of
 
 _MATRIX, _BARCODES, _FEATURES = "matrix.mtx", "barcodes.tsv", ("features.tsv", "genes.tsv")
 _WORDS = {"id": 0, "name": 1}
@@ -22,29 +27,79 @@ def matrix_of_folder(folder: Path) -> Path | None:
         return _packed_or_not(folder, _MATRIX)
 
 
-def read_10x(path: Path, *, word: str = "id") -> Corpus:
-    """Read a folder of 10x Genomics: matrix.mtx, barcodes.tsv and features.tsv or genes.tsv.
+def read_10x(
+    path: Path, *, word: str = "id", feature_type: str | None = "Gene Expression"
+) -> Corpus:
+    """Read counts of 10x Genomics: a folder of matrix.mtx, barcodes.tsv and features.tsv, or a .h5.
 
-    Files may be gzipped. Cells are documents, named by their barcodes; features are words, by their
-    "id" or their "name". Repeated names get numbers, as in ``"TBCE-1"``.
+    Files of a folder may be gzipped. Cells are documents, named by their barcodes; features are
+    words, by their "id" or their "name". Repeated names get numbers, as in ``"TBCE-1"``. Of
+    features of several kinds, those of `feature_type` are kept, None keeps all.
     """
     if word not in _WORDS:
         raise InvalidArgumentError(
             f"{argument('word')} must be 'id' or 'name' of the features, got {word!r}"
         )
+    parts = _of_folder(path, word) if path.is_dir() else _of_h5(path, word)
+    counts, names, kinds, barcodes = parts
+    if feature_type is not None and len(set(kinds)) > 1:
+        are_kept = np.array([kind == feature_type for kind in kinds])
+        known = ", ".join(map(repr, sorted(set(kinds))))
+        if not are_kept.any():
+            raise FileFormatError(
+                f"{path} has features of the kinds {known}: choose one by "
+                f"{argument('feature_type', kinds[0])}"
+            )
+        totals = np.asarray(counts.sum(axis=0)).ravel()
+        warn(
+            f"{path.name} has features of the kinds {known}: only {feature_type!r} is read, with "
+            f"{totals[are_kept].sum() / max(1, totals.sum()):.1%} of all counts; others by "
+            f"{argument('feature_type')}",
+            DataWarning,
+        )
+        counts = counts[:, are_kept]
+        names = [name for name, is_kept in zip(names, are_kept, strict=True) if is_kept]
+    with content_of(path):
+        return Corpus._made(Source(counts, _distinct(names), barcodes, words_are="measured"))
+
+
+def _of_folder(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]:
+    """Counts of cells, names and kinds of features, and barcodes."""
     matrix, barcodes = matrix_of_folder(path), _packed_or_not(path, _BARCODES)
     features = next(filter(None, (_packed_or_not(path, name) for name in _FEATURES)), None)
     if matrix is None or barcodes is None or features is None:
         missing = _MATRIX if matrix is None else _BARCODES if barcodes is None else _FEATURES[0]
         raise FileFormatError(f"{path} is not a folder of 10x Genomics: it has no {missing}")
-    words = []
-    for number, fields in enumerate(csv.reader(read_lines(features), delimiter="\t"), start=1):
+    names, kinds = [], []
+    for number, fields in records_of(features, Dialect("\t")):
         if len(fields) <= _WORDS[word]:
             raise FileFormatError(f"{features}, line {number}: there is no {word} of the feature")
-        words.append(fields[_WORDS[word]])
+        names.append(fields[_WORDS[word]])
+        kinds.append(fields[2] if len(fields) > 2 else "")
     counts = read_matrix_market(matrix, transpose=True).counts
-    with content_of(path):
-        return Corpus(counts, _distinct(words), read_lines(barcodes))
+    return counts, names, kinds, read_lines(barcodes)
+
+
+def _of_h5(path: Path, word: str) -> tuple[Any, list[str], list[str], list[str]]:
+    """The same of a file of Cell Ranger 3 or later: a column a cell, compressed by columns."""
+    h5py = import_optional("h5py", "reading .h5 files of Cell Ranger needs h5py")
+    try:
+        with reading(path), h5py.File(path, "r") as file:
+            group = file["matrix"]
+            size, n_cells = (int(x) for x in group["shape"][:])
+            refuse_announced(path, n_cells, size)
+            parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
+            features = group["features"]
+            names, kinds, barcodes = (
+                [text.decode() for text in held[:]]
+                for held in (features[word], features["feature_type"], group["barcodes"])
+            )
+        return sparse.csr_matrix(parts, shape=(n_cells, size)), names, kinds, barcodes
+    except (KeyError, ValueError, TypeError, AttributeError, OSError) as error:
+        raise FileFormatError(
+            f"{path} is not a feature-barcode matrix of Cell Ranger: {error}; files of AnnData end "
+            "in .h5ad"
+        ) from error
 
 
 def read_h5ad(path: Path, *, layer: str | None = None) -> Corpus:

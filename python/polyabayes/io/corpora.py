@@ -17,6 +17,12 @@ from polyabayes.io.matrices.npz import write_npz
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet
 from polyabayes.io.vocabularies import VocabularyLike, resolve_vocabulary, with_vocabulary
 
+# Parameters that go to the reader of a format as they are.
+_OF_FORMATS = {
+    *("text", "ids", "document", "word", "count", "metadata", "sep", "columns"),
+    *("transpose", "layer"),
+}
+
 
 def read_corpus(
     path: str | os.PathLike[str],
@@ -34,14 +40,7 @@ def read_corpus(
     sep: str | None = None,
     columns: Sequence[str] | None = None,
     transpose: bool = False,
-    layout: str | None = None,
     layer: str | None = None,
-    stop_words: str | Sequence[str] | None = None,
-    min_df: float | None = None,
-    max_df: float | None = None,
-    ngram_range: Sequence[int] | None = None,
-    stem: str | None = None,
-    on_empty: str | None = None,
     **options: Any,
 ) -> Corpus:
     r"""Read a corpus from a file or a folder.
@@ -61,7 +60,7 @@ def read_corpus(
         ``.csv``, ``.tsv``, ``.all``,             a column of texts; or a row per document and a
         ``.parquet``, ``.jsonl``                  column per word; or columns of documents, words
                                                   and counts
-        ``.h5ad``                                 AnnData: cells and genes
+        ``.h5ad``, ``.h5``                        AnnData; Cell Ranger: cells and genes
         ``.txt``                                  text, one document per line; or a delimited
                                                   table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
@@ -86,47 +85,38 @@ def read_corpus(
     encoding : str, default="utf-8"
         Encoding of texts, tables and the vocabulary.
     text : str, optional
-        Tables: the column of texts. Default: the only column of token lists, else the column
-        ``text``, else the only column with values of several words. All other columns become
-        metadata.
+        Tables: the column of texts or of lists of tokens. Default: a column ``text`` or
+        ``tokens``. All other columns become metadata.
     ids : str, optional
-        Tables: the column with names of documents. Default: a column with a name such as ``id``,
-        or the first column of a table of counts if it is not numeric.
+        Tables: the column with names of documents. Default: a column ``document``, ``doc_id``,
+        ``document_id``, ``doc`` or ``id``, in counts only if it is the first; or a first column
+        without a name, as R writes it.
     document, word, count : str, optional
-        Tables with a row per count: the columns of documents, words and counts, if they have other
-        names. Without a column of counts, each row counts once. For 10x Genomics, `word` is
+        Tables with a row per count: the columns of documents, words and counts. Default: a column
+        with a name of documents, a column ``word``, ``term``, ``token``, ``feature``, ``gene`` or
+        ``MutationType``, and a column ``count``, ``counts``, ``freq``, ``frequency``, ``n`` or
+        ``value``. Without a column of counts,
+        `document` and `word` must be given: each row is a token. For 10x Genomics, `word` is
         ``"id"`` or ``"name"`` of the features.
     metadata : sequence of str, optional
         Tables of counts: columns that are properties of the documents, not words. In tables of
         texts, all other columns are metadata; name the column of texts here to keep it, too.
     sep : str, optional
-        Delimited files: the separator. Default: the most frequent of ``, ; |`` and tab in the
-        header.
+        Delimited files: the separator. Default: that of a first line ``sep=;``, else the most
+        frequent of ``, ; |`` and tab in the header.
     columns : sequence of str, optional
         Delimited files: names of the columns of a file without a header.
     transpose : bool, default=False
-        Matrix Market and tables of counts: whether rows are words and columns are documents.
-    layout : str, optional
-        Tables of counts: ``"wide"`` (a row per document) or ``"long"`` (a row per count). MALLET:
-        ``"lines"``, ``"printed"``, ``"matrix"`` or ``"svmlight"``. Default: detected from the
-        content.
+        Matrix Market and tables of counts: whether rows are words and columns are documents. `ids`
+        are the words then; default: a first column with a name of words or of documents.
     layer : str, optional
         ``.h5ad``: the layer of counts; default ``X``.
-    stop_words : str or sequence of str, optional
-        Texts: words to drop, or a language, such as ``"english"``.
-    min_df, max_df : int or float, optional
-        Texts: smallest and largest number of documents with a word; floats are shares.
-    ngram_range : sequence of int, optional
-        Texts: shortest and longest run of words to count, as ``(1, 2)``.
-    stem : str, optional
-        Texts: language of the Snowball stemmer, such as ``"english"``; needs the extra ``stem``.
-    on_empty : {"raise", "drop", "keep"}, optional
-        Texts: what to do with documents without words. Default: keep them, but refuse missing
-        values of a table.
     **options
-        Options of the format: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
-        ``quotechar`` and ``skiprows`` (csv), and options of scikit-learn's ``CountVectorizer``,
-        such as ``token_pattern`` (texts).
+        Texts: those of :meth:`Corpus.from_documents`, such as ``stop_words``, ``min_df``, ``stem``
+        and ``on_empty``. Formats: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
+        ``quotechar`` and ``skiprows`` (csv), ``feature_type`` (10x; default "Gene Expression"),
+        and ``layout``: "wide" (tables: all columns that have no other role count words, whatever
+        their names), or "lines", "printed", "matrix" or "svmlight" (mallet; default: detected).
 
     Returns
     -------
@@ -147,7 +137,7 @@ def read_corpus(
     Warns
     -----
     DataWarning
-        If the role of a column is ambiguous, or documents are dropped.
+        If columns that are read as counts look like names, or documents are dropped.
 
     Examples
     --------
@@ -157,27 +147,10 @@ def read_corpus(
     >>> corpus.vocabulary.tolist(), corpus.metadata["stars"].tolist()
     (['again', 'balls', 'urn'], [5, 1])
     """
+    given = {name: value for name, value in [*locals().items()] if name in _OF_FORMATS}
+    given["transpose"] = transpose or None
+    options |= {name: value for name, value in given.items() if value is not None}
     path = checked_path(path)
-    named = {
-        "text": text,
-        "ids": ids,
-        "document": document,
-        "word": word,
-        "count": count,
-        "metadata": metadata,
-        "sep": sep,
-        "columns": columns,
-        "transpose": transpose or None,
-        "layout": layout,
-        "layer": layer,
-        "stop_words": stop_words,
-        "min_df": min_df,
-        "max_df": max_df,
-        "ngram_range": None if ngram_range is None else tuple(ngram_range),
-        "stem": stem,
-        "on_empty": on_empty,
-    }
-    options.update({name: value for name, value in named.items() if value is not None})
     if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):
         options["encoding"] = encoding
     reader = reader_of(path, format, READERS, "ldac", options)

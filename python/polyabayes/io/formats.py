@@ -77,10 +77,25 @@ _FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".h5ad": "h5ad",
+    ".h5": "10x",
     ".parquet": "parquet",
     ".txt": "text",
     ".mallet": "mallet",
     ".tns": "tns",
+}
+# What files at the wrong door are, and the door that takes them.
+_PICKLE = "a pickle, which may run code: load it with its own package, and give the object to "
+_OTHER_DOORS = {
+    (".rda", ".rds", ".rdata"): "a file of R: polyabayes.interop.from_stm(path) reads models of "
+    "stm; save counts by Matrix::writeMM(counts, 'x.mtx')",
+    (".pkl", ".pickle", ".joblib", ".model"): f"{_PICKLE}polyabayes.log_likelihood (a model of "
+    "scikit-learn, gensim or tomotopy) or to polyabayes.Corpus (counts)",
+    (".safetensors",): "a model: polyabayes.load(path) reads it",
+    (".xlsx", ".xls", ".ods"): "a spreadsheet: polyabayes.Corpus.from_table("
+    "pandas.read_excel(path)) takes its table",
+    (".sav", ".dta", ".sas7bdat"): "a table of a statistics package: polyabayes.Corpus.from_table("
+    "pandas.read_spss(path)) takes it, and pandas.read_stata or read_sas",
+    (".pdf", ".docx", ".doc", ".html"): "no plain text: convert its text to a .txt file first",
 }
 # Options that only tables have: a .txt file with one of them is no text.
 _OPTIONS_OF_TABLES = {
@@ -156,6 +171,9 @@ def _format_of(path: Path, known: list[str]) -> str:
     if name.startswith("docword") and name.endswith(".txt"):
         return "docword"
     suffix = Path(name).suffix.lower()
+    for endings, told in _OTHER_DOORS.items():
+        if suffix in endings:
+            raise InvalidArgumentError(f"{path} is {told}")
     if suffix not in _FORMAT_OF_SUFFIX:
         raise InvalidArgumentError(
             f"the name of {path} does not show its format; name it by {argument('format')}: "

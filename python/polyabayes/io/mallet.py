@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from polyabayes._support import checks
 from polyabayes._support.files import content_of, open_binary, read_lines, reading
-from polyabayes.data.conversion.sources import bags
+from polyabayes.data.conversion.sources import Source, bags
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -214,7 +214,9 @@ def _counted(documents: list[Document]) -> Corpus:
     column_of = {word: column for column, word in enumerate(words)}
     found = bags([(column_of[word], n) for word, n in entries if n] for _, entries in documents)
     ids = [name for name, _ in documents]
-    return Corpus(found.counts, words, ids if any(ids) else None)
+    return Corpus._made(
+        Source(found.counts, words, ids if any(ids) else None, words_are="gathered")
+    )
 
 
 _PARSERS: dict[str, Callable[[Path, list[str]], Iterator[Document]]] = {

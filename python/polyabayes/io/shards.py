@@ -29,6 +29,8 @@ def write_shards(
     *,
     layer: str | None = None,
     vocabulary: VocabularyLike | None = None,
+    text: str | None = None,
+    **options: Any,
 ) -> Shards:
     """Write a corpus, or a stream of its parts, as shards with about equally many tokens.
 
@@ -40,11 +42,12 @@ def write_shards(
         One of:
 
         * documents in memory; exposures, ids and metadata of a Corpus are kept;
-        * a stream of texts, lists of tokens or bags, which is gathered in memory;
+        * a stream of texts, lists of tokens or bags, which is gathered in memory unless there is a
+          `vocabulary`;
         * a stream of blocks of documents over the same words;
         * a file, which may be larger than memory: LDA-C (``.ldac``, ``.dat`` or ``.lda-c``, plain
-          or gzipped), or ``.parquet`` with the columns ``document``, ``word`` and ``count``, with
-          the rows of a document next to each other.
+          or gzipped), or ``.parquet``: a table as :func:`read_corpus` takes it, with the rows of
+          a document next to each other.
     folder : path-like
         Folder to write to; created if missing. Shards in it are replaced.
     n_shards : int, optional
@@ -52,8 +55,14 @@ def write_shards(
     layer : str, optional
         Layer of an AnnData that holds the counts; default ``X``.
     vocabulary : path or sequence of str, optional
-        For an LDA-C file: the words, as a sequence or a file with one word per line. Without it,
-        the file is read twice, first for the number of words.
+        For files and streams of texts or tokens: the words, as a sequence or a file with one word
+        per line; others are dropped from texts. Without it, files are read twice, first for the
+        words.
+    text : str, optional
+        For ``.parquet``: the column of texts or of lists of tokens.
+    **options
+        For ``.parquet``: further options of tables and of texts, such as ``ids``, ``stop_words``
+        and ``min_df``, as for :func:`read_corpus`.
 
     Returns
     -------
@@ -77,35 +86,46 @@ def write_shards(
     """
     path = checked_path(folder, "folder")
     number = None if n_shards is None else checks.whole_number("n_shards", n_shards)
-    return write_blocks(_blocks(corpus, layer, vocabulary), path, number)
+    options |= {} if text is None else {"text": text}
+    return write_blocks(_blocks(corpus, layer, vocabulary, options), path, number)
 
 
-def _blocks(corpus: Any, layer: str | None, vocabulary: VocabularyLike | None) -> Iterator[Corpus]:
-    is_path = isinstance(corpus, (str, os.PathLike))
+def _blocks(
+    corpus: Any, layer: str | None, vocabulary: VocabularyLike | None, options: dict[str, Any]
+) -> Iterator[Corpus]:
+    path = checked_path(corpus, "corpus") if isinstance(corpus, (str, os.PathLike)) else None
+    kind = None if path is None else _format(path)
+    if options and kind != "parquet":
+        raise InvalidArgumentError(f"{argument(next(iter(options)))} is for a .parquet file")
     if not sources.is_anndata(corpus):
         of_layer(corpus, layer)
-    if vocabulary is not None and not (is_path and _format(Path(corpus)) == "ldac"):
-        raise InvalidArgumentError(f"{argument('vocabulary')} is for an LDA-C file")
-    if sources.is_anndata(corpus):
-        for start in range(0, len(corpus), BLOCK_DOCUMENTS):
-            yield Corpus.from_anndata(corpus[start : start + BLOCK_DOCUMENTS], layer)
-    elif is_path:
-        path = checked_path(corpus, "corpus")
-        if _format(path) == "ldac":
-            yield from ldac_blocks(path, resolve_vocabulary(vocabulary))
-        else:
-            yield from parquet_blocks(path)
-    elif isinstance(corpus, Iterator) or sources.is_stream(corpus):
+    words = resolve_vocabulary(vocabulary)
+    if path is not None:
+        yield from (
+            ldac_blocks(path, words) if kind == "ldac" else parquet_blocks(path, words, options)
+        )
+        return
+    if isinstance(corpus, Iterator) or sources.is_stream(corpus):
         stream = iter(corpus)
         first = list(islice(stream, 1))
         parts = chain(first, stream)
-        if any(map(sources.is_document, first)):
+        if not any(map(sources.is_document, first)):
+            yield from (as_corpus(block, "a block of corpus") for block in parts)
+        elif words is None:
             # Words are known only after the last document if there is no vocabulary.
             yield as_corpus(parts, "corpus")
-        else:
-            yield from (as_corpus(block, "a block of corpus") for block in parts)
-    else:
+        while words is not None and (some := list(islice(parts, BLOCK_DOCUMENTS))):
+            yield Corpus.from_documents(some, words)
+        return
+    if words is not None:
+        raise InvalidArgumentError(
+            f"{argument('vocabulary')} is for files and streams: this corpus has its own words"
+        )
+    if not sources.is_anndata(corpus):
         yield as_corpus(corpus, "corpus")
+        return
+    for start in range(0, len(corpus), BLOCK_DOCUMENTS):
+        yield Corpus.from_anndata(corpus[start : start + BLOCK_DOCUMENTS], layer)
 
 
 def _format(path: Path) -> str:

@@ -14,6 +14,7 @@ from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
 from polyabayes.latent_classes.answers import Answers, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
@@ -368,7 +369,7 @@ class LatentClassAnalysis(FittedClasses):
                 f"{argument('covariates')} of classes are for {argument('method', 'bayes')}"
             )
         given = X if covariates is None else covariates
-        checks.row_names("covariates", covariates, checks.index_of(X))
+        given = rows_by_name("covariates", given, checks.index_of(X))
         # Rows with covariates stand as often as they are counted.
         n_numbers = answers.levels.shape[1] + 2
         checks.fits("weights", int(answers.weights.sum()), n_numbers * answers.levels.itemsize)

@@ -15,6 +15,7 @@ from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.conversion.tables import named_as_counts
+from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.cells import Integers
 from polyabayes.data.tensors.factors import (
     axis_names,
@@ -184,7 +185,7 @@ def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64
             known = values.dropna()
             if len(known) and np.isfinite(known).all() and (known == np.rint(known)).all():
                 frame[column] = values.astype("Int64")
-    checks.row_names("weights", weights, checks.index_of(data))
+    weights = rows_by_name("weights", weights, checks.index_of(data))
     if isinstance(weights, str):
         weights = complete_column(frame, weights).to_numpy()
     return frame, _checked_weights(weights, len(frame))

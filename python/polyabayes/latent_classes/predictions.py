@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers
 from polyabayes.latent_classes.choice import ClassChoice, criteria
@@ -253,7 +254,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidArgumentError(
                 f"these classes depend on {argument('covariates')}: give those of these rows"
             )
-        checks.row_names("covariates", covariates, checks.index_of(X))
+        given = rows_by_name("covariates", given, checks.index_of(X))
         return standardised(self._design, self._design.rows(given, n_rows))
 
     def _probabilities(self, answers: Answers) -> Floats:

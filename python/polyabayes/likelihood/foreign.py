@@ -13,12 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes import _core
+from polyabayes._support import checks
 from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.scale.shards import Shards
 
+# What words of a model that the documents lack count as.
+MISSING_WORDS = ("zero", "not measured", "raise")
+_NONE_YET = "another package (after import polyabayes.interop)"
 # Longest text of a value that a message shows.
 _MOST_SHOWN = 80
 
@@ -83,7 +87,7 @@ def as_scorable(name: str, model: Any) -> Scorable:
                 return convert(model)
     raise InvalidTypeError(
         f"{name} must be a LatentDirichletAllocation, a PoissonFactorAnalysis or a DocumentModel, "
-        f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED))}, "
+        f"or a fitted model of {', '.join(sorted(_ADAPTERS.keys() - _REFUSED)) or _NONE_YET}, "
         f"got {given_instead(model)}"
     )
 
@@ -130,6 +134,53 @@ def read_documents(models: Collection[Scorable], documents: Any, name: str = "do
         return as_corpus(documents, name)
     found = [as_corpus(read(documents, name), name) for read in readers]
     return max(found, key=lambda corpus: corpus.n_tokens)
+
+
+def of_measured_words(
+    model: Any, documents: Any, name: str, missing_words: str | None, unseen: str
+) -> tuple[Any, Any]:
+    """The model and the documents, of which both know the words; see `missing_words`.
+
+    By default, words that documents with given words lack count as zero, with a warning, and those
+    that an AnnData or a file of cells lacks as not measured.
+    """
+    if missing_words is not None:
+        checks.choice("missing_words", missing_words, MISSING_WORDS)
+    words = getattr(model, "vocabulary_", None)
+    is_stream = isinstance(documents, Iterator)
+    if is_stream and missing_words not in (None, "zero"):
+        raise InvalidArgumentError(
+            f"{argument('missing_words', missing_words)}: the words of a stream are known only at "
+            "its end; give a Corpus or Shards"
+        )
+    if is_stream or words is None or hasattr(model, "vocabulary_sizes_"):
+        return model, documents
+    if not isinstance(documents, Shards):
+        documents = read_documents([model], documents, name)
+    found = documents.vocabulary
+    kept = getattr(documents, "_words_are", "given")
+    if found is None or (missing_words is None and kept == "gathered"):
+        return model, documents
+    known = set(found)
+    is_measured = np.array([word in known for word in words], dtype=bool)
+    if is_measured.all() or not is_measured.any():
+        return model, documents
+    shares = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    lost = words[~is_measured]
+    told = (
+        f"{len(lost):,} of the {len(words):,} words of the model, with "
+        f"{shares[:, ~is_measured].sum(axis=1).mean():.1%} of the mean mass of its topics, are not "
+        f"among the words of {argument(name)} ({', '.join(map(repr, lost[:3]))}, ...)"
+    )
+    remedy = f"say which by {argument('missing_words')}: " + ", ".join(map(repr, MISSING_WORDS))
+    policy = missing_words or ("not measured" if kept == "measured" else "zero")
+    if policy == "raise":
+        raise InvalidArgumentError(f"{told}; {argument('missing_words', 'zero')} counts them as 0")
+    if not isinstance(documents, Shards):
+        model._aligned(documents, name, unseen)  # An error comes before the warning.
+    if missing_words is None:
+        warn(f"{told}, and count as {policy}: {remedy}", DataWarning)
+    return (model if policy == "zero" else model._of_words(is_measured)), documents
 
 
 def _has_words(document: Any) -> bool:

@@ -19,7 +19,12 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.corpus import of_layer
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, TargetWarning, argument
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
-from polyabayes.likelihood.foreign import Scorable, as_scorable, with_concentration
+from polyabayes.likelihood.foreign import (
+    Scorable,
+    as_scorable,
+    of_measured_words,
+    with_concentration,
+)
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
@@ -54,6 +59,7 @@ def log_likelihood(
     covariates: Any = None,
     topic_concentration: Any = None,
     unseen: str = "raise",
+    missing_words: str | None = None,
     budget: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -181,6 +187,7 @@ def log_likelihood(
     unseen : {"raise", "drop"}, default="raise"
         Whether words outside the model's vocabulary are refused or dropped, if model and documents
         both have a vocabulary. The result counts the dropped tokens.
+    {missing words}
     budget : float, optional
         Most multiply-adds per document. Default: 1e9 (about a second) for exact sums and for
         targets, 1e11 for a method of given size. For ``"auto"`` without a target, it limits only
@@ -278,7 +285,9 @@ def log_likelihood(
     target = checked_target(total_std_error, nats_per_token_std_error, settings)
     n_threads = threads_of_task(check_executor(executor), n_jobs)
     priors = GivenPriors(doc_topic_prior, shape, covariates)
-    documents = of_layer(documents, layer)
+    model, documents = of_measured_words(
+        model, of_layer(documents, layer), "documents", missing_words, unseen
+    )
     corpus = documents_of(model, documents, unseen, exposure, priors, is_total=target is not None)
     seed = draw_seed(random_state)
     plan = ScoringPlan(model, settings, seed, n_threads)

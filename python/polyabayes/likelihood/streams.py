@@ -163,6 +163,11 @@ def documents_of(
         rest, first = documents, next(documents, None)
         documents = iter(()) if first is None else chain(iter([first]), rest)
         is_blocks = isinstance(first, Corpus) or getattr(first, "ndim", 0) == 2
+        # A block of lists of tokens; a document is a list of tokens, or of pairs.
+        is_blocks |= isinstance(first, list) and all(
+            isinstance(x, list) and all(isinstance(token, str) for token in x)
+            for x in first[:1] or [0]
+        )
         needs_all = is_total or any(given is not None for given in (exposure, *priors))
         if is_blocks and not (needs_all or model._has_prior_rows()):
             return Documents(partial(_streamed, model, documents, unseen))

@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import dirichlet
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.likelihood.priors import checked_rows
@@ -288,6 +289,7 @@ class DocumentModel(SeveralVocabularies):
             sizes = model._vocabulary_sizes()
             if bias is not None and sizes and np.ndim(bias[0]):
                 bias = np.concatenate(texts_of("bias", bias, model.vocabulary_names, len(sizes)))
+            bias = rows_by_name("bias", bias, model.vocabulary_)
             model.bias_ = checks.vector("bias", 0.0 if bias is None else bias, n_words)
         if covariance is None:
             raise InvalidTypeError(f"{argument('covariance')} must be given")
@@ -347,7 +349,7 @@ class DocumentModel(SeveralVocabularies):
                 f"{argument('covariates')}: the prior of this model depends on covariates; give "
                 f"an array of shape {wanted}{columns or ''}"
             )
-        checks.row_names("covariates", covariates, getattr(documents, "ids", None))
+        covariates = rows_by_name("covariates", covariates, getattr(documents, "ids", None))
         frame = covariate_frame(covariates)
         if names is not None and frame is not None:
             missing = [name for name in names if name not in frame.columns]

@@ -17,6 +17,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet, draw_seed
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
@@ -353,8 +354,8 @@ class LatentDirichletAllocation(TopicModel):
         ----------
         doc_topic_prior : float or array of shape (n_components,)
             Dirichlet parameter alpha of the topic weights; positive.
-        topic_word : array of shape (n_components, n_words)
-            Word probabilities of each topic; rows sum to 1.
+        topic_word : array or DataFrame of shape (n_components, n_words)
+            Word probabilities of each topic; rows sum to 1. Columns of a DataFrame are words.
         topic_concentration : float or array of shape (n_components,), optional
             Concentrations s of bursty topics, in pseudo-counts: each document draws its own version
             of topic k, phi_dk ~ Dirichlet(s_k phi_k). Infinite ones are topics of LDA, the default.
@@ -381,6 +382,8 @@ class LatentDirichletAllocation(TopicModel):
         2.1816
         """
         n_components = len(checks.matrix("topic_word", topic_word))
+        topics = checks.index_of(topic_word)
+        doc_topic_prior = rows_by_name("doc_topic_prior", doc_topic_prior, topics)
         model = cls(n_components, doc_topic_prior=doc_topic_prior, random_state=random_state)
         prior = checks.positive_vector("doc_topic_prior", doc_topic_prior, n_components)
         model._set_topic_word(topic_word, vocabulary, random_state, normalised=True)
@@ -466,7 +469,8 @@ class LatentDirichletAllocation(TopicModel):
 
     def _learn_from(self, X: Any) -> Self:
         """Sample the topics of new documents, with earlier results as prior."""
-        corpus = exposed(self, self._checked(X), None)
+        self._check_columns(X)
+        corpus = exposed(self, self._aligned(X, "X", "raise")[0], None)
         self._check_tokens(corpus)
         # A separate stream for every batch, identified by the number of tokens before it.
         batch = np.random.SeedSequence([self.seed_, int(self.topic_counts_.sum())])

@@ -22,6 +22,7 @@ from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import words_of
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
@@ -331,7 +332,7 @@ class TopicModel(LatentDraws):
                     else "; a model trained with a DataFrame takes them from the metadata"
                 )
             )
-        checks.row_names("covariates", covariates, getattr(documents, "ids", None))
+        covariates = rows_by_name("covariates", covariates, getattr(documents, "ids", None))
         rows = self._design.rows(covariates, documents.n_documents)
         return pseudo_counts(rows @ self.coefficients_.T)
 

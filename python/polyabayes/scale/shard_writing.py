@@ -99,7 +99,9 @@ class _Spool:
         if block.n_words != self._n_words or not same:
             raise InvalidArgumentError(
                 "blocks of a corpus must have the same words, but one has "
-                f"{block.n_words:,} and the first {self._n_words:,}, or others"
+                f"{block.n_words:,} and the first {self._n_words:,}, or others: make each by "
+                f"Corpus.from_documents(documents, vocabulary), or give the stream of documents "
+                f"itself and its {argument('vocabulary')}"
             )
         counts = block.counts
         ones = np.ones(block.n_documents)

@@ -12,8 +12,8 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
-from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.models.fitted_topics import aligned, fitted_model
+from polyabayes.data.corpus import of_layer
+from polyabayes.models.fitted_topics import fitted_model
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -23,7 +23,7 @@ class TopicsByGroup(Result):
     Attributes
     ----------
     groups : ndarray of shape (n_groups,)
-        Values of the groups, sorted.
+        Values of the groups: categories in their order, others sorted.
     n_documents : ndarray of int, shape (n_groups,)
         Number of documents of each group.
     means, std_errors : ndarray of shape (n_groups, n_components)
@@ -128,8 +128,8 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
     ([1999, 2024], [[True, False], [False, True]])
     """
     fitted = fitted_model(model)
-    corpus = aligned(fitted, documents, layer=layer)
-    groups, rows = _grouped(corpus, by)
+    fitted, corpus = fitted._measured(of_layer(documents, layer), "drop")
+    groups, rows = corpus._levels_of("by", by)
     weights = fitted.topic_weights(corpus)
     n = np.bincount(rows)
     total = np.zeros((3, len(groups), weights.mean.shape[1]))
@@ -145,28 +145,3 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
     variance = (between + 2 * total[1] / n[:, None]) / n[:, None]
     largest = 1.0 if fitted._conditions_on_length else np.inf
     return TopicsByGroup(groups, n, means, np.sqrt(variance), freedom, largest)
-
-
-def _grouped(corpus: Any, by: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Groups in order, and the group of each document."""
-    values = corpus._column("by", by) if isinstance(by, str) else by
-    try:
-        array = np.asarray(values)
-        missing = [x is None or bool(x != x) for x in array.tolist()]
-    except (TypeError, ValueError):
-        array, missing = np.zeros(0), []
-    if array.shape != (corpus.n_documents,):
-        raise InvalidArgumentError(
-            f"by must name a column of metadata, or have shape ({corpus.n_documents},), one group "
-            f"for each document; got {by!r:.100}"
-        )
-    if any(missing):
-        raise InvalidArgumentError(
-            f"by has no group for document {missing.index(True)}: drop such documents, or "
-            "give them a group of their own"
-        )
-    try:
-        groups, rows = np.unique(array, return_inverse=True)
-    except TypeError as error:
-        raise InvalidArgumentError("by must hold numbers or texts, not both") from error
-    return groups, rows

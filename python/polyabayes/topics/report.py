@@ -122,7 +122,7 @@ def report(
     corpus, n_unseen = fitted._aligned(of_layer(documents, layer), "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
-    written = corpus._column("texts", texts) if isinstance(texts, str) else texts
+    written = corpus._rows("texts", texts)
     excerpts = _one_each("texts", written, corpus.n_documents, "documents")
     fitted = named_by(fitted, corpus)
     checks.whole_number("n_documents", n_documents)

@@ -26,6 +26,7 @@ def reviews(tmp_path):
 
 def test_a_table_of_texts_becomes_a_clean_corpus(reviews, tmp_path, capsys):
     clean = tmp_path / "clean.npz"
+    reviews.write_text(REVIEWS.replace("d,home", "e,home"))
     reading = ["--text", "review", "--ids", "id", "--stop-words", "english"]
     convert = ["convert", reviews, "-o", clean, *reading]
     assert_one_error_line(run(*convert), capsys.readouterr().err, "line 3.*--on-empty drop")
@@ -82,13 +83,29 @@ def test_rows_of_metadata_are_matched_by_a_column_of_names(tmp_path, capsys):
     reading = ["convert", corpus, "-o", output, "--metadata", table]
     table.write_text("size,name\n3,c\n9,a\n1,1\n2,b\n")
     assert run(*reading) == 0
-    assert "matched with documents by column 'name'" in capsys.readouterr().err
     assert pb.read_corpus(output).metadata["size"].tolist() == [2, 1, 3]
     table.write_text("size\n2\n1\n3\n")
     assert run(*reading) == 0
     assert pb.read_corpus(output).metadata["size"].tolist() == [2, 1, 3]
     table.write_text("name,other\nc,1\nb,c\n1,b\n")
-    assert_one_error_line(run(*reading), capsys.readouterr().err.splitlines()[-1], "both have")
+    assert_one_error_line(
+        run(*reading), capsys.readouterr().err.splitlines()[-1], "both hold the names"
+    )
+
+
+def test_a_document_without_words_does_not_shift_the_metadata_of_others(tmp_path, capsys):
+    corpus, table, output = (tmp_path / name for name in ("in.csv", "meta.csv", "out.npz"))
+    names = [f"d{number:02}" for number in range(40)]
+    lines = "".join(f"{name},urn,1\n" for name in names if name != "d08")
+    corpus.write_text(f"document,word,count\n{lines}")
+    reading = ["convert", corpus, "-o", output, "--metadata", table]
+    table.write_text("doc_id,number\n" + "".join(f"{name},{int(name[1:])}\n" for name in names))
+    assert run(*reading) == 0
+    found = pb.read_corpus(output)
+    assert found.metadata["number"].tolist() == [int(name[1:]) for name in found.ids]
+    table.write_text(table.read_text().replace("d39", "d40"))
+    capsys.readouterr()
+    assert_one_error_line(run(*reading), capsys.readouterr().err, "no row for 'd39'")
 
 
 TEXTS = "id,review,stars\na,good cat food,5\nb,bad dog food,1\n"
@@ -101,7 +118,7 @@ TRIPLETS = "1 1 2\n1 2 3\n2 2 1\n"
     ("name", "content", "options", "shape", "n_tokens"),
     [
         ("x.csv", TEXTS, ["--text", "review", "--stop-words", "good,bad"], (2, 3), 4),
-        ("x.txt", CATALOGUE, ["--sep", ";", "--transpose"], (2, 2), 24),
+        ("x.txt", CATALOGUE, ["--sep", ";", "--transpose", "--ids", "gene"], (2, 2), 24),
         ("x.txt", CATALOGUE, ["--format", "csv", "--transpose", "--ids", "gene"], (2, 2), 24),
         ("x.txt", TRIPLETS, ["--format", "csv", "--columns", "document,word,count"], (2, 2), 6),
         (
@@ -148,8 +165,8 @@ def test_encodings_and_metadata(write, tmp_path):
         ("x.csv", TEXTS, ["--text", "review", "--min-df", "3"], "the words cannot be counted"),
         ("x.ldac", "1 0:2\n", ["--sep", ";"], "the format ldac: .*sep"),
         ("x.csv", "1,6,2\n1,7,5\n3,6,4\n", [], "--columns document,word,count"),
-        ("x.csv", "a,b\nthe urn,a ball\nan urn,the ball\n", [], "name one by --text"),
-        ("x.csv", "who,n_urns\nann,5\nbob,1\n", [], "--text who .* or by --ids who"),
+        ("x.csv", "a,b\nthe urn,a ball\nan urn,the ball\n", [], "--text a, .*--metadata-columns b"),
+        ("x.csv", "who,n_urns\nann,5\nbob,1\n", [], "--text who, .* --ids who"),
         ("x.mtx", MATRIX, ["--vocabulary", "w.vocab"], "other axis.*--transpose"),
     ],
 )
@@ -167,7 +184,7 @@ def test_the_remedy_is_an_option(
 def test_triplets_with_unknown_headers_are_a_warning(write, tmp_path, capsys):
     path = write("x.csv", "u,i,c\n7,30,2\n7,31,5\n9,30,4\n")
     assert run("convert", path, "-o", tmp_path / "x.npz") == 0
-    assert "--document u, --word i and --count c; if not, --layout wide" in (
+    assert "--document u, --word i and --count c; if not, --read-option layout=wide" in (
         capsys.readouterr().err
     )
 
@@ -184,6 +201,6 @@ def test_counts_of_a_table_of_factors(write, capsys, header, options):
 
 @pytest.mark.parametrize(("text", "value"), [("2", 2), ("0.5", 0.5), ("1.0", 1.0)])
 def test_numbers_of_documents_are_whole_and_shares_are_not(text, value):
-    found = values.how_to_read(signatures.documented("read_corpus").parameters["max_df"])
+    found = values.how_to_read(signatures.documented("Corpus.from_documents").parameters["max_df"])
     read = found["type"](text)
     assert (read, type(read)) == (value, type(value))

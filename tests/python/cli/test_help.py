@@ -54,13 +54,14 @@ def test_the_source_is_read_as_python_reads_it(call):
     found = {
         name: None if parameter.default is None else ast.literal_eval(parameter.default)
         for name, parameter in documented(call).parameters.items()
-        if name != "self" and not parameter.is_variadic
+        if name not in ("self", "cls") and not parameter.is_variadic
     }
     # A docstring may tell the value that None stands for.
     unlike = {name for name in found if found[name] != expected[name]}
     assert found.keys() == expected.keys()
     assert all(expected[name] is None for name in unlike)
-    told = [parameter for name, parameter in documented(call).parameters.items() if name != "self"]
+    parameters = documented(call).parameters.items()
+    told = [parameter for name, parameter in parameters if name not in ("self", "cls")]
     assert all(parameter.help for parameter in told)
 
 

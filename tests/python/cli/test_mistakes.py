@@ -137,7 +137,7 @@ OF_CLASSES = [
     ("survey.csv -o survey.csv", "which this command reads"),
     ("missing.csv", "cannot read"),
     ("survey.csv --sep ;", "--items must be two columns or more"),
-    ("open.csv", "cannot be read"),
+    ("open.csv", "a quoted field does not end"),
 ]
 MISTAKES = [
     *OF_CORPORA,

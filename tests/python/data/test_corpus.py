@@ -159,8 +159,8 @@ def entries_of_one_cell(*counts):
         ([[1, 2], [3]], InvalidTypeError, "Corpus.from_documents"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), InvalidTypeError, "datetime64"),
         (object(), InvalidTypeError, "object"),
-        (pd.DataFrame({"a": ["x"], "b": [1], "c": ["y"]}), InvalidTypeError, "'?y'?"),
-        (pd.DataFrame({"a": ["x"]}), InvalidArgumentError, "no column of counts, but 'a'"),
+        (pd.DataFrame({"a": ["x"], "b": [1], "c": ["y"]}), InvalidArgumentError, "ids='a'"),
+        (pd.DataFrame({"a": ["x"]}), InvalidArgumentError, "'a' holds no counts"),
         (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), InvalidTypeError, "'when'"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.refusals import assert_refused
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
 from polyabayes.io import read_corpus, write_corpus
 
 DENSE = np.array([[2, 0, 1, 0], [0, 0, 0, 0], [0, 3, 0, 5]])
@@ -192,7 +192,7 @@ def test_documents_by_name_and_one_by_one(corpus):
     assert [document.ids.tolist() for document in corpus] == [["a"], ["b"], ["c"]]
     for name, says in (("z", "no document has the id 'z'"), ("a", "several documents")):
         with pytest.raises(InvalidArgumentError, match=says):
-            Corpus(DENSE, ids=["a", "a", "b"])[name]
+            Corpus(DENSE, ids=["a", "c", "b"])[[0, 0, 2]][name]
     with pytest.raises(InvalidArgumentError, match="the corpus has no ids"):
         Corpus(DENSE)["a"]
 
@@ -214,7 +214,8 @@ def test_filter(corpus):
 
 
 def test_duplicates(corpus):
-    twice = Corpus(DENSE[[0, 2, 0]], WORDS, ["a", "b", "b"])
+    with pytest.warns(DataWarning, match="'b' and perhaps others name several documents"):
+        twice = Corpus(DENSE[[0, 2, 0]], WORDS, ["a", "b", "b"])
     assert twice.duplicated().tolist() == [False, False, True]
     assert twice.duplicated(by="ids").tolist() == [False, False, True]
     assert twice.duplicated(other=corpus[["a"]]).tolist() == [True, False, True]

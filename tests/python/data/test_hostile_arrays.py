@@ -1,17 +1,20 @@
 """Arrays that are not what they should be, at every door of the package."""
 
+import copy
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 import polyabayes as pb
 from helpers.refusals import assert_refused
 from polyabayes import _core
-from polyabayes.exceptions import InvalidCountsError, InvalidTypeError
+from polyabayes.exceptions import FileFormatError, InvalidCountsError, InvalidTypeError
 
 DENSE = np.array([[1, 0, 2], [0, 3, 0]])
 LDA = pb.LatentDirichletAllocation.from_parameters(
@@ -128,6 +131,63 @@ def test_equal_entries_are_added_up_beyond_the_largest_number_of_their_type(layo
             parts = data, minor[order], np.concatenate([[0], np.cumsum(sizes)])
             entries = kind[layout](parts, shape=TALL.shape)
         np.testing.assert_allclose(read(entries), expected, rtol=1e-12)
+
+
+KINDS = ("dense", "frame", "csr", "csc", "bsr", "coo", "dia", "lil", "dok")
+
+
+def arrays_of(counts):
+    held = vars(counts) if sparse.issparse(counts) else {"": np.asarray(counts)}
+    return {name: x for name, x in held.items() if isinstance(x, np.ndarray)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [
+        (kind, read)
+        for kind in KINDS
+        for name, read in SUMS.items()
+        if kind in KINDS[2:7] or name != "Corpus of scipy's file"
+        if kind != "frame" or name not in ("log_evidence", "decompose")
+    ],
+)
+def test_nothing_that_is_handed_in_is_written_to(kind, read):
+    counts: Any = TALL.astype(np.uint16)
+    if kind == "frame":
+        counts = pd.DataFrame(counts)
+    elif kind != "dense":
+        counts = sparse.coo_matrix(counts).asformat(kind)
+    for array in arrays_of(counts).values():
+        array.flags.writeable = kind == "lil"  # Objects, which SciPy itself reads only so.
+    before = copy.deepcopy(counts)
+    read(counts)
+    expected, found = arrays_of(before), arrays_of(counts)
+    assert expected.keys() == found.keys()
+    for name, array in expected.items():
+        assert (array.dtype, array.tolist()) == (found[name].dtype, found[name].tolist())
+    if kind == "dok":
+        assert dict(before) == dict(counts)
+
+
+def test_unknown_members_of_archives_are_refused(tmp_path):
+    corpus = pb.Corpus(DENSE, ["urn", "ball", "law"][: DENSE.shape[1]], list("xyz")[: len(DENSE)])
+    tensor = pb.CountTensor.from_corpus(corpus)
+    for name, write, read, thing in (
+        ("corpus", pb.write_corpus, pb.read_corpus, corpus),
+        ("tensor", pb.write_tensor, pb.read_tensor, tensor),
+    ):
+        write(thing, tmp_path / f"{name}.npz")
+        content = (tmp_path / f"{name}.npz").read_bytes()
+        with zipfile.ZipFile(tmp_path / f"{name}.npz") as archive:
+            members = archive.namelist()
+        for member in members:
+            for place in range(len(member.removesuffix(".npy"))):
+                one = member.encode()
+                flipped = bytearray(one)
+                flipped[place] ^= 1
+                (tmp_path / "x.npz").write_bytes(content.replace(one, bytes(flipped)))
+                with pytest.raises(FileFormatError):
+                    read(tmp_path / "x.npz")
 
 
 def swapped(array):

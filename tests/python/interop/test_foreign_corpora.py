@@ -152,7 +152,7 @@ def test_anndata_is_read_with_its_names(tmp_path):
         pb.Corpus.from_anndata(backed, ["raw"])
     logged = cells(logged=np.log1p(COUNTS))
     # The layer that is refused is no remedy.
-    with pytest.raises(errors.InvalidArgumentError, match="it has no other layers"):
+    with pytest.raises(errors.InvalidArgumentError, match="it has no layer of counts"):
         pb.Corpus.from_anndata(logged, "logged")
     with pytest.raises(errors.InvalidTypeError, match="must be an AnnData, got ndarray"):
         pb.Corpus.from_anndata(COUNTS)
@@ -258,7 +258,6 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
     kinds = pd.DataFrame, polars.DataFrame, pyarrow.table
     long = {"document": ["y", "x", "x"], "word": ["c", "a", "c"], "count": [1, 1, 2]}
     for table in text_tables():
-        assert pb.Corpus(table).n_tokens == 9
         assert pb.Corpus.from_table(table, "sentence", min_df=2).vocabulary.tolist() == [
             "balls",
             "urn",
@@ -273,7 +272,7 @@ def test_tables_of_every_library_hold_texts_tokens_or_single_counts():
         found = pb.Corpus(kind(long))
         assert (found.ids.tolist(), found.vocabulary.tolist()) == (["y", "x"], ["a", "c"])
         assert found.counts.toarray().tolist() == [[0, 1], [1, 2]]
-        tokens = pb.Corpus.from_table(kind({"t": [["a", "b"], ["b"]]}), vocabulary=["b", "a"])
+        tokens = pb.Corpus.from_table(kind({"t": [["a", "b"], ["b"]]}), "t", ["b", "a"])
         assert tokens.counts.toarray().tolist() == [[1, 1], [1, 0]]
 
 

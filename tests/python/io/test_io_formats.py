@@ -119,7 +119,7 @@ def test_csv_is_read_as_spreadsheets_write_it(write, content):
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet"])
 def test_columns_of_tables_are_those_of_the_vocabulary_asked_for(tmp_path, name):
     frame = pd.DataFrame(DENSE, columns=WORDS)
-    frame.insert(0, "name", IDS)
+    frame.insert(0, "doc_id", IDS)
     path = tmp_path / name
     frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
     corpus = read_corpus(path, vocabulary=WORDS[::-1])
@@ -177,8 +177,8 @@ def test_csv_needs_no_other_parser(write, monkeypatch):
 def test_table_options(write):
     path = write("x.csv", "document;word;count\n3;4;5\n6;7;8\n")
     corpus = read_corpus(path, layout="wide", sep=";")
-    assert corpus.vocabulary.tolist() == ["word", "count"]
-    assert dense(corpus) == [[4, 5], [7, 8]]
+    assert corpus.vocabulary.tolist() == ["document", "word", "count"]
+    assert dense(corpus) == [[3, 4, 5], [6, 7, 8]]
     assert_refused(InvalidArgumentError, "layout must be", read_corpus, path, layout="square")
     with pytest.raises(FileFormatError, match=r"y\.parquet cannot be read"):
         read_corpus(write("y.parquet", "no parquet"))

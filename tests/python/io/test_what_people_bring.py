@@ -7,6 +7,8 @@ its own room is not told again here.
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.io import mmwrite
 
 import polyabayes as pb
 from helpers.refusals import assert_refused
@@ -31,9 +33,7 @@ def test_shards_of_wide_tables_and_of_texts_say_what_they_read():
     frame = pd.DataFrame({"doc_id": [1001, 1002], "apple": [2, 0], "pear": [0, 3]})
     assert pb.write_shards(frame, "frame").n_tokens == 5
     frame.to_parquet("wide.parquet")
-    with pytest.raises(FileFormatError, match=r"no column 'count'.*read_corpus"):
-        pb.write_shards("wide.parquet", "shards")
-    assert pb.write_shards(pb.read_corpus("wide.parquet"), "read").n_tokens == 5
+    assert pb.write_shards("wide.parquet", "read").n_tokens == 5
     long = pd.DataFrame({"u": [7, 7, 9], "i": [30, 31, 30], "c": [2, 5, 4]})
     with pytest.warns(DataWarning, match="look like a document, a word and a count"):
         pb.write_shards(long, "long")
@@ -58,12 +58,17 @@ PFA = pb.PoissonFactorAnalysis.from_parameters(topic_word=TOPICS, shape=1.0, pro
 DMR = pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]])
 
 
-def fitted_by_covariates(rows):
-    model = pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
+def test_covariates_of_training_are_matched_by_name():
     corpus = pb.Corpus(np.eye(9, 5, dtype=int) + 1, ids=[f"d{n}" for n in range(9)])
-    column = pd.DataFrame({"age": np.arange(9.0) ** 2})
-    index = corpus.ids if rows.index[0] == "x" else corpus.ids[::-1]
-    return model.fit(corpus, covariates=column.set_axis(index)).coefficients_
+    ages = pd.DataFrame({"age": np.arange(9.0) ** 2}, index=corpus.ids)
+    found = [
+        pb.LatentDirichletAllocation(2, max_iter=3, random_state=0)
+        .fit(corpus, covariates=rows)
+        .coefficients_
+        for rows in (ages, ages[::-1], ages.to_numpy())
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize(
@@ -77,28 +82,31 @@ def fitted_by_covariates(rows):
         lambda rows: pb.Corpus(NAMED.counts, ids=NAMES, metadata=rows).metadata["1"],
         lambda rows: NAMED.with_metadata(rows).metadata["1"],
         lambda rows: NAMED.split(1, 0, groups=rows[1])[1].ids == "x",
-        fitted_by_covariates,
     ],
 )
-def test_rows_of_pandas_that_name_the_documents_in_another_order_are_refused(call):
+def test_rows_of_pandas_are_matched_by_name_with_the_documents(call):
     expected = call(OWN)
-    assert_refused(InvalidArgumentError, "matched by place", call, OWN[::-1])
-    if call is not fitted_by_covariates:
-        # Other names, and mere numbers, have nothing to say about the order.
-        np.testing.assert_array_equal(call(OWN.set_axis(["a", "b", "c"])), expected)
-        np.testing.assert_array_equal(call(OWN.reset_index(drop=True)), expected)
+    for same in (OWN[::-1], OWN.reset_index(drop=True)):
+        np.testing.assert_array_equal(call(same), expected)
+    assert_refused(InvalidArgumentError, "matched by name", call, OWN.set_axis(["x", "y", "w"]))
+    assert_refused(InvalidArgumentError, "several rows for 'x'", call, pd.concat([OWN, OWN]))
+    others = (OWN * 2).set_axis(["a", "b", "c"])
+    np.testing.assert_array_equal(call(pd.concat([others, OWN[::-1]])), expected)
 
 
-def test_weights_and_covariates_of_rows_in_another_order_are_refused():
+def test_weights_and_covariates_of_rows_are_matched_by_name():
     answers = pd.DataFrame({"q1": list("yynn") * 3, "q2": list("ynyn") * 3, "q3": list("yynn") * 3})
     ages = pd.DataFrame({"age": np.arange(12.0)})
     by_age = pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages)
-    for call in (
-        lambda: pb.LatentClassAnalysis(2, method="em").fit(answers, weights=ages["age"][::-1]),
-        lambda: pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages[::-1]),
-        lambda: by_age.predict_proba(answers, covariates=ages[::-1]),
-    ):
-        assert_refused(InvalidArgumentError, "matched by place", call)
+    again = pb.LatentClassAnalysis(2, random_state=0).fit(answers, covariates=ages[::-1])
+    np.testing.assert_array_equal(again.class_weights_, by_age.class_weights_)
+    shares = [by_age.predict_proba(answers, covariates=rows) for rows in (ages, ages[::-1])]
+    np.testing.assert_array_equal(*shares)
+    weighed = [
+        pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers, weights=rows)
+        for rows in (1 + ages["age"], 1 + ages["age"][::-1])
+    ]
+    np.testing.assert_array_equal(*(found.class_weights_ for found in weighed))
 
 
 def test_a_first_column_of_numeric_categories_is_not_dropped_as_names():
@@ -113,11 +121,341 @@ def test_ids_beyond_the_dictionary_are_refused():
         pb.Corpus.from_gensim([[(0, 1)], [(9, 1)]], {0: "urn", 1: "ball"})
 
 
-def test_metadata_that_name_the_documents_in_another_order_do_not_describe_others(write):
-    write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\n")
-    write("meta.csv", "id,year\nd2,1999\nd1,2024\n")
-    with pytest.raises(InvalidArgumentError, match="another order than their ids, 'd2' first"):
-        pb.read_corpus("x.csv").with_metadata(pd.read_csv("meta.csv"))
-    write("same.csv", "id,year\nd1,2024\nd2,1999\n")
-    corpus = pb.read_corpus("x.csv").with_metadata(pd.read_csv("same.csv"))
-    assert corpus["d1"].metadata["year"].tolist() == [2024]
+def test_metadata_are_matched_by_a_column_of_names(write):
+    write("x.csv", "id,urn,ball\nd1,3,0\nd2,0,5\nd4,1,1\n")
+    corpus = pb.read_corpus("x.csv")
+    rows = {"doc_id": ["d2", "d1", "d3", "d4"], "party": ["B", "A", "C", "D"]}
+    for metadata in (pd.DataFrame(rows), pd.DataFrame(rows).rename(columns={"doc_id": "speech"})):
+        assert corpus.with_metadata(metadata).metadata["party"].tolist() == ["A", "B", "D"]
+    other = pd.DataFrame({"doc_id": ["d1", "d2", "d3"], "party": ["A", "B", "C"]})
+    remedy = r"no row for 'd4'.*metadata.set_index\('doc_id'\).loc\[corpus.ids\]"
+    assert_refused(InvalidArgumentError, remedy, corpus.with_metadata, other)
+    by_place = other.drop(columns="doc_id")
+    assert corpus.with_metadata(by_place).metadata["party"].tolist() == ["A", "B", "C"]
+    both = pd.DataFrame({"a": ["d2", "d1", "d4"], "b": ["d4", "d2", "d1"]})
+    assert_refused(InvalidArgumentError, "say which by", corpus.with_metadata, both)
+
+
+WORDS = list("abcdef")
+SIGNATURES = pd.DataFrame(
+    [[0.4, 0.2, 0.2, 0.1, 0.05, 0.05], [0.05, 0.05, 0.1, 0.2, 0.2, 0.4]],
+    index=["S1", "S2"],
+    columns=WORDS,
+)
+ALPHA = pd.Series([2.0, 0.5], index=SIGNATURES.index)
+COUNTS = pd.DataFrame([[9, 1, 5, 2, 0, 3]], columns=WORDS, index=["d"])
+
+
+def lda_of(topics, alpha=ALPHA, **options):
+    make = pb.LatentDirichletAllocation.from_parameters
+    return make(doc_topic_prior=alpha, topic_word=topics, random_state=0, **options)
+
+
+def pfa_of(topics, shape=ALPHA, **options):
+    make = pb.PoissonFactorAnalysis.from_parameters
+    return make(topic_word=topics, shape=shape, probability=0.9, random_state=0, **options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lda_of,
+        pfa_of,
+        lambda topics, **options: pb.DocumentModel.dirichlet(topics, [2.0, 0.5], **options),
+        lambda topics, **options: pb.DocumentModel.mixture(topics, [0.8, 0.2], **options),
+        lambda topics, **options: pb.DocumentModel.logistic_normal(
+            topics, [0.0, 0.0], np.eye(2), decoder="softmax", **options
+        ),
+    ],
+)
+def test_columns_of_topics_are_the_vocabulary(make):
+    expected = pb.log_likelihood(make(SIGNATURES.to_numpy()), COUNTS.to_numpy()).values
+    for topics in (SIGNATURES, SIGNATURES[WORDS[::-1]]):
+        for vocabulary in (None, WORDS, WORDS[::-1]):
+            model = make(topics, vocabulary=vocabulary)
+            found = pb.log_likelihood(model, COUNTS[WORDS[2:] + WORDS[:2]])
+            np.testing.assert_allclose(found.values, expected, rtol=1e-12)
+    other = [*WORDS[:5], "g"]
+    assert_refused(InvalidArgumentError, "'f', 'g'", make, SIGNATURES, vocabulary=other)
+
+
+def test_priors_of_topics_are_matched_by_name():
+    for make in (lda_of, pfa_of):
+        found = [
+            pb.log_likelihood(make(SIGNATURES, alpha), COUNTS).values
+            for alpha in (ALPHA, ALPHA[::-1], ALPHA.to_numpy())
+        ]
+        assert found[0] == found[1] == found[2]
+
+
+def test_words_that_the_documents_lack_are_said_and_may_be_unmeasured():
+    anndata = pytest.importorskip("anndata")
+    model, panel = pfa_of(SIGNATURES), COUNTS[WORDS[:4]]
+    exact = pb.log_likelihood(pfa_of(SIGNATURES[WORDS[:4]]), panel).values
+    weights = pfa_of(SIGNATURES[WORDS[:4]]).transform(panel)
+    told = r"2 of the 6 words of the model, with 35.0% of the mean mass .*'e', 'f'"
+    cells = anndata.AnnData(panel.astype(float))
+    with pytest.warns(DataWarning, match=f"{told}.* count as not measured"):
+        np.testing.assert_allclose(pb.log_likelihood(model, cells).values, exact, rtol=1e-12)
+    with pytest.warns(DataWarning, match=told):
+        np.testing.assert_array_equal(model.transform(cells), weights)
+    with pytest.warns(DataWarning, match=told):
+        pb.interop.to_anndata(cells, model)
+    np.testing.assert_array_equal(cells.obsm["X_polyabayes"], weights)
+    with pytest.warns(DataWarning, match=f"{told}.* count as zero"):
+        zeros = pb.log_likelihood(model, panel).values
+    full = panel.assign(e=0, f=0)
+    np.testing.assert_allclose(zeros, pb.log_likelihood(model, full).values, rtol=1e-12)
+    for documents in (panel, cells, pb.Corpus(panel)):
+        for policy, value in (("zero", zeros), ("not measured", exact)):
+            found = pb.log_likelihood(model, documents, missing_words=policy).values
+            np.testing.assert_allclose(found, value, rtol=1e-12)
+        assert_refused(
+            InvalidArgumentError, told, pb.log_likelihood, model, documents, missing_words="raise"
+        )
+    # Words of texts are those that occur.
+    assert np.isfinite(pb.log_likelihood(model, [["a", "b"]]).values).all()
+
+
+def test_groups_are_matched_by_name_and_keep_the_order_of_categories():
+    corpus = pb.Corpus([[9, 0], [8, 1], [0, 9], [1, 7]], ids=list("wxyz"))
+    months = pd.Categorical(["Jan", "Feb", "Jan", "Feb"], ["Jan", "Feb", "Mar"], ordered=True)
+    by = pd.Series(months, index=list("wxyz"))
+    found = pb.topics.by_group(LDA, corpus, by)
+    assert found.groups.tolist() == ["Jan", "Feb"]
+    for same in (by[::-1], months):
+        np.testing.assert_array_equal(pb.topics.by_group(LDA, corpus, same).means, found.means)
+    described = corpus.with_metadata({"month": months})
+    assert pb.topics.by_group(LDA, described, "month").groups.tolist() == ["Jan", "Feb"]
+
+
+FEATURES = "G1\tTBCE\tGene Expression\nG2\tACT\tGene Expression\nA1\tCD3\tAntibody Capture\n"
+CELLS = np.array([[4, 0, 90], [0, 1, 80]])
+
+
+def written_by_cell_ranger(folder, kind):
+    if kind == "h5":
+        h5py = pytest.importorskip("h5py")
+        columns = [line.split("\t") for line in FEATURES.split("\n")[:-1]]
+        packed = sparse.csc_matrix(CELLS.T)
+        with h5py.File(folder / "x.h5", "w") as file:
+            for name in ("data", "indices", "indptr"):
+                file[f"matrix/{name}"] = getattr(packed, name)
+            file["matrix/shape"] = packed.shape
+            file["matrix/barcodes"] = np.array([b"AAC-1", b"AAG-1"])
+            for name, held in zip(
+                ("id", "name", "feature_type"), zip(*columns, strict=True), strict=True
+            ):
+                file[f"matrix/features/{name}"] = np.array(held, dtype="S20")
+        return folder / "x.h5"
+    mmwrite(folder / "matrix.mtx", sparse.coo_matrix(CELLS.T))
+    (folder / "features.tsv").write_text(FEATURES)
+    (folder / "barcodes.tsv").write_text("AAC-1\nAAG-1\n")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["folder", "h5"])
+def test_of_several_kinds_of_features_genes_are_read(here, kind):
+    path = written_by_cell_ranger(here, kind)
+    with pytest.warns(DataWarning, match=r"'Antibody Capture', 'Gene Expression'.* with 2\.9%"):
+        corpus = pb.read_corpus(path)
+    assert corpus.vocabulary.tolist() == ["G1", "G2"]
+    assert corpus.counts.toarray().tolist() == CELLS[:, :2].tolist()
+    assert corpus.ids.tolist() == ["AAC-1", "AAG-1"]
+    assert pb.read_corpus(path, feature_type=None, word="name").n_tokens == CELLS.sum()
+    with pytest.warns(DataWarning, match="only 'Antibody Capture'"):
+        assert pb.read_corpus(path, feature_type="Antibody Capture").n_tokens == 170
+    with pytest.raises(FileFormatError, match="kinds 'Antibody Capture', 'Gene Expression'"):
+        pb.read_corpus(path, feature_type="Peaks")
+
+
+def test_a_file_that_is_no_matrix_of_cell_ranger_says_so(here):
+    h5py = pytest.importorskip("h5py")
+    (here / "x.h5").write_bytes(b"\x89HDF\r\n\x1a\n no more")
+    with h5py.File("y.h5", "w") as file:
+        file["X"] = [1, 2]
+    for name in ("x.h5", "y.h5"):
+        with pytest.raises(FileFormatError, match="not a feature-barcode matrix"):
+            pb.read_corpus(name)
+
+
+DOORS = {
+    "fit.RData": "interop.from_stm",
+    "x.rds": "writeMM",
+    "lda.pkl": "log_likelihood",
+    "lda.model": "gensim",
+    "lda.safetensors": "polyabayes.load",
+    "x.xlsx": "read_excel",
+    "x.sav": "read_spss",
+    "x.pdf": "convert its text",
+}
+PRINTED = {
+    "keys.txt": "0\t0.5\turn ball law \n1\t0.5\tcat dog food \n",
+    "docs.txt": "0\ta.txt\t0.5\t0.25\t0.25\n1\tb.txt\t0.1\t0.8\t0.1\n",
+    "old.txt": "#doc name topic proportion ...\n0 a.txt 1 0.75 0 0.25\n",
+}
+
+
+@pytest.mark.parametrize(("name", "door"), DOORS.items())
+def test_files_at_the_wrong_door_are_shown_the_right_one(here, name, door):
+    (here / name).write_bytes(b"\x80\x04 anything")
+    with pytest.raises(InvalidArgumentError, match=f"{name} is .*{door}"):
+        pb.read_corpus(name)
+
+
+@pytest.mark.parametrize(("name", "text"), PRINTED.items())
+def test_what_mallet_prints_of_models_is_no_text(here, name, text):
+    (here / name).write_text(text)
+    with pytest.raises(FileFormatError, match=r"of MALLET.*from_mallet\('state.gz'\)"):
+        pb.read_corpus(name)
+    assert pb.read_corpus(name, format="text", token_pattern=r"\S+").n_documents == text.count("\n")
+
+
+def test_documents_of_stm_are_counts_of_words_counted_from_one():
+    documents = [np.array([[1, 3], [2, 1]]), np.array([[2], [4]])]
+    corpus = pb.Corpus(documents, vocabulary=["urn", "ball", "law", "rest"])
+    assert corpus.counts.toarray().tolist() == [[2, 0, 1, 0], [0, 4, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["我爱北京天安门", "上海是一个大城市吗"], "of a script without blanks"),
+        (
+            ["我 爱 北京 天 安 门", "上海 是 一 个 大"],
+            r"69% of the letters .* token_pattern=r'\\S\+'",
+        ),
+        (["a b c d ef", "x y z"], "78% of the letters"),
+    ],
+)
+def test_texts_that_blanks_do_not_divide_are_a_warning(texts, says):
+    with pytest.warns(DataWarning, match=says):
+        pb.Corpus.from_documents(texts)
+    assert pb.Corpus.from_documents(texts, token_pattern=r"\S+").n_tokens == sum(
+        len(text.split()) for text in texts
+    )
+    assert pb.Corpus.from_documents(["constitutionalism", "urn"]).n_tokens == 2
+
+
+def test_only_layers_of_counts_are_offered():
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(np.array([[0.5, 1.5]]))
+    cells.layers["scaled"], cells.layers["raw"] = cells.X / 2, np.array([[1.0, 3.0]])
+    for layer in (None, "scaled"):
+        with pytest.raises(InvalidArgumentError, match=r"another layer \('raw'\)"):
+            pb.Corpus.from_anndata(cells, layer)
+    del cells.layers["raw"]
+    with pytest.raises(InvalidArgumentError, match="it has no layer of counts"):
+        pb.Corpus.from_anndata(cells)
+
+
+R_MATRIX = '"","doc_id","urn","ball"\n"1","a",1,2\n"2","b",0,3\n'
+DELIMITED = {
+    "sep=": "sep=;\nid;urn;ball\na;1;2\nb;0;3\n",
+    "write.csv of a dfm": R_MATRIX,
+    "write.csv with row names": '"","urn","ball"\n"a",1,2\n"b",0,3\n',
+    "write.table": '"urn" "ball"\n"a" 1 2\n"b" 0 3\n',
+    "numeric ids beside words that are numbers": "doc,word,count\na,7,1\na,9,2\nb,9,3\n",
+}
+
+
+@pytest.mark.parametrize("content", DELIMITED.values(), ids=DELIMITED.keys())
+def test_delimited_files_of_other_programs(here, content):
+    (here / "x.csv").write_text(content)
+    options = {"sep": " "} if content.startswith('"urn" "ball"') else {}
+    corpus = pb.read_corpus("x.csv", **options)
+    assert corpus.counts.toarray().tolist() == [[1, 2], [0, 3]]
+    assert corpus.ids.tolist() == ["a", "b"]
+
+
+def test_a_wrong_line_after_a_line_of_the_separator_is_found(here):
+    (here / "x.csv").write_text("sep=;\nid;urn\na;1\nb;many\n")
+    with pytest.raises(FileFormatError, match="line 4: column 'urn'"):
+        pb.read_corpus("x.csv")
+
+
+def test_gensim_models_are_known_wherever_a_model_is_taken():
+    gensim = pytest.importorskip("gensim")
+    texts = [["urn", "ball"], ["ball", "law"]]
+    dictionary = gensim.corpora.Dictionary(texts)
+    bags = [dictionary.doc2bow(text) for text in texts]
+    lda = gensim.models.LdaModel(bags, 2, dictionary, random_state=0)
+    assert len(pb.topics.coherence(lda, texts, measure="umass")) == 2
+
+
+SPOKEN = [["urn", "ball", "law"], ["cat"], ["urn", "urn"], ["ball", "cat"], ["law", "law", "urn"]]
+
+
+@pytest.mark.parametrize("kind", ["texts", "lists"])
+def test_texts_of_parquet_become_shards_over_one_vocabulary(monkeypatch, kind):
+    monkeypatch.setattr("polyabayes.io.tabular.parquet._BATCH_ROWS", 2)
+    bodies = SPOKEN if kind == "lists" else [" ".join(words) for words in SPOKEN]
+    frame = pd.DataFrame({"body": bodies, "id": list("abcde"), "year": range(5)})
+    frame.to_parquet("x.parquet")
+    corpus = pb.Corpus.from_table(frame, "body")
+    for options in ({}, {"min_df": 3}, {"vocabulary": ["urn", "ball", "law", "cat"]}):
+        expected = corpus.filter(min_df=options.get("min_df", 1))
+        shards = pb.write_shards("x.parquet", "shards", 2, text="body", **options)
+        found = pb.Corpus(list(shards.blocks(2)))
+        expected = expected.aligned_to(shards.vocabulary)[0]
+        assert found.counts.toarray().tolist() == expected.counts.toarray().tolist()
+        assert found.ids.tolist() == list("abcde")
+        assert found.metadata["year"].tolist() == [0, 1, 2, 3, 4]
+    assert_refused(
+        InvalidArgumentError, "for a .parquet file", pb.write_shards, SPOKEN, "s", text="b"
+    )
+    rows = [(name, word, 1) for name, words in zip("abcde", SPOKEN, strict=True) for word in words]
+    pd.DataFrame(rows, columns=["doc_id", "word", "n"]).to_parquet("long.parquet")
+    found = pb.Corpus(list(pb.write_shards("long.parquet", "long").blocks(10)))
+    assert found.counts.toarray().tolist() == corpus.counts.toarray().tolist()
+    assert found.ids.tolist() == list("abcde")
+
+
+def test_streams_of_documents_need_one_vocabulary():
+    words = ["ball", "cat", "law", "urn"]
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=[[0.25] * 4, [0.4, 0.2, 0.2, 0.2]], vocabulary=words
+    )
+    expected = pb.log_likelihood(model, SPOKEN).values
+    found = pb.log_likelihood(model, iter([SPOKEN[:2], SPOKEN[2:]])).values
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    shards = pb.write_shards(iter(SPOKEN), "shards", vocabulary=words)
+    np.testing.assert_allclose(pb.log_likelihood(model, shards).values, expected, rtol=1e-12)
+    blocks = (pb.Corpus.from_documents(block) for block in (SPOKEN[:1], SPOKEN[1:]))
+    assert_refused(InvalidArgumentError, "its vocabulary", pb.write_shards, blocks, "others")
+
+
+def test_words_are_filtered_by_list_and_by_documents():
+    corpus = pb.Corpus.from_documents(SPOKEN)
+    for options, words in (
+        ({"words": ["urn", "ball", "unknown"]}, ["ball", "urn"]),
+        ({"min_documents": 3}, ["urn"]),
+        ({"max_share": 0.4}, ["ball", "cat", "law"]),
+    ):
+        assert corpus.filter(**options).vocabulary.tolist() == words
+    bare = pb.Corpus(corpus.counts)
+    assert_refused(InvalidArgumentError, "words: the corpus has no", bare.filter, words=["urn"])
+
+
+TABLES = {
+    "tidytext of R": (
+        '"","book","word"\n"1","Emma","urn"\n"2","Emma","urn"\n',
+        {"document": "book", "word": "word"},
+        2,
+    ),
+    "tweets": ("id_str,full_text,lang\n1,an urn,en\n2,a ball,de\n", {"text": "full_text"}, 3),
+    "a title first": ("Export of 2024\n\ndoc_id,urn\na,1\n", {"skiprows": 1}, 1),
+    "blanks": ("urn ball\n1 2\n0 3\n", {"sep": " "}, 6),
+    "speeches": ("doc_id,party,speech\na,D,the urn\nb,R,a ball\n", {"text": "speech"}, 3),
+    "a bag of words": ("2\n2\n3\n1 1 2\n1 2 1\n2 1 1\n", {"format": "docword"}, 4),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "n_tokens"), TABLES.values(), ids=TABLES.keys())
+def test_what_is_refused_is_read_by_the_call_of_the_message(here, content, options, n_tokens):
+    name = "x.txt" if "format" in options else "x.csv"
+    (here / name).write_text(content)
+    with pytest.raises(FileFormatError) as caught:
+        pb.read_corpus(name)
+    assert all(f"{name}={value!r}" in str(caught.value) for name, value in options.items())
+    assert pb.read_corpus(name, **options).n_tokens == n_tokens

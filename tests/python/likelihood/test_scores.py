@@ -348,11 +348,13 @@ def test_blocks_of_an_iterator_give_the_bits_of_a_corpus(thirty, options):
 def test_blocks_of_an_iterator_keep_their_exposures_and_unseen_words(thirty):
     model = gamma_poisson(vocabulary=list("abcd"))
     words = pb.Corpus(thirty.counts, list("abxd"), exposure=thirty.exposure)
-    options = {"unseen": "drop", "random_state": 0}
+    options = {"unseen": "drop", "missing_words": "zero", "random_state": 0}
     whole = pb.log_likelihood(model, words, **options)
     found = pb.log_likelihood(model, stream_of(words), **options)
     np.testing.assert_array_equal(found.values, whole.values)
     assert found.n_unseen_tokens == whole.n_unseen_tokens > 0
+    with pytest.raises(errors.InvalidArgumentError, match="the words of a stream are known only"):
+        pb.log_likelihood(model, stream_of(words), missing_words="not measured")
 
 
 def test_a_block_is_scored_and_forgotten_before_the_one_after_the_next():

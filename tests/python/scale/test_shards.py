@@ -261,7 +261,7 @@ def test_files_that_are_not_read_block_by_block_are_refused(tmp_path):
         pb.write_shards(path, tmp_path / "shards")
     with pytest.raises(errors.InvalidArgumentError, match="cannot be read in blocks"):
         pb.write_shards(tmp_path / "corpus.mtx", tmp_path / "shards")
-    with pytest.raises(errors.InvalidArgumentError, match="is for an LDA-C file"):
+    with pytest.raises(errors.InvalidArgumentError, match="is for files and streams"):
         pb.write_shards(COUNTS, tmp_path / "shards", vocabulary=["a"])
     with pytest.raises(errors.InvalidArgumentError, match="give the vocabulary"):
         pb.write_shards("-", tmp_path / "shards")

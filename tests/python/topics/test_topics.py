@@ -183,10 +183,10 @@ def test_means_of_groups_have_the_errors_of_the_method_of_composition(lda):
     ("by", "message"),
     [
         ("author", "no such column; there are none"),
-        ([1, 2, 3], r"have shape \(2,\)"),
-        ([1.0, float("nan")], "no group for document 1"),
+        ([1, 2, 3], r"one label for each of the 2 documents"),
+        ([1.0, float("nan")], "document 1 has no label"),
         (np.array([1, "a"], dtype=object), "numbers or texts, not both"),
-        (3, r"have shape \(2,\)"),
+        (3, r"one label for each of the 2 documents"),
     ],
 )
 def test_groups_that_cannot_be_are_refused(lda, by, message):

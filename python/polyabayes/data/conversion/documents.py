@@ -24,7 +24,7 @@ from polyabayes.data.conversion.tables import (
     roles_of,
 )
 from polyabayes.data.conversion.texts import Place, count_texts, places_of, without_missing
-from polyabayes.data.counts import checked_counts, checked_exposure
+from polyabayes.data.counts import checked_exposure
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, argument
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def source_of(documents: Any, name: str) -> Source:
         found = source_of_table(table) if frame.size else Source(frame.to_numpy())
     else:
         found = _of_lists(documents) or Source(documents)
-    return found._replace(counts=checked_counts(found.counts, name))
+    return found
 
 
 def _of_lists(documents: Any) -> Source | None:
@@ -56,7 +56,10 @@ def _of_lists(documents: Any) -> Source | None:
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
     if any(document is None or isinstance(document, str) for document in documents):
-        return Source(*count_texts(documents))
+        return counted_texts(documents, None, {}, are_tokens=False)
+    if all(isinstance(x, np.ndarray) and x.ndim == 2 and len(x) == 2 for x in documents):
+        # stm's documents: words, counted from 1, over their counts.
+        return sources.bags(zip(words - 1, counts, strict=True) for words, counts in documents)
     if not all(isinstance(document, (list, tuple)) for document in documents):
         return None
     entry = next((entry for document in documents for entry in document), None)
@@ -120,13 +123,13 @@ def _from_texts(
     texts = without_missing(table.values(column), column, on_empty, table.place, table.option)
     are_tokens = table.kind(column) == "tokens"
     sizes, metadata = _beside(table, roles, exposure)
-    found = _counted(texts, vocabulary, options, are_tokens=are_tokens)._replace(
+    found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)._replace(
         ids=_ids(table, roles), exposure=sizes, metadata=metadata
     )
     return without_empty(found, on_empty, table.place)
 
 
-def _counted(
+def counted_texts(
     documents: Iterable[Any], vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bool
 ) -> Source:
     """Counts and words of texts, or of lists of tokens, which are checked."""
@@ -134,7 +137,8 @@ def _counted(
         return sources.tokens(documents, vocabulary)
     if are_tokens:
         documents = map(sources.checked_tokens, count(), documents)
-    return Source(*count_texts(documents, vocabulary, options, are_tokens=are_tokens))
+    counts, words = count_texts(documents, vocabulary, options, are_tokens=are_tokens)
+    return Source(counts, words, words_are="gathered" if vocabulary is None else "given")
 
 
 def source_of_lists(
@@ -148,7 +152,7 @@ def source_of_lists(
     stream = iter(sources.checked_lists(documents))
     start = list(islice(stream, 1))
     are_tokens = not (start and isinstance(start[0], str))
-    found = _counted(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
+    found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
     return without_empty(found._replace(ids=ids), on_empty, "document {}".format)
 
 
@@ -212,7 +216,7 @@ def _from_counts(table: Table, roles: Roles, exposure: str | None) -> Source:
     )
     first = np.unique(rows, return_index=True)[1]
     sizes, metadata = _of_documents(table, roles, exposure, rows, first)
-    return Source(matrix, ordered, list(documents), sizes, metadata)
+    return Source(matrix, ordered, list(documents), sizes, metadata, words_are="gathered")
 
 
 def _of_documents(

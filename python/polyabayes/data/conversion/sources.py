@@ -14,10 +14,16 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 
 # Rows per block of a backed file.
 _BLOCK_ROWS = 1_000
+_ROWS_LOOKED_AT = 100
 
 
 class Source(NamedTuple):
-    """Parts of a corpus; `has_open_width` means that there may be words beyond the last column."""
+    """Parts of a corpus.
+
+    `has_open_width` means that there may be words beyond the last column. `words_are` says where
+    the words come from: "gathered" from the documents, so that others do not occur, "given" with
+    the counts, or "measured", so that others were not counted.
+    """
 
     counts: Any
     vocabulary: Words | list[str] | None = None
@@ -25,18 +31,15 @@ class Source(NamedTuple):
     exposure: Any = None
     metadata: Any = None
     has_open_width: bool = False
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """Counts, vocabulary, ids, exposure and metadata: the arguments of a Corpus."""
-        return self[:-1]
+    words_are: str = "given"
 
     def rows(self, are_kept: NDArray[np.bool_]) -> Source:
         """The documents where the mask is True."""
         ids = None if self.ids is None else np.asarray(self.ids, dtype=object)[are_kept]
         exposure = None if self.exposure is None else self.exposure[are_kept]
         metadata = None if self.metadata is None else self.metadata[are_kept]
-        return Source(self.counts[are_kept], self.vocabulary, ids, exposure, metadata)
+        counts = self.counts[are_kept]
+        return self._replace(counts=counts, ids=ids, exposure=exposure, metadata=metadata)
 
 
 class _Rows:
@@ -82,7 +85,8 @@ def tokens(documents: Iterable[Iterable[str]], vocabulary: Any = None) -> Source
     if not column_of:
         return Source(rows.matrix(1), has_open_width=True)
     words = sorted(column_of)
-    return Source(counts[:, [column_of[word] for word in words]], words)
+    counts = counts[:, [column_of[word] for word in words]]
+    return Source(counts, words, words_are="gathered")
 
 
 def checked_lists(documents: Any) -> Iterable[Any]:
@@ -184,9 +188,8 @@ def _is_of(value: Any, package: str, kind: str) -> bool:
 def tomotopy(corpus: Any) -> Source:
     """Count the words of a corpus of tomotopy, whose uids name the documents."""
     documents = [(list(document), document.uid) for document in corpus]
-    counts, words = tokens(text for text, _ in documents)[:2]
-    ids = [str(uid) for _, uid in documents]
-    return Source(counts, words, ids if all(uid for _, uid in documents) else None)
+    ids = [str(uid) for _, uid in documents] if all(uid for _, uid in documents) else None
+    return tokens(text for text, _ in documents)._replace(ids=ids)
 
 
 def anndata(data: Any, layer: str | None = None) -> Source:
@@ -208,7 +211,8 @@ def anndata(data: Any, layer: str | None = None) -> Source:
     ]
     counts = sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
     words, ids = ([str(name) for name in names] for names in (data.var_names, data.obs_names))
-    return Source(counts, words, ids, metadata=data.obs if len(data.obs.columns) else None)
+    metadata = data.obs if len(data.obs.columns) else None
+    return Source(counts, words, ids, metadata=metadata, words_are="measured")
 
 
 def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
@@ -222,16 +226,20 @@ def _blocks(stored: Any, n_rows: int) -> Iterator[tuple[int, Any]]:
 
 def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
     entries: Any = sparse.coo_array(block)
-    is_fraction = np.isfinite(entries.data) & (entries.data % 1 != 0)
+    is_fraction = _fractions(entries)
     if is_fraction.any():
         cell = int(np.argmax(is_fraction))
         row, column = (int(axis[cell]) for axis in (entries.row, entries.col))
-        others = [repr(other) for other in data.layers if f"layers[{other!r}]" != name]
+        others = [
+            repr(other)
+            for other, layer in data.layers.items()
+            if not _fractions(layer[:_ROWS_LOOKED_AT]).any()
+        ]
         where = (
             f"another layer ({', '.join(others)}) may hold counts: use it by "
             f"{argument('layer', others[0].strip(chr(39)))}"
             if others
-            else "it has no other layers; give the raw counts, which adata.raw may hold"
+            else "it has no layer of counts; give the raw counts, which adata.raw may hold"
         )
         raise InvalidArgumentError(
             f"{name} of the AnnData holds {entries.data[cell]:.6g} for cell "
@@ -239,6 +247,11 @@ def _counts_of_cells(block: Any, name: str, data: Any, start: int) -> Any:
             f"normalised or log-transformed, but likelihoods need counts: {where}"
         )
     return checked_counts(block, f"{name} (rows from {start:,})" if start else name)
+
+
+def _fractions(block: Any) -> NDArray[np.bool_]:
+    values = sparse.coo_array(block).data
+    return np.asarray(np.isfinite(values) & (values % 1 != 0))
 
 
 def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:

@@ -1,4 +1,6 @@
-"""Roles of the columns of a table, and order and kind of labels: one rule for frames and files.
+"""Roles of the columns of a table, by their documented names or as the caller names them.
+
+One rule for frames and files.
 
 A table holds documents as texts or lists of tokens (a row per document), in long form (a row per
 document and word) or in wide form (a row per document and a column per word).
@@ -21,32 +23,18 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidType
 if TYPE_CHECKING:
     import pandas as pd
 
-Layout = Literal["auto", "wide", "long"]
 # Kinds: numbers, labels, texts of several words, lists of tokens, and others such as times.
 Kind = Literal["number", "name", "text", "tokens", "other"]
 
-_LAYOUTS = ("auto", "wide", "long")
-# Headers of long tables, lower-case letters and digits only.
-_DOCUMENTS = {
-    *("document", "documentid", "doc", "docid", "user", "userid"),
-    *("sample", "sampleid", "cell", "cellid", "barcode"),
-}
-_WORDS = {
-    *("word", "wordid", "term", "termid", "token", "tokenid", "lemma"),
-    *("feature", "featureid", "item", "itemid", "gene", "geneid"),
-}
-_COUNTS = ("count", "counts", "freq", "frequency", "n", "value", "values")
-# Headers that can only be counts; other headers may be levels of a factor, too.
-_SURE_COUNTS = _COUNTS[:4]
-_TEXT = "text"
-# Headers of names: unambiguous ones, and words that may be columns of counts as well.
-_NAMES = re.compile(r"|ids?|unnamed: ?0|document|barcode|row ?names?|\w.*[_\W]ids?", re.IGNORECASE)
-_CAMEL_ID = re.compile(r"\w*[a-z]I[dD]s?")
-_NAMES_OR_WORDS = ("index", "name", "names", "sample", "cell", "doc", "gene", "key", "row")
-# Mean number of words above which a column holds texts, not names such as "New York".
-_WORDS_OF_NAMES = 3
+# Headers with a role, in any case; the first in this order is taken.
+DOCUMENT_NAMES = ("document", "doc_id", "document_id", "doc", "id")
+_WORD_NAMES = ("word", "term", "token", "feature", "gene", "mutationtype")
+COUNT_NAMES = ("count", "counts", "freq", "frequency", "n", "value")
+_TEXT_NAMES = ("text", "tokens")
+# Names of rows as R and pandas write them, in the first column.
+_ROW_NAMES = ("", "unnamed: 0")
 _ROWS_LOOKED_AT = 100
-# Ratio to all other counts above which the first column counts as numbers of documents.
+# Ratio to all other counts above which the first column looks like numbers of documents.
 _FAR_LARGER = 10
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
@@ -60,8 +48,8 @@ class NamedColumns:
     """Columns that the caller has named.
 
     `text` holds texts or lists of tokens. `document`, `word` and `count` are columns of a long
-    table. `metadata` are properties of the documents of a table of counts. `layout` is "auto",
-    "wide" (a row per document) or "long" (a row per count).
+    table. `metadata` are properties of the documents of a table of counts. With the `layout`
+    "wide", all further columns count words, whatever their names.
     """
 
     text: str | None = None
@@ -71,10 +59,10 @@ class NamedColumns:
     count: str | None = None
     exposure: str | None = None
     metadata: Sequence[str] = ()
-    layout: Layout = "auto"
+    layout: Literal["auto", "wide"] = "auto"
 
     def __post_init__(self) -> None:
-        checks.choice("layout", self.layout, _LAYOUTS)
+        checks.choice("layout", self.layout, ("auto", "wide"))
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> NamedColumns:
@@ -151,50 +139,84 @@ class Table(ABC):
 
 
 def roles_of(table: Table, named: NamedColumns) -> Roles:
-    """Roles of the columns of a table, as named, else by their headers and values.
+    """Roles of the columns of a table, as named, else by their documented names.
 
-    A missing column and an ambiguous table are refused.
+    Any other column must be a number, which counts a word; else the table is refused.
     """
-    for field in fields(NamedColumns)[:-2]:
-        _check_column(table, field.name, getattr(named, field.name))
-    for name in named.metadata:
-        _check_column(table, "metadata", name)
+    for field in fields(NamedColumns)[:-1]:
+        given = getattr(named, field.name)
+        for name in given if field.name == "metadata" else [given]:
+            if name is not None and name not in table.names:
+                raise InvalidArgumentError(
+                    f"{table.option(field.name, name)}: {table.title} has no column {name!r}; it "
+                    f"has {_shown(table.names)}",
+                    argument=field.name,
+                    value=name,
+                )
     names = [name for name in table.names if name != named.exposure]
-    if named.text is not None:
-        return _texts_roles(table, named, names, named.text)
+    if named.layout == "wide":
+        return _wide_roles(table, named, names, named.ids)
+    others = [name for name in names if name != named.text]
+    ids = named.ids or headed(others, DOCUMENT_NAMES)
+    if names[:1] and names[0].lower() in _ROW_NAMES and names[0] != named.ids:
+        # R's and pandas' own names of rows, unless there are names of documents.
+        is_alone = ids is None and named.document is None
+        ids, names = (names[0], names) if is_alone else (ids, names[1:])
     rest = [name for name in names if name not in named.metadata and name != named.ids]
-    is_long = named.layout == "long" or None not in (named.document, named.word)
-    long = None if named.layout == "wide" else _long_columns(table, named, rest, is_long)
-    if long is not None:
-        return Roles("long", None, long, [name for name in names if name not in long])
-    text = None if named.layout == "wide" else _text_column(table, rest)
+    text = named.text
+    if text is None:
+        long = _long_columns(table, named, rest)
+        if long:
+            return Roles("long", None, long, [name for name in names if name not in long])
+        text = _text_column(table, rest)
     if text is not None:
-        return _texts_roles(table, named, names, text)
-    ids = named.ids or _ids_of_counts(table, rest)
-    words = [name for name in rest if name != ids]
-    if not words:
+        kept = [name for name in names if name not in (ids, text) or name in named.metadata]
+        return Roles("texts", ids, [text], kept)
+    # Words of a wide table may have the name of a role; names of documents come first.
+    return _wide_roles(table, named, names, named.ids or (ids if [ids] == names[:1] else None))
+
+
+def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | None) -> Roles:
+    words = [name for name in names if name != ids and name not in named.metadata]
+    labels = [name for name in words if _are_labels(table, name)]
+    if labels or not words:
         raise InvalidArgumentError(
-            f"{table.title} has no column of counts, but {_shown(names)}: name the column of texts "
-            f"by {table.option('text')}, or the names of the documents by {table.option('ids')}"
+            f"{table.title} has the columns {_shown(table.names)}; "
+            f"{repr(labels[0]) if labels else 'none'} holds no counts. {_remedy(table, labels)}"
         )
-    if ids is not None and ids != named.ids and named.layout != "wide" and len(words) == 1:
-        _refuse_one_word(table, ids, words[0])
     if table.row_names is None and named.layout != "wide":
         if ids is None:
             _warn_of_names(table, words)
         if named.ids is None and table.has_headers:
-            _warn_of_triplets(table, rest)
+            _warn_of_triplets(table, [name for name in names if name not in named.metadata])
     return Roles("wide", ids, words, list(named.metadata))
 
 
-def _check_column(table: Table, option: str, name: str | None) -> None:
-    if name is not None and name not in table.names:
-        raise InvalidArgumentError(
-            f"{table.option(option, name)}: {table.title} has no column {name!r}; it has "
-            f"{_shown(table.names)}",
-            argument=option,
-            value=name,
+def _remedy(table: Table, labels: list[str]) -> str:
+    """How to name columns of labels: those of a long table, of texts, or names and properties."""
+    word, count = headed(table.names, _WORD_NAMES), headed(table.names, COUNT_NAMES)
+    of_taker = f" of {table.taker}" if table.taker else ""
+    documents = [name for name in labels if name not in (word, count)]
+    if word and documents:
+        counts = "" if count is None else f", {argument('count', count)}"
+        return (
+            f"With a row for each word of a document, use {argument('document', documents[0])}, "
+            f"{argument('word', word)}{counts}{of_taker}"
         )
+    text = next((name for name in labels if table.kind(name) in ("text", "tokens")), None)
+    names = next((name for name in labels if name != text), text)
+    return (
+        f"Name texts by {argument('text', text or names)}, names of documents by "
+        f"{argument('ids', names)}, properties by {argument('metadata', [names])}{of_taker}; or, "
+        f"with a row a count, {argument('document')}, {argument('word')} and {argument('count')}"
+    )
+
+
+def _are_labels(table: Table, name: str) -> bool:
+    """Whether no value of a column is a number; one that should be is found when it is read."""
+    if table.kind(name) not in ("name", "text", "tokens"):
+        return False
+    return not any(isinstance(x, str) and number_of(x) is not None for x in table.values(name))
 
 
 def _shown(names: Sequence[str]) -> str:
@@ -202,139 +224,63 @@ def _shown(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:_N_SHOWN])) + more
 
 
-def _texts_roles(table: Table, named: NamedColumns, names: list[str], text: str) -> Roles:
-    others = [name for name in names if name != text]
-    ids = named.ids or next((name for name in others if _is_of_names(table, name)), None)
-    kept = [name for name in names if name not in (ids, text) or name in named.metadata]
-    return Roles("texts", ids, [text], kept)
+def headed(names: Sequence[str], headers: Collection[str]) -> str | None:
+    """The column with one of these headers, the first in their order; None if there is none."""
+    found = {name.lower(): name for name in reversed(names)}
+    return next((found[header] for header in headers if header in found), None)
 
 
-def _long_columns(
-    table: Table, named: NamedColumns, names: list[str], is_long: bool
-) -> list[str] | None:
-    """Columns of documents, words and counts; None if the table is not long."""
-    document = named.document or _headed(names, _DOCUMENTS)
-    word = named.word or _headed(names, _WORDS)
-    count = named.count or _headed(names, _COUNTS)
-    if None not in (document, word) and (is_long or count is not None):
-        found = [name for name in (document, word, count) if name is not None]
-        # A wide table may have words with these names; it has further columns of counts.
-        if is_long or len(names) == len(found) or table.kind(found[1]) != "number":
-            return found
-    if is_long or named.count is not None:
+def named_rows(names: Sequence[str]) -> str | None:
+    """The first column, if its header is that of names of documents, words or rows."""
+    return headed(names[:1], (*DOCUMENT_NAMES, *_WORD_NAMES, *_ROW_NAMES))
+
+
+def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[str]:
+    """Columns of documents, words and, if any, counts; empty if the table is not long."""
+    document = named.document or headed(names, DOCUMENT_NAMES)
+    word = named.word or headed(names, _WORD_NAMES)
+    count = named.count or headed(names, COUNT_NAMES)
+    found = [name for name in (document, word, count) if name is not None]
+    if None not in (named.document, named.word) or (named.count and None not in (document, word)):
+        return found
+    if (named.document, named.word, named.count) != (None, None, None):
         raise InvalidArgumentError(
             f"{table.title} has the columns {_shown(names)}; a long table has columns of documents "
             f"and of words: name them by {table.option('document')} and {table.option('word')}"
         )
-    if len(names) != 3 or _plain(names[2]) not in _COUNTS or _TEXT in map(_plain, names):
-        return None
-    if all(table.kind(name) in ("name", "text") for name in names[:2]):
-        return names
-    return names if all(map(is_header_of_ids, names[:2])) else None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _headed(names: Sequence[str], headers: Collection[str]) -> str | None:
-    """The first column with one of these headers, in the order of the headers if they have one."""
-    found = {_plain(name): name for name in reversed(names) if _plain(name) in headers}
-    order = headers if isinstance(headers, tuple) else found
-    return next((found[header] for header in order if header in found), None)
+    # A wide table may have words with these names; it has further columns of counts.
+    if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
+        return []
+    if count is None:
+        raise InvalidArgumentError(
+            f"{table.title} has the columns {_shown(names)}, and no counts: if each row is one "
+            f"token, say so by {table.option('document', document)} and "
+            f"{table.option('word', word)}; else name the counts by {table.option('count')}"
+        )
+    return found
 
 
 def _text_column(table: Table, names: list[str]) -> str | None:
     """The column of texts or of lists of tokens; None in a table of counts."""
-    # Wide tables have by far the most columns; numeric columns are skipped.
-    kinds = {name: table.kind(name) for name in names}
-    tokens = [name for name, kind in kinds.items() if kind == "tokens"]
-    if len(tokens) == 1:
-        return tokens[0]
-    headed = [name for name in names if _plain(name) == _TEXT and kinds[name] in ("name", "text")]
-    if headed:
-        return headed[0]
-    texts = {name: _n_words(table, name) for name, kind in kinds.items() if kind == "text"}
-    n_numbers = sum(kind == "number" for kind in kinds.values())
-    if n_numbers > 1 and len(texts) == 1:
-        # Rows of counts may have names of several words.
-        texts = {name: n for name, n in texts.items() if n > _WORDS_OF_NAMES or name != names[0]}
-    if len(texts) > 1:
+    headers = [name for name in names if name.lower() in _TEXT_NAMES]
+    found = [name for name in headers if table.kind(name) in ("name", "text", "tokens")]
+    if len(found) > 1:
         raise InvalidArgumentError(
-            f"{table.title} has {len(texts)} columns that may hold the texts "
-            f"({_shown(list(texts))}): name one by {table.option('text')}"
+            f"{table.title} has the columns {_shown(found)}: name the texts by "
+            f"{table.option('text', found[0])}"
         )
-    return next(iter(texts), None)
-
-
-def _n_words(table: Table, name: str) -> float:
-    """Mean number of words of the first values."""
-    shown = [value for value in table.values(name) if value][:_ROWS_LOOKED_AT]
-    return sum(len(value.split()) for value in shown) / max(len(shown), 1)
-
-
-def _ids_of_counts(table: Table, names: list[str]) -> str | None:
-    """The first column, if it holds names of documents."""
-    if not names:
-        return None
-    first = names[0]
-    if _is_of_names(table, first):
-        return first
-    if table.kind(first) not in ("name", "text"):
-        return None
-    if not any(isinstance(value, str) for value in table.values(first)):
-        raise InvalidArgumentError(
-            f"column {first!r} of {table.title} is categorical, and its levels are numbers: if "
-            f"they name the documents, use {table.option('ids', first)}; if they are counts, make "
-            "them integers"
-        )
-    return first
-
-
-def is_header_of_ids(name: str) -> bool:
-    """Whether a column with this header holds names of rows."""
-    return bool(_NAMES.fullmatch(name) or _CAMEL_ID.fullmatch(name))
-
-
-def _is_of_names(table: Table, name: str) -> bool:
-    """Whether a column has a header of names; with a doubtful header, numbers must be distinct."""
-    if is_header_of_ids(name):
-        return True
-    if name.lower() not in _NAMES_OR_WORDS:
-        return False
-    if table.kind(name) != "number":
-        return True
-    values = [float(value or 0) for value in table.values(name)]
-    return len(values) > 1 and any(
-        values == [float(first + row) for row in range(len(values))] for first in (0, 1)
-    )
-
-
-def _refuse_one_word(table: Table, first: str, word: str) -> None:
-    """Refuse a column of labels and one of numbers: one-word texts, or counts of a word."""
-    kinds = table.kind(first), table.kind(word)
-    if kinds == ("name", "number") and not _is_of_names(table, first):
-        raise InvalidArgumentError(
-            f"{table.title} has the columns {first!r} and {word!r}: name the first by "
-            f"{table.option('text', first)} if it holds the texts, or by "
-            f"{table.option('ids', first)} if {word!r} counts a word"
-        )
+    return found[0] if found else None
 
 
 def _warn_of_names(table: Table, words: list[str]) -> None:
     """Warn if the first column of counts looks like numbers of documents."""
-    if len(words) < 2 or table.n_rows < 2 or table.kind(words[0]) != "number":
-        return
-    if not table.are_distinct(words[:1]):
+    if len(words) < 2 or table.n_rows < 2 or not table.are_distinct(words[:1]):
         return
     counts = table.counts(words)
-    first, largest = counts[:, 0].toarray(), int(counts[:, 1:].max())
-    is_far_larger = first.min() >= _FAR_LARGER * max(1, largest)
-    if is_far_larger or words[0].lower() in _NAMES_OR_WORDS:
-        doubt = " and far larger than the other counts" if is_far_larger else ""
+    if counts[:, 0].toarray().min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max())):
         warn(
             f"column {words[0]!r} of {table.title} is read as counts of a word, but its values are "
-            f"all different{doubt}: if they name the documents, use "
+            "all different and far larger than the other counts: if they name the documents, use "
             f"{table.option('ids', words[0])}; if not, use {table.option('layout', 'wide')}",
             DataWarning,
         )
@@ -363,7 +309,7 @@ def _warn_of_triplets(table: Table, names: list[str]) -> None:
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:
-    """The column of counts of a table of factors; None if each row counts once.
+    """The column of counts of a table of factors, by its name; None if each row counts once.
 
     A warning is given if an unused integer column may hold the counts, because all rows have
     distinct levels.
@@ -371,17 +317,13 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
     if counts is not None:
         return counts
     free = [name for name in table.names if name not in (axes or ())]
-    sure = named_as_counts(free)
-    if sure is not None and len(table.names) > 1:
-        return sure
-    if not set(axes or ()) <= set(table.names):
+    found = headed(free, COUNT_NAMES)
+    if found is not None and len(table.names) > 1 and not _are_labels(table, found):
+        return found
+    if axes is None or table.n_rows < 2 or not set(axes) <= set(table.names):
         return None
     wholes = [name for name in free if _holds_whole_numbers(table, name)]
-    perhaps = _headed(wholes, _COUNTS)
-    others = [other for other in table.names if other != perhaps]
-    if perhaps is not None and others and table.are_distinct(axes or others):
-        return perhaps
-    if axes is not None and wholes and table.n_rows > 1 and table.are_distinct(axes):
+    if wholes and table.are_distinct(axes):
         warn(
             f"column {wholes[0]!r} is left out and each row counts once, but no two rows have "
             f"the same levels: if it holds the counts, use {argument('counts', wholes[0])}",
@@ -391,8 +333,8 @@ def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -
 
 
 def named_as_counts(names: Sequence[str]) -> str | None:
-    """The first column whose header says that it holds counts, such as ``count`` or ``freq``."""
-    return _headed(names, _SURE_COUNTS)
+    """The first column whose header can only be that of counts."""
+    return headed(names, COUNT_NAMES[:4])
 
 
 def _holds_whole_numbers(table: Table, name: str) -> bool:
@@ -406,14 +348,12 @@ def _holds_whole_numbers(table: Table, name: str) -> bool:
 
 def refuse_other_kinds(table: Table, name: str) -> None:
     """Refuse a named column of documents that holds neither texts nor tokens."""
-    if table.kind(name) not in ("name", "text", "tokens"):
+    kind = table.kind(name)
+    if kind not in ("name", "text", "tokens"):
+        content = "numbers" if kind == "number" else "neither numbers nor text"
         raise InvalidTypeError(
-            f"column {name!r} of {table.title} holds {_CONTENT[table.kind(name)]}, neither texts "
-            "nor lists of tokens"
+            f"column {name!r} of {table.title} holds {content}, neither texts nor lists of tokens"
         )
-
-
-_CONTENT: dict[str, str] = {"number": "numbers", "other": "neither numbers nor text"}
 
 
 def label_order(labels: Iterable[str]) -> list[str]:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
+from polyabayes._support.warnings import warn
 from polyabayes.data.counts import CountMatrix, Words, checked_words
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, PolyabayesError, argument
+from polyabayes.exceptions import (
+    DataWarning,
+    InvalidArgumentError,
+    InvalidTypeError,
+    PolyabayesError,
+    argument,
+)
 
 Analyzer = Callable[[str], list[str]]
 Place = Callable[[int], str]
 
 ON_EMPTY = ("raise", "drop", "keep")
 _MOST_PLACES = 50
+_TEXTS_LOOKED_AT = 200
+# scikit-learn's default token_pattern, and a run of letters of Thai, Lao, Burmese, Khmer, Japanese
+# or Chinese that is longer than a word.
+_WORDS = re.compile(r"(?u)\b\w\w+\b")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{5}")
 # The list of scikit-learn, by its name; other languages use the package stop-words.
 _OWN_LIST = "english"
 _ALL_WORDS: dict[str, Any] = {"stop_words": None, "ngram_range": (1, 1)}
@@ -74,6 +88,8 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
 
     own = {**options, **(_OF_TOKENS if are_tokens else {})}
     stem = own.pop("stem", None)
+    if "ngram_range" in own:
+        own["ngram_range"] = tuple(own["ngram_range"])
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
@@ -118,7 +134,11 @@ def count_texts(
     words = None if vocabulary is None else checked_words(vocabulary).tolist()
     vectoriser = vectoriser_of(words, options or {}, are_tokens=are_tokens)
     try:
-        counts = vectoriser.fit_transform(texts if are_tokens else checked_texts(texts))
+        if not are_tokens:
+            texts = checked_texts(texts)
+            if not {"token_pattern", "tokenizer", "analyzer"} & (options or {}).keys():
+                _warn_of_scripts(texts[:_TEXTS_LOOKED_AT])
+        counts = vectoriser.fit_transform(texts)
     except InvalidTypeError:
         raise
     except (TypeError, ValueError) as error:
@@ -126,6 +146,23 @@ def count_texts(
     found = np.empty(counts.shape[1], dtype=object)
     found[:] = [str(word) for word in vectoriser.get_feature_names_out()]
     return counts, found
+
+
+def _warn_of_scripts(texts: list[str]) -> None:
+    """Warn of texts that blanks and words of two letters do not divide, as those of Chinese."""
+    words = chain.from_iterable(map(_WORDS.findall, texts))
+    n_letters, n_kept = (sum(map(str.isalpha, "".join(part))) for part in (texts, words))
+    if 2 * n_kept < n_letters:
+        told = f"{1 - n_kept / n_letters:.0%} of the letters of the texts are dropped"
+    elif 2 * sum(map(bool, map(_UNSPACED.search, texts))) > len(texts):
+        told = "most texts are of a script without blanks between words"
+    else:
+        return
+    warn(
+        f"{told}: words are two letters or more between blanks and signs. If blanks divide the "
+        f"words, use token_pattern=r'\\S+'; if nothing does, give lists of tokens",
+        DataWarning,
+    )
 
 
 def checked_texts(texts: Iterable[Any]) -> list[str]:

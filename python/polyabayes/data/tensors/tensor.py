@@ -25,6 +25,7 @@ from polyabayes.data.tensors.factors import (
     frame_labels,
     row_place,
 )
+from polyabayes.data.tensors.non_answers import without_missing
 from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
@@ -224,7 +225,12 @@ class CountTensor:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, axes: Sequence[str] | None = None, counts: str | None = None
+        cls,
+        frame: Any,
+        axes: Sequence[str] | None = None,
+        counts: str | None = None,
+        *,
+        missing: Sequence[Any] | None = None,
     ) -> CountTensor:
         """Make a tensor from a table of observations.
 
@@ -239,9 +245,10 @@ class CountTensor:
             unused ones. Characters that are not allowed in a graph become ``_``: column
             ``Sepal.Length`` is axis ``Sepal_Length``.
         counts : str, optional
-            The column of counts. Default: a column outside `axes` with a name such as ``count`` or
-            ``freq``, or ``n`` or ``value`` if no two rows have the same levels; else each row
-            counts once.
+            The column of counts. Default: a column outside `axes` called ``count``, ``counts``,
+            ``freq``, ``frequency``, ``n`` or ``value``; else each row counts once.
+        missing : sequence, optional
+            Values that mark missing ones, such as ``[9, "No answer"]``, in all axes.
 
         Returns
         -------
@@ -279,6 +286,7 @@ class CountTensor:
         names = _cells.checked_axes(axis_names(columns))
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
+        table = without_missing(table, columns, missing)
         factors = [factor(table, column) for column in columns]
         coordinates = np.stack([levels for levels, _ in factors], axis=1)
         values: Any = np.ones(len(table), dtype=np.int64)

@@ -24,7 +24,7 @@ _LAYOUTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "dia": (sparse.dia_matrix, ("offsets",)),
 }
 _NAMES = ("vocabulary", "ids", "exposure", "metadata")
-_PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", *_NAMES)
+_PARTS = ("format", "shape", "data", *_COMPRESSED, "row", "col", "offsets", "_is_array", *_NAMES)
 
 
 def read_npz(path: Path) -> Corpus:

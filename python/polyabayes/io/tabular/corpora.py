@@ -11,7 +11,7 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.tables import NamedColumns, Table
+from polyabayes.data.conversion.tables import NamedColumns, Table, named_rows
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -106,11 +106,11 @@ def corpus_of_table(
                 f"{argument('transpose', True)} is for tables whose columns are documents: of the "
                 f"options that name columns it takes only {argument('ids')}, the words"
             )
-        named = NamedColumns(ids=named.ids, layout="wide")
+        named = NamedColumns(ids=named.ids or named_rows(table.names), layout="wide")
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
             found = found._replace(
                 counts=found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary
             )
-        return Corpus(*found.parts)
+        return Corpus._made(found)

@@ -8,7 +8,7 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -21,9 +21,9 @@ from scipy import sparse
 from polyabayes._support.files import BOMS_UTF16, line_blocks
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.tables import (
+    DOCUMENT_NAMES,
     Kind,
     Table,
-    is_header_of_ids,
     kind_of_strings,
     number_of,
 )
@@ -51,6 +51,8 @@ _NO_SEPARATORS = "0123456789+-.eE\r\n"
 # Numbers in canonical form; longer ones cannot be counts.
 _WHOLE = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})")
 _POINT_ZERO = re.compile(r"\.0+(?=,|$)")
+# The first line of a spreadsheet's file that names its separator.
+_SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,20}\s*")
 
 
@@ -60,7 +62,8 @@ class Dialect:
 
     `sep` None means the most frequent separator of the header. `quotechar` encloses fields with
     separators, quotes or newlines. The encoding must write digits and newlines as ASCII does.
-    `skiprows` lines come before the header. `columns` are names for a file without a header.
+    `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
+    that are among `missing` are read as empty.
     """
 
     sep: str | None = None
@@ -68,6 +71,7 @@ class Dialect:
     encoding: str = "utf-8"
     skiprows: int = 0
     columns: Sequence[str] | None = None
+    missing: Collection[str] = ()
 
     def __post_init__(self) -> None:
         if self.sep == r"\t":  # The command line passes escapes such as \t unchanged.
@@ -166,7 +170,7 @@ class DelimitedTable(Table):
         if any(mistakes.values()):
             row = next(row for row, field in enumerate(fields) if mistakes[field])
             reason = f"column {self.names[column]!r}: {mistakes[fields[row]]}"
-            raise self._refuse(block.lines[row], reason)
+            raise _refused(self.path, block.lines[row], reason)
         counts = {field: whole_count(field.strip()) for field in mistakes}
         return [counts[field] for field in fields]
 
@@ -198,11 +202,8 @@ class DelimitedTable(Table):
         frame: pd.DataFrame = import_pandas().DataFrame(columns | numbers)
         return frame
 
-    def _refuse(self, line: int, reason: str) -> FileFormatError:
-        return FileFormatError(f"{self.path}, line {line}: {reason}")
-
     def _read(self, dialect: Dialect) -> None:
-        records = self._records(dialect)
+        records = records_of(self.path, dialect)
         self._header_line, self.names = next(records, (0, []))
         if not self.names:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
@@ -211,14 +212,21 @@ class DelimitedTable(Table):
             self.names = list(checked_labels(dialect.columns, "columns"))
         twice = [name for name, n in Counter(self.names).items() if n > 1]
         if twice:
-            raise self._refuse(
-                self._header_line, f"two columns are called {twice[0]!r}; rename one"
+            raise _refused(
+                self.path, self._header_line, f"two columns are called {twice[0]!r}; rename one"
             )
         first = next(records, None)
         if first is None:
             return
         is_longer = len(first[1]) == len(self.names) + 1
-        if is_longer and dialect.columns is None and not is_header_of_ids(self.names[0]):
+        if len(self.names) == 1 < len(first[1]) and " " in self.names[0].strip():
+            raise _refused(
+                self.path,
+                self._header_line,
+                f"{self.names[0]!r:.60} is no header of {len(first[1])} columns: skip lines before "
+                f"the header by {argument('skiprows', self._header_line)}",
+            )
+        if is_longer and dialect.columns is None and self.names[0].lower() not in DOCUMENT_NAMES:
             # R does not name the column of the row names.
             self.names.insert(0, "")
         if len(self.names) == len(first[1]) == 1:
@@ -244,7 +252,7 @@ class DelimitedTable(Table):
             if len(fields) != n_fields:
                 more = "more" if len(fields) > n_fields else "less"
                 reason = f"{len(fields)} fields, {more} than the {n_fields} of the header"
-                raise self._refuse(line, reason)
+                raise _refused(self.path, line, reason)
         lines = array("q", [line for line, _ in rows])
         if n_fields >= _LEAST_WIDTH:
             text = ",".join([",".join(fields[1:]) for _, fields in rows])
@@ -264,47 +272,62 @@ class DelimitedTable(Table):
             # Equal fields are one object.
             column += [self._known.setdefault(text, text) for text in texts]
 
-    def _records(self, dialect: Dialect) -> Iterator[Record]:
-        """The records of the file, without blank lines."""
-        lines = chain.from_iterable(self._lines(dialect.encoding))
-        n_skipped = sum(1 for _ in islice(lines, dialect.skiprows))
+
+def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
+    """The records of a file, without blank lines; the one reader of delimited text."""
+    lines = chain.from_iterable(_lines(path, dialect.encoding))
+    n_skipped = sum(1 for _ in islice(lines, dialect.skiprows))
+    before = list(_until_filled(lines))
+    header = before[-1] if before else ""
+    sep, said = dialect.sep, _SAID.fullmatch(header.strip("\r\n"))
+    if said:  # Spreadsheets write the separator into a first line.
+        sep, n_skipped = sep or said[1], n_skipped + len(before)
         before = list(_until_filled(lines))
         header = before[-1] if before else ""
-        sep = dialect.sep or separator_of(header, dialect.quotechar) or ","
-        if sep not in header and dialect.columns is not None:
-            sep = " "
-        # A limit of the whole process: the parser's default is too short for texts of books.
-        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-        reader = csv.reader(
-            chain(before, lines),
-            delimiter=sep,
-            quotechar=dialect.quotechar,
-            skipinitialspace=sep == " ",
-            strict=True,
-        )
-        line = n_skipped + 1
-        try:
-            for fields in reader:
-                if len(fields) > 1 or (fields and fields[0].strip()):
-                    yield line, fields
-                line = n_skipped + reader.line_num + 1
-        except csv.Error as error:
-            unended = "unexpected end" in str(error)
-            reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
-            raise self._refuse(line, reason) from error
+    sep = sep or separator_of(header, dialect.quotechar) or ","
+    if sep not in header and dialect.columns is not None:
+        sep = " "
+    # A limit of the whole process: the parser's default is too short for texts of books.
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+    reader = csv.reader(
+        chain(before, lines),
+        delimiter=sep,
+        quotechar=dialect.quotechar,
+        skipinitialspace=sep == " ",
+        strict=True,
+    )
+    line = n_skipped + 1
+    try:
+        for fields in reader:
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield line, _without(fields, dialect.missing) if dialect.missing else fields
+            line = n_skipped + reader.line_num + 1
+    except csv.Error as error:
+        unended = "unexpected end" in str(error)
+        reason = "a quoted field does not end" if unended else f"a quote in a field: {error}"
+        raise _refused(path, line, reason) from error
 
-    def _lines(self, encoding: str) -> Iterator[Iterable[str]]:
-        """The lines of each block of the file, with their line ends: CR, LF or both."""
-        for number, block in line_blocks(self.path, _BLOCK_BYTES, keeps_blanks=True):
-            try:
-                text = block.decode(encoding)
-            except UnicodeError as error:
-                line = number + block[: getattr(error, "start", 0)].count(b"\n")
-                is_wide = number == 1 and block[:2] in BOMS_UTF16
-                remedy = f"try {argument('encoding', 'latin-1')}"
-                remedy = "the file is UTF-16: store it as UTF-8" if is_wide else remedy
-                raise self._refuse(line, f"the file is not valid {encoding}; {remedy}") from error
-            yield io.StringIO(text + "\n", newline="")
+
+def _lines(path: Path, encoding: str) -> Iterator[Iterable[str]]:
+    """The lines of each block of a file, with their line ends: CR, LF or both."""
+    for number, block in line_blocks(path, _BLOCK_BYTES, keeps_blanks=True):
+        try:
+            text = block.decode(encoding)
+        except UnicodeError as error:
+            line = number + block[: getattr(error, "start", 0)].count(b"\n")
+            is_wide = number == 1 and block[:2] in BOMS_UTF16
+            remedy = f"try {argument('encoding', 'latin-1')}"
+            remedy = "the file is UTF-16: store it as UTF-8" if is_wide else remedy
+            raise _refused(path, line, f"the file is not valid {encoding}; {remedy}") from error
+        yield io.StringIO(text + "\n", newline="")
+
+
+def _without(fields: list[str], missing: Collection[str]) -> list[str]:
+    return ["" if field in missing else field for field in fields]
+
+
+def _refused(path: Path, line: int, reason: str) -> FileFormatError:
+    return FileFormatError(f"{path}, line {line}: {reason}")
 
 
 def _array_of(texts: list[str | None]) -> NDArray[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,22 +74,14 @@ def write_factor_csv(tensor: CountTensor, path: Path) -> None:
         raise InvalidArgumentError(
             f"an axis has the name of the column of counts, {_COUNTS!r}; rename() it or write .npz"
         )
-    columns = []
-    for axis, levels, labels in zip(tensor.axes, tensor.coordinates.T, tensor.labels, strict=True):
+    for axis, labels in zip(tensor.axes, tensor.labels, strict=True):
         if labels is not None and "" in labels:
             raise InvalidArgumentError(
                 f"axis {axis!r} has an empty label, which a CSV file cannot tell from a missing "
                 "value; write .npz instead"
             )
-        named: Any = (levels if labels is None else labels[levels]).astype(object)
-        named[levels < 0] = None
-        columns.append(named.tolist())
     with replacing(path) as handle:
-        text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
-        lines = csv.writer(text)
-        lines.writerow([*tensor.axes, _COUNTS])
-        lines.writerows(zip(*columns, tensor.counts.tolist(), strict=True))
-        text.detach()
+        tensor.to_frame(_COUNTS).to_csv(handle, index=False, mode="wb")
 
 
 def _levels(texts: list[Any]) -> Any:

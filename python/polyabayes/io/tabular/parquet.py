@@ -1,23 +1,31 @@
-"""Parquet files: whole tables, and long tables in blocks."""
+"""Parquet files: whole tables, and documents of tables in blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from polyabayes._support.files import open_binary, reading
+from polyabayes._support.files import content_of, open_binary, reading
 from polyabayes._support.output.frames import import_pandas
+from polyabayes.data.conversion.documents import source_of_table
+from polyabayes.data.conversion.frames import FrameTable
+from polyabayes.data.conversion.sources import Source
+from polyabayes.data.conversion.tables import NamedColumns, label_order, roles_of
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import Words
+from polyabayes.data.selection import number_of_documents
 from polyabayes.exceptions import FileFormatError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Rows that are read at once.
+_BATCH_ROWS = 1 << 16
 
 
 def read_parquet_frame(path: Path) -> pd.DataFrame:
@@ -34,53 +42,75 @@ def read_parquet_frame(path: Path) -> pd.DataFrame:
     return frame
 
 
-def parquet_blocks(path: Path) -> Iterator[Corpus]:
-    """Documents of a long table in blocks; a first pass collects the words."""
+def parquet_blocks(
+    path: Path, vocabulary: Words | None, options: Mapping[str, Any]
+) -> Iterator[Corpus]:
+    """Documents of a table in blocks over one vocabulary; without it, a first pass gathers it.
+
+    `options` are those of tables and of texts; further words are dropped. Rows of a document of a
+    long table must be next to each other.
+    """
+    rest = dict(options)
+    named = NamedColumns.taken_from(rest)
+    least, most = rest.pop("min_df", 1), rest.pop("max_df", 1.0)
+
+    def read() -> Iterator[Source]:
+        for frame in _batches(path, named):
+            with content_of(path):
+                table = FrameTable(frame)
+                table.row_names = None
+                yield source_of_table(table, named, None, rest)
+
+    words: Words | list[str] | None = vocabulary
+    if words is None:
+        n_documents, seen = 0, Counter[str]()
+        for found in read():
+            if (
+                found.words_are != "gathered" or found.vocabulary is None
+            ):  # All blocks of a wide table have the same columns.
+                break
+            n_documents += found.counts.shape[0]
+            used = np.asarray((found.counts > 0).sum(axis=0)).ravel().tolist()
+            seen.update(dict(zip(list(found.vocabulary), used, strict=True)))
+        lower, upper = (
+            number_of_documents(name, value, n_documents)
+            for name, value in (("min_df", least), ("max_df", most))
+        )
+        words = label_order(word for word, n in seen.items() if lower <= n <= upper) or None
+    for found in read():
+        corpus = Corpus._made(found)
+        yield corpus if words is None else corpus.aligned_to(words, "drop")[0]
+
+
+def _batches(path: Path, named: NamedColumns) -> Iterator[pd.DataFrame]:
+    """Blocks of rows; those of a document of a long table stay together."""
     try:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise _missing(error) from error
+    pandas, left, document, start = import_pandas(), None, None, 0
     with reading(path):
-        file = pq.ParquetFile(path)
-        absent = {"document", "word", "count"} - set(file.schema_arrow.names)
-        if absent:
-            raise FileFormatError(
-                f"{path} has no column {sorted(absent)[0]!r}: shards need a long table with "
-                "the columns document, word and count; give read_corpus(path) if the "
-                "corpus fits into memory"
-            )
-        distinct = (batch[0].unique().to_pylist() for batch in file.iter_batches(columns=["word"]))
-        words = sorted({str(word) for some in distinct for word in some})
-        column = {word: number for number, word in enumerate(words)}
-    vocabulary = np.array(words, dtype=object)
-    left: list[tuple[Any, int, int]] = []
-    with reading(path):
-        for batch in file.iter_batches(columns=["document", "word", "count"]):
-            names, counts = batch["document"].to_pylist(), batch["count"].to_pylist()
-            numbers = [column[str(word)] for word in batch["word"].to_pylist()]
-            left.extend(zip(names, numbers, counts, strict=True))
+        batches = pq.ParquetFile(path).iter_batches(_BATCH_ROWS)
+    for batch in batches:
+        frame = batch.to_pandas()
+        frame.index = range(start, start + len(frame))
+        start += len(frame)
+        if start == len(frame):
+            with content_of(path):
+                roles = roles_of(FrameTable(frame), named)
+            document = roles.columns[0] if roles.layout == "long" else None
+        if document is not None:
+            frame = pandas.concat([left, frame])
             # The last document may go on in the next batch.
-            last, start = left[-1][0], len(left)
-            while start and left[start - 1][0] == last:
-                start -= 1
-            if start:
-                yield _long_block(left[:start], vocabulary)
-            left = left[start:]
-    if left:
-        yield _long_block(left, vocabulary)
+            is_last = frame[document] == frame[document].iloc[-1]
+            left, frame = frame[is_last], frame[~is_last]
+        if len(frame):
+            yield frame
+    if left is not None:
+        yield left
 
 
 def _missing(error: ImportError) -> MissingDependencyError:
     return MissingDependencyError(
         f"reading Parquet files needs pyarrow ({error}): pip install 'polyabayes[frames]'"
     )
-
-
-def _long_block(cells: list[tuple[Any, int, int]], vocabulary: NDArray[np.object_]) -> Corpus:
-    names = [name for name, _, _ in cells]
-    rows = np.cumsum([0, *(one != other for one, other in pairwise(names))])
-    columns, counts = (np.array([cell[ix] for cell in cells]) for ix in (1, 2))
-    shape = (int(rows[-1]) + 1, len(vocabulary))
-    firsts = np.unique(rows, return_index=True)[1]
-    ids = [str(names[first]) for first in firsts]
-    return Corpus(sparse.csr_matrix((counts, (rows, columns)), shape), vocabulary, ids)

@@ -30,6 +30,9 @@ def read_tensor_npz(path: Path, axes: Sequence[str] | None = None) -> CountTenso
                 "is read by read_corpus and made a tensor by CountTensor.from_corpus"
             )
     names, shape = arrays["axes"].ravel().tolist(), arrays["shape"].ravel().tolist()
+    known = {f"labels_{name}" for name in names}
+    if others := arrays.keys() - known - set(_PARTS):
+        raise FileFormatError(f"{path} holds the array {min(others)!r:.60}, but no such axis")
     with content_of(path):
         return CountTensor.from_coo(
             arrays["coordinates"],

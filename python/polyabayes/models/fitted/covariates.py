@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus
+from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models.fitted.covariate_tables import (
     complete,
@@ -221,7 +222,7 @@ def learn_design(
         raise InvalidArgumentError(
             f"{argument(name)}: documents with covariates must be in memory; give a Corpus"
         )
-    checks.row_names("covariates", covariates, documents.ids)
+    covariates = rows_by_name("covariates", covariates, documents.ids)
     design, rows = Design.learn(covariates, formula, documents.n_documents)
     return design, design.standardised(rows)
 

@@ -26,9 +26,10 @@ from polyabayes._support.results import Result
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.counts import kept_columns
+from polyabayes.data.naming import topics_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
-from polyabayes.likelihood.foreign import exposed, read_documents
+from polyabayes.likelihood.foreign import exposed, of_measured_words, read_documents
 from polyabayes.likelihood.reliability import warn_of_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import log_likelihood
@@ -132,6 +133,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure: Any = None,
         covariates: Any = None,
         unseen: str = "raise",
+        missing_words: str | None = None,
     ) -> Any:
         """Posterior mean topic weights of documents.
 
@@ -144,6 +146,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             only. Default: the exposure of the corpus, else 1.
         {covariates}
         {unseen}
+        {missing words}
 
         Returns
         -------
@@ -162,8 +165,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool(weights[0, 0] > weights[0, 1])
         True
         """
-        corpus = self._checked(of_layer(X, layer), unseen)
-        weights = self._mean_weights(corpus, exposure, covariates)
+        model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
+        weights = model._mean_weights(corpus, exposure, covariates)
         return _framed(self, weights, X, corpus.ids)
 
     def topic_weights(
@@ -174,6 +177,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         exposure: Any = None,
         covariates: Any = None,
         unseen: str = "raise",
+        missing_words: str | None = None,
     ) -> TopicWeights:
         """Posterior mean and standard deviation of the topic weights of documents.
 
@@ -182,6 +186,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         {X}
         {as of transform}
         {unseen}
+        {missing words}
 
         Returns
         -------
@@ -200,8 +205,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool((model.topic_weights([[9, 1, 0, 0]]).std > 0).all())
         True
         """
-        corpus = self._checked(of_layer(X, layer), unseen)
-        weights = self._topic_weights(corpus, exposure, covariates, spread=True)
+        model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
+        weights = model._topic_weights(corpus, exposure, covariates, spread=True)
         return TopicWeights(weights[:, 0], weights[:, 1], corpus.ids)
 
     def score_samples(
@@ -388,22 +393,24 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _total(self, X: Any, exposure: Any, covariates: Any, **event: Any) -> LogLikelihood:
         """Scores whose mean per token has just the needed accuracy."""
-        corpus, target = self._checked(X), {"nats_per_token_std_error": _SCORE_STD_ERROR}
+        model, corpus = self._measured(X)
+        target = {"nats_per_token_std_error": _SCORE_STD_ERROR}
         if not corpus.n_tokens:
             raise InvalidArgumentError(
                 "X holds no tokens, so there is no mean over them: score_samples gives the "
                 "log-likelihood of empty documents"
             )
-        return self._log_likelihood(corpus, exposure, covariates, **target, **event)
+        return model._log_likelihood(corpus, exposure, covariates, **target, **event)
 
     def _log_likelihood(
         self, X: Any, exposure: Any, covariates: Any, **options: Any
     ) -> LogLikelihood:
         """Scores of documents; warnings name the function that takes the remedy."""
-        corpus = exposed(self, self._checked(X), exposure)
+        model, corpus = self._measured(X)
+        corpus = exposed(model, corpus, exposure)
         with quiet():
             result = log_likelihood(
-                self,
+                model,
                 corpus,
                 covariates=covariates,
                 random_state=self.seed_,
@@ -421,8 +428,16 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         return tags
 
-    def _checked(self, X: Any, unseen: str = "raise") -> Corpus:
-        """Check documents; columns must be as in ``fit``, if those had names."""
+    def _measured(
+        self, X: Any, unseen: str = "raise", missing_words: str | None = None
+    ) -> tuple[Self, Corpus]:
+        """The model of the words that the documents show, and the documents over these."""
+        self._check_columns(X)
+        model, documents = of_measured_words(self, X, "X", missing_words, unseen)
+        return model, model._aligned(documents, "X", unseen)[0]
+
+    def _check_columns(self, X: Any) -> None:
+        """Columns of a frame must be as in ``fit``, if those had names."""
         self._check_fitted()
         if hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
             try:
@@ -432,20 +447,22 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     f"{str(error).rstrip()}\nX[model.feature_names_in_] has them in that order; a "
                     "polyabayes.Corpus, as Corpus(X), is matched by the names"
                 ) from error
-        return self._aligned(X, "X", unseen)[0]
 
     def _set_topic_word(
         self, topic_word: Any, vocabulary: Any, random_state: Any, *, normalised: bool
     ) -> None:
+        topic_word, vocabulary = topics_by_name("topic_word", topic_word, vocabulary)
         topics = checks.matrix("topic_word", topic_word)
-        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0)))
+        sums = topics.sum(axis=1)
+        # Sums find infinite and missing weights without an array of flags.
+        are_fine = np.isfinite(sums).all() and topics.min() >= 0
+        bad = np.argwhere(~(np.isfinite(topics) & (topics >= 0))) if not are_fine else topics[:0]
         if len(bad):
             topic, word = bad[0]
             raise InvalidArgumentError(
                 f"topic_word[{topic}, {word}] is {topics[topic, word]}: weights must be finite "
                 "and not negative"
             )
-        sums = topics.sum(axis=1)
         wrong = np.flatnonzero(~np.isclose(sums, 1.0, rtol=0, atol=1e-6))
         if normalised and len(wrong):
             found = float(sums[wrong[0]])

@@ -14,6 +14,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import counted
 from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus, as_corpus
+from polyabayes.data.naming import topics_by_name
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.models.fitted.fitted_model import FittedModel
 
@@ -103,6 +104,7 @@ class SeveralVocabularies(FittedModel):
         is_dirichlet: bool,
     ) -> None:
         """Set topics, loadings or Dirichlet parameters of a single vocabulary."""
+        topic_word, vocabulary = topics_by_name("topic_word", topic_word, vocabulary)
         words = checks.matrix("topic_word", topic_word)
         probabilities = words
         if self.decoder == "softmax":

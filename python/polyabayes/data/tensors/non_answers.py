@@ -1,0 +1,140 @@
+"""What stands in a table of answers and is no answer: names of rows, codes, headers, long forms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polyabayes._support import checks
+from polyabayes._support.warnings import warn
+from polyabayes.exceptions import DataWarning, argument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Headers of names of respondents, in lower case, without signs.
+_IDS = {
+    *("id", "ids", "personid", "person", "respondent", "respondentid", "responseid", "caseid"),
+    *("case", "participant", "participantid", "subject", "subjectid", "userid", "pid", "rowid"),
+}
+_QUESTIONS = {"question", "item", "variable", "questionid", "itemid"}
+_ANSWERS = {"answer", "response", "value", "answers", "responses"}
+# Texts and numbers by which surveys mark missing answers; numbers only if they follow a gap.
+_TEXTS = {
+    *("", "na", "n/a", "nan", "none", "null", "missing", ".", "?", "-", "no answer", "refused"),
+    *("not applicable", "inapplicable", "don't know", "dont know", "do not know", "dk", "iap"),
+    *("not asked", "not ascertained", "no response", "prefer not to say", "skipped"),
+}
+_NUMBERS = {*(7, 8, 9, 66, 77, 88, 97, 98, 99, 666, 777, 888), *range(997, 1000)}
+_NUMBERS |= {9997, 9998, 9999}
+_GAP = 2
+_FEW_ROWS = 10
+_N_SHOWN = 3
+
+
+def without_missing(frame: pd.DataFrame, columns: Sequence[Any], missing: Any) -> pd.DataFrame:
+    """The frame with values that mark missing answers removed from some of its columns.
+
+    Numbers are equal by value; categories that are left out are no levels any more.
+    """
+    if missing is None:
+        return frame
+    if checks.is_single(missing) or not isinstance(missing, Collection):
+        rule = f"must be a list of answers, as [9, 'No answer'], got {missing!r:.60}"
+        raise checks.wrong_type("missing", missing, rule)
+    marked, found = frame.copy(deep=False), set()
+    for column in columns:
+        values: Any = frame[column]
+        levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
+        marks = [level for level in levels if level in missing]
+        found.update(marks)
+        if marks and hasattr(values, "cat"):
+            marked[column] = values.cat.remove_categories(marks)
+        elif marks:
+            marked[column] = values.mask(values.isin(marks))
+    absent = [mark for mark in missing if mark not in found]
+    if absent:
+        rule = f"holds {absent[0]!r}, which is no answer in any of the columns"
+        raise checks.wrong("missing", absent[0], rule)
+    return marked
+
+
+def warn_of_non_answers(frame: pd.DataFrame, items: Sequence[Any]) -> None:
+    """Warn of what may be no item, no respondent or no answer; nothing is dropped.
+
+    It names columns of names of rows, tables with a row for each answer, rows that nobody else is
+    like, such as further headers, and answers by which surveys mark missing ones.
+    """
+    plain = {item: "".join(filter(str.isalnum, str(item).lower())) for item in items}
+    ids = [item for item in items if plain[item] in _IDS or str(item).lower().endswith("_id")]
+    questions = [item for item in items if plain[item] in _QUESTIONS]
+    answers = [item for item in items if plain[item] in _ANSWERS]
+    if ids and questions and answers and frame[ids[0]].duplicated().any():
+        _tell(
+            "the table has a row for each answer, not for each respondent: make it one by "
+            f"frame.pivot(index={ids[0]!r}, columns={questions[0]!r}, values={answers[0]!r})"
+        )
+        return
+    if ids:
+        _tell(
+            f"item {_shown(ids)} looks like names of rows: if so, make it the index by "
+            f"frame.set_index({ids[0]!r}), or leave it out of {argument('items')}"
+        )
+    others = [item for item in items if item not in ids]
+    if alone := _rows_alone(frame, others):
+        _tell(
+            f"nobody else gives any answer of row {_shown(alone)}, as if it was a further header: "
+            f"if so, leave it out by frame.drop(index={alone})"
+        )
+    marks: dict[Any, list[Any]] = {}
+    for item in others:
+        for mark in _marks(frame[item]):
+            marks.setdefault(mark, []).append(item)
+    if marks:
+        told = ", ".join(f"{mark!r} of {_shown(where)}" for mark, where in marks.items())
+        _tell(
+            f"answers that may mark missing ones: {told}; if so, use "
+            f"{argument('missing', list(marks))}; else they count as answers"
+        )
+
+
+def _tell(message: str) -> None:
+    warn(message, DataWarning)
+
+
+def _shown(names: Sequence[Any]) -> str:
+    more = f" and {len(names) - _N_SHOWN:,} more" if len(names) > _N_SHOWN else ""
+    return ", ".join(map(repr, names[:_N_SHOWN])) + more
+
+
+def _rows_alone(frame: pd.DataFrame, items: Sequence[Any]) -> list[Any]:
+    """Labels of rows whose every answer stands once in its column."""
+    if len(frame) < _FEW_ROWS or len(items) < 2:
+        return []
+    alone = np.ones(len(frame), dtype=bool)
+    for item in items:
+        values = frame[item]
+        alone &= (values.isna() | ~values.duplicated(keep=False)).to_numpy()
+    alone &= frame[list(items)].notna().sum(axis=1).to_numpy() > 1
+    return list(frame.index[alone]) if alone.mean() < 0.5 else []
+
+
+def _marks(values: Any) -> list[Any]:
+    """Levels of an item by which surveys mark missing answers."""
+    levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
+    known = [getattr(level, "item", lambda level=level: level)() for level in levels]
+    texts = [x for x in known if isinstance(x, str) and x.strip().lower() in _TEXTS]
+    numbers = sorted(x for x in known if isinstance(x, (int, float)) and not isinstance(x, bool))
+    if {-number for number in numbers} == set(numbers):
+        return texts
+    codes = [number for number in numbers if number < 0]
+    last = None
+    for number in numbers:
+        if number in _NUMBERS and last is not None and number > last + _GAP:
+            codes.append(number)
+        elif number >= 0:
+            last = number
+    # An item has two answers at least.
+    return texts + (codes if len(codes) < len(numbers) - 1 or texts else [])

@@ -1,0 +1,80 @@
+"""What is no answer, in tables of answers: named by one look, and dropped only if asked for."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyabayes as pb
+from helpers.refusals import assert_refused
+from polyabayes.data.tensors.non_answers import warn_of_non_answers
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+
+CYCLE = np.arange(40)
+
+
+def each(*levels):
+    return [levels[n] for n in CYCLE % len(levels)]
+
+
+def told_of(frame):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_non_answers(frame, list(frame.columns))
+    return [str(warning.message) for warning in caught]
+
+
+MARKS = {
+    "codes after a gap": (each(1, 2, 7, 8, 9), [7, 8, 9]),
+    "codes of two figures": (each(1, 2, 3, 66, 77, 88, 99), [66, 77, 88, 99]),
+    "floats of missing values": ([1.0, 2.0, np.nan, 9.0] * 10, [9.0]),
+    "a text": (each("yes", "no", "No answer"), ["No answer"]),
+    "texts": (each("a", "Don't know", "b", "Inapplicable"), ["Don't know", "Inapplicable"]),
+    "a category": (pd.Categorical(each("a", "Refused", "b")), ["Refused"]),
+    "a scale of seven": (each(1, 2, 3, 4, 5, 6, 7), []),
+    "a scale of ten": (each(*range(11)), []),
+    "differences": (each(-2, -1, 0, 1, 2), []),
+}
+
+
+@pytest.mark.parametrize(("values", "marks"), MARKS.values(), ids=MARKS.keys())
+def test_marks_of_missing_answers_are_named_and_left_out_if_asked_for(values, marks):
+    frame = pd.DataFrame({"q1": values, "q2": each("x", "y")})
+    told = told_of(frame)
+    if not marks:
+        assert told == []
+        return
+    assert len(told) == 1
+    assert f"use missing={marks!r}" in told[0]
+    tensor = pb.CountTensor.from_frame(frame, missing=marks)
+    kept = [value for value in pd.Series(values).dropna().unique() if value not in marks]
+    assert tensor.labels[0].tolist() == sorted(str(value).removesuffix(".0") for value in kept)
+    is_missing = pd.Series(values).isin(marks) | pd.Series(values).isna()
+    assert tensor.counts[tensor.coordinates[:, 0] < 0].sum() == is_missing.sum()
+
+
+def test_other_things_than_answers_are_named_with_the_call():
+    items = {"q1": each("a", "b"), "q2": each("c", "d", "e")}
+    for name in ("ID", "person_id", "respondent"):
+        (told,) = told_of(pd.DataFrame({name: CYCLE // 2, **items}))
+        assert f"frame.set_index({name!r})" in told
+    long = pd.DataFrame(
+        {"respondent": CYCLE // 4, "question": each(*"abcd"), "answer": each("x", "y", "x")}
+    )
+    (told,) = told_of(long)
+    pivot = "frame.pivot(index='respondent', columns='question', values='answer')"
+    assert pivot in told
+    assert eval(pivot, {"frame": long}).shape == (10, 4)
+    second = {"q1": ["What is?", '{"ImportId":"QID0"}'], "q2": ["How?", '{"ImportId":"QID1"}']}
+    survey = pd.concat([pd.DataFrame(second), pd.DataFrame(items)], ignore_index=True)
+    (told,) = told_of(survey)
+    assert "frame.drop(index=[0, 1])" in told
+    assert told_of(survey.drop(index=[0, 1])) == []
+
+
+def test_missing_takes_a_list_of_answers_that_are_given():
+    frame = pd.DataFrame({"q1": each(1, 2, 9), "q2": each("x", "y")})
+    make = pb.CountTensor.from_frame
+    assert_refused(InvalidTypeError, "must be a list of answers", make, frame, missing="x")
+    assert_refused(InvalidArgumentError, "no answer in any", make, frame, missing=[9, 99])
