@@ -161,10 +161,6 @@ class AllocationModel(Network):
                                  Gibbs sweeps while the number of tokens grows
                                  e-fold; unbiased; with M = 0, algorithms 1 to 3 of
                                  the paper
-            ``"smc-lookahead"``  particle filter without sweeps, guided by the         P T S
-                                 counts that a short Gibbs run expects for the
-                                 remaining tokens; unbiased; needs all hidden nodes
-                                 in one clique
             ``"tempered"``       non-reversible parallel tempering                     P N T S
                                  of P collapsed Gibbs chains [1]_,
                                  in rounds of doubling length up to N sweeps, until

@@ -52,13 +52,7 @@ impl Incomplete {
         let filter = || {
             let n_replicates = settings.n_replicates(EvidenceSampler::Smc);
             let without_moves = EvidenceSettings { n_sweeps: Some(0), ..settings.clone() };
-            self.filter(
-                &without_moves.filter(EvidenceSampler::Smc),
-                max_total,
-                n_replicates,
-                seed,
-                observer,
-            )
+            self.filter(&without_moves.filter(), max_total, n_replicates, seed, observer)
         };
         let tempered = EvidenceMethod::Sample(EvidenceSampler::Tempered);
         let temper = || self.temper(settings, max_total, seed, observer);
@@ -79,7 +73,6 @@ impl Incomplete {
             EvidenceMethod::Sample(EvidenceSampler::Tempered) => Ok((temper()?, tempered)),
             EvidenceMethod::Exact => Ok((exact(settings.exact_budget())?, EvidenceMethod::Exact)),
             EvidenceMethod::Sample(EvidenceSampler::Smc) => Ok((filter()?, smc)),
-            EvidenceMethod::Sample(_) => Err(Error::CellsMissing),
         }
     }
 

@@ -133,8 +133,7 @@ class Evidence(Result):
         Ladder of the first replicate in the last round of ``"tempered"``: inverse temperatures from
         0 to 1, and rejection probabilities of swaps between neighbours (one fewer).
     converged : bool
-        Whether the estimate is confirmed. ``"smc"`` and ``"smc-lookahead"``: the replicates agree,
-        and replicates with a quarter of the particles agree with them. ``"tempered"``: sides,
+        Whether the estimate is confirmed. ``"smc"``: the replicates agree, and replicates with a quarter of the particles agree with them. ``"tempered"``: sides,
         rounds and replicates agree within the target standard error, there is at least one round
         trip per replicate, and no lower bound exceeds the value. True if exact.
     n_free : int
@@ -216,7 +215,7 @@ class Evidence(Result):
         # Rounds of tempering check themselves, except with missing cells.
         if self.rounds and self.log_remainder == -np.inf:
             return ""
-        if self.method in ("smc", "smc-lookahead") and np.isnan(self.n_eff):
+        if self.method == "smc" and np.isnan(self.n_eff):
             return (
                 "the concentration is so small that all replicates may leave hidden states without "
                 f"tokens; use {argument('method', 'tempered')}"

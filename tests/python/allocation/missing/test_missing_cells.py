@@ -243,7 +243,6 @@ def test_a_graph_without_hidden_nodes():
         (InvalidArgumentError, "marks no cell", {"observed": np.ones((2, 3), bool)}),
         (InvalidArgumentError, "marks no cell", {"observed": None}),
         (InvalidArgumentError, "only one of them", {"data": np.ma.array(SEEN, mask=~OBSERVED)}),
-        (InvalidArgumentError, "needs all cells observed", {"method": "smc-lookahead"}),
         (InvalidArgumentError, "must be one of", {"method": "gibbs"}),
         (InvalidArgumentError, "max_total", {"max_total": 4}),
         (InvalidTypeError, "max_total", {"max_total": 9.0}),
