@@ -141,7 +141,7 @@ class Evidence(Result):
         pools two rounds.
     lower_bound : float
         Lower bound that checks ``"tempered"``; ``-inf`` for other methods. It is the larger of a
-        variational bound and, with all cells observed, an estimate from few particles minus 5 nats
+        variational bound and an estimate from few particles minus 5 nats
         (above ln of the evidence with probability exp(-5) at most). If it exceeds the value,
         `std_error` includes the difference, and `converged` is False.
     parts : EvidenceParts or None
@@ -212,9 +212,15 @@ class Evidence(Result):
             return f"one replicate gives no standard error; raise {argument('n_replicates')}"
         if self.rounds and not self.converged:
             return self._why_rounds_differ()
-        # Rounds of tempering check themselves, except with missing cells.
-        if self.rounds and self.log_remainder == -np.inf:
+        if self.rounds:
             return ""
+        if self.method == "smc" and self.log_remainder > -np.inf:
+            return (
+                "particles seldom find the rare tables under which missing cells hold many tokens: "
+                "the value may be too low and its error too small; compare "
+                f"{argument('method', 'vb')}, or {argument('method', 'exact')} with a larger "
+                f"{argument('budget')}"
+            )
         if self.method == "smc" and np.isnan(self.n_eff):
             return (
                 "the concentration is so small that all replicates may leave hidden states without "
