@@ -1,6 +1,5 @@
 import itertools
 import math
-import warnings
 from functools import partial
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy import stats
 
 from polyabayes import AllocationModel, CountTensor
 from polyabayes.allocation.evidence import bounds
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, UnreliableErrorWarning
+from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning
 
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 METHODS = ("exact", "smc", "tempered", "auto")

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.sizes.choice import cost, criteria, held_out
+from polyabayes.sizes.choice import cost, held_out
 from polyabayes.sizes.folds import folds_of
 
 LDA = pb.LatentDirichletAllocation(max_iter=30, n_jobs=1)
@@ -348,56 +347,6 @@ def test_sizes_far_apart_are_told_as_what_the_data_cannot_tell(choice, equally_g
     found = replace(choice, equally_good=equally_good)
     assert found.is_vague == is_vague
     assert ("the data cannot tell" in str(found)) == is_vague
-
-
-def test_other_criteria_are_those_of_their_definitions():
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.ones(6), 3)
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    cosine = [
-        topics[i] @ topics[j] / np.linalg.norm(topics[i]) / np.linalg.norm(topics[j])
-        for i, j in pairs
-    ]
-    assert criteria.cao_juan_2009(topics) == pytest.approx(np.mean(cosine))
-    kl = [
-        0.5 * (topics[i] * np.log(topics[i] / topics[j])).sum()
-        + 0.5 * (topics[j] * np.log(topics[j] / topics[i])).sum()
-        for i, j in pairs
-    ]
-    assert criteria.deveaud_2014(topics) == pytest.approx(sum(kl) / (3 * 2))
-    theta, lengths = rng.dirichlet(np.ones(3), 10), rng.integers(1, 50, 10).astype(float)
-    cm1 = np.linalg.svd(topics, compute_uv=False)
-    cm2 = lengths @ theta / lengths.max()
-    divergence = (cm1 * np.log(cm1 / cm2)).sum() + (cm2 * np.log(cm2 / cm1)).sum()
-    assert criteria.arun_2010(topics, theta, lengths) == pytest.approx(divergence)
-    looks = np.array([-700.0, -702.0, -710.0])
-    assert criteria.griffiths_2004(looks) == pytest.approx(
-        -np.log(np.mean(np.exp(-looks - 710))) - 710
-    )
-    counts = np.array([[2, 0, 1], [0, 3, 0]])
-    direct = sum(
-        gammaln(3 * 0.1) - 3 * gammaln(0.1) + gammaln(row + 0.1).sum() - gammaln(row.sum() + 0.3)
-        for row in counts
-    )
-    assert criteria.log_p_words_given_topics(counts, 0.1) == pytest.approx(direct)
-
-
-def test_other_criteria_are_computed_when_asked_for(corpus, choice):
-    table = choice.criteria(LDA, corpus, random_state=0)
-    assert table["size"].tolist() == SIZES
-    assert table["cao_juan_2009"][1] < table["cao_juan_2009"][2]
-    # Counts of topics and words, found again from the means of a sample.
-    looks, seen = [], pb.LatentDirichletAllocation(3, max_iter=10, n_jobs=1, random_state=0)
-    criteria.fit_and_look(seen, corpus)
-
-    def look(state):
-        looks.append(state._last_state().counts.toarray())
-
-    seen.fit(corpus, callback=look, eval_every=10)
-    expected = criteria.log_p_words_given_topics(looks[-1], seen.topic_word_prior_)
-    assert criteria.fit_and_look(seen, corpus)[-1] == pytest.approx(expected)
-    figure = pb.plotting.plot_choice(choice, criteria=table)
-    assert len(figure.axes) == 3
 
 
 def test_the_picture_shows_every_size(choice):

@@ -133,9 +133,10 @@ class Evidence(Result):
         Ladder of the first replicate in the last round of ``"tempered"``: inverse temperatures from
         0 to 1, and rejection probabilities of swaps between neighbours (one fewer).
     converged : bool
-        Whether the estimate is confirmed. ``"smc"``: the replicates agree, and replicates with a quarter of the particles agree with them. ``"tempered"``: sides,
-        rounds and replicates agree within the target standard error, there is at least one round
-        trip per replicate, and no lower bound exceeds the value. True if exact.
+        Whether the estimate is confirmed. ``"smc"``: the replicates agree, and those with a quarter
+        of the particles agree with them. ``"tempered"``: sides, rounds and replicates agree within
+        the target standard error, there is at least one round trip per replicate, and no lower
+        bound exceeds the value. True if exact.
     n_free : int
         Degrees of freedom of `std_error`: replicates - 1; twice that for ``"tempered"``, which
         pools two rounds.
