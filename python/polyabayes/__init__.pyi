@@ -62,7 +62,6 @@ from .scale import Shards as Shards, read_shards as read_shards
 from .sizes import (
     SizeChoice as SizeChoice,
     WitnessSearch as WitnessSearch,
-    choice_cost as choice_cost,
     choose_n_components as choose_n_components,
     cross_validate as cross_validate,
 )

@@ -12,14 +12,12 @@ from polyabayes.models.fitted.topic_table import TopicTable
 from polyabayes.models.lda import LdaSample
 from polyabayes.models.pfa import PfaSample
 from polyabayes.models.traces import BoundTrace, TrainingTrace
-from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.choice.result import Gain
 from polyabayes.sizes.witness.results import PredictiveBounds
 from polyabayes.sizes.witness.search import SearchStep
 
 __all__ = [
     "BoundTrace",
-    "ChoiceCost",
     "Citation",
     "CorpusSummary",
     "Cost",

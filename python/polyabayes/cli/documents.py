@@ -25,7 +25,6 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.cli.parser import Given, make_parser
-from polyabayes.cli.signatures import documented
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 _FLOAT_BYTES = 8
@@ -188,8 +187,6 @@ def choose(
     data = read(corpus, given)
     say(f"choosing on {size(data)}")
     options = given.of("choose_n_components")
-    wanted = documented("choice_cost").parameters
-    say(str(pb.choice_cost(estimator, data, **{n: options[n] for n in options if n in wanted})))
     status = 0
     try:
         choice = pb.choose_n_components(estimator, data, **options)
