@@ -72,8 +72,6 @@ class AllocationModel(Network):
     ----------
     graph : Graph
         The network: ``nodes``, ``parents``, ``to_text()``, ``to_networkx()``.
-    added_edges : tuple of (str, str)
-        Edges that :meth:`from_undirected` added.
 
     Raises
     ------

@@ -98,8 +98,7 @@ OF_EVIDENCE = [
     (f"{SIZED} --plot a.png", r"add --try NODE=N\.\.M"),
     (
         f"{SIZED} --method exact --particles 3",
-        "error: --method 'exact' takes no --particles, which is for 'auto', 'smc', "
-        "'smc-lookahead'; its options: --budget",
+        "which is for 'auto', 'smc'; its options: --budget",
     ),
     (f"{SIZED} --method exact --budget 1", "raise --budget"),
     (f"{SIZED} --predict -", "--predict needs --missing"),

@@ -246,6 +246,6 @@ def test_an_interruption_travels_with_its_result():
 
 
 def test_what_cannot_be_pickled_is_refused():
-    refused = pytest.raises(InvalidTypeError, match=r"cannot be sent to processes .*: use functions")
+    refused = pytest.raises(InvalidTypeError, match=r"cannot be sent to processes .*: use fun")
     with ProcessPoolExecutor(1) as pool, refused, sharing(pool, lambda: 0):
         pass
