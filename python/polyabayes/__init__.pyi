@@ -21,7 +21,7 @@ from .allocation import (
     posterior_over_models as posterior_over_models,
 )
 from .citation import cite as cite
-from .data import Corpus as Corpus, CountTensor as CountTensor, discretise as discretise
+from .data import Corpus as Corpus, CountTensor as CountTensor
 from .io import (
     read_corpus as read_corpus,
     read_tensor as read_tensor,
