@@ -1,7 +1,6 @@
 """Types of what the public functions return, for annotations; nobody needs to make one."""
 
 from polyabayes._support.results import ResultTable
-from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts
 from polyabayes.allocation.evidence.result import Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
@@ -21,8 +20,6 @@ __all__ = [
     "Citation",
     "CorpusSummary",
     "Cost",
-    "EvidencePart",
-    "EvidenceParts",
     "Gain",
     "Graph",
     "LdaSample",

@@ -15,7 +15,6 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.results import Result
-from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts, parts_of
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import argument
@@ -145,10 +144,6 @@ class Evidence(Result):
         variational bound and an estimate from few particles minus 5 nats
         (above ln of the evidence with probability exp(-5) at most). If it exceeds the value,
         `std_error` includes the difference, and `converged` is False.
-    parts : EvidenceParts or None
-        The terms of the value: cliques, separators, multiplicity and total. The difference
-        ``first.parts - second.parts`` shows why one network wins. None if nodes are hidden or
-        axes are missing for some tokens.
 
     References
     ----------
@@ -178,7 +173,6 @@ class Evidence(Result):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
-    parts: EvidenceParts | None = None
 
     @property
     def n_rounds(self) -> int:
@@ -315,13 +309,10 @@ class Evidence(Result):
         """
         rounds = _rounds_of(plain["rounds"])
         ladder = {name: tuple(plain[name]) for name in ("betas", "rejections")}
-        parts = plain.get("parts")
-        if parts is not None:
-            parts = EvidenceParts(tuple(EvidencePart(*row) for row in parts["rows"]))
-        return cls(**{**plain, **ladder, "rounds": rounds, "parts": parts})
+        return cls(**{**plain, **ladder, "rounds": rounds})
 
     def _columns(self) -> dict[str, Any]:
-        by_row = ("rounds", "betas", "rejections", "parts")
+        by_row = ("rounds", "betas", "rejections")
         names = [field.name for field in fields(self) if field.name not in by_row]
         return {name: [getattr(self, name)] for name in (*names, "n_rounds", "round_trips")}
 
@@ -421,6 +412,5 @@ def as_evidence(
         is_unbiased=METHODS[method].is_unbiased,
         is_lower_bound=METHODS[method].is_lower_bound,
         seconds=time.perf_counter() - start,
-        parts=parts_of(layout, None if given_total else ln_total),
         **scaled.fields(),
     )
