@@ -65,7 +65,7 @@ def read_corpus(
         ``.txt``                                  text, one document per line; or a delimited
                                                   table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
-                                                  each line), or MALLET's print of instances
+                                                  each line)
         a folder                                  10x Genomics; or text, one document per ``.txt``
                                                   file
         ========================================  ==============================================
@@ -107,9 +107,8 @@ def read_corpus(
     transpose : bool, default=False
         Matrix Market and tables of counts: whether rows are words and columns are documents.
     layout : str, optional
-        Tables of counts: ``"wide"`` (a row per document) or ``"long"`` (a row per count). MALLET:
-        ``"lines"``, ``"printed"``, ``"matrix"`` or ``"svmlight"``. Default: detected from the
-        content.
+        Tables of counts: ``"wide"`` (a row per document) or ``"long"`` (a row per count).
+        Default: detected from the content.
     layer : str, optional
         ``.h5ad``: the layer of counts; default ``X``.
     stop_words : str or sequence of str, optional
