@@ -65,7 +65,7 @@ impl LocalUrn {
         Self::from_scaled_rows(a, rows, None)
     }
 
-    /// Does the same as [`of_rows`](LocalUrn::from_rows), the weights of each topic multiplied by its
+    /// Does the same as [`from_rows`](LocalUrn::from_rows), the weights of each topic multiplied by its
     /// factor.
     pub fn from_scaled_rows(
         a: &[f64],
