@@ -107,11 +107,13 @@ docs: .venv/docs
 	touch $@
 
 .venv/built: .venv/made $(RUST)
+	@echo "polyabayes: compiling the core"
 	. $(BIN)/activate && maturin develop --release --quiet
 	touch $@
 
 # The core is compiled while packages are downloaded.
 .venv/made: pyproject.toml
+	@echo "polyabayes: compiling the core while packages are installed, a few minutes"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.8,<2'
 	. $(BIN)/activate; maturin build --release --quiet --out target/wheels & \

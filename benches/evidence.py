@@ -13,7 +13,7 @@ import polyabayes as pb
 
 # Golden values of these methods.
 RESTS_ON = ["nmf, tempered", "nmf, smc", "nmf, vb"]
-METHODS = ("auto", "smc", "smc-lookahead", "tempered", "vb")
+METHODS = ("auto", "smc", "tempered", "vb")
 
 
 def planted(

@@ -26,7 +26,7 @@ use rand::RngExt;
 /// A kernel by name, and the subject that runs it.
 type Kernel = (&'static str, fn(&str) -> Result<()>);
 
-const KERNELS: [Kernel; 19] = [
+const KERNELS: [Kernel; 18] = [
     ("exact, K = 5, 50 tokens", document),
     ("exact, K = 100, 12 words", document),
     ("smc", document),
@@ -43,7 +43,6 @@ const KERNELS: [Kernel; 19] = [
     ("sweep of LDA, K = 500", training),
     ("sweep of beta-gamma PFA", training),
     ("evidence, smc", allocation),
-    ("evidence, smc-lookahead", allocation),
     ("decomposition, vb", allocation),
     ("decomposition, gibbs", allocation),
 ];
@@ -197,18 +196,15 @@ fn allocation(name: &str) -> Result<()> {
     let counts: Vec<i64> = (0..cells.len() as i64).map(|i| 1 + i % 5).collect();
     let data = CountTensor::new(vec![20, 20], cells.as_flattened(), &counts)?;
     let problem = Problem::new(&network, &data, None)?;
-    let sampled = |sampler| {
-        let method = EvidenceMethod::Sample(sampler);
-        let settings = EvidenceSettings {
-            n_particles: Some(200),
-            n_replicates: Some(2),
-            ..EvidenceSettings::new(method)
-        };
-        measured(|| evidence(&problem, &settings, 1, &()))
-    };
     match name {
-        "evidence, smc" => sampled(AllocationSampler::Smc),
-        "evidence, smc-lookahead" => sampled(AllocationSampler::SmcLookahead),
+        "evidence, smc" => {
+            let settings = EvidenceSettings {
+                n_particles: Some(200),
+                n_replicates: Some(2),
+                ..EvidenceSettings::new(EvidenceMethod::Sample(AllocationSampler::Smc))
+            };
+            measured(|| evidence(&problem, &settings, 1, &()))
+        }
         "decomposition, vb" => {
             let limits = Limits { max_iter: 20, tolerance: 0.0, n_restarts: 2 };
             measured(|| ascend(&network, &data, None, Ascent::Variational, limits, 1, &()))

@@ -1,6 +1,5 @@
-"""Evidence by tempering: missing cells against sums, and whether errors hold.
+"""Evidence by tempering: whether errors hold.
 
-    python benches/tempering.py missing
     python benches/tempering.py coverage [N]
 
 Real data are read from the folder POLYABAYES_DATA, or from ../shared/data beside the repository.
@@ -18,7 +17,6 @@ import pandas as pd
 from evidence import planted
 from numpy.typing import NDArray
 from record import Table, holds, letter_shares, main, save, timed
-from scipy.special import gammaln
 
 from polyabayes import AllocationModel, Evidence
 
@@ -64,60 +62,6 @@ def letters(total: int, seed: int) -> Counts:
     shares = letter_shares()
     counts: Counts = np.random.default_rng(seed).multinomial(total, shares.ravel())
     return counts.reshape(shares.shape)
-
-
-def all_allocations(n_tokens: int) -> tuple[float, float]:
-    """Log evidence and expected missing count of ``gap``, summed over all its allocations.
-
-    The weight of an allocation is one term for each topic, so that the sum over how a missing
-    cell's tokens divide is a convolution.
-    """
-    few, rate = (1, 2), 1 / n_tokens
-    missing = np.arange(14 * n_tokens + 200, dtype=float)
-
-    def rising(a: float, n: Any) -> Any:
-        return gammaln(a + n) - gammaln(a)
-
-    def weights(many: int, beside: int, below: int) -> NDArray[np.float64]:
-        rows = rising(0.25, many + beside) + rising(0.25, missing + below)
-        columns = rising(0.25, many + missing) + rising(0.25, beside + below)
-        total = rising(0.5, many + beside + below + missing)
-        divisions = sum(gammaln(n + 1) for n in (many, beside, below, missing))
-        found: NDArray[np.float64] = np.exp(rows + columns - total - divisions)
-        return found
-
-    size = 1 << int(np.ceil(np.log2(2 * missing.size)))
-    terms = sum(
-        np.fft.rfft(weights(many, beside, below), size)
-        * np.fft.rfft(weights(n_tokens - many, few[0] - beside, few[1] - below), size)
-        for beside in range(few[0] + 1)
-        for below in range(few[1] + 1)
-        for many in range(n_tokens + 1)
-    )
-    sums = np.fft.irfft(terms, size)[: missing.size]
-    law = sums * rate * (1 + rate) ** -(n_tokens + sum(few) + missing + 1)
-    return float(np.log(law.sum())), float((law * missing).sum() / law.sum())
-
-
-def missing() -> None:
-    """One missing cell beside one of many tokens, against the sum over all allocations."""
-    columns = {
-        "tokens of the first cell": ",", "method": "s", "ln evidence": ".2f", "±": ".2f",
-        "off by": "+.2f", "expected in the missing cell": ",.0f", "± tokens": ",.0f",
-        "by the sum": ",.0f", "s": ".1f",
-    }  # fmt: skip
-    rests_on = ("nmf, tempered", "missing cell, smc")
-    table = Table("missing-cells", f"{COMMAND} missing", columns, rests_on)
-    for n_tokens in (100, 300, 1_000):
-        model = AllocationModel.nmf(2, rate=1 / n_tokens)
-        gap = np.ma.masked_equal([[n_tokens, 1], [-1, 2]], -1)
-        value, expected = all_allocations(n_tokens)
-        for method in ("tempered", "smc"):
-            found, seconds = timed(model.predict_missing, gap, method, random_state=0, n_jobs=1)
-            ln_value, error = found.evidence.value, found.evidence.std_error
-            tokens = found.expected_counts[0], found.expected_std_errors[0], expected
-            table.add(n_tokens, method, ln_value, error, ln_value - value, *tokens, seconds)
-    save(table)
 
 
 SIZES = ((10, 50, 2), (12, 200, 4), (16, 500, 6), (20, 1000, 8), (26, 2000, 10))
@@ -175,4 +119,4 @@ def coverage(n_tables: int = 60, /) -> None:
 
 
 if __name__ == "__main__":
-    main(missing, coverage)
+    main(coverage)

@@ -17,7 +17,7 @@ pub enum Instructions {
     Portable,
     /// AVX2, of x86-64.
     Avx2,
-    /// AVX-512 as it is from Ice Lake and Zen 4 on.
+    /// AVX-512 as it is from Skylake servers and Zen 4 on.
     Avx512,
 }
 

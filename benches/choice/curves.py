@@ -5,15 +5,13 @@
 A case is a corpus of the data folder, as `ap`, `poliblog5k` or `20ng`; `cells`, those of
 ``benches.choice.cells``; or one of the laws of ``benches.choice.laws`` and a seed, as `bursty:0`.
 Choices are kept as they are made; the tables are made of all that are kept. Processor seconds are
-those of all threads: two cores take half of the time. Those told before are processor seconds too,
-by the short fits of ``choice_cost``.
+those of all threads: two cores take half of the time.
 """
 
 import sys
 import time
 import warnings
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from benches.choice import cells
@@ -23,7 +21,6 @@ from benches.record import DATA, Table, keep, kept, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import PolyabayesWarning
-from polyabayes.sizes.choice import cost
 
 MOST_TOPICS = 200
 KEPT = "choice-curves"
@@ -50,9 +47,6 @@ def data_of(case: str) -> tuple[Any, Any, dict[str, Any], tuple[int, ...]]:
 def chosen(case: str) -> dict[str, Any]:
     """The choice for one corpus, and its processor time."""
     model, data, options, planted = data_of(case)
-    of_cost = {name: value for name, value in options.items() if name != "groups"}
-    with mock.patch.object(cost.time, "perf_counter", time.process_time):
-        told_before = pb.choice_cost(model, data, **of_cost)
     start = time.process_time()
     choice = pb.choose_n_components(model, data, random_state=0, **options)
     seconds = time.process_time() - start
@@ -74,7 +68,6 @@ def chosen(case: str) -> dict[str, Any]:
         "error": float(np.max(behind)),
         "error of a gain": float(np.max(gains)) if gains else None,
         "fits": sum(row["n_folds"] for row in choice.rows),
-        "told": told_before.seconds,
         "seconds": seconds,
     }
 
@@ -89,7 +82,6 @@ CORPORA = {
     "largest error of a difference within 0.05": ".4f",
     "largest error of a doubling's gain there": ".4f",
     "fits": "d",
-    "told before [s]": ",.0f",
     "processor time [s]": ",.0f",
 }
 COMMAND = "python -m benches.choice.curves"
@@ -107,7 +99,6 @@ def table_of_corpora(pieces: list[dict[str, Any]]) -> None:
             f"{piece['recommended']} ({piece['rule']}{planted})",
             ", ".join(map(str, piece["within"])),
             *(piece[name] for name in ("best", "error", "error of a gain", "fits")),
-            piece["told"],
             piece["seconds"],
         )
     save(table, note=told(pieces))

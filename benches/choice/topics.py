@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tomotopy
+from benches.choice import ldatuning
 from benches.choice.pieces import Case, Choice, Method, Part, by_choice, grid, least
 from benches.choice.singular import largest_ln_likelihood, sbic
 from gensim.corpora import Dictionary
@@ -20,8 +21,6 @@ from gensim.models import CoherenceModel, LdaModel
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
-from polyabayes.sizes.choice import criteria
-from polyabayes.sizes.choice.criteria import fit_and_look
 
 
 class Regime(NamedTuple):
@@ -113,7 +112,7 @@ def fitted(case: Case, seed: int) -> tuple[dict[int, Any], dict[int, list[float]
     models, looks = {}, {}
     for size in case.sizes:
         models[size] = pb.LatentDirichletAllocation(size, random_state=seed)
-        looks[size] = fit_and_look(models[size], case.data)
+        looks[size] = ldatuning.fit_and_look(models[size], case.data)
     return models, looks
 
 
@@ -129,13 +128,13 @@ def by_our_fits(case: Case) -> dict[str, Choice]:
 
     def arun(size: int) -> float:
         shares = models[size].transform(case.data)
-        return criteria.arun_2010(models[size].components_, shares, lengths)
+        return ldatuning.arun_2010(models[size].components_, shares, lengths)
 
     costs: dict[str, Callable[[int], float]] = {
-        "Griffiths & Steyvers 2004": lambda k: -criteria.griffiths_2004(np.array(looks[k])),
-        "Cao & Juan 2009": lambda k: criteria.cao_juan_2009(models[k].components_),
+        "Griffiths & Steyvers 2004": lambda k: -ldatuning.griffiths_2004(np.array(looks[k])),
+        "Cao & Juan 2009": lambda k: ldatuning.cao_juan_2009(models[k].components_),
         "Arun 2010": arun,
-        "Deveaud 2014": lambda k: -criteria.deveaud_2014(models[k].components_),
+        "Deveaud 2014": lambda k: -ldatuning.deveaud_2014(models[k].components_),
         "coherence C_V of our fits": partial(coherence, kind="c_v"),
         "coherence UMass of our fits": partial(coherence, kind="umass"),
     }

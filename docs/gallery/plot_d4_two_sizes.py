@@ -2,9 +2,8 @@
 Two sizes at a time
 ===================
 
-A search over two sizes scores next where the bounds are widest. Squares are numbered in
-the order of scoring. Red frames mark the witnesses, which bound the scores of all
-larger sizes.
+A search over two sizes scores next where the bounds are widest. Squares have the colour
+of their score, and are numbered in the order of scoring.
 """
 
 import matplotlib.pyplot as plt
@@ -19,5 +18,12 @@ def log_score(k, m):
 
 prior = pb.priors.Product(pb.priors.Poisson(2), pb.priors.Poisson(2))
 search = pb.WitnessSearch(log_score, prior, strategy="widest", max_steps=20).fit()
-pb.plotting.plot_search_map(search)
+table = search.bounds_
+x, y = table["size_1"], table["size_2"]
+plt.scatter(x, y, c=table["log_score"], marker="s", s=330, cmap="plasma")
+for step, place in enumerate(zip(x, y, strict=True), start=1):
+    plt.annotate(str(step), place, ha="center", va="center", color="0.6")
+plt.colorbar(label="ln p(y | sizes) (nats)")
+plt.xlabel("first size")
+plt.ylabel("second size")
 plt.show()

@@ -21,7 +21,7 @@ from .allocation import (
     posterior_over_models as posterior_over_models,
 )
 from .citation import cite as cite
-from .data import Corpus as Corpus, CountTensor as CountTensor, discretise as discretise
+from .data import Corpus as Corpus, CountTensor as CountTensor
 from .io import (
     read_corpus as read_corpus,
     read_tensor as read_tensor,
@@ -64,7 +64,6 @@ from .scale import Shards as Shards, read_shards as read_shards
 from .sizes import (
     SizeChoice as SizeChoice,
     WitnessSearch as WitnessSearch,
-    choice_cost as choice_cost,
     choose_n_components as choose_n_components,
     cross_validate as cross_validate,
 )

@@ -387,7 +387,6 @@ class AllocationCompletion:
     expected_errors: Final[_Floats]
     ln_remainder: Final[float]
     ln_remainder_bound: Final[float]
-    tempering: Final[AllocationTempering | None]
 
 @final
 class AllocationDecomposition:

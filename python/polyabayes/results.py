@@ -1,7 +1,6 @@
 """Types of what the public functions return, for annotations; nobody needs to make one."""
 
 from polyabayes._support.results import ResultTable
-from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts
 from polyabayes.allocation.evidence.result import Round
 from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.layout import Cost
@@ -12,19 +11,15 @@ from polyabayes.models.fitted.topic_table import TopicTable
 from polyabayes.models.lda import LdaSample
 from polyabayes.models.pfa import PfaSample
 from polyabayes.models.traces import BoundTrace, TrainingTrace
-from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.choice.result import Gain
 from polyabayes.sizes.witness.results import PredictiveBounds
 from polyabayes.sizes.witness.search import SearchStep
 
 __all__ = [
     "BoundTrace",
-    "ChoiceCost",
     "Citation",
     "CorpusSummary",
     "Cost",
-    "EvidencePart",
-    "EvidenceParts",
     "Gain",
     "Graph",
     "LdaSample",

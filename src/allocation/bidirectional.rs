@@ -189,7 +189,7 @@ mod tests {
             let run = |unit| {
                 let key = key.unit(2).unit(unit);
                 let forward = ln_sums(&&path, &betas, &mut key.unit(0).rng(), &()).unwrap();
-                let mut chains = path.chains(0, &mut key.unit(1).rng(), &()).unwrap();
+                let mut chains = path.chains(&mut key.unit(1).rng(), &()).unwrap();
                 let sweep = |_| chains.sweep([1.0; LANES], SweepOrder::Forward, &()).unwrap();
                 (0..200).for_each(sweep);
                 let backward = ln_sums_reversed::<Rng, _>(&&path, &betas, chains, &()).unwrap();

@@ -23,8 +23,6 @@ pub(crate) struct Load {
     pub(crate) n_chains: usize,
     /// Cells that were not observed. A run of particles holds their weights in a group of it.
     pub(crate) n_missing: usize,
-    /// Shares of hidden values, eight bytes each.
-    pub(crate) n_shares: usize,
     /// Allocations that all runs together keep.
     pub(crate) n_draws: usize,
     /// Numbers that each of them holds, four bytes each.
@@ -62,7 +60,7 @@ impl Load {
         let marginals = 4.0 * self.n_marginals as f64 * (particles + chains);
         let weights = if self.n_particles > 0 { 8.0 * (LANES + 2) as f64 } else { 0.0 };
         let missing = self.n_missing as f64;
-        let run = tokens + marginals + weights * missing + 8.0 * self.n_shares as f64;
+        let run = tokens + marginals + weights * missing;
         let draws = 4.0 * self.n_draws as f64 * self.n_of_draw as f64;
         n_at_once as f64 * run + MISSING_CELL * missing + draws
     }
@@ -88,14 +86,13 @@ mod tests {
         assert_eq!(bytes(missing, 2), 3_200);
         let particles = Load { n_particles: 1, ..missing };
         assert_eq!(bytes(particles, 2), 3_200 + 2 * 8 * 18 * 100);
-        assert_eq!(bytes(Load { n_shares: 50, ..Load::default() }, 2), 800);
         let draws = Load { n_draws: 100, n_of_draw: 30, ..Load::default() };
         assert_eq!(bytes(draws, 2), 12_000);
     }
 
     #[test]
     fn a_machine_has_memory_that_no_load_passes_unseen() {
-        assert!(Load { n_shares: 1_000, ..Load::default() }.check(1).is_ok());
+        assert!(Load { n_tokens: 1_000, ..Load::default() }.check(1).is_ok());
         let huge = Load { n_tokens: 1 << 60, ..Load::default() }.check(1);
         let Err(Error::SamplerMemory { bytes, available, .. }) = &huge else { panic!("{huge:?}") };
         assert!(bytes > available && (1e7..1e15).contains(available));

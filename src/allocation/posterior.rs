@@ -178,14 +178,13 @@ fn draw_particles(
     seed: u64,
     observer: &impl Observer,
 ) -> Result<Posterior> {
-    let sampler = EvidenceSampler::Smc;
-    let (filter, n_replicates) = (settings.filter(sampler), settings.n_replicates(sampler));
+    let (filter, n_replicates) = (settings.filter(), settings.n_replicates(EvidenceSampler::Smc));
     if filter.n_sweeps == 0 {
         return Err(Error::NoSampler);
     }
     problem.check_total()?;
     Load { n_draws, n_of_draw: n_of_draw(problem), ..problem.load() }.check(1)?;
-    check_memory(problem, settings, (sampler, filter.n_particles * n_replicates), 1)?;
+    check_memory(problem, settings, filter.n_particles * n_replicates, 1)?;
     let streams = (0..n_replicates).map(|replicate| filter_key(seed, false, replicate).rng());
     let (results, allocations) =
         smc::draws((problem, others), &filter, n_draws, streams.collect(), observer)?;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::ladder::{EnergiesByRung, KeptStates, Ladder, RoundResult, State};
+use super::ladder::{Ladder, RoundResult, State};
 use super::outcome::TemperingOutcome;
 use super::pilot::pilot;
 use super::schedule::{RoundPlan, RoundSchedule};
@@ -20,8 +20,8 @@ pub fn anneal<'a, T: LadderTarget>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<T::Chains<'a>> {
-    let mut chains = target.chains(0, &mut key.rng(), observer)?;
-    pilot(target, &mut chains, observer)?;
+    let mut chains = target.chains(&mut key.rng(), observer)?;
+    pilot(&mut chains, observer)?;
     Ok(chains)
 }
 
@@ -36,8 +36,8 @@ pub fn annealing_schedule<T: LadderTarget>(
     key: Key,
     observer: &impl Observer,
 ) -> Result<Vec<f64>> {
-    let mut chains = target.chains(0, &mut key.rng(), observer)?;
-    Ok(pilot(target, &mut chains, observer)?.ladder(n_steps + 1))
+    let mut chains = target.chains(&mut key.rng(), observer)?;
+    Ok(pilot(&mut chains, observer)?.ladder(n_steps + 1))
 }
 
 /// Rounds of tempering, and what was kept of the last one, replicate after replicate.
@@ -46,12 +46,9 @@ pub struct TemperingRun<S> {
     pub outcome: TemperingOutcome,
     /// States at γ_1.
     pub draws: Vec<Vec<S>>,
-    /// Energies at all rungs: any mean under γ_0 or γ_1 that is a function of V, by the draws of all
-    /// rungs (Shirts and Chodera 2008).
-    pub energies: Vec<EnergiesByRung>,
 }
 
-/// Rounds of all ladders until they agree, on the threads of this process.
+/// Rounds of all ladders until they agree, on the threads of this process; each keeps `n_draws` states.
 ///
 /// A stop after the first round keeps the last round that all replicates have finished; draws are then
 /// partly of the round before.
@@ -61,7 +58,7 @@ pub struct TemperingRun<S> {
 pub fn temper<'a, T: LadderTarget>(
     target: &'a T,
     plan: RoundPlan,
-    keep: KeptStates,
+    n_draws: usize,
     key: Key,
     observer: &impl Observer,
 ) -> Result<TemperingRun<State<'a, T>>> {
@@ -70,7 +67,8 @@ pub fn temper<'a, T: LadderTarget>(
         (0..plan.n_replicates).into_par_iter().map(start).collect::<Result<_>>()?;
     let mut schedule = RoundSchedule::new(plan, target.sweep_cost());
     while let Some(n_scans) = schedule.next_scans {
-        let round = |ladder: &mut Ladder<'_, T>| ladder.advance(n_scans, n_scans, keep, observer);
+        let round =
+            |ladder: &mut Ladder<'_, T>| ladder.advance(n_scans, n_scans, n_draws, observer);
         match ladders.par_iter_mut().map(round).collect::<Result<Vec<_>>>() {
             Ok(results) => schedule.add(&results.into_iter().flatten().collect::<Vec<_>>()),
             Err(Error::Stopped) if schedule.stop() => break,
@@ -78,9 +76,8 @@ pub fn temper<'a, T: LadderTarget>(
         }
         observer.advance(1);
     }
-    let kept = ladders.into_iter().map(|ladder| ladder.into_draws(keep.n_energies));
-    let (draws, energies) = kept.unzip();
-    Ok(TemperingRun { outcome: schedule.outcome, draws, energies })
+    let draws = ladders.into_iter().map(|ladder| ladder.draws).collect();
+    Ok(TemperingRun { outcome: schedule.outcome, draws })
 }
 
 /// Part of a round of one ladder, for whatever process it runs in.
@@ -114,7 +111,7 @@ impl LadderPart<'_> {
             None => Ladder::new(target, self.replicate, key, plan.max_chains, observer)?,
         };
         let most = self.most.div_ceil(ladder.n_groups());
-        let result = ladder.advance(self.n_scans, most, KeptStates::default(), observer)?;
+        let result = ladder.advance(self.n_scans, most, 0, observer)?;
         Ok((ladder.save()?, result))
     }
 }
@@ -150,19 +147,10 @@ mod tests {
     }
 
     impl LadderTarget for Valley {
-        type Level = f64;
         type Chains<'a> = Walkers<'a>;
 
-        fn level(&self, beta: f64) -> f64 {
-            beta
-        }
-
-        fn chains(&self, _: usize, rng: &mut Rng, _: &impl Observer) -> Result<Walkers<'_>> {
+        fn chains(&self, rng: &mut Rng, _: &impl Observer) -> Result<Walkers<'_>> {
             Ok(Walkers { values: &self.0, states: [0; LANES], uniforms: rng.lanes() })
-        }
-
-        fn starts_at_target(&self) -> bool {
-            true
         }
 
         fn sweep_cost(&self) -> f64 {
@@ -171,14 +159,13 @@ mod tests {
     }
 
     impl LadderChains for Walkers<'_> {
-        type Level = f64;
         type State = usize;
 
-        fn sweep(&mut self, levels: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
+        fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
             observer.check_stop()?;
             let (n, moves, darts) = (self.values.len(), self.uniforms.next(), self.uniforms.next());
             for lane in 0..LANES {
-                let (state, beta) = (self.states[lane], *levels[lane]);
+                let (state, beta) = (self.states[lane], betas[lane]);
                 if beta == 0.0 {
                     self.states[lane] = (moves[lane] * n as f64) as usize;
                     continue;
@@ -217,7 +204,7 @@ mod tests {
         }
     }
 
-    const SOME_DRAWS: KeptStates = KeptStates { n_draws: 300, n_energies: 0 };
+    const SOME_DRAWS: usize = 300;
 
     fn run(
         target: &Valley,
@@ -225,7 +212,7 @@ mod tests {
         key: Key,
         observer: &impl Observer,
     ) -> Result<TemperingOutcome> {
-        temper(target, plan, KeptStates::default(), key, observer).map(|found| found.outcome)
+        temper(target, plan, 0, key, observer).map(|found| found.outcome)
     }
 
     fn plan(n_scans: usize) -> RoundPlan {
@@ -344,8 +331,7 @@ mod tests {
         let stopped = run(&target, plan(64), key, &after(3)).unwrap();
         assert!(stopped.stopped && !whole.stopped && !stopped.converged);
         assert_eq!(stopped.rounds, whole.rounds[..3]);
-        let keep = KeptStates { n_draws: 10, n_energies: 0 };
-        let found = temper(&target, plan(64), keep, key, &after(3)).unwrap();
+        let found = temper(&target, plan(64), 10, key, &after(3)).unwrap();
         assert!(found.draws.iter().all(|states| states.len() == 10));
         let stop = Stop::default();
         stop.raise();

@@ -10,7 +10,6 @@ use super::pilot::{equilibrate, pilot};
 use super::target::{LadderChains, LadderTarget, PortableTarget};
 use crate::control::Observer;
 use crate::error::{Error, Result};
-use crate::math::LogSum;
 use crate::rng::{Key, LANES, Lanes, Rng};
 
 /// Chains for each unit of the barrier, as the annealing pass finds it: some 1.1 times too large.
@@ -36,60 +35,13 @@ enum RoundTrip {
 /// State of a chain of a target.
 pub(super) type State<'a, T> = <<T as LadderTarget>::Chains<'a> as LadderChains>::State;
 
-/// Energies of draws from every rung, with weights by which all of them together stand for γ_0.
-pub type EnergiesByRung = Vec<Vec<WeightedEnergy>>;
-
-/// What is kept of the last round of each ladder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeptStates {
-    /// States at the target, at equal distances over the round.
-    pub n_draws: usize,
-    /// Energies at all rungs, about.
-    pub n_energies: usize,
-}
-
 /// A ladder of chains.
 pub(super) struct Ladder<'a, T: LadderTarget> {
     target: &'a T,
     groups: Vec<T::Chains<'a>>,
     rungs: Rungs,
     /// States at the target that were kept of the last round, and of the one before until it ends.
-    draws: Vec<State<'a, T>>,
-    energies: Option<RungEnergies>,
-}
-
-/// V of one draw from a rung, and ln of its weight: draws of all rungs together, so weighted, stand for
-/// γ_0, as `Σ weight f` for the mean of f.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WeightedEnergy {
-    /// ln γ_1 - ln γ_0.
-    pub value: f64,
-    /// ln of the weight.
-    pub ln_weight: f64,
-}
-
-/// Values of a round, rung after rung.
-struct RungEnergies {
-    betas: Vec<f64>,
-    values: Vec<Vec<f64>>,
-    /// ln of the normalising constant of every rung, that of the first being 1.
-    ln_constants: Vec<f64>,
-}
-
-impl RungEnergies {
-    /// Some `n` of the draws, at equal distances, with weights by which they stand for γ_0.
-    fn weighted(&self, n: usize) -> Vec<Vec<WeightedEnergy>> {
-        let (n_rungs, n_scans) = (self.values.len(), self.values[0].len());
-        let step = n_scans.div_ceil((n / n_rungs).max(1));
-        let ln_scans = (n_scans.div_ceil(step) as f64).ln();
-        let weigh = |&value: &f64| {
-            let rungs = self.betas.iter().zip(&self.ln_constants);
-            let density: LogSum = rungs.map(|(beta, ln_z)| beta * value - ln_z).collect();
-            WeightedEnergy { value, ln_weight: -density.ln_sum() - ln_scans }
-        };
-        let of_rung = |values: &Vec<f64>| values.iter().step_by(step).map(weigh).collect();
-        self.values.iter().map(of_rung).collect()
-    }
+    pub(super) draws: Vec<State<'a, T>>,
 }
 
 /// A ladder but for the states of its chains.
@@ -126,8 +78,9 @@ pub struct RoundResult {
 }
 
 impl<'a, T: LadderTarget> Ladder<'a, T> {
-    /// A ladder whose chains come to their rungs by an annealing pass: up from the reference, or, where
-    /// ladders start at the target, down from chains that have been swept there.
+    /// A ladder whose chains come to their rungs by an annealing pass, down from chains that have been
+    /// swept at the target for long. Sixteen chains climb there in a fraction of the time that all
+    /// chains of a ladder take, and chains forget it faster on their way down than they climb.
     pub(super) fn new(
         target: &'a T,
         replicate: usize,
@@ -136,20 +89,16 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         observer: &impl Observer,
     ) -> Result<Self> {
         let key = key.unit(replicate as u64);
-        let mut first = target.chains(replicate, &mut key.unit(1).rng(), observer)?;
-        let barrier = pilot(target, &mut first, observer)?;
+        let mut first = target.chains(&mut key.unit(1).rng(), observer)?;
+        let barrier = pilot(&mut first, observer)?;
         let most = max_chains.div_ceil(LANES).max(1);
         let n_groups = ((CHAINS_PER_BARRIER * barrier.total()) as usize + 1).div_ceil(LANES);
         let n_groups = n_groups.clamp(1, most);
-        if target.starts_at_target() {
-            equilibrate(target, &mut first, n_groups * EQUILIBRATION_SCANS, observer)?;
-        }
+        equilibrate(&mut first, n_groups * EQUILIBRATION_SCANS, observer)?;
         let mut groups = vec![first];
         for group in 1..n_groups as u64 {
-            let mut chains = target.chains(replicate, &mut key.unit(1 + group).rng(), observer)?;
-            if target.starts_at_target() {
-                chains.copy(&groups[0]);
-            }
+            let mut chains = target.chains(&mut key.unit(1 + group).rng(), observer)?;
+            chains.copy(&groups[0]);
             groups.push(chains);
         }
         let n = groups.len() * LANES;
@@ -161,38 +110,29 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
             rng: key.unit(0).rng(),
             tally: Tally::new(n),
         };
-        let mut ladder = Ladder { target, groups, rungs, draws: Vec::new(), energies: None };
+        let mut ladder = Ladder { target, groups, rungs, draws: Vec::new() };
         ladder.anneal(observer)?;
         Ok(ladder)
     }
 
     /// Takes every chain to its rung, from the end of the ladder where all are.
     fn anneal(&mut self, observer: &impl Observer) -> Result<()> {
-        let levels = self.levels();
-        let last = levels.len() - 1;
+        let betas = self.rungs.betas.clone();
+        let last = betas.len() - 1;
         for step in 0..=last {
-            let at = |rung: usize| {
-                if self.target.starts_at_target() { rung.max(last - step) } else { rung.min(step) }
-            };
-            let at: Vec<&T::Level> = (0..=last).map(|rung| &levels[at(rung)]).collect();
+            let at: Vec<f64> = (0..=last).map(|rung| betas[rung.max(last - step)]).collect();
             self.sweep(&at, observer)?;
         }
         Ok(())
     }
 
-    fn levels(&self) -> Vec<T::Level> {
-        self.rungs.betas.iter().map(|&beta| self.target.level(beta)).collect()
-    }
-
-    /// One sweep of all chains, at the levels of their rungs.
-    fn sweep(&mut self, levels: &[&T::Level], observer: &impl Observer) -> Result<()> {
-        let mut by_chain = vec![[levels[0]; LANES]; self.groups.len()];
-        for (&chain, level) in self.rungs.chains.iter().zip(levels) {
-            by_chain[chain / LANES][chain % LANES] = level;
+    /// One sweep of all chains, at these inverse temperatures of their rungs.
+    fn sweep(&mut self, betas: &[f64], observer: &impl Observer) -> Result<()> {
+        let mut by_chain = vec![[0.0; LANES]; self.groups.len()];
+        for (&chain, &beta) in self.rungs.chains.iter().zip(betas) {
+            by_chain[chain / LANES][chain % LANES] = beta;
         }
-        let sweep = |(group, levels): (&mut T::Chains<'a>, &[&T::Level; LANES])| {
-            group.sweep(levels, observer)
-        };
+        let sweep = |(group, betas): (&mut T::Chains<'a>, &Lanes)| group.sweep(*betas, observer);
         if self.target.sweep_cost() >= SPREAD_FROM {
             self.groups.par_iter_mut().zip(&by_chain).try_for_each(sweep)
         } else {
@@ -200,39 +140,28 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         }
     }
 
-    /// The states that were kept of the last round, and some `n_energies` of its energies, rung after
-    /// rung, with weights by which they stand for γ_0.
-    pub(super) fn into_draws(self, n_energies: usize) -> (Vec<State<'a, T>>, EnergiesByRung) {
-        let weigh = |energies: &RungEnergies| energies.weighted(n_energies);
-        let energies = self.energies.as_ref().map_or_else(Vec::new, weigh);
-        (self.draws, energies)
-    }
-
     /// Runs at most `most` of the scans that are left of a round of `n_scans`, with its result
-    /// where it ends: the rungs are then respaced. States at the target are kept of `keep.n_draws`
+    /// where it ends: the rungs are then respaced. States at the target are kept of `n_draws`
     /// scans at equal distances, or of all where there are fewer.
     pub(super) fn advance(
         &mut self,
         n_scans: usize,
         most: usize,
-        keep: KeptStates,
+        n_draws: usize,
         observer: &impl Observer,
     ) -> Result<Option<RoundResult>> {
-        let levels = self.levels();
-        let levels: Vec<&T::Level> = levels.iter().collect();
+        let betas = self.rungs.betas.clone();
         let left = n_scans.saturating_sub(self.rungs.tally.n_scans());
         for _ in 0..left.min(most) {
-            self.sweep(&levels, observer)?;
-            self.keep_draw(keep.n_draws.min(n_scans), n_scans);
+            self.sweep(&betas, observer)?;
+            self.keep_draw(n_draws.min(n_scans), n_scans);
             let energies: Vec<Lanes> = self.groups.iter().map(LadderChains::values).collect();
             self.rungs.swap(energies.as_flattened());
         }
         if left > most {
             return Ok(None);
         }
-        let (result, energies) = self.rungs.end_round();
-        self.energies = (keep.n_energies > 0).then_some(energies);
-        Ok(Some(result))
+        Ok(Some(self.rungs.end_round()))
     }
 
     /// Keeps the present state at the target, if this scan has one of the `n_draws` of the round.
@@ -272,7 +201,7 @@ impl<'a, T: PortableTarget> Ladder<'a, T> {
         }
         let groups =
             groups.into_iter().map(|group| target.restore(group)).collect::<Result<_>>()?;
-        Ok(Ladder { target, groups, rungs, draws: Vec::new(), energies: None })
+        Ok(Ladder { target, groups, rungs, draws: Vec::new() })
     }
 }
 
@@ -334,21 +263,19 @@ impl Rungs {
     }
 
     /// Result of the round that ends here; respaces the rungs for the next one.
-    fn end_round(&mut self) -> (RoundResult, RungEnergies) {
+    fn end_round(&mut self) -> RoundResult {
         let n = self.betas.len();
         let Tally { values, mut rejections, n_trips } =
             std::mem::replace(&mut self.tally, Tally::new(n));
         let n_scans = values[0].len() as f64;
         rejections.iter_mut().for_each(|rejection| *rejection /= n_scans);
-        let (mut steps, mut ln_constants) = (Steps::default(), vec![0.0]);
+        let mut steps = Steps::default();
         for rung in 0..n - 1 {
             let width = self.betas[rung + 1] - self.betas[rung];
             steps.add(Steps::between(width, &values[rung], &values[rung + 1]));
-            ln_constants.push(steps.bridge);
         }
         let barrier = Barrier::new(&self.betas, &rejections);
         let betas = std::mem::replace(&mut self.betas, barrier.ladder(n));
-        let energies = RungEnergies { betas: betas.clone(), values, ln_constants };
-        (RoundResult { steps, barrier: barrier.total(), n_trips, betas, rejections }, energies)
+        RoundResult { steps, barrier: barrier.total(), n_trips, betas, rejections }
     }
 }

@@ -22,7 +22,7 @@ mod schedule;
 mod target;
 
 pub use engine::{LadderPart, TemperingRun, anneal, annealing_schedule, temper};
-pub use ladder::{EnergiesByRung, KeptStates, RoundResult, WeightedEnergy};
+pub use ladder::RoundResult;
 pub use outcome::{Round, TemperingOutcome};
 pub use schedule::{RoundPlan, RoundSchedule};
 pub use target::{LadderChains, LadderTarget, PortableTarget};

@@ -1,7 +1,7 @@
 //! The start of a ladder: an annealing pass that finds the barrier, and equilibration at the target.
 
 use super::barrier::Barrier;
-use super::target::{LadderChains, LadderTarget};
+use super::target::LadderChains;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{LANES, Lanes};
@@ -17,15 +17,10 @@ const FIRST_EQUILIBRATION: usize = 8;
 
 /// Anneals chains in lockstep from the reference to the target, in steps that cross equal parts of
 /// the barrier: half the mean difference of V between two draws, times the step in β.
-pub(super) fn pilot<T: LadderTarget>(
-    target: &T,
-    chains: &mut T::Chains<'_>,
-    observer: &impl Observer,
-) -> Result<Barrier> {
+pub(super) fn pilot(chains: &mut impl LadderChains, observer: &impl Observer) -> Result<Barrier> {
     let (mut betas, mut crossed) = (vec![0.0], Vec::new());
     let mut beta = 0.0;
-    let level = target.level(beta);
-    chains.sweep(&[&level; LANES], observer)?;
+    chains.sweep([beta; LANES], observer)?;
     while beta < 1.0 {
         let slope = 0.5 * mean_difference(chains.values());
         let left = MAX_PILOT - crossed.len();
@@ -33,26 +28,24 @@ pub(super) fn pilot<T: LadderTarget>(
         beta = if step < 1.0 - beta { beta + step } else { 1.0 };
         betas.push(beta);
         crossed.push(slope * step);
-        let level = target.level(beta);
-        chains.sweep(&[&level; LANES], observer)?;
+        chains.sweep([beta; LANES], observer)?;
     }
     Ok(Barrier::new(&betas, &crossed))
 }
 
 /// Sweeps chains in lockstep at the target, in rounds of doubling length, until V rises no more than by
 /// chance, `most` times at most.
-pub(super) fn equilibrate<T: LadderTarget>(
-    target: &T,
-    chains: &mut T::Chains<'_>,
+pub(super) fn equilibrate(
+    chains: &mut impl LadderChains,
     most: usize,
     observer: &impl Observer,
 ) -> Result<()> {
-    let (level, mut n_sweeps, mut left) = (target.level(1.0), FIRST_EQUILIBRATION, most);
+    let (mut n_sweeps, mut left) = (FIRST_EQUILIBRATION, most);
     let mut before: Option<Lanes> = None;
     while n_sweeps <= left {
         let mut means = [0.0; LANES];
         for _ in 0..n_sweeps {
-            chains.sweep(&[&level; LANES], observer)?;
+            chains.sweep([1.0; LANES], observer)?;
             means
                 .iter_mut()
                 .zip(chains.values())

@@ -5,37 +5,21 @@ use serde::de::DeserializeOwned;
 
 use crate::control::Observer;
 use crate::error::Result;
-use crate::rng::{LANES, Lanes, Rng};
+use crate::rng::{Lanes, Rng};
 
 /// A path from a reference distribution to a distribution.
 pub trait LadderTarget: Sync {
-    /// Tables of a sweep at one inverse temperature, made once for all chains.
-    type Level: Send + Sync;
-
     /// Chains in lockstep.
-    type Chains<'a>: LadderChains<Level = Self::Level>
+    type Chains<'a>: LadderChains
     where
         Self: 'a;
 
-    /// The level of an inverse temperature.
-    fn level(&self, beta: f64) -> Self::Level;
-
-    /// Chains of a replicate, drawn from the reference.
+    /// Chains drawn from the reference.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop;
     /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
-    fn chains(
-        &self,
-        replicate: usize,
-        rng: &mut Rng,
-        observer: &impl Observer,
-    ) -> Result<Self::Chains<'_>>;
-
-    /// Whether ladders start from chains that have been swept at the target for long. Sixteen
-    /// chains climb there in a fraction of the time that all chains of a ladder take, and chains
-    /// forget it faster on their way down than they climb.
-    fn starts_at_target(&self) -> bool;
+    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Self::Chains<'_>>;
 
     /// Cost of one sweep of the chains in lockstep, in draws of one number.
     fn sweep_cost(&self) -> f64;
@@ -43,18 +27,15 @@ pub trait LadderTarget: Sync {
 
 /// [`LANES`] chains in lockstep.
 pub trait LadderChains: Send {
-    /// Level of the [`LadderTarget`].
-    type Level: Send + Sync;
-
     /// State of one chain, to be looked at when tempering has ended.
     type State: Send;
 
-    /// Moves every chain by a kernel that leaves γ_β unchanged, at a level for every lane. At β = 0
+    /// Moves every chain by a kernel that leaves γ_β unchanged, at the β of every lane. At β = 0
     /// the chain is drawn afresh.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-    fn sweep(&mut self, levels: &[&Self::Level; LANES], observer: &impl Observer) -> Result<()>;
+    fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()>;
 
     /// Takes over the states of other chains, but not their generators.
     fn copy(&mut self, other: &Self);

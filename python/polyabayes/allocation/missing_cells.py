@@ -17,7 +17,6 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
-from polyabayes.allocation.evidence.bounds import held_by_bound
 from polyabayes.allocation.evidence.result import Estimate, Evidence
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.observed_cells import rates_of
@@ -34,7 +33,10 @@ Floats = NDArray[np.float64]
 _MOST_MISSING = 10**7
 
 # Methods for missing cells.
-_METHODS = ("auto", "exact", "smc", "tempered", "vb")
+_METHODS = ("auto", "exact", "smc", "vb")
+
+# Options of moves and of tempering.
+_OF_OBSERVED = ("n_sweeps", "n_samples", "target_std_error")
 
 
 @shared_docs
@@ -176,17 +178,10 @@ def _found_at(
         with options.ascending(run) as running:
             found = core.bound(**running)
         return "vb", Estimate.of(found.evidence), found
-    unit = "round" if options.method == "tempered" else "replicate"
     run = run._replace(progress=run.progress and options.method != "exact")
-    with run.shown(None, unit) as running:
+    with run.shown(None, "replicate") as running:
         used, found = core.complete(options, max_total=max_total, **running)
-    estimate = Estimate.of(found.evidence, tempering=found.tempering)
-    # A bound of the sum over all totals does not bound a partial sum.
-    if estimate.rounds and max_total is None:
-        estimate = held_by_bound(core, estimate, run)
-    if estimate.interruption is not None:
-        raise estimate.interruption
-    return used, estimate, found
+    return used, Estimate.of(found.evidence), found
 
 
 def find_missing(
@@ -202,9 +197,10 @@ def find_missing(
     is_bound = options.method == "vb"
     _check_method(options.method)
     options = options.checked(tensor.n_cells)
-    if options.n_sweeps is not None:
-        rule = "needs all cells observed: particles with missing tokens make no Gibbs sweeps"
-        raise checks.wrong("n_sweeps", options.n_sweeps, rule)
+    for name in _OF_OBSERVED:
+        if getattr(options, name) is not None:
+            rule = "needs all cells observed: missing tokens make no Gibbs sweeps"
+            raise checks.wrong(name, getattr(options, name), rule)
     if max_total is not None:
         checks.whole_number("max_total", max_total, tensor.total, tensor.total + _MOST_MISSING)
         if is_bound:
@@ -237,8 +233,6 @@ def find_missing(
         std_error=float(shares @ [one.std_error for one in estimates]),
         n_eff=min(one.n_eff for one in estimates),
         n_free=max(estimate.n_replicates - 1, 0),
-        converged=all(one.converged for one in estimates),
-        lower_bound=added("lower_bound", estimates),
     )
     method = max(used, key=tuple(METHODS).index)
     evidence = Evidence(

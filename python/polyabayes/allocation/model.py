@@ -72,8 +72,6 @@ class AllocationModel(Network):
     ----------
     graph : Graph
         The network: ``nodes``, ``parents``, ``to_text()``, ``to_networkx()``.
-    added_edges : tuple of (str, str)
-        Edges that :meth:`from_undirected` added.
 
     Raises
     ------
@@ -161,10 +159,6 @@ class AllocationModel(Network):
                                  Gibbs sweeps while the number of tokens grows
                                  e-fold; unbiased; with M = 0, algorithms 1 to 3 of
                                  the paper
-            ``"smc-lookahead"``  particle filter without sweeps, guided by the         P T S
-                                 counts that a short Gibbs run expects for the
-                                 remaining tokens; unbiased; needs all hidden nodes
-                                 in one clique
             ``"tempered"``       non-reversible parallel tempering                     P N T S
                                  of P collapsed Gibbs chains [1]_,
                                  in rounds of doubling length up to N sweeps, until
@@ -330,15 +324,13 @@ class AllocationModel(Network):
         ----------
         data
             As for :meth:`log_evidence`. The model needs a `rate`.
-        method : {"auto", "exact", "smc", "tempered", "vb"}
-            ``"auto"`` is exact if quick, else ``"tempered"``.
+        method : {"auto", "exact", "smc", "vb"}
+            ``"auto"`` is exact if quick, else ``"smc"``.
 
-            * ``"tempered"`` anneals twice: from independent tokens to the model with empty missing
-              cells, and from there to the model with missing cells.
             * ``"exact"`` takes minutes and gigabytes if the total has a long tail: give
               `max_total`.
             * ``"smc"`` is too low beyond a few dozen tokens, and its reported error is too small:
-              it rarely finds the tables under which missing cells have large counts.
+              it rarely finds the tables under which missing cells have large counts. It warns.
             * ``"vb"`` follows one of many modes. Its counts may be far off, and its distribution
               of the total is too narrow.
         observed
@@ -346,8 +338,8 @@ class AllocationModel(Network):
             the levels of its axis count as observed and empty.
         max_total : int, optional
             Largest total; not for ``"vb"``. Default: the sum ends where larger totals would add
-            less than about 1e-9 of the evidence (``"exact"``) or 1e-6 (``"smc"`` and
-            ``"tempered"``), or at a million missing tokens.
+            less than about 1e-9 of the evidence (``"exact"``) or 1e-6 (``"smc"``), or at a
+            million missing tokens.
         n_particles, n_replicates, budget, elimination_order, random_state, n_jobs, progress
             As for :meth:`log_evidence`.
         **options

@@ -41,7 +41,6 @@ METHODS = {
     "auto": Method(("n_samples", *_FILTERING, "n_sweeps", "budget", "target_std_error")),
     "exact": Method(("budget",)),
     "smc": Method((*_FILTERING, "n_sweeps")),
-    "smc-lookahead": Method(_FILTERING),
     "tempered": Method(("n_samples", "n_replicates", "target_std_error"), is_unbiased=False),
     "vb": Method(("max_iter", "tol", "n_restarts"), is_lower_bound=True, is_unbiased=False),
 }

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import polyabayes as pb
-from polyabayes._support.output.frames import import_pandas
 from polyabayes._support.output.tables import counted
 from polyabayes.cli.corpora import given_exposure, read, size
 from polyabayes.cli.output import (
@@ -25,7 +24,6 @@ from polyabayes.cli.output import (
     write_table,
 )
 from polyabayes.cli.parser import Given, make_parser
-from polyabayes.cli.signatures import documented
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 _FLOAT_BYTES = 8
@@ -150,14 +148,7 @@ def compare(given: Given, models: list[str], *, on: str, plot: str | None = None
 
 
 def choose(
-    given: Given,
-    model: str,
-    corpus: str,
-    *,
-    output: str | None = None,
-    plot: str | None = None,
-    report: str | None = None,
-    reference: str | None = None,
+    given: Given, model: str, corpus: str, *, output: str | None = None, plot: str | None = None
 ) -> int:
     """Choose the number of topics, with its uncertainty.
 
@@ -169,27 +160,15 @@ def choose(
         One row a size; by default none.
     plot : FILE.png|.pdf|.svg
         Draw the choice.
-    report : PAGE.html
-        Train the recommended size on all documents, and write a page with the curve, all sizes and
-        the topics.
-    reference : TABLE.csv|TABLE.tsv
-        Topics to match those of the page with, as COSMIC's signatures: words by topics, or topics
-        by words.
 
     Examples
     --------
     $ polyabayes choose lda train.npz --sizes 2,5,10 --plot choice.png --seed 0
     """
-    if report is not None:
-        need("matplotlib", "plot", "--report")
-    elif reference is not None:
-        raise InvalidArgumentError("--reference is shown on a page: give --report")
     estimator = _untrained(given, model)
     data = read(corpus, given)
     say(f"choosing on {size(data)}")
     options = given.of("choose_n_components")
-    wanted = documented("choice_cost").parameters
-    say(str(pb.choice_cost(estimator, data, **{n: options[n] for n in options if n in wanted})))
     status = 0
     try:
         choice = pb.choose_n_components(estimator, data, **options)
@@ -212,21 +191,7 @@ def choose(
         write_table({name: [row[name] for row in choice.rows] for name in choice.rows[0]}, output)
     if plot is not None:
         save_picture(pb.plotting.plot_choice(choice), plot)
-    if report is not None:
-        seed = options.get("random_state")
-        estimator.set_params(n_components=choice.recommended, random_state=seed).fit(data)
-        known = None if reference is None else _reference(reference, data)
-        pb.plotting.report_choice(choice, report, model=estimator, reference=known)
-        say(f"wrote {report}")
     return status
-
-
-def _reference(path: str, corpus: pb.Corpus) -> Any:
-    """Topics x words of a table, either way round."""
-    pandas = import_pandas()
-    table = pandas.read_csv(path, sep=None, engine="python", index_col=0)
-    words = set() if corpus.vocabulary is None else set(corpus.vocabulary)
-    return table.T if words & set(table.index) else table
 
 
 def completion(given: Given, shell: str) -> int:  # noqa: ARG001

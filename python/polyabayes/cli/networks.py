@@ -35,7 +35,6 @@ def evidence(
     graph: str,
     tensor: str,
     *,
-    undirected: bool = False,
     try_: tuple[str, range] | None = None,
     missing: str | None = None,
     predict: str | None = None,
@@ -60,8 +59,8 @@ def evidence(
         raise InvalidArgumentError("--checkpoint keeps evidences of sizes; add --try NODE=N..M")
     node, sizes = try_ or ("", range(0))
     if try_ is not None:
-        known_nodes(_network(given, graph, undirected).graph, "--try", (node,))
-    model = _network(given, graph, undirected, {node: sizes[0]} if try_ else {})
+        known_nodes(_network(given, graph).graph, "--try", (node,))
+    model = _network(given, graph, {node: sizes[0]} if try_ else {})
     data = _read_for(model, tensor, given)
     options = given.of("AllocationModel.log_evidence") | _observed(data, missing, predict, given)
     if predict is not None:
@@ -78,7 +77,7 @@ def evidence(
         _announce(model, data)
         print(_evidence_summary(model.log_evidence(data, **options)))
     else:
-        models = {str(n): _network(given, graph, undirected, {node: n}) for n in sizes}
+        models = {str(n): _network(given, graph, {node: n}) for n in sizes}
         say(f"{node} from {sizes[0]} to {sizes[-1]}, {data}")
         evidences = _of_sizes(models, data, options, given.of("posterior_over_models"))
         if plot is not None:
@@ -111,7 +110,6 @@ def decompose(
     tensor: str,
     *,
     output: str,
-    undirected: bool = False,
     missing: str | None = None,
     predict: str | None = None,
 ) -> int:
@@ -127,7 +125,7 @@ def decompose(
     $ polyabayes decompose 'i <- r -> j' counts.tns --size r=2 -o tables
     """
     folder = checked_folder(output)
-    model = _network(given, graph, undirected)
+    model = _network(given, graph)
     data = _read_for(model, tensor, given)
     observed = _observed(data, missing, predict, given)
     _announce(model, data)
@@ -161,7 +159,6 @@ def search(
     *,
     prior: list[priors.SizePrior],
     output: str,
-    undirected: bool = False,
     test: str | None = None,
     plot: str | None = None,
 ) -> int:
@@ -197,7 +194,7 @@ def search(
     if test and given.n_folds is not None:
         raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
     if of_network:
-        model = _network(given, inputs[0], undirected)
+        model = _network(given, inputs[0])
         _check_priors(model, prior)
         scoring = given.of("AllocationModel.log_evidence") | _threads(given)
     else:
@@ -316,12 +313,11 @@ def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:
 
 
 def _network(
-    given: Given, graph: str, undirected: bool, sizes: Mapping[str, int] | None = None
+    given: Given, graph: str, sizes: Mapping[str, int] | None = None
 ) -> pb.AllocationModel:
     """The model that the options describe; `sizes` go before theirs."""
-    make = pb.AllocationModel.from_undirected if undirected else pb.AllocationModel
     options = given.of("AllocationModel")
-    return make(graph, {**options.pop("sizes", {}), **(sizes or {})}, **options)
+    return pb.AllocationModel(graph, {**options.pop("sizes", {}), **(sizes or {})}, **options)
 
 
 def _evidence_summary(evidence: pb.Evidence) -> str:

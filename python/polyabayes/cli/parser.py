@@ -37,7 +37,6 @@ _SHARED = {
     "on": ("CORPUS", ""),
     "tensor": ("TENSOR", ""),
     "graph": ("GRAPH", "As 'doc -> topic -> word'; nodes that are no axes need --size"),
-    "undirected": ("bool", "Edges are '-', or arrows with cycles: make the graph directed"),
     "missing": ("TENSOR", "Cells that were not observed, by a 1 in each; needs --rate"),
     "predict": (
         "CELLS.csv|CELLS.parquet",

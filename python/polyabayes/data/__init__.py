@@ -1,7 +1,6 @@
 """Count data: corpora of documents, and count tensors."""
 
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.tensors.discretisation import discretise
 from polyabayes.data.tensors.tensor import CountTensor
 
-__all__ = ["Corpus", "CountTensor", "discretise"]
+__all__ = ["Corpus", "CountTensor"]

@@ -64,7 +64,7 @@ def read_corpus(
         ``.txt``                                  text, one document per line; or a delimited
                                                   table, if an option of tables is given
         ``.mallet``                               text that MALLET imports (``name label text`` on
-                                                  each line), or MALLET's print of instances
+                                                  each line)
         a folder                                  10x Genomics; or text, one document per ``.txt``
                                                   file
         ========================================  ==============================================
@@ -115,8 +115,8 @@ def read_corpus(
         Texts: those of :meth:`Corpus.from_documents`, such as ``stop_words``, ``min_df``, ``stem``
         and ``on_empty``. Formats: ``n_words`` (ldac, svmlight), ``zero_based`` (svmlight),
         ``quotechar`` and ``skiprows`` (csv), ``feature_type`` (10x; default "Gene Expression"),
-        and ``layout``: "wide" (tables: all columns that have no other role count words, whatever
-        their names), or "lines", "printed", "matrix" or "svmlight" (mallet; default: detected).
+        and ``layout="wide"`` (tables: all columns that have no other role count words, whatever
+        their names).
 
     Returns
     -------

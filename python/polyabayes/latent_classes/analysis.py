@@ -35,7 +35,6 @@ from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
-from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import Geometric, SizePrior
 
 # P(K) ∝ 2^-K.
@@ -57,8 +56,7 @@ class LatentClassAnalysis(FittedClasses):
     learned variance. The number of classes is chosen without the covariates (Nylund-Gibson and
     Masyn 2016).
 
-    An evaluation of one number of classes costs particles x rows x items x classes;
-    :meth:`choice_cost` predicts the time of a choice.
+    An evaluation of one number of classes costs particles x rows x items x classes.
 
     Parameters
     ----------
@@ -282,43 +280,6 @@ class LatentClassAnalysis(FittedClasses):
         """
         fitted = self.fit(X, weights=weights, covariates=covariates)
         return fitted.predict(X, covariates=covariates)
-
-    def choice_cost(self, X: Any, *, weights: Any = None) -> ChoiceCost:
-        """Predict the time of :meth:`fit` with ``method="bayes"``.
-
-        Evaluations of the smallest and the largest number of classes are timed; if no numbers are
-        given, six counts as the largest. The number of further evaluations depends on the data. If
-        one number of classes stands out, a choice takes a fraction of the predicted time; if
-        particles disagree, it takes several times as long.
-
-        Parameters
-        ----------
-        X, weights
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        ChoiceCost
-            Number of evaluations, seconds of each for the smallest and the largest number of
-            classes, and seconds of all.
-
-        {raises: bad argument}
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 0, 0]] * 20
-        >>> cost = pb.LatentClassAnalysis([1, 2, 3], random_state=0).choice_cost(answers)
-        >>> cost.n_fits, cost.sizes
-        (15, (2, 3))
-        """
-        if self.method == "em":
-            raise InvalidArgumentError(
-                f"{argument('method', 'em')} compares no evidences; their cost is of "
-                f"{argument('method', 'bayes')}"
-            )
-        answers, sizes, ends = self._checked(X, weights)
-        run = Run.of(self.random_state, self.n_jobs, False)
-        return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes, ends)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
         """Probabilities of the numbers of classes under each of the named priors.

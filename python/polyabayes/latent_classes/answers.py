@@ -266,7 +266,7 @@ def _refuse_measurement(values: Any, column: Any) -> None:
         return
     known = values.dropna()
     remedy = (
-        "an item has a few levels: cut it into some, as by pandas.cut or polyabayes.discretise, "
+        "an item has a few levels: cut it into some, as by pandas.cut, "
         f"or leave it out of {argument('items')}"
     )
     if getattr(values.dtype, "kind", "O") == "f" and len(known):

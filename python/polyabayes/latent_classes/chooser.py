@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support.progress import progress_bar
-from polyabayes._support.warnings import quiet, warn
+from polyabayes._support.warnings import warn
 from polyabayes.allocation import Evidence, ModelPosterior
 from polyabayes.allocation.options import Run
 from polyabayes.data.tensors.tensor import CountTensor
@@ -27,14 +27,12 @@ from polyabayes.exceptions import (
 from polyabayes.latent_classes.answers import ln_orders
 from polyabayes.latent_classes.candidates import (
     PARTICLES,
-    SWEEPS,
     Candidate,
     CandidateEvidences,
     honest_error,
 )
 from polyabayes.latent_classes.choice import ClassChoice, ClassPrior, checked_ln_prior
 from polyabayes.latent_classes.tables import ClassCounts, Floats
-from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.priors import SizePrior
 
 # Posterior odds against a number of classes below which no larger one is tried.
@@ -45,15 +43,6 @@ _WANTED, _MOST_ERROR = 0.05, 1.0
 # Error of the second look in nats beyond which more particles are of no use where tempering is
 # cheap.
 _HOPELESS = 2.5
-# Replicates of a look: those of smc by default.
-_REPLICATES = 16
-# Concentrations that are looked at of each number of classes where they are learned, and candidates
-# that are looked at twice and three times: by these the cost is foretold.
-_USUALLY_TRIED, _USUALLY_AGAIN = 3, (4, 2)
-# Numbers of classes that are usually looked at where none is given: larger ones are improbable.
-_USUAL_SIZES = 6
-# Seconds of a replicate beyond which its first look is not made to foretell the cost.
-_LONG = 0.5
 # Share of the posterior below which a number of classes tells nothing of the occupied ones.
 _LEAST_SHARE = 0.01
 # Gelman and Rubin's ratio above which chains disagree (Gelman et al. 2014, BDA3, section 11.4).
@@ -103,35 +92,6 @@ class Chooser(CandidateEvidences):
         is_last = choice.best == sizes[-1] and len(sizes) > 1
         self._ended_at_edge = ends and is_last and sizes[-1] < self.tensor.n_cells
         return choice
-
-    def cost(self, sizes: list[int], ends: bool) -> ChoiceCost:
-        """What the comparison of these numbers will take, from short looks at the outer ones."""
-        sizes = sizes[:_USUAL_SIZES] if ends else sizes
-        outer = max(sizes[0], 2), max(sizes[-1], 2)
-        full = self._seconds(outer[0]), self._seconds(outer[1])
-        each = np.interp(sizes, outer, full) * (np.array(sizes) > 1)
-        again = [
-            n * particles / PARTICLES[0]
-            for n, particles in zip(_USUALLY_AGAIN, PARTICLES[1:], strict=True)
-        ]
-        seconds = float(each.sum() + min(1.0, len(sizes) / 4) * sum(again) * each.mean())
-        n_tried = _USUALLY_TRIED if len(self.prior.items) > 1 else 1
-        seconds += float(each.sum()) * (n_tried - 1)
-        n_looks = n_tried * len(sizes) + min(sum(_USUALLY_AGAIN), 2 * len(sizes))
-        return ChoiceCost(n_looks, outer, full, seconds, unit="evidence")
-
-    def _seconds(self, n_classes: int) -> float:
-        """Seconds of the first look: of all its replicates, or told by one where one takes long."""
-        model, _, run = self.model((n_classes, 0), 0)
-        effort: dict[str, Any] = {"n_particles": PARTICLES[0], "n_sweeps": SWEEPS}
-        for n_replicates in (1, _REPLICATES):
-            began = time.perf_counter()
-            with quiet(UnreliableErrorWarning):
-                model.log_evidence(self.tensor, "smc", n_replicates=n_replicates, **effort, **run)
-            taken = time.perf_counter() - began
-            if taken > _LONG:
-                break
-        return taken * _REPLICATES / n_replicates
 
     def _look_at(self, ends: bool, tell: Callable[..., None]) -> None:
         """All numbers once, then the uncertain ones again and again."""

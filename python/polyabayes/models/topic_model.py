@@ -375,6 +375,19 @@ class TopicModel(LatentDraws):
         is_bursty = np.isfinite(self.topic_concentration_).any()
         return (self.topic_concentration_,) if is_bursty else ()
 
+    def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+        made = super()._of_words(are_kept)
+        if self._bursts() and not are_kept.all():
+            if not self._conditions_on_length:
+                raise InvalidArgumentError(
+                    "bursty topics of a gamma-Poisson model cannot be restricted to some words: "
+                    "train it on these words"
+                )
+            # Given that words are kept, theirs are Dirichlet with the pseudo-counts that they have.
+            kept = self.components_[:, are_kept].sum(axis=1)
+            made.topic_concentration_ = self.topic_concentration_ * kept
+        return made
+
     def _made_bursty(self, value: Any) -> Self:
         """Give the topics these concentrations, unless they are None."""
         if value is not None:

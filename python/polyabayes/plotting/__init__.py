@@ -1,4 +1,4 @@
-"""Plots of models and comparisons, and a report of a choice."""
+"""Plots of models and comparisons."""
 
 from polyabayes._support.docs import fill_room
 from polyabayes.plotting.allocation import (
@@ -10,7 +10,6 @@ from polyabayes.plotting.allocation import (
     plot_total,
 )
 from polyabayes.plotting.choice import plot_choice
-from polyabayes.plotting.choice_report import report_choice
 from polyabayes.plotting.comparison import plot_comparison
 from polyabayes.plotting.convergence import plot_convergence
 from polyabayes.plotting.latent_classes import plot_item_probabilities
@@ -20,7 +19,6 @@ from polyabayes.plotting.topics import plot_topics
 from polyabayes.plotting.training import plot_topic_similarity, plot_topic_weights, plot_trace
 from polyabayes.plotting.witness import (
     plot_predictive_bounds,
-    plot_search_map,
     plot_size_bounds,
     plot_size_posterior,
 )
@@ -36,7 +34,6 @@ __all__ = [
     "plot_posterior",
     "plot_predictive_bounds",
     "plot_prevalence",
-    "plot_search_map",
     "plot_signatures",
     "plot_size_bounds",
     "plot_size_posterior",
@@ -46,7 +43,6 @@ __all__ = [
     "plot_topics",
     "plot_total",
     "plot_trace",
-    "report_choice",
 ]
 
 fill_room(globals())

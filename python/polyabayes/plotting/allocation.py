@@ -364,7 +364,6 @@ def plot_graph(
     sizes = {node: f"{size:,}" if size else "?" for node, size in model.sizes.items()}
     notes = [f"{node}: {size} values" for node, size in sizes.items()]
     notes += [f"one table: {', '.join(tie)}" for tie in model.tied]
-    notes += [f"added: {one} - {other}" for one, other in model.added_edges]
     ax.text(0.5, 0.0, "; ".join(notes), transform=ax.transAxes, ha="center", va="top", size="small")
     ax.margins(0.15)
     ax.set_axis_off()

@@ -1,4 +1,4 @@
-"""Plot of a choice of the number of topics: scores with paired errors, and other criteria."""
+"""Plot of a choice of the number of topics: scores with paired errors, quality of topics."""
 
 from __future__ import annotations
 
@@ -22,25 +22,15 @@ _BELOW = (
     ("coherence", "coherence (NPMI)"),
     ("exclusivity", "exclusivity"),
 )
-# Criteria of ldatuning, scaled to [0, 1] as there; criteria to minimise are reversed.
-_OTHERS = (
-    ("griffiths_2004", "Griffiths 2004", 1),
-    ("cao_juan_2009", "Cao 2009", -1),
-    ("arun_2010", "Arun 2010", -1),
-    ("deveaud_2014", "Deveaud 2014", 1),
-)
 
 
-def plot_choice(
-    choice: SizeChoice, level: float = 0.95, criteria: Mapping[str, Any] | None = None
-) -> Figure:
-    """Plot the scores of all sizes, and other criteria below.
+def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
+    """Plot the scores of all sizes, and the quality of their topics below.
 
     Above: distance of every size to the best, in nats per token, with intervals of the paired
     difference. Sizes that are as good as the best are filled; the recommended size has a ring.
-    Below: stability, coherence and exclusivity, and, if given, the four criteria of ldatuning, each
-    scaled from worst (0) to best (1), for comparison only. For a choice by evidence: posterior
-    probabilities of the sizes, and of the concentrations if these were averaged over.
+    Below: stability, coherence and exclusivity. For a choice by evidence: posterior probabilities
+    of the sizes, and of the concentrations if these were averaged over.
 
     Parameters
     ----------
@@ -48,8 +38,6 @@ def plot_choice(
         Result of :func:`polyabayes.choose_n_components` for one unknown size.
     level : float, default=0.95
         Confidence level of the intervals.
-    criteria : ResultTable, optional
-        Result of ``choice.criteria``.
 
     Returns
     -------
@@ -71,11 +59,8 @@ def plot_choice(
     checks.share("level", level)
     if choice.criterion == "evidence":
         return _draw_evidence(choice)
-    heights = (3, 1.3, 1.3) if criteria else (3, 1.3)
-    options: dict[str, Any] = {"height_ratios": heights}
-    figure, stack = new_figure(
-        7, 3 + 1.5 * len(heights), len(heights), sharex=True, gridspec_kw=options
-    )
+    options = {"height_ratios": (3, 1.3)}
+    figure, stack = new_figure(7, 6, 2, sharex=True, gridspec_kw=options)
     _draw_scores(stack[0], choice, level)
     sizes = [row["size"] for row in choice.rows]
     for place, (name, label) in enumerate(_BELOW):
@@ -83,8 +68,6 @@ def plot_choice(
         stack[1].plot(sizes, values, marker="osD"[place], markersize=4, label=label)
     stack[1].set_ylabel("quality of topics")
     stack[1].legend(fontsize="small", ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    if criteria:
-        _draw_others(stack[2], criteria)
     stack[-1].set_xscale("log", base=2)
     rotation = 60 if len(sizes) > 12 else 0
     stack[-1].set_xticks(sizes, [str(size) for size in sizes], rotation=rotation)
@@ -164,19 +147,6 @@ def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
                 label="below the axis",
                 clip_on=False,
             )
-
-
-def _draw_others(ax: Axes, criteria: Mapping[str, Any]) -> None:
-    for place, (name, label, sign) in enumerate(_OTHERS):
-        values = sign * np.asarray(criteria[name])
-        known = np.isfinite(values)
-        if known.sum() < 2 or np.ptp(values[known]) == 0:
-            continue
-        scaled = (values - values[known].min()) / np.ptp(values[known])
-        style: dict[str, Any] = {"markersize": 4, "linewidth": 1, "label": label}
-        ax.plot(criteria["size"], scaled, marker="osD^"[place], **style)
-    ax.set_ylabel("other criteria,\n0 worst, 1 best")
-    ax.legend(fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
 
 
 def _draw_shares(ax: Axes, what: str, shares: Mapping[Any, float]) -> None:

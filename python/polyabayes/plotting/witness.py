@@ -16,9 +16,6 @@ from polyabayes.sizes.witness import WitnessSearch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_NUMBERS = 150
-
-# Position of a legend outside the data.
 _ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
 
 
@@ -182,65 +179,6 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     _finish(ax, legend=False)
     title = "bounds of the average over sizes, and x the single best model" if several else None
     ax.legend(frameon=False, title=title, **{**_ABOVE, "ncols": 1 if several else 2})
-    return ax
-
-
-def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
-    """Plot the explored configurations of two sizes, their scores and the witness set.
-
-    Parameters
-    ----------
-    search : WitnessSearch
-        A fitted search of two sizes.
-    {ax}
-
-    Returns
-    -------
-    matplotlib Axes
-        Squares coloured by ln p(y | sizes) and numbered by step. Witnesses have a frame; failed
-        configurations are crosses.
-
-    {raises: bad plot}
-
-    Examples
-    --------
-    >>> both = pb.priors.Product(pb.priors.Geometric(0.5), pb.priors.Geometric(0.5))
-    >>> search = pb.WitnessSearch(lambda k, m: -10.0 - 1.0 / (k * m), both, max_steps=5).fit()
-    >>> ax = pb.plotting.plot_search_map(search)
-    >>> ax.get_figure() is not None
-    True
-    """
-    (search,) = _named(search).values()
-    table, trace = search.bounds_, search.trace_
-    if search.prior.n_variables != 2:
-        raise InvalidArgumentError("plot_search_map draws searches of two sizes")
-    ax = axes_or_new(ax, 6.0, 5.0)
-    x, y, scores = *(table[name] for name in search.size_names_), table["log_score"]
-    finite = np.isfinite(scores)
-    squares = ax.scatter(x[finite], y[finite], c=scores[finite], marker="s", s=220, cmap="viridis")
-    if finite.any():
-        ax.figure.colorbar(squares, ax=ax, label="ln p(y | sizes) (nats)")
-    failed = None if finite.all() else "failed, or impossible"
-    ax.scatter(x[~finite], y[~finite], marker="x", color="0.5", label=failed)
-    framed = np.array(trace[-1].witnesses if trace else (), dtype=float).reshape(-1, 2)
-    frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "C3", "label": "witnesses"}
-    ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)
-    if len(x) <= _MOST_NUMBERS:
-        known = scores[finite]
-        # Dark text on the bright colours of high scores.
-        bright = known.min() + 0.7 * np.ptp(known) if len(known) else np.inf
-        for step, (across, up) in enumerate(zip(x, y, strict=True), start=1):
-            colour = "0.1" if scores[step - 1] > bright else "0.95"
-            ax.annotate(
-                str(step), (across, up), ha="center", va="center", size="x-small", color=colour
-            )
-    labels = _size_labels(search)
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
-    ax.margins(0.12)
-    ax.locator_params(integer=True)
-    ax.legend(frameon=False, **_ABOVE)
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

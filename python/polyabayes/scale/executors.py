@@ -86,12 +86,11 @@ class Workers:
         tasks: Iterable[tuple[Any, ...]],
         describe: Callable[[int], str],
         stopped: Callable[[], bool] | None = None,
-        n_in_flight: int | None = None,
     ) -> Generator[tuple[int, Any]]:
         """Yield task numbers and results of ``function(shared, *task)``, in order of completion.
 
         Without an executor, tasks run in turn in this thread. The function must be defined in a
-        module. `n_in_flight` tasks are submitted at a time, by default a few per worker; `describe`
+        module. A few tasks per worker are submitted at a time; `describe`
         names a task by its number. If `stopped` returns True, all tasks are abandoned and a
         KeyboardInterrupt is raised: for threads that Ctrl-C does not interrupt. A WorkerError means
         that a worker died and its engine did not rerun its tasks.
@@ -105,13 +104,13 @@ class Workers:
         whole = self._shared
         reference = whole._replace(content=None) if isinstance(whole, _Packed) else whole
         timeout = None if stopped is None else _LOOK_SECONDS
-        numbered, most = enumerate(tasks), n_in_flight or self._most
+        numbered = enumerate(tasks)
         try:
             while True:
                 for number, task in numbered:
                     future = _submitted(self._executor, reference, function, task, describe(number))
                     pending[future] = number, task
-                    if len(pending) >= most:
+                    if len(pending) >= self._most:
                         break
                 if not pending:
                     return

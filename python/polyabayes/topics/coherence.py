@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from polyabayes._support import checks
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.fitted_topics import aligned, fitted_model, names, top_words
-from polyabayes.topics.cooccurrence import in_documents, in_windows
 
 # Smallest probability of a pair, as in gensim and in the paper's implementation.
 _EPSILON = 1e-12
-_WINDOWS = {"npmi": 10, "uci": 10, "c_v": 110}
-_LONGEST_WINDOW = 2**31
 _MEASURES = ("npmi", "uci", "umass", "c_v")
 
 
 def coherence(
     model: Any,
-    documents: Any = None,
+    documents: Any,
     measure: str = "npmi",
     *,
-    texts: Iterable[Sequence[str]] | None = None,
     n_words: int = 10,
-    window: int | None = None,
     layer: str | None = None,
 ) -> NDArray[np.float64]:
     """Coherence of every topic by its top words, over a reference corpus.
@@ -41,20 +37,15 @@ def coherence(
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis, foreign model or lists of words
         A fitted model, or the words of every topic, most probable first.
-    documents : Corpus, sparse matrix, integer array or DataFrame, optional
+    documents : Corpus, sparse matrix, integer array or DataFrame
         Reference documents; words co-occur if they are in the same document.
     measure : {"npmi", "uci", "umass", "c_v"}, default="npmi"
         ``"npmi"``: mean over pairs of ln(p_ij / (p_i p_j)) / -ln p_ij, between -1 and 1.
         ``"uci"``: mean of ln(p_ij / (p_i p_j)), in nats. ``"umass"``: mean over pairs of
         ln(p_ij / p_j), j the more probable word of the topic, in nats. ``"c_v"``: cosine of the
         NPMI vectors of each word and of all words, between -1 and 1.
-    texts : iterable of sequences of str, optional
-        Reference documents as ordered tokens, read once; words co-occur if they are in the same
-        sliding window. Give either `documents` or `texts`; UMass needs documents.
     n_words : int, default=10
         Number of top words per topic, at least 2; capped by the vocabulary or the given words.
-    window : int, optional
-        Tokens of a window; by default 10, and 110 for ``"c_v"``.
     {layer}
 
     Returns
@@ -66,13 +57,12 @@ def coherence(
     Raises
     ------
     InvalidArgumentError
-        If there is not exactly one reference, or an argument is bad.
+        If an argument is bad, or words are given and the documents have none.
 
     Notes
     -----
-    Definitions and windows are as in gensim's ``CoherenceModel`` (``c_npmi``, ``c_uci``,
-    ``u_mass``, ``c_v``). Values agree unless a word repeats within a window: gensim then drops the
-    word as soon as one of its tokens leaves the window.
+    Definitions are those of gensim's ``CoherenceModel`` (``c_npmi``, ``c_uci``, ``u_mass``,
+    ``c_v``) with windows as long as the documents.
 
     References
     ----------
@@ -93,35 +83,35 @@ def coherence(
     """
     checks.choice("measure", measure, _MEASURES)
     documents = of_layer(documents, layer)
-    if (documents is None) == (texts is None):
-        raise InvalidArgumentError("give either documents (counts) or texts (ordered tokens)")
-    if texts is None and window is not None:
-        raise InvalidArgumentError("window is for texts: documents have no order of tokens")
-    if texts is not None and measure == "umass":
-        raise InvalidArgumentError("umass is defined on documents: give documents, not texts")
-    size = _WINDOWS.get(measure, 1)
-    if window is not None:
-        size = checks.whole_number("window", window, 1, _LONGEST_WINDOW)
     checks.whole_number("n_words", n_words, 2)
     if _are_words(model):
         topics = [_checked_topic(number, topic)[:n_words] for number, topic in enumerate(model)]
-        if texts is None:
-            corpus = as_corpus(documents, "documents")
-            if corpus.vocabulary is None:
-                raise InvalidArgumentError(
-                    "documents have no words to look the topics up by: give a Corpus with a "
-                    "vocabulary, or texts"
-                )
+        corpus = as_corpus(documents, "documents")
+        if corpus.vocabulary is None:
+            raise InvalidArgumentError(
+                "documents have no words to look the topics up by: give a Corpus with a vocabulary"
+            )
     else:
         fitted = fitted_model(model)
         topics = top_words(fitted, n_words).words.tolist()
-        if texts is None:
-            corpus = aligned(fitted, documents)
-            corpus = Corpus(corpus.counts, names(fitted).tolist())
+        corpus = Corpus(aligned(fitted, documents).counts, names(fitted).tolist())
     words = sorted({word for topic in topics for word in topic})
-    found = in_documents(corpus, words) if texts is None else in_windows(texts, words, size)
+    found = _in_documents(corpus, words)
     place = {word: row for row, word in enumerate(words)}
     return _by_topic(found, [[place[word] for word in topic] for topic in topics], measure)
+
+
+def _in_documents(corpus: Corpus, words: Sequence[str]) -> NDArray[np.float64]:
+    """Shares of documents that hold both words of a pair, or a word: unknown words are in none."""
+    vocabulary: Any = corpus.vocabulary
+    column_of = {word: column for column, word in enumerate(vocabulary)}
+    known = [row for row, word in enumerate(words) if word in column_of]
+    columns = [column_of[words[row]] for row in known]
+    held = sparse.csr_matrix(corpus.counts[:, columns], dtype=np.float64)
+    held.data[:] = 1.0
+    joint = np.zeros((len(words), len(words)))
+    joint[np.ix_(known, known)] = sparse.csr_matrix(held.T @ held).toarray()
+    return joint / max(corpus.n_documents, 1)
 
 
 def _are_words(model: Any) -> bool:

@@ -6,15 +6,17 @@ import json
 import os
 import textwrap
 from collections.abc import Sequence
+from html import escape
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path
-from polyabayes._support.output.pages import write_page
+from polyabayes._support.files import checked_path, replacing
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
@@ -156,8 +158,11 @@ def report(
             text = excerpts[document["row"]] if excerpts else ""
             document["excerpt"] = textwrap.shorten(text, _EXCERPT, placeholder=" …")
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
-    room = "polyabayes.topics"
-    return write_page(place, room, "report.html", title, data=data, n_shown=n_words)
+    template = resources.files("polyabayes.topics").joinpath("report.html").read_text("utf-8")
+    page = Template(template).substitute(title=escape(title), data=data, n_shown=n_words)
+    with replacing(place) as stream:
+        stream.write(page.encode(errors="replace"))
+    return place
 
 
 def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:

@@ -2,8 +2,8 @@
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use polyabayes::allocation::{
-    Allocations, Evidence, EvidenceSampler, EvidenceSettings, Limits, Network, Prior, Problem,
-    Sweeps, allocations, ascend, best_particle, bidirectional_bounds, evidence, gibbs, posterior,
+    Allocations, Evidence, EvidenceSettings, Limits, Network, Prior, Problem, Sweeps, allocations,
+    ascend, best_particle, bidirectional_bounds, evidence, gibbs, posterior,
 };
 use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
@@ -185,7 +185,7 @@ impl Allocation {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<AllocationDecomposition> {
         let settings = EvidenceSettings { n_sweeps: Some(0), ..options.to_core()? };
-        let (filter, order) = (settings.filter(EvidenceSampler::Smc), self.elimination.as_deref());
+        let (filter, order) = (settings.filter(), self.elimination.as_deref());
         let outcome = detach::run(py, n_jobs, progress, |watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;

@@ -8,11 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Methods of the evidence, by name.
-const METHODS: [(&str, EvidenceMethod); 5] = [
+const METHODS: [(&str, EvidenceMethod); 4] = [
     ("auto", EvidenceMethod::Auto),
     ("exact", EvidenceMethod::Exact),
     ("smc", EvidenceMethod::Sample(EvidenceSampler::Smc)),
-    ("smc-lookahead", EvidenceMethod::Sample(EvidenceSampler::SmcLookahead)),
     ("tempered", EvidenceMethod::Sample(EvidenceSampler::Tempered)),
 ];
 

@@ -210,8 +210,6 @@ pub(crate) struct AllocationCompletion {
     ln_remainder: f64,
     /// ln of what they add at most.
     ln_remainder_bound: f64,
-    /// Rounds of the tempering that it began with.
-    tempering: Option<Py<AllocationTempering>>,
 }
 
 impl AllocationCompletion {
@@ -219,8 +217,6 @@ impl AllocationCompletion {
         let array = |values: Vec<f64>| PyArray1::from_vec(py, values).unbind();
         let values = |shares: &[(f64, f64)]| array(shares.iter().map(|share| share.0).collect());
         let errors = |shares: &[(f64, f64)]| array(shares.iter().map(|share| share.1).collect());
-        let tempering = found.tempering.clone().map(AllocationTempering::new);
-        let tempering = tempering.map(|found| Py::new(py, found));
         let of_joint =
             |part: fn(&Estimate) -> f64| array(found.ln_joint.iter().map(part).collect());
         Ok(AllocationCompletion {
@@ -233,7 +229,6 @@ impl AllocationCompletion {
             expected_errors: errors(&found.expected),
             ln_remainder: found.ln_remainder,
             ln_remainder_bound: found.ln_remainder_bound,
-            tempering: tempering.transpose()?,
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::allocation::particles::smc::{self, Filter, KeptCounts};
 use crate::control::Observer;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, array_of};
-use crate::math::{digamma, ln_gamma, ln_gamma_ratio, ln_gamma_variate};
+use crate::math::{digamma, ln_gamma, ln_gamma_ratio};
 use crate::rng::{Key, LANES, Purpose, Rng};
 
 /// Least value of α + S - 1, which is clipped where the mode of a table lies on its border: every
@@ -121,20 +121,6 @@ impl Tables {
         Ok(Tables { problem, group_of, groups })
     }
 
-    /// Rows of every conditional distribution.
-    pub(crate) fn members(&self) -> Vec<Vec<u32>> {
-        let mut members = vec![Vec::new(); self.groups.len()];
-        (0..).zip(&self.group_of).for_each(|(row, &group)| members[group as usize].push(row));
-        members
-    }
-
-    /// The conditional distribution that a row is a part of, α of the row and of the whole.
-    pub(crate) fn group(&self, row: usize) -> (usize, f64, f64) {
-        let group = self.group_of[row] as usize;
-        let (alpha, size, _) = self.groups[group];
-        (group, alpha, alpha * size)
-    }
-
     /// Conditional probabilities that are even up to noise.
     pub(crate) fn noisy(&self, rng: &mut Rng) -> Vec<f64> {
         let noise: Vec<f64> =
@@ -176,29 +162,6 @@ impl Tables {
             .collect();
         let row = |(x, &group): (&f64, &u32)| x / totals[group as usize];
         clipped.iter().zip(&self.group_of).map(row).collect()
-    }
-
-    /// Draws the tables given counts: Dirichlet(α + counts), what has no rows as one cell.
-    pub(crate) fn draw(&self, counts: &[f64], weights: &mut [f64], rng: &mut Rng) {
-        let rest = |&(alpha, _, without): &(f64, f64, f64)| match alpha * without {
-            shape if shape > 0.0 => ln_gamma_variate(shape, rng),
-            _ => f64::NEG_INFINITY,
-        };
-        let rests: Vec<f64> = self.groups.iter().map(rest).collect();
-        let mut tops = rests.clone();
-        for ((weight, &n), &group) in weights.iter_mut().zip(counts).zip(&self.group_of) {
-            let group = group as usize;
-            *weight = ln_gamma_variate(self.groups[group].0 + n, rng);
-            tops[group] = tops[group].max(*weight);
-        }
-        let mut sums: Vec<f64> =
-            rests.iter().zip(&tops).map(|(rest, top)| (rest - top).exp()).collect();
-        for (weight, &group) in weights.iter_mut().zip(&self.group_of) {
-            *weight = (*weight - tops[group as usize]).exp();
-            sums[group as usize] += *weight;
-        }
-        let groups = self.group_of.iter();
-        weights.iter_mut().zip(groups).for_each(|(weight, &group)| *weight /= sums[group as usize]);
     }
 
     /// ln Π (α)_S / (Σ α)_S over all tables.

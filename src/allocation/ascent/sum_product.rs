@@ -1,11 +1,7 @@
 //! Sums over the hidden values of one token at a time, given a weight for every row.
 
-use rand::RngExt as _;
-use rand_distr::{Binomial, Distribution as _};
-
 use crate::allocation::model::plan::{Clique, EliminationPlan};
 use crate::allocation::model::problem::Problem;
-use crate::rng::Rng;
 
 /// Buffers of the sums of one token.
 pub(crate) struct SumProduct<'a> {
@@ -76,27 +72,6 @@ impl<'a> SumProduct<'a> {
                 for (&belief, &row) in beliefs.iter().zip(&factor.rows) {
                     sums[(base + row) as usize] += count * belief;
                 }
-            }
-        }
-    }
-
-    /// Calls with each state and its tokens, of `count` that are drawn independently by the state's
-    /// probability, given the cell last collected; all nodes are in one clique.
-    pub(crate) fn draw(&self, count: u64, rng: &mut Rng, mut call: impl FnMut(usize, u64)) {
-        let Some(clique) = self.plan().cliques.first() else { return };
-        let (mut left, mut weight) = (count, self.messages[0].iter().sum::<f64>());
-        for (state, &share) in self.weights[..clique.n_states].iter().enumerate() {
-            if left == 0 {
-                return;
-            }
-            let n = match share / weight {
-                p if p >= 1.0 || state + 1 == clique.n_states => left,
-                p if left == 1 => u64::from(rng.random::<f64>() < p),
-                p => Binomial::new(left, p.max(0.0)).map_or(0, |law| law.sample(rng)),
-            };
-            (left, weight) = (left - n, weight - share);
-            if n > 0 {
-                call(state, n);
             }
         }
     }

@@ -4,12 +4,10 @@ use super::settings::{EvidenceSampler, EvidenceSettings};
 use super::{Evidence, EvidenceMethod};
 use crate::allocation::memory::Load;
 use crate::allocation::model::problem::Problem;
-use crate::allocation::particles::lookahead;
-use crate::allocation::particles::responsibilities::Responsibilities;
 use crate::allocation::particles::smc::{self, Filter};
 use crate::allocation::particles::steps;
 use crate::control::Observer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::Estimate;
 use crate::rng::{Key, LANES, Purpose};
 
@@ -26,7 +24,6 @@ const MOVED: [f64; 2] = [2.0, 3.0];
 /// The two sizes of the replicates of a filter, one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct FilterStages {
-    pub(super) sampler: EvidenceSampler,
     pub(super) n_replicates: usize,
     /// Particles of a replicate.
     pub(super) n_particles: usize,
@@ -39,17 +36,13 @@ pub(super) struct FilterStages {
 }
 
 impl FilterStages {
-    pub(super) fn new(
-        problem: &Problem,
-        sampler: EvidenceSampler,
-        settings: &EvidenceSettings,
-    ) -> Self {
-        let n_particles = filter_of(problem, settings, sampler).n_particles.div_ceil(LANES) * LANES;
-        let n_replicates = settings.n_replicates(sampler);
+    pub(super) fn new(problem: &Problem, settings: &EvidenceSettings) -> Self {
+        let n_particles = filter_of(problem, settings).n_particles.div_ceil(LANES) * LANES;
+        let n_replicates = settings.n_replicates(EvidenceSampler::Smc);
         // One group of particles has no smaller size.
         let is_small = n_particles > LANES;
         let opens_rarely = problem.opens_rarely();
-        FilterStages { sampler, n_replicates, n_particles, small: None, is_small, opens_rarely }
+        FilterStages { n_replicates, n_particles, small: None, is_small, opens_rarely }
     }
 
     /// Particles of the replicates that are due.
@@ -71,7 +64,7 @@ impl FilterStages {
             estimate.n_eff = f64::NAN;
         }
         let converged = agrees && !found.is_doubtful() && !self.opens_rarely;
-        let method = EvidenceMethod::Sample(self.sampler);
+        let method = EvidenceMethod::Sample(EvidenceSampler::Smc);
         Some(Evidence { estimate, method, converged, tempering: None })
     }
 
@@ -85,13 +78,13 @@ impl FilterStages {
 }
 
 /// The filter of a problem: steps have no moves.
-fn filter_of(problem: &Problem, settings: &EvidenceSettings, sampler: EvidenceSampler) -> Filter {
+fn filter_of(problem: &Problem, settings: &EvidenceSettings) -> Filter {
     if problem.is_stepwise() {
         let n_particles = settings.n_particles.or(Some(steps::PARTICLES));
         let settings = EvidenceSettings { n_sweeps: Some(0), n_particles, ..settings.clone() };
-        return settings.filter(sampler);
+        return settings.filter();
     }
-    settings.filter(sampler)
+    settings.filter()
 }
 
 /// The larger size, with their distance in its error where the smaller one does not confirm it.
@@ -108,26 +101,17 @@ fn compared(small: Option<Estimate>, large: Estimate) -> (Estimate, bool) {
 pub(super) fn replicate(
     problem: &Problem,
     settings: &EvidenceSettings,
-    (sampler, n_particles): (EvidenceSampler, usize),
+    n_particles: usize,
     key: Key,
     observer: &impl Observer,
 ) -> Result<FilterResult> {
-    check_memory(problem, settings, (sampler, n_particles), 1)?;
-    let filter = Filter { n_particles, ..filter_of(problem, settings, sampler) };
+    check_memory(problem, settings, n_particles, 1)?;
+    let filter = Filter { n_particles, ..filter_of(problem, settings) };
     let mut rng = key.rng();
-    match sampler {
-        EvidenceSampler::Smc if problem.is_stepwise() => {
-            steps::ln_sum(problem, &filter, &mut rng, observer)
-        }
-        EvidenceSampler::Smc => smc::ln_sum(problem, &filter, &mut rng, observer),
-        EvidenceSampler::SmcLookahead => {
-            check_clique(problem)?;
-            // Every replicate has expectations of its own, as none finds all modes.
-            let expected = Responsibilities::new(problem, &mut rng, observer)?;
-            Ok((lookahead::ln_sum(problem, &expected, &filter, &mut rng, observer)?, 0.0))
-        }
-        EvidenceSampler::Tempered => Err(Error::NoSampler),
+    if problem.is_stepwise() {
+        return steps::ln_sum(problem, &filter, &mut rng, observer);
     }
+    smc::ln_sum(problem, &filter, &mut rng, observer)
 }
 
 /// Stream of a replicate of one of the two sizes.
@@ -135,44 +119,22 @@ pub(in crate::allocation) fn key(seed: u64, is_small: bool, replicate: usize) ->
     Key::new(seed, Purpose::Score).unit(1 + u64::from(is_small)).unit(replicate as u64)
 }
 
-/// Refuses hidden nodes that are not summed out together.
-fn check_clique(problem: &Problem) -> Result<()> {
-    if !problem.is_joint() {
-        let node = problem.summed().first().copied().unwrap_or(0);
-        let problem = "is summed out apart from other nodes, or not by all tokens: smc-lookahead \
-                       needs all hidden nodes in one clique, and tokens that show all axes";
-        return Err(Error::Graph { node, problem });
-    }
-    Ok(())
-}
-
 /// Refuses more than so many replicates could hold at a time.
 pub(in crate::allocation) fn check_memory(
     problem: &Problem,
     settings: &EvidenceSettings,
-    (sampler, n_particles): (EvidenceSampler, usize),
+    n_particles: usize,
     n_replicates: usize,
 ) -> Result<()> {
-    let load = problem.load();
-    let load = match sampler {
-        EvidenceSampler::Smc => {
-            // Particles that are moved hold the states of all tokens.
-            let is_moved = filter_of(problem, settings, sampler).n_sweeps > 0;
-            let n_states = problem.n_tokens().saturating_mul(problem.n_cliques() as u64);
-            let n_held = match is_moved {
-                _ if problem.is_stepwise() => steps::n_held(problem),
-                true => n_states,
-                false => 0,
-            };
-            Load { n_held, n_particles, ..load }
-        }
-        EvidenceSampler::SmcLookahead => {
-            let n_shares = LANES * problem.n_cells() * problem.n_states();
-            Load { n_particles, n_chains: LANES, n_shares, ..load }
-        }
-        EvidenceSampler::Tempered => return super::tempered_load(problem, n_replicates).check(1),
+    // Particles that are moved hold the states of all tokens.
+    let is_moved = filter_of(problem, settings).n_sweeps > 0;
+    let n_states = problem.n_tokens().saturating_mul(problem.n_cliques() as u64);
+    let n_held = match is_moved {
+        _ if problem.is_stepwise() => steps::n_held(problem),
+        true => n_states,
+        false => 0,
     };
-    load.check(n_replicates)
+    Load { n_held, n_particles, ..problem.load() }.check(n_replicates)
 }
 
 #[cfg(test)]
@@ -201,7 +163,7 @@ mod tests {
         let settings = EvidenceSettings::new(EvidenceMethod::Auto);
         let promising = |spread: f64| {
             let problem = table_under((&[2, 2, 2], MIXTURE), &[], 1.0, (&[0, 0], &[1]));
-            let mut stages = FilterStages::new(&problem, EvidenceSampler::Smc, &settings);
+            let mut stages = FilterStages::new(&problem, &settings);
             assert!(stages.is_small && stages.n_due() < stages.n_particles);
             let results = [spread, -spread].repeat(8).into_iter().map(|x| (x, 0.0));
             assert!(stages.add(&results.collect::<Vec<_>>()).is_none() && !stages.is_small);

@@ -64,9 +64,8 @@ impl EvidenceRun {
     pub fn tasks(&self) -> Vec<Task> {
         match &self.stage {
             Stage::Filter(stages) => {
-                let FilterStages { sampler, is_small, .. } = *stages;
-                let n_particles = stages.n_due();
-                let task = |replicate| Task::Filter { sampler, n_particles, is_small, replicate };
+                let (n_particles, is_small) = (stages.n_due(), stages.is_small);
+                let task = |replicate| Task::Filter { n_particles, is_small, replicate };
                 (0..stages.n_replicates).map(task).collect()
             }
             Stage::Reference => vec![Task::Reference],
@@ -169,7 +168,7 @@ fn first_stage(
             EvidenceMethod::Auto | EvidenceMethod::Sample(EvidenceSampler::Smc)
                 if EvidenceSampler::Smc.takes(settings) =>
             {
-                filter_stage(problem, EvidenceSampler::Smc, settings)
+                filter_stage(problem, settings)
             }
             _ => Err(Error::NoSampler),
         };
@@ -178,7 +177,7 @@ fn first_stage(
     match settings.method {
         EvidenceMethod::Exact => Ok(Stage::Done(exact(settings.exact_budget())?)),
         EvidenceMethod::Sample(EvidenceSampler::Tempered) => tempering_stage(problem, settings),
-        EvidenceMethod::Sample(sampler) => filter_stage(problem, sampler, settings),
+        EvidenceMethod::Sample(EvidenceSampler::Smc) => filter_stage(problem, settings),
         EvidenceMethod::Auto => {
             match exact(settings.trial_budget()) {
                 Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => {}
@@ -195,7 +194,7 @@ fn first_stage(
             if settings.tempers() && is_hard {
                 return tempering_stage(problem, settings);
             }
-            match filter_stage(problem, EvidenceSampler::Smc, settings) {
+            match filter_stage(problem, settings) {
                 Err(Error::SamplerMemory { .. }) if settings.tempers() => {
                     tempering_stage(problem, settings)
                 }
@@ -205,16 +204,11 @@ fn first_stage(
     }
 }
 
-fn filter_stage(
-    problem: &Problem,
-    sampler: EvidenceSampler,
-    settings: &EvidenceSettings,
-) -> Result<Stage> {
+fn filter_stage(problem: &Problem, settings: &EvidenceSettings) -> Result<Stage> {
     problem.load().check(1)?;
     problem.check_total()?;
-    let stages = FilterStages::new(problem, sampler, settings);
-    let size = (sampler, stages.n_particles);
-    filters::check_memory(problem, settings, size, stages.n_replicates)?;
+    let stages = FilterStages::new(problem, settings);
+    filters::check_memory(problem, settings, stages.n_particles, stages.n_replicates)?;
     Ok(Stage::Filter(stages))
 }
 

@@ -35,9 +35,6 @@ pub enum EvidenceMethod {
 pub enum EvidenceSampler {
     /// Sequential importance sampling with resampling, and Gibbs moves of the particles.
     Smc,
-    /// Sequential importance sampling that looks ahead along what a Gibbs run expects of the
-    /// remaining tokens.
-    SmcLookahead,
     /// Parallel tempering of Gibbs chains.
     Tempered,
 }
@@ -88,11 +85,8 @@ impl EvidenceSettings {
     }
 
     /// The particle filter of these options.
-    pub fn filter(&self, sampler: EvidenceSampler) -> Filter {
-        let n_sweeps = match sampler {
-            EvidenceSampler::Smc => self.n_sweeps.unwrap_or(SWEEPS),
-            _ => 0,
-        };
+    pub fn filter(&self) -> Filter {
+        let n_sweeps = self.n_sweeps.unwrap_or(SWEEPS);
         Filter {
             n_particles: self.n_particles.unwrap_or(PARTICLES[usize::from(n_sweeps == 0)]),
             threshold: self.resample_below,
@@ -141,7 +135,7 @@ impl EvidenceSampler {
     /// Whether the sampler has all the options that were chosen.
     pub(crate) fn takes(self, settings: &EvidenceSettings) -> bool {
         match self {
-            EvidenceSampler::Smc | EvidenceSampler::SmcLookahead => {
+            EvidenceSampler::Smc => {
                 settings.n_samples.is_none() && settings.target_std_error.is_none()
             }
             EvidenceSampler::Tempered => {

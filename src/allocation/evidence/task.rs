@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::filters::{self, FilterResult};
-use super::settings::{EvidenceSampler, EvidenceSettings, round_plan};
+use super::settings::{EvidenceSettings, round_plan};
 use crate::allocation::model::problem::Problem;
 use crate::allocation::tempering;
 use crate::control::Observer;
@@ -19,8 +19,6 @@ const PART_COST: f64 = 1e10;
 pub enum Task {
     /// A replicate of a filter.
     Filter {
-        /// The filter.
-        sampler: EvidenceSampler,
         /// Particles of the replicate.
         n_particles: usize,
         /// Whether it is one of the smaller size.
@@ -69,11 +67,10 @@ impl Task {
     ) -> Result<TaskResult> {
         let key = Key::new(seed, Purpose::Score);
         match *self {
-            Task::Filter { sampler, n_particles, is_small, replicate } => {
+            Task::Filter { n_particles, is_small, replicate } => {
                 let key = filters::key(seed, is_small, replicate);
-                let size = (sampler, n_particles);
                 let (ln_value, variance): FilterResult =
-                    filters::replicate(problem, settings, size, key, observer)?;
+                    filters::replicate(problem, settings, n_particles, key, observer)?;
                 Ok(TaskResult::Filter(ln_value, variance))
             }
             Task::Reference => {

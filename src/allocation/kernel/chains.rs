@@ -335,23 +335,6 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     pub(crate) fn rows(&self) -> &[Counts] {
         &self.rows
     }
-
-    /// Cells of one chain, states of a clique, and the tokens of the cell that are in the state.
-    pub(crate) fn tallies(
-        &self,
-        clique: usize,
-        lane: usize,
-    ) -> impl Iterator<Item = (u32, u32, u32)> {
-        let plan = &self.problem.plan;
-        let states = self.states.iter().skip(clique).step_by(self.problem.n_cliques());
-        let light = self.light.iter().zip(states);
-        let light = light.map(move |(&cell, states)| (cell, states[lane], 1));
-        let heavy = self.heavy.iter().zip(self.by_state.chunks_exact(plan.n_states));
-        let heavy = heavy.flat_map(move |(&cell, by_state)| {
-            (0..).zip(by_state).map(move |(state, counts)| (cell, state, counts[lane] as u32))
-        });
-        light.chain(heavy.filter(|&(_, _, n)| n > 0))
-    }
 }
 
 /// Base counts at β between those of a start and those of the distribution of allocations.

@@ -8,7 +8,6 @@ use crate::error::{Result, array_of};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_factorial};
 use crate::memory::check_bytes;
-use crate::temper::TemperingOutcome;
 
 /// Probability that the totals listed under a bound may leave out.
 const LEFT_BY_BOUND: f64 = 1e-9;
@@ -34,8 +33,6 @@ pub struct Completion {
     pub ln_remainder: f64,
     /// ln of what they add at most.
     pub ln_remainder_bound: f64,
-    /// Rounds of the tempering that the estimates began with, if any did.
-    pub tempering: Option<TemperingOutcome>,
 }
 
 impl Incomplete {
@@ -61,7 +58,6 @@ impl Incomplete {
             expected: (0..self.problem.missing.len()).map(|cell| ratio(ln_counts(cell))).collect(),
             ln_remainder: ln_remainder.min(bound),
             ln_remainder_bound: bound,
-            tempering: None,
         }
     }
 }
@@ -86,7 +82,6 @@ impl MissingAscent {
             expected: self.expected.iter().map(unknown).collect(),
             ln_remainder: f64::NEG_INFINITY,
             ln_remainder_bound: f64::NEG_INFINITY,
-            tempering: None,
         })
     }
 }

@@ -20,7 +20,7 @@ use crate::rng::{Key, LANES, Purpose};
 
 /// Share of the evidence that totals beyond the last may have, where no last one is given.
 const LEFT_BY_ENUMERATION: f64 = 1e-9;
-pub(super) const LEFT_BY_SAMPLING: f64 = 1e-6;
+const LEFT_BY_SAMPLING: f64 = 1e-6;
 
 /// The run that finds the last total; none has more particles.
 const PILOT: Filter = Filter {
@@ -33,9 +33,8 @@ const PILOT: Filter = Filter {
 
 impl Incomplete {
     /// Sums over allocations and totals by a method that takes missing cells: if none is asked for,
-    /// exact within a small budget, else tempered: particles of smc seldom find the rare tables under
-    /// which missing cells hold most, and their replicates agree on too little. Options that are of smc
-    /// alone speak for it.
+    /// exact within a small budget, else smc, whose particles seldom find the rare tables under which
+    /// missing cells hold most: their replicates may agree on too little.
     ///
     /// # Errors
     /// [`Error::CellsMissing`] for other methods; those of [`enumerate`](Incomplete::enumerate) and
@@ -52,34 +51,16 @@ impl Incomplete {
         let filter = || {
             let n_replicates = settings.n_replicates(EvidenceSampler::Smc);
             let without_moves = EvidenceSettings { n_sweeps: Some(0), ..settings.clone() };
-            self.filter(
-                &without_moves.filter(EvidenceSampler::Smc),
-                max_total,
-                n_replicates,
-                seed,
-                observer,
-            )
+            self.filter(&without_moves.filter(), max_total, n_replicates, seed, observer)
         };
-        let tempered = EvidenceMethod::Sample(EvidenceSampler::Tempered);
-        let temper = || self.temper(settings, max_total, seed, observer);
         match settings.method {
             EvidenceMethod::Auto => match exact(settings.trial_budget()) {
-                Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => {
-                    if !EvidenceSampler::Tempered.takes(settings) {
-                        return Ok((filter()?, smc));
-                    }
-                    match temper() {
-                        // Too many joint states of hidden nodes, told before any work.
-                        Err(Error::Graph { .. }) => Ok((filter()?, smc)),
-                        tried => Ok((tried?, tempered)),
-                    }
-                }
+                Err(Error::EnumerationBudget { .. } | Error::Memory { .. }) => Ok((filter()?, smc)),
                 tried => Ok((tried?, EvidenceMethod::Exact)),
             },
-            EvidenceMethod::Sample(EvidenceSampler::Tempered) => Ok((temper()?, tempered)),
             EvidenceMethod::Exact => Ok((exact(settings.exact_budget())?, EvidenceMethod::Exact)),
             EvidenceMethod::Sample(EvidenceSampler::Smc) => Ok((filter()?, smc)),
-            EvidenceMethod::Sample(_) => Err(Error::CellsMissing),
+            EvidenceMethod::Sample(EvidenceSampler::Tempered) => Err(Error::CellsMissing),
         }
     }
 

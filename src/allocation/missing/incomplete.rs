@@ -8,11 +8,6 @@ use crate::allocation::model::problem::Problem;
 use crate::counts::CountTensor;
 use crate::error::{Error, Result, check_positive};
 
-/// Joint states of all hidden nodes, at most: tokens of missing cells are drawn with all hidden nodes
-/// together, so that more are refused. Where all cells are observed, joining is a choice and ends
-/// sooner.
-const JOINT_STATES: usize = 1 << 12;
-
 /// A network, the rate of its intensity, and a tensor of which some cells were not observed.
 #[derive(Debug, Clone)]
 pub struct Incomplete {
@@ -81,18 +76,6 @@ impl Incomplete {
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
-}
-
-/// The problem with all hidden nodes in one clique: their tokens are drawn together.
-pub(super) fn joined(mut problem: Problem) -> Result<Problem> {
-    let cliques = &problem.plan.cliques;
-    if cliques.len() > 1 {
-        let node = cliques.iter().flat_map(|clique| &clique.nodes).next().copied().unwrap_or(0);
-        let message = "has too many joint states with the other hidden nodes to be drawn with them";
-        let plan = problem.plan.joined(JOINT_STATES);
-        problem.plan = plan.ok_or(Error::Graph { node, problem: message })?;
-    }
-    Ok(problem)
 }
 
 /// Checks that missing cells lie inside of the tensor, in increasing order, and have no count.

@@ -3,8 +3,5 @@
 pub(crate) mod ascent;
 pub(crate) mod completion;
 mod evidence;
-mod grouped_cells;
 pub(crate) mod incomplete;
-mod release;
-mod tempered;
 mod totals;

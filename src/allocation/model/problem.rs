@@ -384,11 +384,6 @@ impl Problem {
         self.hidden.iter().filter_map(|&node| self.rows_of(node)).collect()
     }
 
-    /// Whether the values of a hidden node may be renamed without changing the distribution.
-    pub(crate) fn renames(&self, node: usize) -> bool {
-        self.rows_of(node).is_some()
-    }
-
     /// Rows of each value of a node. None where the node shares a dimension of a tied table with
     /// other nodes, so that its values cannot be renamed alone.
     fn rows_of(&self, node: usize) -> Option<Vec<Vec<usize>>> {

@@ -13,7 +13,7 @@ use super::model::problem::Problem;
 use crate::control::Observer;
 use crate::error::Result;
 use crate::rng::{Key, LANES};
-use crate::temper::{KeptStates, LadderPart, RoundPlan, RoundResult, TemperingRun, temper};
+use crate::temper::{LadderPart, RoundPlan, RoundResult, TemperingRun, temper};
 
 /// Scans of the first round that may be the last.
 pub(crate) const LEAST_SCANS: usize = 128;
@@ -34,7 +34,7 @@ pub(crate) fn max_chains(problem: &Problem, n_ladders: usize) -> usize {
 
 /// Joint states up to which hidden nodes in several cliques are drawn together, which is a choice:
 /// every token weighs all of them. Beyond, nodes are drawn apart, from independent tokens as a
-/// reference. Missing cells have no such choice, and a limit of their own.
+/// reference.
 const WORTH_JOINING: usize = 256;
 
 /// The problem with all hidden nodes in one clique, where they are in several and tokens pile up in
@@ -60,7 +60,7 @@ pub(crate) fn run(
 ) -> Result<TemperingRun<GroupedAllocation>> {
     let joined = joined(problem);
     let path = nearest_path(joined.as_ref().unwrap_or(problem), key.unit(0), observer)?;
-    temper(&path, plan, KeptStates { n_draws, n_energies: 0 }, key.unit(1), observer)
+    temper(&path, plan, n_draws, key.unit(1), observer)
 }
 
 /// κ of the reference of [`run`], which all of its ladders share.
@@ -166,7 +166,7 @@ mod tests {
             {
                 let target = PowerPath::with(problem, urns);
                 let key = Key::new(1, Purpose::Score);
-                let found = temper(&target, PLAN, KeptStates::default(), key, &()).unwrap().outcome;
+                let found = temper(&target, PLAN, 0, key, &()).unwrap().outcome;
                 check(&found, exact, (index, urns));
             }
         }

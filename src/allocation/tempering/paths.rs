@@ -35,23 +35,14 @@ impl<'a> PowerPath<'a> {
 }
 
 impl LadderTarget for PowerPath<'_> {
-    type Level = f64;
     type Chains<'a>
         = Tempered<'a>
     where
         Self: 'a;
 
-    fn level(&self, beta: f64) -> f64 {
-        beta
-    }
-
-    fn chains(&self, _: usize, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
+    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
         let chains = chains::StateChains::uniform(self.problem, rng, observer)?;
         Ok(Tempered::new(chains, &self.risings, &self.alphas, rng))
-    }
-
-    fn starts_at_target(&self) -> bool {
-        true
     }
 
     fn sweep_cost(&self) -> f64 {
@@ -69,11 +60,10 @@ pub(super) fn sweep_cost(problem: &Problem) -> f64 {
 }
 
 impl LadderChains for Tempered<'_> {
-    type Level = f64;
     type State = GroupedAllocation;
 
-    fn sweep(&mut self, betas: &[&f64; LANES], observer: &impl Observer) -> Result<()> {
-        Tempered::sweep(self, betas.map(|beta| *beta), SweepOrder::Forward, observer)
+    fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
+        Tempered::sweep(self, betas, SweepOrder::Forward, observer)
     }
 
     fn copy(&mut self, other: &Self) {
@@ -120,7 +110,7 @@ impl<'a> AnnealingPath<Rng> for &'a PowerPath<'a> {
         rng: &mut Rng,
         observer: &impl Observer,
     ) -> Result<Tempered<'a>> {
-        let mut chains = self.chains(0, rng, observer)?;
+        let mut chains = self.chains(rng, observer)?;
         chains.sweep([*reference; LANES], SweepOrder::Forward, observer)?;
         Ok(chains)
     }

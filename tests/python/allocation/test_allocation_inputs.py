@@ -110,7 +110,7 @@ BAD_OPTIONS = {
         ({"method": "exact", "n_particles": 5}, "method 'exact' takes no n_particles.*budget"),
         (
             {"method": "tempered", "order": "sorted"},
-            "method 'tempered' takes no order, which is for 'auto', 'smc', 'smc-lookahead'; its",
+            "method 'tempered' takes no order, which is for 'auto', 'smc'; its",
         ),
         (
             {"n_samples": 5, "order": "sorted"},
@@ -197,7 +197,7 @@ def test_too_much_work_is_refused():
     with pytest.raises(errors.BudgetExceededError, match="raise budget, or use method='tempered'"):
         AllocationModel.nmf(4).log_evidence(wide, "exact", budget=1e4)
     huge = [[9 * 10**11, 10**11], [10**11, 9 * 10**11]]
-    for method in ("auto", "smc", "smc-lookahead", "tempered"):
+    for method in ("auto", "smc", "tempered"):
         with pytest.raises(errors.BudgetExceededError, match="2,000,000,000,000 tokens"):
             AllocationModel.nmf(2).log_evidence(huge, method)
     # Two states of each token, with 3 factors and 10 marginal counts.
@@ -237,20 +237,10 @@ def test_more_tokens_than_samplers_count_are_refused():
         core.evidence(Options("smc", 16, n_replicates=1), seed=0, n_jobs=1)
 
 
-@pytest.mark.parametrize("method", ["smc", "smc-lookahead", "tempered"])
+@pytest.mark.parametrize("method", ["smc", "tempered"])
 def test_one_replicate_has_no_error(method):
     with pytest.warns(errors.UnreliableErrorWarning, match="one replicate gives no standard error"):
         found = AllocationModel.nmf(2).log_evidence([[5, 4], [3, 2]], method, n_replicates=1)
     assert np.isfinite(found.value)
     assert np.isnan([found.std_error, *found.interval()]).all()
     assert repr(found).endswith(f" nats ({method}, one replicate)>")
-
-
-def test_lookahead_sees_the_names_of_two_hidden_nodes_as_one():
-    graph = "g -> user; g -> h; h -> item"
-    sizes = {"g": 2, "h": 2}
-    model = AllocationModel(graph, sizes=sizes, axes=["user", "item"], concentration=4)
-    exact = model.log_evidence([[15, 0], [0, 15]], "exact").value
-    found = model.log_evidence([[15, 0], [0, 15]], "smc-lookahead", random_state=0)
-    # Either node's names alone would cost ln 2.
-    assert abs(found.value - exact) < 0.2

@@ -37,7 +37,6 @@ def triples(most):
 WAYS = {
     "tempered": {"method": "tempered", "n_samples": 64},
     "smc": {"method": "smc", "n_particles": 64, "resampling": "residual", "order": "sorted"},
-    "smc-lookahead": {"method": "smc-lookahead", "n_particles": 64, "n_replicates": 3},
     "auto": {"budget": 10.0},
     "auto, exact": {},
     "auto, of tempering": {"budget": 10.0, "n_samples": 32},
@@ -124,8 +123,6 @@ def test_bad_combinations_are_refused_before_any_work():
         rated = AllocationModel.nmf(3, rate=0.5)
         with pytest.raises(InvalidArgumentError, match="needs all cells observed, and 1 are"):
             rated.log_evidence(COUNTS, observed=observed, executor=pool)
-        with pytest.raises(InvalidArgumentError, match=r"in one clique, but .* form 2; use"):
-            CHAIN.log_evidence(triples(1), "smc-lookahead", executor=pool)
     with pytest.raises(InvalidTypeError, match="executor must be"):
         MODEL.log_evidence(COUNTS, executor=4)
 

@@ -1,14 +1,11 @@
-import itertools
-import re
 import sys
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from polyabayes import AllocationModel
-from polyabayes.allocation.graphs.graph import Graph, directed
+from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.exceptions import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -63,7 +60,7 @@ def test_texts_are_read(text, parents):
         ("a -> b > c", r"'a -> b \[HERE\]> c': expected '->', '<-', ',' or ';', found '>'"),
         ("a → b", r"'a \[HERE\]→ b': expected '->', '<-', ',' or ';', found '→'"),
         ("a→b", r"'\[HERE\]a→b': 'a→b' is not a valid name"),
-        ("a - b", r"'a - \[HERE\]b': '-' has no direction.*from_undirected"),
+        ("a - b", r"'a - \[HERE\]b': '-' has no direction; write"),
         ("a -> a", r"'a -> \[HERE\]a': node 'a' is linked to itself"),
         ("a -> b, a", r"'a -> b, \[HERE\]a': node 'a' is linked to itself"),
         ("a -> b; b <- a", r"'a -> b; b <- \[HERE\]a': the edge .* is there twice"),
@@ -99,61 +96,8 @@ def test_networkx_has_the_same_edges_and_families():
     assert all(order[tail] < order[head] for tail, head in other.edges)
 
 
-@pytest.mark.parametrize(
-    ("text", "added"),
-    [
-        ("a - b - c - a; c - d", set()),
-        ("a - b - c - d", set()),
-        ("a - b - c - d - a", {frozenset("ac"), frozenset("bd")}),
-        ("a -> c <- b", {frozenset("ab")}),
-        ("a -> b -> a", set()),
-        ("a -> b -> c -> a", set()),
-        ("a, b; c - d", set()),
-    ],
-)
-def test_graphs_without_directions_get_few_edges(text, added):
-    _, edges = directed(text)
-    found = {frozenset(edge) for edge in edges}
-    assert found <= added
-    assert len(found) == (1 if added else 0)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_directed_graphs_are_decomposable_and_say_no_more_than_the_chordal_one(seed):
-    rng = np.random.default_rng(seed)
-    given = nx.gnp_random_graph(7, 0.4, seed=int(rng.integers(2**31)))
-    nodes = [f"n{node}" for node in given]
-    text = "; ".join([", ".join(nodes), *(f"n{one} - n{other}" for one, other in given.edges)])
-    graph, added = directed(text)
-    chordal = nx.Graph(graph.to_networkx())
-    assert nx.is_chordal(chordal)
-    named = nx.relabel_nodes(given, dict(enumerate(nodes)))
-    difference = {frozenset(edge) for edge in chordal.edges} - {frozenset(e) for e in named.edges}
-    assert difference == {frozenset(edge) for edge in added}
-    # Married parents: no independence is added by the directions.
-    for node in graph.nodes:
-        for pair in itertools.combinations(graph.parents[node], 2):
-            assert chordal.has_edge(*pair)
-
-
-def test_edges_of_undirected_graphs_may_be_there_once_only():
-    with pytest.raises(InvalidArgumentError, match="there twice"):
-        directed("a - b; b - a")
-
-
-def test_models_tell_which_edges_were_added():
-    model = AllocationModel.from_undirected("a - b - c - d - a", concentration=2.0)
-    (edge,) = model.added_edges
-    assert set(edge) in ({"a", "c"}, {"b", "d"})
-    assert re.search(f"added {edge[0]} - {edge[1]}>$", repr(model))
-    assert model.concentration == 2.0
-    assert AllocationModel.from_undirected("a - b").added_edges == ()
-
-
 def test_networkx_is_asked_for_by_name_of_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingDependencyError, match=r"polyabayes\[graph\]"):
-        AllocationModel.from_undirected("a - b")
     with pytest.raises(MissingDependencyError, match=r"polyabayes\[graph\]"):
         Graph.parse("a -> b").to_networkx()
 

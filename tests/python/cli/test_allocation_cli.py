@@ -86,13 +86,6 @@ def test_sizes_are_tried_and_drawn(file, tmp_path, capsys):
     assert lines[2].split() == ["2", f"{bound.value:,.4f}"]
 
 
-def test_undirected_graphs(file, capsys):
-    text = "doc - topic - word - other - doc"
-    sizes = ["--size", "topic=2", "--size", "other=2"]
-    assert run("evidence", text, file, *sizes, "--undirected") == 0
-    assert "added" in capsys.readouterr().err
-
-
 def test_tables_are_written_one_a_file(file, tmp_path, capsys):
     folder = tmp_path / "tables"
     options = ["--size", "topic=2", "-o", folder, "--seed", 0, "--restarts", 3]

@@ -96,11 +96,7 @@ OF_EVIDENCE = [
     (f"{NETWORK} --try topic=0..2", "'topic=0..2' begins at 0; the least size is 1"),
     (f"{NETWORK} --sizes topic=2", "arguments: --sizes topic=2; see polyabayes evidence --help"),
     (f"{SIZED} --plot a.png", r"add --try NODE=N\.\.M"),
-    (
-        f"{SIZED} --method exact --particles 3",
-        "error: --method 'exact' takes no --particles, which is for 'auto', 'smc', "
-        "'smc-lookahead'; its options: --budget",
-    ),
+    (f"{SIZED} --method exact --particles 3", "which is for 'auto', 'smc'; its options: --budget"),
     (f"{SIZED} --method exact --budget 1", "raise --budget"),
     (f"{SIZED} --predict -", "--predict needs --missing"),
     (f"{SIZED} --checkpoint kept", "--checkpoint keeps evidences of sizes; add --try"),

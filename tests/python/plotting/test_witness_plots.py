@@ -3,18 +3,8 @@ import numpy as np
 import pytest
 
 from polyabayes import priors
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    NotFittedError,
-    ScoreWarning,
-)
-from polyabayes.plotting import (
-    plot_predictive_bounds,
-    plot_search_map,
-    plot_size_bounds,
-    plot_size_posterior,
-)
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
+from polyabayes.plotting import plot_predictive_bounds, plot_size_bounds, plot_size_posterior
 from polyabayes.sizes.witness import ResultTable, WitnessSearch
 
 
@@ -78,29 +68,6 @@ def test_predictions_by_fold_and_prior():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
 
 
-def test_the_map_of_two_sizes():
-    search = two_sizes().fit()
-    ax = plot_search_map(search)
-    assert [text.get_text() for text in ax.texts] == [str(step) for step in range(1, 10)]
-    explored, failed, witnesses = ax.collections
-    np.testing.assert_array_equal(explored.get_offsets()[:, 0], search.bounds_["size_1"])
-    np.testing.assert_array_equal(explored.get_array(), search.bounds_["log_score"])
-    assert len(failed.get_offsets()) == 0
-    np.testing.assert_array_equal(witnesses.get_offsets(), search.trace_[-1].witnesses)
-
-
-def test_the_map_shows_failures():
-    def score(a, b):
-        if a == b == 2:
-            raise RuntimeError("no")
-        return -5.0 / a - 4.0 / b
-
-    with pytest.warns(ScoreWarning):
-        search = two_sizes().set_params(estimator=score).fit()
-    _, failed, _ = plot_search_map(search).collections
-    assert failed.get_offsets().tolist() == [[2.0, 2.0]]
-
-
 @pytest.mark.parametrize(
     ("draw", "error", "message"),
     [
@@ -108,7 +75,6 @@ def test_the_map_shows_failures():
         (lambda: plot_size_bounds(3), InvalidTypeError, "fitted WitnessSearches, got 3"),
         (lambda: plot_size_bounds({"a": 3}), InvalidTypeError, "fitted WitnessSearches, got 3"),
         (lambda: plot_size_posterior(two_sizes().fit()), InvalidArgumentError, "of one size"),
-        (lambda: plot_search_map(one_size().fit()), InvalidArgumentError, "of two sizes"),
         (lambda: plot_predictive_bounds(3), InvalidTypeError, "the result of cross_validate"),
     ],
 )

@@ -243,3 +243,9 @@ def test_ctrl_c_cancels_what_has_not_begun():
 def test_an_interruption_travels_with_its_result():
     found = pickle.loads(pickle.dumps(Interrupted("stopped", [1, 2])))
     assert (str(found), found.partial) == ("stopped", [1, 2])
+
+
+def test_what_cannot_be_pickled_is_refused():
+    refused = pytest.raises(InvalidTypeError, match=r"cannot be sent to processes .*: use fun")
+    with ProcessPoolExecutor(1) as pool, refused, sharing(pool, lambda: 0):
+        pass

@@ -1,4 +1,4 @@
-"""The number of topics: found, with errors that hold, resumed, the same everywhere; its cost."""
+"""The number of topics: found, with errors that hold, resumed, the same everywhere."""
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 from sklearn.base import clone
 
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from polyabayes._support.storage import read_arrays, write_arrays
-from polyabayes.sizes.choice import cost, criteria, held_out
+from polyabayes.sizes.choice import grid, held_out
 from polyabayes.sizes.folds import folds_of
 
 LDA = pb.LatentDirichletAllocation(max_iter=30, n_jobs=1)
@@ -58,7 +57,6 @@ def test_sizes_that_are_found_keep_below_the_largest_wanted(corpus):
     with pytest.warns(errors.EdgeWarning, match="the best size, 3, is the largest of those tried"):
         found = pb.choose_n_components(LDA, corpus, **options)
     assert max(found.to_frame().index) == 3
-    assert pb.choice_cost(LDA, corpus, max_size=3).sizes == (2, 3)
 
 
 def values(choice):
@@ -263,52 +261,12 @@ def test_progress_tells_what_is_left(corpus, monkeypatch):
     assert texts[-1] == f"{n_fits} fits, best so far: {found.best}"
     assert list(done) == sorted(done)
     # At first all folds of all sizes; those of sizes that are dropped are left out.
-    assert totals[0] == pytest.approx(5 * sum(cost.relative_cost(size) for size in SIZES))
+    assert totals[0] == pytest.approx(5 * sum(held_out._relative_cost(size) for size in SIZES))
     assert done[-1] == totals[-1] < totals[0]
 
 
-def test_the_cost_goes_on_from_short_fits_to_all_sweeps(corpus, monkeypatch):
-    """By a clock that stands: a second to begin, and a quarter of one a topic and sweep.
-
-    60 sweeps, after two starts of 0.6 times the 30 of the burn-in.
-    """
-
-    def timed(model, _train, size, n_sweeps):
-        return 1 + 0.25 * size * n_sweeps, model
-
-    monkeypatch.setattr(cost, "_timed_fit", timed)
-    monkeypatch.setattr(cost, "_seconds_of_scores", lambda *_: 0.0)
-    monkeypatch.setattr(cost.time, "perf_counter", lambda: 0.0)
-    model = clone(LDA).set_params(max_iter=60)
-    told = pb.choice_cost(model, corpus, [2, 8], n_folds=3)
-    assert (told.n_fits, told.sizes, told.seconds_per_fit) == (6, (2, 8), (49.0, 193.0))
-    assert told.seconds == pytest.approx(3 * (49 + 193))
-    assert str(told) == (
-        "about 6 fits, 49 s each with 2 topics and 3 minutes with 8: "
-        "12 minutes in all, one after another"
-    )
-
-
-def test_the_cost_of_sizes_that_are_found_is_that_of_a_usual_search(corpus):
-    told = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=20)
-    assert (told.n_fits, told.sizes) == (14, (2, 32))
-    # As many documents as there are, 60, are the most topics.
-    most, seconds = told.beyond
-    assert most == 60
-    assert seconds > told.seconds
-    assert str(told).endswith(" if more topics are better up to 60")
-    fewer = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=5)
-    assert fewer.n_fits == 5
-    # The largest and two between with all folds.
-    assert cost.work_of_found(32, 3) == {2: 1, 4: 1, 8: 1, 16: 1, 19: 3, 23: 3, 27: 1, 32: 3}
-    bounded = pb.choice_cost(LDA, corpus, n_folds=3, max_size=48)
-    assert (bounded.sizes, bounded.beyond) == ((2, 48), None)
-
-
-def test_no_more_topics_than_documents_are_looked_for():
-    few = pb.datasets.make_lda_corpus(20, 40, 3, document_length=50, random_state=0).corpus
-    found = pb.choice_cost(LDA, few)
-    assert (found.sizes, found.beyond) == ((2, 20), None)
+def test_a_usual_search_ends_with_all_folds_of_the_largest_and_of_two_between():
+    assert grid.expected_fits(32, 3) == {2: 1, 4: 1, 8: 1, 16: 1, 19: 3, 23: 3, 27: 1, 32: 3}
 
 
 def test_losses_and_gains_are_told(choice):
@@ -348,56 +306,6 @@ def test_sizes_far_apart_are_told_as_what_the_data_cannot_tell(choice, equally_g
     found = replace(choice, equally_good=equally_good)
     assert found.is_vague == is_vague
     assert ("the data cannot tell" in str(found)) == is_vague
-
-
-def test_other_criteria_are_those_of_their_definitions():
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.ones(6), 3)
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    cosine = [
-        topics[i] @ topics[j] / np.linalg.norm(topics[i]) / np.linalg.norm(topics[j])
-        for i, j in pairs
-    ]
-    assert criteria.cao_juan_2009(topics) == pytest.approx(np.mean(cosine))
-    kl = [
-        0.5 * (topics[i] * np.log(topics[i] / topics[j])).sum()
-        + 0.5 * (topics[j] * np.log(topics[j] / topics[i])).sum()
-        for i, j in pairs
-    ]
-    assert criteria.deveaud_2014(topics) == pytest.approx(sum(kl) / (3 * 2))
-    theta, lengths = rng.dirichlet(np.ones(3), 10), rng.integers(1, 50, 10).astype(float)
-    cm1 = np.linalg.svd(topics, compute_uv=False)
-    cm2 = lengths @ theta / lengths.max()
-    divergence = (cm1 * np.log(cm1 / cm2)).sum() + (cm2 * np.log(cm2 / cm1)).sum()
-    assert criteria.arun_2010(topics, theta, lengths) == pytest.approx(divergence)
-    looks = np.array([-700.0, -702.0, -710.0])
-    assert criteria.griffiths_2004(looks) == pytest.approx(
-        -np.log(np.mean(np.exp(-looks - 710))) - 710
-    )
-    counts = np.array([[2, 0, 1], [0, 3, 0]])
-    direct = sum(
-        gammaln(3 * 0.1) - 3 * gammaln(0.1) + gammaln(row + 0.1).sum() - gammaln(row.sum() + 0.3)
-        for row in counts
-    )
-    assert criteria.log_p_words_given_topics(counts, 0.1) == pytest.approx(direct)
-
-
-def test_other_criteria_are_computed_when_asked_for(corpus, choice):
-    table = choice.criteria(LDA, corpus, random_state=0)
-    assert table["size"].tolist() == SIZES
-    assert table["cao_juan_2009"][1] < table["cao_juan_2009"][2]
-    # Counts of topics and words, found again from the means of a sample.
-    looks, seen = [], pb.LatentDirichletAllocation(3, max_iter=10, n_jobs=1, random_state=0)
-    criteria.fit_and_look(seen, corpus)
-
-    def look(state):
-        looks.append(state._last_state().counts.toarray())
-
-    seen.fit(corpus, callback=look, eval_every=10)
-    expected = criteria.log_p_words_given_topics(looks[-1], seen.topic_word_prior_)
-    assert criteria.fit_and_look(seen, corpus)[-1] == pytest.approx(expected)
-    figure = pb.plotting.plot_choice(choice, criteria=table)
-    assert len(figure.axes) == 3
 
 
 def test_the_picture_shows_every_size(choice):

@@ -61,9 +61,8 @@ def test_a_column_called_total_comes_first():
 
 def test_bad_layers_and_exposures_are_refused_before_any_work(cells):
     def refused(error, message, model=PFA, data=None, **options):
-        for function in (pb.choose_n_components, pb.choice_cost):
-            with pytest.raises(error, match=message):
-                function(model, cells if data is None else data, [1, 2], **options)
+        with pytest.raises(error, match=message):
+            pb.choose_n_components(model, cells if data is None else data, [1, 2], **options)
 
     refused(errors.InvalidArgumentError, "no layer 'raw'", layer="raw")
     refused(errors.InvalidTypeError, "layer is for an AnnData", data=COUNTS, layer="counts")

@@ -165,7 +165,6 @@ def test_sizes_are_called_by_their_nodes():
     np.testing.assert_array_equal(search.bounds_["lower"], same.bounds_["lower"])
     one = WitnessSearch(COCLUSTERING.with_sizes(g=2), priors.Uniform(1, 2)).fit(LINKS)
     assert one.size_names_ == ("size",)
-    assert pb.plotting.plot_search_map(search).get_ylabel() == "size of h"
     assert pb.plotting.plot_size_bounds(one).get_xlabel() == "largest size of h explored"
     assert pb.plotting.plot_size_posterior({"": one}).get_xlabel() == "size of h"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,21 +36,21 @@ def text_table(columns: Sequence[Column]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))
 
 
-def html_table(columns: Sequence[Column], caption: str = "", marked: Sequence[bool] = ()) -> str:
-    """The same for a notebook or a page; rows that are `marked` have this class."""
+def html_table(columns: Sequence[Column], caption: str = "") -> str:
+    """The same for a notebook."""
     sides = ["left" if column.is_left else "right" for column in columns]
 
-    def row_of(tag: str, cells: Iterable[str], is_marked: bool = False) -> str:
+    def row_of(tag: str, cells: Iterable[str]) -> str:
         placed = zip(sides, cells, strict=True)
         found = (
             f'<{tag} style="text-align:{side};padding:0.1em 0.6em">{escape(cell)}</{tag}>'
             for side, cell in placed
         )
-        return f"<tr{' class=marked' if is_marked else ''}>{''.join(found)}</tr>"
+        return f"<tr>{''.join(found)}</tr>"
 
     head = row_of("th", (column.title for column in columns))
     rows = zip(*(column.cells for column in columns), strict=True)
-    body = "".join(row_of("td", *row) for row in zip_longest(rows, marked))
+    body = "".join(row_of("td", row) for row in rows)
     style = "text-align:left;white-space:nowrap"
     title = f'<caption style="{style}">{escape(caption)}</caption>' if caption else ""
     return f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -33,19 +33,14 @@ _WEIGHTS, _COUNTS = 1e9, 2**26
 _MARGIN = 5.0
 
 
-def lower_bound(
-    core: _core.Allocation | _core.IncompleteAllocation, seed: int, n_jobs: int
-) -> float:
-    """The larger of two lower bounds of ln of the evidence, given the total of complete data.
+def lower_bound(core: _core.Allocation, seed: int, n_jobs: int) -> float:
+    """The larger of two lower bounds of ln of the evidence, given the total.
 
-    One is variational. The other, for fully observed data, is from particles: a bound with high
-    probability.
+    One is variational. The other is from particles: a bound with high probability.
     """
     found = core.variational(
         "vb", max_iter=_ITERATIONS, tolerance=TOL, n_restarts=_RESTARTS, seed=seed, n_jobs=n_jobs
     )
-    if isinstance(core, _core.IncompleteAllocation):
-        return found.ln_value
     steps = _REPLICATES * core.n_tokens * core.n_states
     n_particles = int(min(_MOST_PARTICLES, _WEIGHTS / steps, _COUNTS / core.n_marginals))
     if n_particles < _LEAST_PARTICLES:
@@ -57,9 +52,7 @@ def lower_bound(
     return max(found.ln_value, by_particles.ln_value - _MARGIN)
 
 
-def held_by_bound(
-    core: _core.Allocation | _core.IncompleteAllocation, estimate: Estimate, run: Run
-) -> Estimate:
+def held_by_bound(core: _core.Allocation, estimate: Estimate, run: Run) -> Estimate:
     """Check an estimate by tempering against lower bounds.
 
     If a bound is above the estimate, the error grows and the estimate counts as not converged:

@@ -26,7 +26,7 @@ from polyabayes.exceptions import (
 from polyabayes.scale.executors import check_executor, sharing
 
 # Methods whose replicates run as tasks of an executor.
-_SAMPLING = ("auto", "smc", "smc-lookahead", "tempered")
+_SAMPLING = ("auto", "smc", "tempered")
 
 
 def _task(work: tuple[Layout, Options, Run], task: bytes) -> bytes:
@@ -92,11 +92,6 @@ def find_evidence(
         raise InvalidArgumentError(
             f"{argument('executor')} is for sampling methods ({', '.join(_SAMPLING)}), not for "
             f"{options.method!r}"
-        )
-    if options.method == "smc-lookahead" and layout.core.n_cliques > 1:
-        raise InvalidArgumentError(
-            "method 'smc-lookahead' needs all hidden nodes in one clique, but those of the graph "
-            f"form {layout.core.n_cliques}; use {argument('method', 'tempered')}"
         )
     if layout.core.is_stepwise and (options.n_sweeps or "smc" not in options.samplers()):
         raise InvalidArgumentError(

@@ -15,7 +15,6 @@ from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.results import Result
-from polyabayes.allocation.evidence.parts import EvidencePart, EvidenceParts, parts_of
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import argument
@@ -133,22 +132,18 @@ class Evidence(Result):
         Ladder of the first replicate in the last round of ``"tempered"``: inverse temperatures from
         0 to 1, and rejection probabilities of swaps between neighbours (one fewer).
     converged : bool
-        Whether the estimate is confirmed. ``"smc"`` and ``"smc-lookahead"``: the replicates agree,
-        and replicates with a quarter of the particles agree with them. ``"tempered"``: sides,
-        rounds and replicates agree within the target standard error, there is at least one round
-        trip per replicate, and no lower bound exceeds the value. True if exact.
+        Whether the estimate is confirmed. ``"smc"``: the replicates agree, and those with a quarter
+        of the particles agree with them. ``"tempered"``: sides, rounds and replicates agree within
+        the target standard error, there is at least one round trip per replicate, and no lower
+        bound exceeds the value. True if exact.
     n_free : int
         Degrees of freedom of `std_error`: replicates - 1; twice that for ``"tempered"``, which
         pools two rounds.
     lower_bound : float
         Lower bound that checks ``"tempered"``; ``-inf`` for other methods. It is the larger of a
-        variational bound and, with all cells observed, an estimate from few particles minus 5 nats
+        variational bound and an estimate from few particles minus 5 nats
         (above ln of the evidence with probability exp(-5) at most). If it exceeds the value,
         `std_error` includes the difference, and `converged` is False.
-    parts : EvidenceParts or None
-        The terms of the value: cliques, separators, multiplicity and total. The difference
-        ``first.parts - second.parts`` shows why one network wins. None if nodes are hidden or
-        axes are missing for some tokens.
 
     References
     ----------
@@ -178,7 +173,6 @@ class Evidence(Result):
     rejections: tuple[float, ...] = ()
     n_free: int = 0
     lower_bound: float = -np.inf
-    parts: EvidenceParts | None = None
 
     @property
     def n_rounds(self) -> int:
@@ -213,10 +207,16 @@ class Evidence(Result):
             return f"one replicate gives no standard error; raise {argument('n_replicates')}"
         if self.rounds and not self.converged:
             return self._why_rounds_differ()
-        # Rounds of tempering check themselves, except with missing cells.
-        if self.rounds and self.log_remainder == -np.inf:
+        if self.rounds:
             return ""
-        if self.method in ("smc", "smc-lookahead") and np.isnan(self.n_eff):
+        if self.method == "smc" and self.log_remainder > -np.inf:
+            return (
+                "particles seldom find the rare tables under which missing cells hold many tokens: "
+                "the value may be too low and its error too small; compare "
+                f"{argument('method', 'vb')}, or {argument('method', 'exact')} with a larger "
+                f"{argument('budget')}"
+            )
+        if self.method == "smc" and np.isnan(self.n_eff):
             return (
                 "the concentration is so small that all replicates may leave hidden states without "
                 f"tokens; use {argument('method', 'tempered')}"
@@ -309,13 +309,10 @@ class Evidence(Result):
         """
         rounds = _rounds_of(plain["rounds"])
         ladder = {name: tuple(plain[name]) for name in ("betas", "rejections")}
-        parts = plain.get("parts")
-        if parts is not None:
-            parts = EvidenceParts(tuple(EvidencePart(*row) for row in parts["rows"]))
-        return cls(**{**plain, **ladder, "rounds": rounds, "parts": parts})
+        return cls(**{**plain, **ladder, "rounds": rounds})
 
     def _columns(self) -> dict[str, Any]:
-        by_row = ("rounds", "betas", "rejections", "parts")
+        by_row = ("rounds", "betas", "rejections")
         names = [field.name for field in fields(self) if field.name not in by_row]
         return {name: [getattr(self, name)] for name in (*names, "n_rounds", "round_trips")}
 
@@ -415,6 +412,5 @@ def as_evidence(
         is_unbiased=METHODS[method].is_unbiased,
         is_lower_bound=METHODS[method].is_lower_bound,
         seconds=time.perf_counter() - start,
-        parts=parts_of(layout, None if given_total else ln_total),
         **scaled.fields(),
     )

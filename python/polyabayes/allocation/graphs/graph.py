@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
-from itertools import combinations, pairwise, product
+from itertools import pairwise, product
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from polyabayes._support.checks import is_name
 from polyabayes._support.optional import import_optional
@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 _TOKEN = re.compile(r"(?P<link>->|<-|-)|(?P<mark>[,;])|(?P<name>[^\s,;<>-]+)|(?P<other>\S)")
-
-
-class Edge(NamedTuple):
-    """An edge of the text.
-
-    An undirected edge has its ends in the order of the text; `place` is the position of the second
-    node in the text.
-    """
-
-    tail: str
-    head: str
-    is_directed: bool
-    place: int
 
 
 class Graph:
@@ -82,23 +69,12 @@ class Graph:
         >>> Graph.parse("t, s -> r -> i; j <- r").parents["r"]
         ('t', 's')
         """
-        nodes, edges = read_edges(text)
-        parents: dict[str, list[str]] = {node: [] for node in nodes}
-        for edge in edges:
-            if not edge.is_directed:
-                _refuse(
-                    text,
-                    edge.place,
-                    "'-' has no direction; write '->' or '<-', or use "
-                    "AllocationModel.from_undirected",
-                )
-            parents[edge.head].append(edge.tail)
+        parents = _read_parents(text)
         try:
             TopologicalSorter(parents).prepare()
         except CycleError as error:
             raise InvalidArgumentError(
-                f"graph {text!r} has the cycle {' -> '.join(error.args[1])}; turn an arrow round, "
-                "or let AllocationModel.from_undirected make it acyclic"
+                f"graph {text!r} has the cycle {' -> '.join(error.args[1])}; turn an arrow round"
             ) from None
         return cls(parents)
 
@@ -200,34 +176,35 @@ class Graph:
 
 def import_networkx() -> ModuleType:
     """Import networkx; if it is missing, the error says how to install it."""
-    why = "graphs without directions and pictures of graphs need networkx"
+    why = "pictures of graphs need networkx"
     return import_optional("networkx", why, "graph")
 
 
-def read_edges(text: str) -> tuple[tuple[str, ...], list[Edge]]:
-    """Read nodes, in the order of their first appearance, and edges.
+def _read_parents(text: str) -> dict[str, list[str]]:
+    """Read nodes, in the order of their first appearance, and their parents.
 
     Invalid text, an edge from a node to itself and a repeated edge are refused.
     """
     if not isinstance(text, str):
         raise InvalidTypeError(f"graph must be a str such as 'doc -> topic -> word', got {text!r}")
-    nodes: dict[str, None] = {}
-    edges: dict[tuple[str, ...], Edge] = {}
+    parents: dict[str, list[str]] = {}
     for statement in _statements(text):
         for group, _ in statement:
-            nodes.update(dict.fromkeys(name for name, _ in group))
+            for name, _ in group:
+                parents.setdefault(name, [])
         for (left, link), (right, _) in pairwise(statement):
             for (first, _), (second, place) in product(left, right):
                 if first == second:
                     _refuse(text, place, f"node {first!r} is linked to itself")
+                if link == "-":
+                    _refuse(text, place, "'-' has no direction; write '->' or '<-'")
                 tail, head = (second, first) if link == "<-" else (first, second)
-                ends = (tail, head) if link != "-" else ("-", *sorted((tail, head)))
-                if ends in edges:
+                if tail in parents[head]:
                     _refuse(
                         text, place, f"the edge between {first!r} and {second!r} is there twice"
                     )
-                edges[ends] = Edge(tail, head, link != "-", place)
-    return tuple(nodes), list(edges.values())
+                parents[head].append(tail)
+    return parents
 
 
 _Name = tuple[str, int]
@@ -268,45 +245,3 @@ def _statements(text: str) -> Iterator[_Statement]:
 
 def _refuse(text: str, place: int, problem: str) -> NoReturn:
     raise InvalidArgumentError(f"graph {text[:place] + '[HERE]' + text[place:]!r}: {problem}")
-
-
-def directed(text: str) -> tuple[Graph, tuple[tuple[str, str], ...]]:
-    """Moralise and triangulate a graph, and direct it along a perfect numbering.
-
-    Edges are written ``-``. Arrows are allowed, also in cycles: their parents are married, then
-    the directions dropped. Returned are a graph with complete families, which has no independence
-    that the given graph lacks, and the edges that were added.
-    """
-    networkx = import_networkx()
-    names, edges = read_edges(text)
-    # Numbers, not names: sets of integers have the same order in every process.
-    number = {name: index for index, name in enumerate(names)}
-    given: nx.Graph[int] = networkx.Graph()
-    given.add_nodes_from(range(len(names)))
-    given.add_edges_from((number[edge.tail], number[edge.head]) for edge in edges)
-    parents: dict[int, list[int]] = {node: [] for node in given}
-    for edge in edges:
-        if edge.is_directed:
-            parents[number[edge.head]].append(number[edge.tail])
-    moral = given.copy()
-    for married in parents.values():
-        moral.add_edges_from(combinations(married, 2))
-    chordal, _ = networkx.complete_to_chordal_graph(moral)
-    numbering = _maximum_cardinality(chordal)
-    families = {
-        names[node]: [names[other] for other in numbering[:rank] if chordal.has_edge(node, other)]
-        for rank, node in enumerate(numbering)
-    }
-    pairs = sorted((min(pair), max(pair)) for pair in chordal.edges if not given.has_edge(*pair))
-    return Graph(families), tuple((names[one], names[other]) for one, other in pairs)
-
-
-def _maximum_cardinality(chordal: nx.Graph[int]) -> list[int]:
-    """Maximum cardinality search: a perfect numbering of a chordal graph."""
-    numbering: list[int] = []
-    left = set(chordal)
-    while left:
-        node = max(left, key=lambda node: (len(set(chordal[node]) & set(numbering)), -node))
-        numbering.append(node)
-        left.remove(node)
-    return numbering

@@ -18,7 +18,7 @@ from polyabayes.allocation.graphs.checks import (
     checked_ties,
     known_nodes,
 )
-from polyabayes.allocation.graphs.graph import Graph, directed
+from polyabayes.allocation.graphs.graph import Graph
 from polyabayes.allocation.graphs.rates import Rate, checked_rate
 from polyabayes.data.tensors.cells import checked_axes
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
@@ -51,47 +51,6 @@ class Network:
         self.axes = self._open_nodes()
         if axes is not None:
             self.axes = known_nodes(self.graph, "axes", checked_axes(axes))
-        self.added_edges: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def from_undirected(
-        cls, graph: str, sizes: Mapping[str, int | None] | None = None, **options: Any
-    ) -> Self:
-        """Make a decomposable model from a graph that is undirected or has cycles.
-
-        The graph is moralised and triangulated, then directed along a perfect numbering. All
-        perfect numberings give Markov-equivalent models.
-
-        Parameters
-        ----------
-        graph : str
-            As for the class, with ``-`` for edges without a direction, as ``"a - b - c - a"``.
-        sizes : mapping of str to int, optional
-            As for the class.
-        **options
-            Further parameters of the class.
-
-        Returns
-        -------
-        AllocationModel
-            The model; ``added_edges`` and the repr list the edges that were added.
-
-        Raises
-        ------
-        InvalidArgumentError, InvalidTypeError
-            As for the class.
-        MissingDependencyError
-            If networkx is not installed.
-
-        Examples
-        --------
-        >>> pb.AllocationModel.from_undirected("a -> c <- b").added_edges
-        (('a', 'b'),)
-        """
-        network, added = directed(graph)
-        model = cls(network.to_text(), sizes, **options)
-        model.added_edges = added
-        return model
 
     @property
     def unknown_sizes(self) -> tuple[str, ...]:
@@ -430,8 +389,6 @@ class Network:
         parts += [f"rate {_rate_text(self.rate)}"] if self.rate is not None else []
         parts += [f"tied {', '.join(tie)}" for tie in self.tied]
         parts += [f"prior {self.prior}"] if self.prior != "bdeu" else []
-        if self.added_edges:
-            parts += ["added " + ", ".join(f"{one} - {other}" for one, other in self.added_edges)]
         return f"<AllocationModel: {'; '.join(part for part in parts if part)}>"
 
 

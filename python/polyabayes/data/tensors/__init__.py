@@ -1,1 +1,1 @@
-"""Count tensors: cells, axes and their levels, discretised columns."""
+"""Count tensors: cells, axes and their levels."""

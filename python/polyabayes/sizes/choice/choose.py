@@ -20,9 +20,8 @@ from polyabayes.data.selection import warn_of_few_groups
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed, given_instead
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
-from polyabayes.sizes.choice.cost import ChoiceCost, measured_cost, work_of_found
 from polyabayes.sizes.choice.evidence import Evidences
-from polyabayes.sizes.choice.grid import LAST
+from polyabayes.sizes.choice.grid import LAST, expected_fits
 from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of
@@ -105,7 +104,7 @@ def choose_n_components(
     n_folds : int, default=5
         Held-out likelihood: number of folds.
     max_fits : int, default=200
-        Held-out likelihood: most fits. :func:`choice_cost` estimates the cost in advance.
+        Held-out likelihood: most fits.
     concentrations : None, "auto", iterable of float or mapping of float to float, default=None
         Evidence: concentrations over which the evidence of each size is averaged, with equal
         weights, or with the prior weights of a mapping. None uses the model's concentration.
@@ -204,74 +203,12 @@ def choose_n_components(
         return Chooser(plan, limits, given, executor, folder, update, work).run()
 
 
-def choice_cost(
-    model: Any,
-    data: Any,
-    sizes: Iterable[Any] | None = None,
-    *,
-    layer: str | None = None,
-    exposure: Any = None,
-    max_size: int | None = None,
-    n_folds: int | None = None,
-    max_fits: int | None = None,
-    concentrations: Any = None,
-) -> ChoiceCost:
-    """Predict the time of a choice before it starts.
-
-    The prediction times a few sweeps of the smallest and the largest size and the scores of 20
-    documents, and extrapolates to a typical choice. Without `sizes`, the largest is `max_size`, or
-    32; the printed result also says how long more topics would take. For an AllocationModel, the
-    evidences of the smallest and the largest sizes are computed with the default options, which may
-    itself take minutes.
-
-    Parameters
-    ----------
-    model, data, sizes, layer, exposure, max_size, n_folds, max_fits, concentrations
-        As for :func:`choose_n_components`.
-
-    Returns
-    -------
-    ChoiceCost
-        Number of fits or evidences, seconds of each for the smallest and the largest size, and
-        seconds of all, one after another.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTypeError
-        If an argument is bad; before any work.
-
-    Examples
-    --------
-    >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
-    >>> cost = pb.choice_cost(pb.LatentDirichletAllocation(), corpus, [2, 4, 8])
-    >>> cost.n_fits, cost.sizes
-    (15, (2, 8))
-    """
-    held_out = {
-        "layer": layer,
-        "exposure": exposure,
-        "max_size": max_size,
-        "n_folds": n_folds,
-        "max_fits": max_fits,
-    }
-    if isinstance(model, AllocationModel):
-        _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
-        return Evidences(model, data, _ranges(model, sizes), concentrations, 0, {}).cost()
-    _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
-    corpus, given, limits = _checked(model, data, sizes, held_out)
-    n_folds, _ = checked_folds(corpus, n_folds)
-    work, most = _work(corpus, given, limits, n_folds), None
-    if given is None and max_size is None:
-        most = limits.most_size(corpus)
-    return measured_cost(model, corpus, work, n_folds=n_folds, max_fits=limits.max_fits, most=most)
-
-
 def _work(corpus: Corpus, given: list[int] | None, limits: Limits, n_folds: int) -> dict[int, int]:
     """Fits that are expected of each size."""
     if given is not None:
         return dict.fromkeys(given, n_folds)
     most = limits.most_size(corpus)
-    return work_of_found(most if limits.max_size < MOST_SIZE else min(most, LAST), n_folds)
+    return expected_fits(most if limits.max_size < MOST_SIZE else min(most, LAST), n_folds)
 
 
 _BY_EVIDENCE = "evidence, and only an AllocationModel is chosen by that"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, NamedTuple
@@ -27,7 +26,6 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
-from polyabayes.sizes.choice.cost import ChoiceCost
 from polyabayes.sizes.choice.result import Size, SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.scores import Score, Sizes, identity_of, plain
 
@@ -165,21 +163,6 @@ class Evidences:
         choice = self._choice(ended=True)
         warn_at_edge(choice)
         return choice
-
-    def cost(self) -> ChoiceCost:
-        """Time the evidences of the smallest and largest sizes, and extrapolate to all."""
-        ends = []
-        for end in (0, -1):
-            began = time.perf_counter()
-            self._evidence({node: values[end] for node, values in self._sizes.items()}, self._start)
-            ends.append(time.perf_counter() - began)
-        ranges = self._sizes.values()
-        low, high = (math.prod(values[end] for values in ranges) for end in (0, -1))
-        n_values = len(self._concentrations.values)
-        n_each = min(_WALKED, n_values) if self._concentrations.is_walked else n_values
-        n_fits = math.prod(map(len, ranges)) * n_each
-        seconds = n_fits * sum(ends) / 2
-        return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds, "evidence")
 
     def _of_sizes(self, sizes: dict[str, int]) -> None:
         """All evidences of one combination; "auto" goes up and down from the last best one."""

@@ -9,6 +9,8 @@ from itertools import pairwise
 _START = (2, 4, 8, 16, 32)
 # The largest size that a search begins with.
 LAST = _START[-1]
+# Rounds of sizes between the largest two of the coarse grid, one fold each, that are expected.
+_ROUNDS = 2
 
 
 def coarse(most: int) -> list[int]:
@@ -60,3 +62,22 @@ def finer(
 def middle(low: int, high: int) -> int:
     """The geometric midpoint of two sizes, strictly between them if any size is."""
     return min(max(round(math.sqrt(low * high)), low + 1), high - 1)
+
+
+def expected_fits(most: int, n_folds: int) -> dict[int, int]:
+    """About the number of fits of each size, if scores improve up to the largest size.
+
+    One fold of the coarse grid. A bend among its first sizes takes one fold of sizes between the
+    largest two, and all folds of the largest and of two between. Beyond them the curve is smooth:
+    all folds of the largest three sizes and of two between.
+    """
+    sizes = coarse(most)
+    while sizes[-1] < most:
+        sizes += wider(sizes, sizes[-1:], sizes[0], most)
+    may_bend = most <= LAST
+    tried = sizes[-2:] if may_bend else sizes[-3:]
+    for _ in range(_ROUNDS):
+        tried = sorted({*tried, *(middle(*gap) for gap in pairwise(tried))})
+    if may_bend:
+        return dict.fromkeys([*sizes, *tried], 1) | dict.fromkeys({most, *tried[1:3]}, n_folds)
+    return dict.fromkeys(sizes, 1) | dict.fromkeys(tried[::2], n_folds)

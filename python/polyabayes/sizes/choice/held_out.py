@@ -20,7 +20,6 @@ from polyabayes.exceptions import Interrupted
 from polyabayes.models.fitting import fingerprint
 from polyabayes.scale.executors import Workers, check_executor, sharing
 from polyabayes.sizes.choice import grid
-from polyabayes.sizes.choice.cost import relative_cost
 from polyabayes.sizes.choice.curve import Curve
 from polyabayes.sizes.choice.fits import (
     ARRAYS,
@@ -63,6 +62,9 @@ _EQUAL = 0.2
 # smallest of them and the smallest within the tolerance; none where the answer is the smallest
 # equally good size.
 _SHOWN, _ERROR = 0.05, 0.003
+
+# Topics that double the time of a fit, about.
+_DOUBLING_SIZE = 128
 
 
 class Limits(NamedTuple):
@@ -316,7 +318,7 @@ class Chooser:
         _LOG.info("size %s without fold %s: fitted in %.1f s", fit.size, fit.fold, fit.seconds)
         self._queued = [job for job in self._queued if job != (fit.size, fit.fold)]
         if self._update is not None:
-            done = sum(len(fits) * relative_cost(size) for size, fits in self.race.fits.items())
+            done = sum(len(fits) * _relative_cost(size) for size, fits in self.race.fits.items())
             text = f"{self.race.n_fits} fits, best so far: {self.race.best(self._kept())}"
             self._update(done, text, done + self._left())
 
@@ -324,8 +326,8 @@ class Chooser:
         """Relative cost of the fits that are still expected, or are queued."""
         left = {size: n - len(self.race.fits.get(size, ())) for size, n in self._work.items()}
         open_sizes = [size for size in left if left[size] > 0 and size not in self.dropped]
-        expected = sum(left[size] * relative_cost(size) for size in open_sizes)
-        return max(expected, sum(relative_cost(size) for size, _ in self._queued))
+        expected = sum(left[size] * _relative_cost(size) for size in open_sizes)
+        return max(expected, sum(_relative_cost(size) for size, _ in self._queued))
 
     def _wider(self) -> list[int]:
         """Sizes beyond both ends that may be better."""
@@ -451,6 +453,11 @@ def _is_near(size: int, centres: Collection[int], sizes: list[int]) -> bool:
     """Whether a size is one of the centres, or next to one among those that are left."""
     ordered = sorted({*sizes, *centres})
     return any(abs(ordered.index(size) - ordered.index(centre)) <= 1 for centre in centres)
+
+
+def _relative_cost(size: int) -> float:
+    """Time of a fit relative to that of the smallest size, about."""
+    return 1 + size / _DOUBLING_SIZE
 
 
 class _Spent(Exception):  # noqa: N818

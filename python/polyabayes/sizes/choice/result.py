@@ -11,12 +11,9 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.jackknife import Difference
-from polyabayes._support.random import RandomState, draw_seed
-from polyabayes._support.results import Result, ResultTable
+from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
-from polyabayes.data.corpus import as_corpus
-from polyabayes.exceptions import EdgeWarning, InvalidArgumentError
-from polyabayes.sizes.choice.criteria import criteria_of
+from polyabayes.exceptions import EdgeWarning
 from polyabayes.sizes.scores import Score, Sizes
 
 Size = int | Sizes
@@ -160,57 +157,6 @@ class SizeChoice(Result):
         least = max(row["score"] for row in self.rows) - loss
         near: list[Size] = [row["size"] for row in self.rows if row["score"] >= least]
         return min(near, key=lambda size: (int(np.prod(size)), size))
-
-    def criteria(self, model: Any, data: Any, *, random_state: RandomState = None) -> ResultTable:
-        """Criteria of R's ldatuning, for comparison; every size is trained once on all data.
-
-        Parameters
-        ----------
-        model : LatentDirichletAllocation or PoissonFactorAnalysis
-            The model of the choice.
-        data : Corpus, sparse matrix, integer array or DataFrame
-            The documents of the choice.
-        random_state : None, int, RandomState, Generator or SeedSequence
-            Seed of the fits.
-
-        Returns
-        -------
-        ResultTable
-            Columns ``size``, ``griffiths_2004`` and ``deveaud_2014`` (larger is better),
-            ``cao_juan_2009`` and ``arun_2010`` (smaller is better).
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the choice was by evidence.
-
-        References
-        ----------
-        T. L. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
-
-        J. Cao, T. Xia, J. Li, Y. Zhang and S. Tang (2009). A density-based method for adaptive LDA
-        model selection. Neurocomputing 72.
-
-        R. Arun, V. Suresh, C. E. Veni Madhavan and M. N. Narasimha Murthy (2010). On finding the
-        natural number of topics with latent Dirichlet allocation: some observations. PAKDD.
-
-        R. Deveaud, E. SanJuan and P. Bellot (2014). Accurate and effective latent concept modeling
-        for ad hoc information retrieval. Document Numérique 17.
-
-        Examples
-        --------
-        >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
-        >>> lda = pb.LatentDirichletAllocation(max_iter=20, n_jobs=1)
-        >>> choice = pb.choose_n_components(lda, corpus, [2, 3, 4], n_folds=2, random_state=0)
-        >>> choice.criteria(lda, corpus, random_state=0)["size"].tolist()
-        [2, 3, 4]
-        """
-        if self.criterion != "held-out":
-            raise InvalidArgumentError(
-                "these criteria are for topic models, not for a choice by evidence"
-            )
-        sizes = [row["size"] for row in self.rows]
-        return criteria_of(model, as_corpus(data, "data"), sizes, draw_seed(random_state))
 
     @property
     def is_vague(self) -> bool:

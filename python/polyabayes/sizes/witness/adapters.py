@@ -54,13 +54,13 @@ class FunctionScorer:
     """Scores from a function of the sizes; predictions from a function of documents and sizes."""
 
     def __init__(self, score: Callable[..., Any], predictive: Callable[..., Any] | None) -> None:
-        self.function = score
+        self._function = score
         self.is_lower_bound = False
         self._predictive = predictive
 
     def score(self, sizes: Sizes, witness: Record | None) -> Any:  # noqa: ARG002
         """Call the function."""
-        return self.function(*sizes)
+        return self._function(*sizes)
 
     def model(self, sizes: Sizes) -> Any:  # noqa: ARG002
         """Refuse, since there are no models."""
@@ -81,9 +81,9 @@ class FunctionScorer:
 
     def identity(self) -> dict[str, Any]:
         """The name of the function."""
-        kind = type(self.function)
+        kind = type(self._function)
         names = [
-            getattr(self.function, name, getattr(kind, name))
+            getattr(self._function, name, getattr(kind, name))
             for name in ("__module__", "__qualname__")
         ]
         return {"score": ".".join(names)}
@@ -108,7 +108,6 @@ class NestedEstimator:
         seed: int,
         folder: StateFolder | None,
     ) -> None:
-        self.function = None
         self._estimator, self._corpus = estimator, corpus
         self._scoring = checks.choice("scoring", scoring, SCORINGS)
         self.is_lower_bound = self._scoring == "bound"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from typing import Any, Self
 
 from sklearn.base import clone
@@ -18,7 +17,6 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitting import fingerprint
-from polyabayes.scale.executors import check_executor, n_workers
 from polyabayes.sizes.priors import Mixture, SizePrior
 from polyabayes.sizes.scores import named
 from polyabayes.sizes.witness.adapters import (
@@ -210,8 +208,6 @@ class WitnessSearch(SearchResults):
         y: Any = None,  # noqa: ARG002
         *,
         layer: str | None = None,
-        executor: Executor | None = None,
-        n_in_flight: int | None = None,
     ) -> Self:
         """Search until a stopping rule applies.
 
@@ -222,13 +218,6 @@ class WitnessSearch(SearchResults):
             score needs them only with ``upper="multinomial"``.
         {y}
         {layer}
-        executor : concurrent.futures.Executor, optional
-            Scores several configurations at once, including likely next ones; the steps are the
-            same as without it. Only for functions and allocation models, which a process pool must
-            be able to pickle, since an estimator trains each size from another. Ctrl-C does not
-            stop its workers.
-        n_in_flight : int, optional
-            Number of configurations in flight; default: one per core.
 
         Returns
         -------
@@ -240,7 +229,7 @@ class WitnessSearch(SearchResults):
             If an argument is bad, or `checkpoint` is of another search; before any work.
         ScoreError
             If a score is NaN, infinite or above the ceiling, a nested score falls, ten scores in a
-            row fail, or the executor fails; the search so far is kept.
+            row fail; the search so far is kept.
         Interrupted
             On Ctrl-C: a KeyboardInterrupt whose ``partial`` is this search, ready for use.
 
@@ -268,7 +257,6 @@ class WitnessSearch(SearchResults):
         kind = checks.choice("kind", kind if self.kind is None else self.kind, KINDS)
         scorer = self._make_scorer(kind, data, seed, folder)
         rules = self._rules(kind, data, scorer)
-        n_in_flight = _checked_executor(executor, n_in_flight, scorer)
         if folder is not None:
             identity = {
                 "prior": repr(self.prior),
@@ -280,7 +268,7 @@ class WitnessSearch(SearchResults):
             folder.claim(_HEAD, "search", identity | scorer.identity())
         self._search, self._scorer = Search(self.prior, rules), scorer
         self.stop_reason_ = "interrupted"
-        runner = Runner(self._search, scorer, stops, folder, executor, n_in_flight)
+        runner = Runner(self._search, scorer, stops, folder)
         try:
             self.stop_reason_ = runner.run(progress=self.progress)
         except KeyboardInterrupt:
@@ -426,20 +414,3 @@ def check_further_prior(prior: Any, first: SizePrior) -> None:
     """Refuse anything but a prior of the same number of sizes."""
     if not isinstance(prior, SizePrior) or prior.n_variables != first.n_variables:
         raise InvalidArgumentError(f"prior must be of {first.n_variables} sizes, got {prior!r}")
-
-
-def _checked_executor(executor: Any, n_in_flight: Any, scorer: Scorer) -> int:
-    """Number of scores in flight on an executor."""
-    if check_executor(executor) is None:
-        if n_in_flight is not None:
-            raise InvalidArgumentError("n_in_flight needs an executor: give one, or leave it out")
-        return 1
-    if scorer.function is None:
-        raise InvalidArgumentError(
-            "executor scores several sizes at once, but an estimator trains each size from the "
-            "one before: leave it out, n_jobs of the estimator gives the threads of each size, "
-            "and cross_validate takes an executor for its folds"
-        )
-    if n_in_flight is None:
-        return n_workers(executor) or checks.n_threads(None)
-    return checks.whole_number("n_in_flight", n_in_flight)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,12 +211,6 @@ class Search:
     def record_of(self, sizes: Sizes | None) -> Record | None:
         """The record of a configuration, if it was tried."""
         return next((record for record in self.records if record.sizes == sizes), None)
-
-    def copy(self) -> Self:
-        """An independent copy of the search."""
-        other = copy(self)
-        other.steps, other.bounds = list(self.steps), list(self.bounds)
-        return other
 
     def survey_at(self, level: float) -> Survey:
         """The grid with simultaneous intervals of all scores at this level."""

@@ -183,8 +183,6 @@ def test_frames_keep_rows_with_missing_values():
         CountTensor.from_frame(pd.DataFrame({"q": [None, None], "r": [1, 2]}))
     with pytest.raises(InvalidArgumentError, match="observed needs tokens that show all"):
         AllocationModel.cp(AXES, 2, rate=1).log_evidence(data, observed=np.ones((2, 2, 2), bool))
-    with pytest.raises(InvalidArgumentError, match="smc-lookahead needs"):
-        AllocationModel.cp(AXES, 2).log_evidence(data, "smc-lookahead")
 
 
 def test_files_keep_what_tokens_do_not_show(tmp_path):

@@ -1,45 +1,20 @@
-"""Criteria of R's ldatuning for the number of topics, for comparison."""
+"""Criteria of R's ldatuning for the number of topics."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from polyabayes._support.results import ResultTable
-from polyabayes._support.warnings import quiet
-from polyabayes.data.corpus import Corpus
-from polyabayes.models.fitted_topics import probabilities
-from polyabayes.sizes.choice.fits import comparable
+import polyabayes as pb
 
 # Smallest probability in a logarithm: topics of maximum likelihood hold zeros.
 _LEAST = 1e-300
 # Sweeps whose p(w | z) enters the harmonic mean.
 _HARMONIC_LOOKS = 20
 
-_COLUMNS = ("size", "griffiths_2004", "cao_juan_2009", "arun_2010", "deveaud_2014")
 
-
-def criteria_of(model: Any, corpus: Corpus, sizes: Iterable[int], seed: int) -> ResultTable:
-    """Train every size once on all documents, and give the criteria of each."""
-    rows = []
-    lengths = corpus._lengths().astype(np.float64)
-    with quiet():
-        for size in sizes:
-            fitted = comparable(model, size, seed)
-            looks = fit_and_look(fitted, corpus)
-            topics = probabilities(fitted)
-            weights = np.asarray(fitted.transform(corpus)) * fitted.components_.sum(axis=1)
-            shares = weights / weights.sum(axis=1, keepdims=True)
-            own = griffiths_2004(np.array(looks)), cao_juan_2009(topics)
-            rows.append([size, *own, arun_2010(topics, shares, lengths), deveaud_2014(topics)])
-    return ResultTable(_COLUMNS, rows)
-
-
-def fit_and_look(fitted: Any, train: Corpus) -> list[float]:
+def fit_and_look(fitted: Any, train: pb.Corpus) -> list[float]:
     """Train, and return ln p(words | topics of tokens) of some sweeps, if the sampler has it."""
     looks: list[float] = []
     if getattr(fitted, "fit_method", "") != "gibbs":
