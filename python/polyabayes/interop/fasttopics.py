@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
 from polyabayes._support import checks
-from polyabayes._support.files import checked_path, reading
+from polyabayes._support.files import checked_path, open_regular, reading
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, PriorWarning
@@ -117,9 +117,14 @@ def _table(value: Any, name: str) -> tuple[NDArray[np.float64], list[str] | None
 
 def _read(path: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     import csv
+    import io
 
     place = checked_path(path, name)
-    with reading(place), place.open(encoding="utf-8", newline="") as stream:
+    with (
+        open_regular(place) as binary,
+        reading(place),
+        io.TextIOWrapper(binary, encoding="utf-8", newline="") as stream,
+    ):
         head = stream.readline()
         stream.seek(0)
         rows = list(csv.reader(stream, delimiter="\t" if "\t" in head else ","))
