@@ -32,7 +32,8 @@ from polyabayes.exceptions import (
 
 STANDARD_INPUT = Path("-")
 _BLOCK_BYTES = 1 << 24
-_LONGEST_LINE = 1 << 30
+# Bytes of a line: its numbers may take twenty times as much.
+_LONGEST_LINE = 1 << 26
 MAX_WORDS = 2**31 - 1
 # A pipe opened so is there at once, without a writer.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -136,6 +137,15 @@ def content_of(path: Path) -> Generator[None]:
         raise FileFormatError(f"{path} cannot be read: {error}") from error
 
 
+@contextmanager
+def within_memory(path: Path) -> Generator[None]:
+    """Name the file when its content, or what is made of it, does not fit into memory."""
+    try:
+        yield
+    except MemoryError as error:
+        raise _too_large(path) from error
+
+
 def _too_large(path: Path) -> FileFormatError:
     return FileFormatError(f"{path} holds or announces more than fits into memory")
 
@@ -197,7 +207,7 @@ def line_blocks(
                 continue
             if not ended and b"\n" not in pending:
                 if len(pending) > _LONGEST_LINE:
-                    raise FileFormatError(f"{path}, line {line}: the line has no end in 1 GiB")
+                    raise FileFormatError(f"{path}, line {line}: the line has no end in 64 MiB")
                 continue
             body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1])
             body = body.removesuffix(b"\n") if keeps_blanks else body.rstrip()
