@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path
-from polyabayes._support.output.pages import write_page
+from polyabayes._support.output.pages import json_of_page, write_page
 from polyabayes._support.random import RandomState
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
@@ -155,7 +154,7 @@ def report(
         for document in topic["documents"]:
             text = excerpts[document["row"]] if excerpts else ""
             document["excerpt"] = textwrap.shorten(text, _EXCERPT, placeholder=" …")
-    data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    data = json_of_page(content)
     room = "polyabayes.topics"
     return write_page(place, room, "report.html", title, data=data, n_shown=n_words)
 
