@@ -106,7 +106,7 @@ def is_there(path: Path) -> bool:
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file to read; pipes and devices are refused, never waited for."""
     with reading(path):
-        stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE))
+        stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE))  # noqa: SIM115
         try:
             _refuse_special(path, os.fstat(stream.fileno()).st_mode, "read")
         except FileAccessError:

@@ -100,7 +100,9 @@ def reader_of(
     with reading(path):
         if path != STANDARD_INPUT and not path.exists():
             raise FileAccessError(f"{path} does not exist")
-        if path != STANDARD_INPUT and not (path.is_dir() and "text" in readers):
+        if path.is_dir() and "text" not in readers:
+            raise FileAccessError(f"cannot read {path}: it is a folder")
+        if path != STANDARD_INPUT and not path.is_dir():
             open_regular(path).close()
     if name is None:
         name = piped if path == STANDARD_INPUT else _format_of(path, list(readers))

@@ -181,7 +181,8 @@ lda.fit(counts)
 shards = pb.write_shards(counts, folder / "shards", n_shards=1)
 (folder / "texts").mkdir()
 (folder / "texts" / "a.txt").write_text("a word")
-places = [*(folder / "run").iterdir(), *(folder / "shards").rglob("*.*"), folder / "texts" / "b.txt"]
+places = [*(folder / "run").iterdir(), *(folder / "shards").rglob("*.*")]
+places += [folder / "texts" / "b.txt"]
 places += [folder / f"x.{end}" for end in ("npz", "ldac", "mtx", "csv", "parquet", "h5ad", "jsonl")]
 os.mkfifo(folder / "pipe")
 readers = [
