@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from polyabayes._support.machine import memory_of_machine
 from polyabayes.exceptions import (
@@ -32,8 +32,11 @@ from polyabayes.exceptions import (
 
 STANDARD_INPUT = Path("-")
 _BLOCK_BYTES = 1 << 24
-_LONGEST_LINE = 1 << 30
+# Bytes of a line: its numbers may take twenty times as much.
+_LONGEST_LINE = 1 << 26
 MAX_WORDS = 2**31 - 1
+# A pipe opened so is there at once, without a writer.
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 # No operating system gives these for a file: a parser does, for an offset in it that is none.
 _OF_THE_CONTENT = (None, errno.EINVAL)
@@ -100,6 +103,24 @@ def is_there(path: Path) -> bool:
     return True
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read; pipes and devices are refused, never waited for."""
+    with reading(path):
+        stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE))  # noqa: SIM115
+        try:
+            _refuse_special(path, os.fstat(stream.fileno()).st_mode, "read")
+        except FileAccessError:
+            stream.close()
+            raise
+        return stream
+
+
+def _refuse_special(path: Path, mode: int, verb: str) -> None:
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device, pipe or socket, not a regular file"
+        raise FileAccessError(f"cannot {verb} {path}: it is {kind}")
+
+
 @contextmanager
 def content_of(path: Path) -> Generator[None]:
     """Name the file when its content does not make a corpus or a tensor."""
@@ -114,6 +135,15 @@ def content_of(path: Path) -> Generator[None]:
         raise _too_large(path) from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from error
+
+
+@contextmanager
+def within_memory(path: Path) -> Generator[None]:
+    """Name the file when its content, or what is made of it, does not fit into memory."""
+    try:
+        yield
+    except MemoryError as error:
+        raise _too_large(path) from error
 
 
 def _too_large(path: Path) -> FileFormatError:
@@ -137,7 +167,7 @@ def refuse_announced(path: Path, n_documents: int, n_words: int) -> None:
 def open_binary(path: Path) -> Generator[Any]:
     """Open a file, or standard input for "-"; gzip is detected and unpacked."""
     with reading(path):
-        raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb")
+        raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else open_regular(path)
     try:
         stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
         with reading(path):
@@ -177,7 +207,7 @@ def line_blocks(
                 continue
             if not ended and b"\n" not in pending:
                 if len(pending) > _LONGEST_LINE:
-                    raise FileFormatError(f"{path}, line {line}: the line has no end in 1 GiB")
+                    raise FileFormatError(f"{path}, line {line}: the line has no end in 64 MiB")
                 continue
             body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1])
             body = body.removesuffix(b"\n") if keeps_blanks else body.rstrip()
@@ -273,9 +303,7 @@ def _mode_to_keep(path: Path, target: Path) -> int | None:
         found = target.stat().st_mode
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found):
-        kind = "a folder" if stat.S_ISDIR(found) else "a device, pipe or socket, not a file"
-        raise FileAccessError(f"cannot write {path}: it is {kind}")
+    _refuse_special(path, found, "write")
     if not found & _WRITABLE or not os.access(target, os.W_OK):
         raise FileAccessError(f"cannot write {path}: it is read-only; delete it or change its mode")
     return stat.S_IMODE(found)

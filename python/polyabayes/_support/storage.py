@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from polyabayes._support.files import reading, replacing
+from polyabayes._support.files import open_regular, reading, replacing
 from polyabayes.exceptions import FileFormatError
 
 _FORMAT = "polyabayes 2"
@@ -45,8 +45,8 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     The file is read, not mapped, since a mapped file that shrinks would crash the process. Arrays
     are views of the bytes; the library's own reader panics or hangs if memory is short.
     """
-    with reading(path):
-        content = np.fromfile(path, dtype=np.uint8)
+    with open_regular(path) as stream, reading(path):
+        content = np.fromfile(stream, dtype=np.uint8)
         try:
             metadata, arrays = _parsed(content)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.files import checked_path, content_of, reading
+from polyabayes._support.files import checked_path, content_of, open_regular, reading
 from polyabayes._support.optional import import_optional
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.models import DocumentModel
@@ -109,10 +109,10 @@ def _is_fit(value: Any) -> bool:
 def _read(path: Any) -> Any:
     rdata = import_optional("rdata", "files of R need rdata")
     file = checked_path(path, "fit")
-    with reading(file), content_of(file):
+    with open_regular(file) as stream, reading(file), content_of(file):
         try:
             # Bytes that are no file of R end in many kinds of errors.
-            return rdata.conversion.convert(rdata.parser.parse_file(file))
+            return rdata.conversion.convert(rdata.parser.parse_file(stream))
         except OSError:
             raise
         except Exception as error:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polyabayes._support.files import checked_path, content_of, read_lines
+from polyabayes._support.files import checked_path, content_of, read_lines, within_memory
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.cells import read_h5ad
@@ -165,7 +165,8 @@ def read_corpus(
     is_column = is_table and is_name and exposure != "total"
     if is_column:
         options["exposure"] = exposure
-    corpus = with_vocabulary(reader(path, **options), words)
+    with within_memory(path):
+        corpus = with_vocabulary(reader(path, **options), words)
     if exposure is None or is_column:
         return corpus
     is_known = is_name and (exposure == "total" or reader is read_h5ad)

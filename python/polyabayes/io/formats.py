@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from polyabayes._support.files import STANDARD_INPUT, reading
+from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
@@ -117,6 +117,8 @@ def reader_of(
             raise FileAccessError(f"{path} does not exist")
         if path.is_dir() and "text" not in readers:
             raise FileAccessError(f"cannot read {path}: it is a folder")
+        if path != STANDARD_INPUT and not path.is_dir():
+            open_regular(path).close()
     if name is None:
         name = piped if path == STANDARD_INPUT else _format_of(path, list(readers))
         if name == "text" and not path.is_dir():

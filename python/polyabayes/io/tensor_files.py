@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from polyabayes._support.files import checked_path
+from polyabayes._support.files import checked_path, within_memory
 from polyabayes.data.tensors.cells import checked_axes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import InvalidTypeError
@@ -97,7 +97,8 @@ def read_tensor(
     names = [axes] if isinstance(axes, str) else axes
     if names is not None and not is_table:
         names = checked_axes(names)
-    return reader(path, names, **options)
+    with within_memory(path):
+        return reader(path, names, **options)
 
 
 def write_tensor(tensor: CountTensor, path: str | os.PathLike[str]) -> None:

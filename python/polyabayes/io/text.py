@@ -14,7 +14,7 @@ from polyabayes.data.conversion.tables import named_rows
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
-from polyabayes.exceptions import FileAccessError, FileFormatError, argument
+from polyabayes.exceptions import FileFormatError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import Dialect, records_of, separator_of
 
@@ -141,8 +141,5 @@ def _read_folder(folder: Path, encoding: str) -> tuple[list[str], list[str]]:
                 if is_text and not name.startswith(_HIDDEN):
                     path = Path(parent, name)
                     found[path.relative_to(folder).as_posix()] = path
-    for name, path in found.items():
-        if not path.is_file():
-            raise FileAccessError(f"cannot read {folder}: {name} is not a file of text")
     ids = sorted(found)
     return ids, ["\n".join(read_lines(found[name], encoding)) for name in ids]

@@ -330,6 +330,7 @@ class FittedClasses(ClassPredictions):
     def _of_store(cls, content: StoredModel) -> FittedClasses:
         """Classes of the content of a file."""
         scalars, arrays = content.scalars, content.arrays
+        _check_stored(scalars, arrays)
         model = cls(**content.parameters)
         tables = tuple(arrays[f"item{number}"] for number in range(len(scalars["items"])))
         counts = None
@@ -389,6 +390,34 @@ class FittedClasses(ClassPredictions):
             f"({best['low']:.2f} to {best['high']:.2f} for the errors of the evidences). "
             f"Class weights are {weights}, with 95 % intervals."
         )
+
+
+def _check_stored(scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse tables of a file that are no counts or probabilities of its items and labels."""
+    items, labels = scalars["items"], scalars["labels"]
+    for names in (items, *labels):
+        if not all(isinstance(x, str) for x in names) or not 0 < len({*names}) == len(names):
+            raise ValueError("names of items or of answers are no text, or repeated")
+    n_draws, n_classes = arrays["classes"].shape
+    shapes = {"classes": (n_draws, n_classes)} | {
+        f"item{n}": (n_draws, len(names), n_classes) for n, names in enumerate(labels)
+    }
+    are_probabilities = "alphas" not in scalars
+    if not are_probabilities:
+        checks.positive_vector("alphas", scalars["alphas"], len(items) + 1)
+    for name, shape in shapes.items():
+        table = arrays[name]
+        if len(labels) != len(items) or table.shape != shape or table.dtype.kind not in "iuf":
+            raise ValueError(f"{name} is not of shape {shape}")
+        if 0 in shape or not (np.isfinite(table) & (table >= 0)).all():
+            raise ValueError(f"{name} holds negative, infinite or missing numbers")
+        if are_probabilities and not np.allclose(table.sum(axis=1), 1.0):
+            raise ValueError(f"{name} holds probabilities that do not sum to 1")
+    if "design" in scalars:
+        wanted = n_draws, n_classes, len(scalars["design"]["names"])
+        found = arrays["coefficients"]
+        if found.shape != wanted or not np.isfinite(found).all():
+            raise ValueError(f"coefficients are not finite numbers of shape {wanted}")
 
 
 def _rows(

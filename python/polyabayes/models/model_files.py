@@ -14,7 +14,7 @@ from polyabayes._support.files import checked_path, reading
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.fitted_model import FittedModel
-from polyabayes.models.fitted.stored_model import OF_THE_MACHINE, StoredModel
+from polyabayes.models.fitted.stored_model import StoredModel
 from polyabayes.models.other_files import refuse_other_files
 from polyabayes.models.topic_model import TopicModel
 
@@ -68,9 +68,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _made(stored: StoredModel) -> FittedModel:
-    # A file must not set options of the machine that reads it, such as paths to write to.
-    parameters = {k: v for k, v in stored.parameters.items() if k not in OF_THE_MACHINE}
-    model = FittedModel.classes[stored.class_name](**parameters)
+    model = FittedModel.classes[stored.class_name](**stored.parameters)
     arrays, scalars = stored.arrays, stored.scalars
     normalised = model._conditions_on_length
     optional = (name for name in model._optional_arrays if name in arrays)

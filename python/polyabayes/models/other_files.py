@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from polyabayes._support.files import reading
+from polyabayes._support.files import open_regular, reading
 from polyabayes.exceptions import FileFormatError
 
 _CORPUS = "counts of documents, which polyabayes.read_corpus reads"
@@ -51,7 +51,7 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 def refuse_other_files(path: Path) -> None:
     """Refuse a file that is recognised as something else; the message says how to read it."""
-    with reading(path), path.open("rb") as stream:
+    with open_regular(path) as stream, reading(path):
         head = stream.read(_HEAD_BYTES)
         if _is_safetensors(head):
             return

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from polyabayes._support.files import reading, replacing
+from polyabayes._support.files import open_regular, reading, replacing
 from polyabayes.exceptions import FileFormatError
 
 _SEAL_BYTES = 4
@@ -50,8 +50,8 @@ class SealedReader:
     def __init__(self, path: Path) -> None:
         self.path, self._checksum = path, zlib.crc32(path.name.encode())
         self._is_checked = False
+        self._stream = open_regular(path)
         with reading(path):
-            self._stream = path.open("rb")
             self.n_left = os.fstat(self._stream.fileno()).st_size - _SEAL_BYTES
         if self.n_left < 0:
             self._stream.close()

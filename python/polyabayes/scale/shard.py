@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.files import reading
+from polyabayes._support.files import open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.metadata import metadata_of_bytes
 from polyabayes.exceptions import FileFormatError
@@ -82,8 +82,8 @@ class Shard(NamedTuple):
             raise _changed(path)
         # The array is at the end of the file, after a header.
         offset = stamp[0] - (size - start) * dtype.itemsize
-        with reading(path):
-            array: NDArray[Any] = np.fromfile(path, dtype, stop - start, offset=offset)
+        with open_regular(path) as stream, reading(path):
+            array: NDArray[Any] = np.fromfile(stream, dtype, stop - start, offset=offset)
         if len(array) != stop - start:
             raise _changed(path)
         return array
@@ -150,8 +150,8 @@ class Shard(NamedTuple):
         if name not in self.digests:
             return None
         path, _ = self._checked(name)
-        with reading(path):
-            return bytes(np.load(path, allow_pickle=False).tobytes())
+        with open_regular(path) as stream, reading(path):
+            return bytes(np.load(stream, allow_pickle=False).tobytes())
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Counts of documents `start` to `stop` of the shard."""
@@ -227,5 +227,5 @@ def _changed(path: Path) -> FileFormatError:
 
 def digest_of(path: Path) -> str:
     """SHA-256 of a file."""
-    with reading(path), path.open("rb") as stream:
+    with open_regular(path) as stream, reading(path):
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from polyabayes._support.files import MAX_WORDS, checked_path, reading
+from polyabayes._support.files import MAX_WORDS, checked_path, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import checked_exposure
 from polyabayes.data.metadata import joined_metadata
@@ -245,8 +245,8 @@ def read_shards(folder: str | os.PathLike[str]) -> Shards:
     """
     path = checked_path(folder, "folder")
     manifest = path / MANIFEST
-    with reading(manifest):
-        content = json.loads(manifest.read_text(encoding="utf-8"))
+    with open_regular(manifest) as stream, reading(manifest):
+        content = json.load(stream)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FileFormatError(
                 f"{manifest} is not of this version of polyabayes: write the shards again"

@@ -157,12 +157,18 @@ def report(
         for document in topic["documents"]:
             text = excerpts[document["row"]] if excerpts else ""
             document["excerpt"] = textwrap.shorten(text, _EXCERPT, placeholder=" …")
-    data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    data = _json_of_page(content)
     template = resources.files("polyabayes.topics").joinpath("report.html").read_text("utf-8")
     page = Template(template).substitute(title=escape(title), data=data, n_shown=n_words)
     with replacing(place) as stream:
         stream.write(page.encode(errors="replace"))
     return place
+
+
+def _json_of_page(content: object) -> str:
+    """JSON for a script element: no text in it can begin or end an element or a comment."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _one_each(name: str, values: Any, size: int, things: str) -> list[str] | None:

@@ -17,6 +17,7 @@ import polyabayes as pb
 from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
 from polyabayes._support import storage
+from polyabayes.models.fitted.formulas import formula_columns
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
@@ -268,3 +269,44 @@ def test_missing_files_and_folders(tmp_path):
         with pytest.raises(errors.FileAccessError, match="cannot write"):
             known_lda().save(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "~ (a+b)**40",
+        "~ I(10**10**8)",
+        "~ " + "*".join("abcdefghijklmnopqrstuvw"),
+        "~ (a+b)**a",
+        "~ (" + "+".join(f"x{n}" for n in range(900)) + ")**4",
+    ],
+)
+def test_formulas_that_would_never_end_are_refused(formula):
+    pytest.importorskip("formulaic")
+    with pytest.raises(errors.InvalidArgumentError, match="may have too many terms"):
+        formula_columns(formula)
+
+
+@pytest.mark.parametrize("formula", ["~ a + b*c", "~ bs(a, df=5)*b + I(c**2)", "~ (a+b+c)**2"])
+def test_formulas_within_the_limits_are_read(formula):
+    pytest.importorskip("formulaic")
+    assert sorted(formula_columns(formula)) == ["a", "b", "c"]
+
+
+CLASSES = {
+    "NaN": set_array("item0", np.full((1, 2, 2), np.nan)),
+    "negative": set_array("classes", [[2.0, -1.0]]),
+    "infinite": set_array("classes", [[np.inf, 1.0]]),
+    "labels twice": set_scalar("labels", [["0", "0"]] * 3),
+}
+
+
+@pytest.mark.parametrize("change", CLASSES.values(), ids=CLASSES)
+def test_tampered_classes_are_refused(change, tmp_path):
+    path, rows = tmp_path / "m.safetensors", [[0, 0, 1], [1, 1, 0]] * 8
+    pb.LatentClassAnalysis(2, method="em", random_state=0).fit(rows).save(path)
+    rewrite(path, lambda _, header: header["parameters"].update(n_jobs=999, progress=True))
+    assert pb.load(path).n_jobs is None
+    rewrite(path, change)
+    with pytest.raises(errors.FileFormatError, match="does not hold a complete model"):
+        pb.load(path)

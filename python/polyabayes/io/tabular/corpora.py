@@ -21,6 +21,8 @@ from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
 _TRIPLET = 3
+# Cells that a table may have, present or missing, besides one for each character.
+_MOST_CELLS = 10**6
 
 
 def read_csv(
@@ -64,7 +66,7 @@ def read_json_lines(
     path: Path, vocabulary: Words | None = None, *, encoding: str = "utf-8", **options: Any
 ) -> Corpus:
     """Read a file with a JSON object per line; options as for :func:`corpus_of_table`."""
-    rows, lines = [], []
+    rows, lines, names, n_bytes = [], [], set[str](), 0
     for number, line in enumerate(read_lines(path, encoding), start=1):
         if not line.strip():
             continue
@@ -76,6 +78,14 @@ def read_json_lines(
             raise FileFormatError(f"{path}, line {number}: not a JSON object of named values")
         rows.append(row)
         lines.append(number)
+        names |= row.keys()
+        n_bytes += len(line)
+        if len(rows) * len(names) > _MOST_CELLS + n_bytes:
+            raise FileFormatError(
+                f"{path}, line {number}: {len(names):,} different names in {len(rows):,} objects, "
+                "most of which have few of them: give a table with the columns document, word "
+                "and count"
+            )
     pandas = import_pandas()
     with content_of(path):
         table = FrameTable(pandas.DataFrame(rows, index=pandas.Index(lines, name="line")))

@@ -33,6 +33,7 @@ Shape = tuple[int, ...]
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _CELLS_A_WRITE = 1 << 16
+_MOST_AXES = 10_000
 
 
 def default_axes(n_axes: int) -> tuple[str, ...]:
@@ -104,6 +105,10 @@ def _read_cells(path: Path, shape: Shape | None) -> Integers:
         if n_axes is None:
             head = cells.lstrip().partition(b"\n")[0].split()
             n_axes = max(1, len(head) - 1) if head else None
+            if n_axes is not None and n_axes > _MOST_AXES:
+                raise FileFormatError(
+                    f"{path}, line {first_line}: {n_axes:,} axes, more than {_MOST_AXES:,}"
+                )
         if n_axes is not None:
             limits = [*((1, size) for size in shape or [MAX_TOTAL] * n_axes), (0, MAX_TOTAL)]
             mistake = partial(_mistake, n_axes=n_axes, shape=shape)

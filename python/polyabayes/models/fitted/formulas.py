@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -22,6 +24,9 @@ _SYNTAX = (
     *(ast.Expression, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple),
     *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop),
 )
+# Characters and terms of a formula, which may come from a file: formulaic has no limits.
+_LONGEST, _MOST_TERMS = 10_000, 1_000_000
+_POWER = re.compile(r"(?:\*\*|\^)\s*\(?([0-4](?![0-9.*^eE]))?")
 # Options of every evaluation.
 OPTIONS = {"na_action": "ignore", "output": "numpy"}
 
@@ -31,6 +36,12 @@ def formula_columns(formula: Any) -> list[str]:
     formulaic = import_formulaic()
     if not isinstance(formula, str):
         raise InvalidTypeError(f"{argument('formula')} must be a str, got {formula!r:.60}")
+    if len(formula) > _LONGEST or _most_terms(formula) > _MOST_TERMS:
+        raise InvalidArgumentError(
+            f"{argument('formula')}={formula!r:.80} may have too many terms: more than "
+            f"{_MOST_TERMS:,}, or {_LONGEST:,} characters, or a power above 4; make such columns "
+            "before"
+        )
     try:
         parsed = formulaic.Formula(formula)
         factors = [factor for term in parsed for factor in term.factors]
@@ -47,6 +58,26 @@ def formula_columns(formula: Any) -> list[str]:
         elif kind == "python":
             columns |= dict.fromkeys(_names_in(factor.expr, formula))
     return list(columns)
+
+
+def _most_terms(formula: str) -> float:
+    """Upper bound on the number of terms, summand by summand; infinite for large powers."""
+    summands, depth = [""], 0
+    for sign in formula:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "+" and depth <= 0:
+            summands.append("")
+        else:
+            summands[-1] += sign
+    found = 0.0
+    for summand in summands:
+        powers = _POWER.findall(summand)
+        if "" in powers:
+            return math.inf
+        products = sum(map(_POWER.sub("", summand).count, "*:%"))
+        order = 1 + products + sum(max(0, int(power) - 1) for power in powers)
+        found += math.exp(min(order * math.log(summand.count("+") + 2), 700))
+    return found
 
 
 # In R's stm, the function s makes a spline of at most ten columns.

@@ -67,13 +67,14 @@ class StoredModel(NamedTuple):
             vocabulary = None if words is None else json.loads(words.tobytes().decode())
             return cls(
                 header["class"],
-                header["parameters"],
+                # A file must not set options of the machine that reads it, as paths to write to.
+                {k: v for k, v in header["parameters"].items() if k not in OF_THE_MACHINE},
                 header["scalars"],
                 arrays,
                 vocabulary,
                 header["provenance"],
             )
-        except (KeyError, RecursionError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, ValueError) as error:
             raise FileFormatError(f"{path} does not hold a complete model: {error!r}") from error
 
 
