@@ -99,8 +99,7 @@ fn bounds(
     }
     let mut rng = key.rng();
     let sizing = Sizing { urn, settings, observer };
-    let prepared = sizing.prepared(&mut rng)?;
-    let Choice { size, .. } = sizing.choice(&prepared, &mut rng)?;
+    let (prepared, Choice { size, .. }) = sizing.ready(&mut rng)?;
     let n = settings.n_replicates;
     let made = sizing.made(&prepared, size);
     let forward = prepared.ln_urn_sums(Runs { n, sizes: &[made] }, &mut rng, observer)?;
