@@ -89,9 +89,9 @@ def test_topics_of_a_small_symmetric_prior_replace_one_another():
         topics[k, np.arange(3 * k, 3 * k + 6) % 300] = 1.0
     topics /= topics.sum(axis=1, keepdims=True)
     document = np.zeros((1, 300), dtype=int)
-    tokens = {14: [4, 2, 4], 15: [3, 2, 1], 16: [1, 1], 29: [2], 62: [5, 3, 5], 63: [5, 7, 6]}
-    tokens |= {66: [1, 1], 67: [3], 68: [2, 2, 4], 69: [2, 2], 88: [1], 92: [1], 95: [1, 1, 1]}
-    for pair, counts in (tokens | {96: [6, 3, 2]}).items():
+    tokens = {14: [4, 2, 4], 15: [3, 2, 1], 16: [1, 1], 29: [0, 2], 62: [5, 3, 5], 63: [5, 7, 6]}
+    tokens |= {66: [0, 1, 1], 67: [0, 0, 3], 68: [2, 2], 69: [4, 2, 2], 88: [0, 1], 92: [1]}
+    for pair, counts in (tokens | {95: [1, 1, 1], 96: [6, 3, 2]}).items():
         document[0, 3 * pair : 3 * pair + len(counts)] = counts
     for seed in (1, 3):
         result = pb.log_likelihood(lda(0.002, topics), document, random_state=seed)
