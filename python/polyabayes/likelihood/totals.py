@@ -37,7 +37,7 @@ _REPLICATES = 16
 # Largest bias of the last level, and squared error that a plan aims at, as shares of the target.
 _SHARE_OF_BIAS, _AIM = 1 / 3, 0.8
 _ROUNDS = 20
-# Standard errors above an estimate at its one-sided 95 % limit, and least degrees of freedom of errors.
+# Standard errors to a one-sided 95 % limit; least degrees of freedom of errors.
 _ONE_SIDED, _FEWEST_DEGREES = 1.645, 2.0
 # Settings without effect, since every document gets the effort that the total needs.
 _EFFORT = ("n_samples", "n_particles", "n_replicates", "target_std_error", "trace")
@@ -355,8 +355,8 @@ class _Levels:
     def _bias(self) -> float:
         """Upper limit of the bias of the last level.
 
-        The bias falls as 1 / temperatures, so that the rest is a share of the last difference, whose
-        own error counts. What :meth:`_Level.values` adds to ln of a mean is right to half of it.
+        The bias falls as 1 / temperatures, so that the rest is a share of the last difference,
+        whose own error counts. What :meth:`_Level.values` adds to ln of a mean is right to half.
         """
         last = self._levels[-1]
         squared = np.square(last.scores.std_errors)
