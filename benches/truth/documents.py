@@ -176,8 +176,8 @@ def true_value(case: Case, found: Any) -> tuple[float, float]:
         exact = pb.log_likelihood(case.model, case.counts, "exact", budget=SUMMED, **options)
         return exact.total, exact.total_std_error
     except (pb.exceptions.BudgetExceededError, pb.exceptions.InvalidArgumentError):
-        effort = LONG / (32.0 * case.counts.sum() * len(case.model.components_))
-        n_samples = max(4 * int(found.sizes[0]), min(int(effort), 2000))
+        most = LONG / (32.0 * case.counts.sum() * len(case.model.components_))
+        n_samples = max(min(int(most), 4 * int(found.sizes[0])), 200)
         if found.methods[0] == "annealed" and case.method == "auto":
             options["options"] = {"start": "lowered"}
         options |= {"n_samples": n_samples, "n_replicates": 32}
