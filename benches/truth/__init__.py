@@ -1,1 +1,1 @@
-"""Every claim of the package against the truth: simulators, a table of z, and the page of coverage."""
+"""Every claim of the package against the truth: simulators, and the page of coverage."""

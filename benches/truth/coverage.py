@@ -1,7 +1,7 @@
 """Share of 95 % intervals that hold the exact value, by method and kind of data.
 
-``python -m benches.truth.coverage`` takes some six minutes of processor time and keeps the records of
-``docs/coverage.md``: documents drawn from random models, small enough to be summed.
+``python -m benches.truth.coverage`` takes some six minutes of processor time and keeps the records
+of ``docs/coverage.md``: documents drawn from random models, small enough to be summed.
 ``python -m benches.truth.coverage rare`` keeps that of tiny pseudo-counts only.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from benches.record import Table, holds, main, save
+from numpy.typing import NDArray
 
 import polyabayes as pb
 from polyabayes.likelihood.blocks import has_error, unreliable

@@ -104,7 +104,9 @@ def similar(rng: Rng) -> Case:
 def repeated(rng: Rng) -> Case:
     """Many tokens of few words."""
     n_topics = size(rng, 3, 20)
-    return of_prior(rng, n_topics, topics(rng, n_topics, size(rng, 5, 20), 0.5), size(rng, 100, 1000))
+    return of_prior(
+        rng, n_topics, topics(rng, n_topics, size(rng, 5, 20), 0.5), size(rng, 100, 1000)
+    )
 
 
 def own_prior(rng: Rng) -> Case:
