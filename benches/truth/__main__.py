@@ -36,10 +36,8 @@ def main() -> None:
     kinds += [(name, part, 1) for name, part in others.SIMULATORS.items()]
     for name, simulator, n in kinds:
         if any(word in name for word in given.only):
-            start, rng = (
-                time.process_time(),
-                np.random.default_rng([given.seed, zlib.crc32(name.encode())]),
-            )
+            rng = np.random.default_rng([given.seed, zlib.crc32(name.encode())])
+            start = time.process_time()
             outcomes = list(simulator(rng, n * given.size))
             if outcomes:
                 add(table, name, outcomes, time.process_time() - start)

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 from benches.record import Table
+from benches.truth.coverage import FAR
 
-# Beyond so many standard errors an estimate counts as a miss that no interval explains.
-FAR = 4.0
 COLUMNS = {
     "kind": "s", "n": "d", "mean z": "+.2f", "sd": ".2f", "within 1.96": ".1%",
     "beyond 4": "d", "without a warning": "d", "worst z": "+.1f", "median ±": ".3g", "s": ".0f",

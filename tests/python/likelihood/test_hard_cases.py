@@ -81,7 +81,7 @@ def test_topics_of_tiny_pseudo_counts_open(pseudo_count):
     assert set(pb.log_likelihood(model, documents, random_state=0).methods) == {"exact"}
 
 
-# Half of the words of a topic are also those of the next, so that tokens must change topics together.
+# Half of the words of a topic are those of the next, so that tokens must change topics together.
 # The truth: 32 lowered runs of 20,000 temperatures.
 def test_topics_of_a_small_symmetric_prior_replace_one_another():
     topics = np.full((100, 300), 1e-6)
