@@ -7,7 +7,7 @@ SECONDS ?= 60
 RECORD ?= target/record.json
 BASE ?= target/base.json
 
-.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check check-rust check-python test-slow fuzz audit bench bench-estimators papers docs clean
+.PHONY: bench-choice bench-compare bench-record bench-fill bench-training demo dist licences semver test check check-rust check-python test-slow fuzz audit bench bench-estimators truth papers docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/built
@@ -88,6 +88,10 @@ endif
 # Every estimator against the truth; ten minutes on one thread.
 bench-estimators: .venv/built
 	$(BIN)/python benches/estimators.py
+
+# Simulators of every kind of claim against the truth, of the day's seed: make truth SIZE=10
+truth: .venv/built
+	$(BIN)/python -m benches.truth --size $(or $(SIZE),1)
 
 # Training over seeds, beside tomotopy, on four corpora; some hours on one thread, likewise.
 bench-training: .venv/built

@@ -160,9 +160,9 @@ def log_likelihood(
         Standard error to reach in the sum over all documents, or in that sum per token. This is
         much cheaper than accurate values of all documents, which then serve for sums only. All
         documents get short annealing runs; ever smaller random samples get longer runs, which
-        correct the short ones (multilevel Monte Carlo, Giles 2008). Totals are low by a part of
-        their error. Needs method ``"auto"`` and no other sample size. If the target is not
-        reached, ``reached`` is False, and there is a TargetWarning.
+        correct the short ones (multilevel Monte Carlo, Giles 2008). The error includes an upper
+        limit of the bias that the longest runs leave. Needs method ``"auto"`` and no other sample
+        size. If the target is not reached, ``reached`` is False, and there is a TargetWarning.
     event : {"sequence", "counts"}, optional
         The ordered tokens (default for LDA), or the bag of words with its multiplicity
         (default for gamma-Poisson).

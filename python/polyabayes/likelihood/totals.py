@@ -3,7 +3,7 @@
 Every document gets short annealing runs. Ever smaller random samples get longer runs: each level
 adds the difference to the level below, and samples are allocated by the variance of these
 differences (Neyman 1934). Levels below the last use the mean of ln of the runs, which is low but
-has little noise; the last uses ln of their mean.
+has little noise; the last uses ln of their mean, its bias by Jensen's inequality removed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, argument
@@ -36,6 +37,8 @@ _REPLICATES = 16
 # Largest bias of the last level, and squared error that a plan aims at, as shares of the target.
 _SHARE_OF_BIAS, _AIM = 1 / 3, 0.8
 _ROUNDS = 20
+# Standard errors to a one-sided 95 % limit; least degrees of freedom of errors.
+_ONE_SIDED, _FEWEST_DEGREES = 1.645, 2.0
 # Settings without effect, since every document gets the effort that the total needs.
 _EFFORT = ("n_samples", "n_particles", "n_replicates", "target_std_error", "trace")
 _UNUSED = {"method": "auto"} | {name: Settings._field_defaults[name] for name in _EFFORT}
@@ -155,8 +158,13 @@ class _Level:
         return weights
 
     def values(self, *, is_last: bool) -> Floats:
-        """Ln of the mean of the runs at the last level, else their mean ln; 0 if p is 0."""
-        values = self.scores.values - (0.0 if is_last else self.scores.shortfalls)
+        """Ln of the mean of the runs at the last level, else their mean ln; 0 if p is 0.
+
+        Ln of a mean is low by half its squared error, which is added (delta method).
+        """
+        scores = self.scores
+        correction = scores.std_errors**2 / 2 if is_last else -scores.shortfalls
+        values = scores.values + correction
         found: Floats = np.where(np.isneginf(values), 0.0, values)
         return found
 
@@ -323,9 +331,9 @@ class _Levels:
     def _of_sampling(self, levels: list[_Level]) -> float:
         """Squared error of the total from sampling documents.
 
-        Levels share documents, so their errors are correlated. Sampling ends when the estimated
-        error is small, which favours samples without large differences: therefore the sum of
-        squares is raised by its own standard error.
+        Levels share documents, so their errors are correlated. The sum of squares is raised so that
+        1.96 of the errors are the 97.5 % quantile of Student's distribution with as many degrees of
+        freedom as there are effective documents in it (Satterthwaite 1946).
         """
         copies = self._population.copies
         before, parts = np.zeros_like(copies), np.zeros_like(copies)
@@ -335,9 +343,8 @@ class _Levels:
             own = (level.weights - 1.0) * errors
             parts[level.drawn] += level.weights * errors * (own + 2.0 * before[level.drawn])
             before[level.drawn] += own
-        whole, n = float(parts.sum()), max(int(np.count_nonzero(parts)), 1)
-        doubt = max(float(parts @ parts) - whole**2 / n, 0.0)
-        return max(whole + float(np.sqrt(doubt)), 0.0)
+        whole, squared = max(float(parts.sum()), 0.0), float(parts @ parts)
+        return whole * _student_factor(whole**2 / squared - 1.0) if squared else 0.0
 
     def _of_last(self) -> float:
         """Squared error of the total of the last level: the noise of its runs, and their bias."""
@@ -346,13 +353,14 @@ class _Levels:
         return float(last.weights @ errors**2) + self._bias() ** 2
 
     def _bias(self) -> float:
-        """Bound of the bias of the last level.
+        """Upper limit of the bias of the last level.
 
-        The bias falls as 1 / temperatures, so that the rest is a share of the last difference. It
-        is at least half the squared error of ln of a mean (Jensen).
+        The bias falls as 1 / temperatures, so that the rest is a share of the last difference,
+        whose own error counts. What :meth:`_Level.values` adds to ln of a mean is right to half.
         """
         last = self._levels[-1]
-        if not last.scores.std_errors[last.drawn].any():
+        squared = np.square(last.scores.std_errors)
+        if not squared[last.drawn].any():
             return 0.0
         if len(self._levels) < 2:
             return np.inf
@@ -361,6 +369,13 @@ class _Levels:
         both = last.drawn & below.drawn
         weights = copies[both] / np.minimum(last.probabilities, below.probabilities)[both]
         differences = (last.values(is_last=True) - below.values(is_last=True))[both]
-        difference = abs(float(weights @ differences)) / (_FACTOR - 1)
-        variance = float((last.weights * copies[last.drawn]) @ last.scores.variances[last.drawn])
-        return max(difference, variance / (2 * _REPLICATES))
+        noise = np.sqrt(weights**2 @ (squared + np.square(below.scores.std_errors))[both])
+        difference = (abs(float(weights @ differences)) + _ONE_SIDED * noise) / (_FACTOR - 1)
+        correction = float((last.weights * copies[last.drawn]) @ squared[last.drawn]) / 2
+        return max(float(difference), correction / 2)
+
+
+def _student_factor(degrees_of_freedom: float) -> float:
+    """Factor between squared 95 % intervals of Student's and of the normal distribution."""
+    quantile = special.stdtrit(max(degrees_of_freedom, _FEWEST_DEGREES), 0.975)
+    return float(quantile / special.ndtri(0.975)) ** 2

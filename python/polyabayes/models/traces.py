@@ -53,7 +53,9 @@ class BoundTrace(Record):
     n_iter : ndarray of int
         Iterations done; the first entry is the start.
     bound : ndarray
-        Lower bound of ln p(words | parameters) of the training documents, in nats.
+        Quantity that EM climbs, in nats: the lower bound of ln p(words | parameters) of the
+        training documents, plus ln of the prior density of the topics, Dirichlet(1 + `topic_word_prior`),
+        relative to its maximum. The estimator's ``bound_`` is the first part alone.
 
     Examples
     --------

@@ -108,6 +108,22 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Annealing that lowers pseudo-counts, where runs of this size along the path that was chosen
+    /// would leave topics closed that the document may need.
+    pub(crate) fn lowered(
+        &self,
+        size: usize,
+        rng: &mut Rng,
+        observer: &impl Observer,
+    ) -> Result<Option<Self>> {
+        let Basis::Path(path) = &self.basis else { return Ok(None) };
+        if self.sampler != Sampler::Annealed(None) || !path.may_leave_closed(size) {
+            return Ok(None);
+        }
+        let path = UrnPath::refined(self.urn, Start::Lowered, REFINING, rng, observer)?;
+        Ok(Some(Prepared { basis: Basis::Path(path), ..*self }))
+    }
+
     /// Pseudo-counts up to which it may leave topics closed that the document needs.
     pub(crate) fn closed(&self) -> f64 {
         match self.sampler {

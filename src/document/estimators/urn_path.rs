@@ -37,6 +37,14 @@ fn has_small(urn: &LocalUrn) -> bool {
 /// close freely there.
 const RAISED: f64 = 0.1;
 
+/// Temperatures of the shortest runs that are judged by the topics that they leave closed.
+const FEWEST_TEMPERATURES: usize = 100;
+
+/// ln of the least odds of a topic's opening that matter, and the least probability of a word in it,
+/// as a share of that in the topic that likes it best.
+const LEAST_LN_GAIN: f64 = -3.0;
+const LEAST_SHARE: f64 = 1e-3;
+
 /// Share of a word's probability that the topics may have that are not on its list. Runs vary as
 /// much as with sweeps over all topics; with larger shares they vary more than shorter lists save.
 const LEFT_OUT: f64 = 0.005;
@@ -222,6 +230,52 @@ impl<'a> UrnPath<'a> {
         }
     }
 
+    /// Whether runs through so many temperatures may leave a topic closed that the document may need.
+    ///
+    /// A token enters an empty topic of pseudo-count a, which suits it as well as its own, with a
+    /// probability of about a in each sweep, and a topic whose a is large enough is found by some
+    /// run. Any other is missed by all of them alike.
+    pub(super) fn may_leave_closed(&self, n_temperatures: usize) -> bool {
+        let rare = 1.0 / n_temperatures.max(FEWEST_TEMPERATURES) as f64;
+        let a = self.urn.pseudo_counts();
+        self.start == Start::MeanField
+            && (0..a.len()).any(|topic| a[topic] <= rare && self.ln_gain(topic) > LEAST_LN_GAIN)
+    }
+
+    /// ln of how much likelier the document is where a closed topic takes two or more tokens, as
+    /// many as suit it best, from the topics that are expected to hold them.
+    fn ln_gain(&self, topic: usize) -> f64 {
+        let a = self.urn.pseudo_counts();
+        let mut held = self.expected.clone();
+        held[topic] = 0.0;
+        let by_others =
+            |held: &[f64], q: &[f64]| -> f64 { held.iter().zip(q).map(|(held, q)| held * q).sum() };
+        let mut words: Vec<(f64, &[f64], u32)> = (self.urn.cells())
+            .map(|(q, count)| (q[topic] / by_others(&held, q), q, count))
+            .collect();
+        words.sort_unstable_by(|x, y| y.0.total_cmp(&x.0));
+        let (mut balls, mut ln_gain, mut most) = (a[topic], 0.0, f64::NEG_INFINITY);
+        for (_, q, count) in words {
+            if q[topic] < LEAST_SHARE * q.iter().copied().fold(0.0, f64::max) {
+                break;
+            }
+            for _ in 0..count {
+                // The token leaves the topics that may hold it, each by its share.
+                let total = by_others(&held, q);
+                for (k, held) in held.iter_mut().enumerate() {
+                    let left = *held - *held * q[k] / total;
+                    *held = if k == topic { 0.0 } else { left.max(a[k]) };
+                }
+                ln_gain += (balls * q[topic] / by_others(&held, q)).ln();
+                if balls >= 1.0 {
+                    most = most.max(ln_gain);
+                }
+                balls = balls.floor() + 1.0;
+            }
+        }
+        most
+    }
+
     /// Inverse temperatures of annealing in `n` steps, denser where the path bends. Those from 1 to 2
     /// lower the pseudo-counts, in half of the steps.
     pub(super) fn betas(&self, n: usize) -> Vec<f64> {
@@ -341,5 +395,41 @@ impl UrnLevel<'_> {
             ..bursts.target()
         });
         UrnTarget { base: &self.base, unit: self.unit, q: &self.q, bursts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+
+    /// Topics in a ring that share half of their words with either neighbour, and tokens of the
+    /// words that some pairs share.
+    fn ring(a: f64, tokens: &[u32]) -> LocalUrn {
+        let n_topics = 12;
+        let rows: Vec<Vec<f64>> = (0..tokens.len())
+            .map(|pair| {
+                let likes = |k: usize| k == pair || k == pair + 1;
+                (0..n_topics).map(|k| if likes(k) { 0.1 } else { 1e-7 }).collect()
+            })
+            .collect();
+        let cells: Vec<(&[f64], u32)> =
+            rows.iter().map(Vec::as_slice).zip(tokens.iter().copied()).collect();
+        LocalUrn::from_rows(&vec![a; n_topics], &cells).unwrap()
+    }
+
+    #[test]
+    fn topics_that_tokens_would_open_together_are_rare_beside_the_temperatures() {
+        let leaves_closed = |a: f64, tokens: &[u32], n_temperatures: usize| {
+            let urn = ring(a, tokens);
+            let mut rng = Key::new(1, Purpose::Score).rng();
+            let path = UrnPath::refined(&urn, Start::MeanField, 20, &mut rng, &()).unwrap();
+            path.may_leave_closed(n_temperatures)
+        };
+        assert!(leaves_closed(0.002, &[10, 6, 2], 100));
+        assert!(!leaves_closed(0.002, &[10, 6, 2], 1000));
+        assert!(!leaves_closed(0.02, &[10, 6, 2], 100));
+        // The middle topic has all of them, and no other has any use.
+        assert!(!leaves_closed(0.002, &[0, 10, 10], 100));
     }
 }

@@ -8,7 +8,8 @@
 //! ln Γ(α_+)/Γ(α_+ + N) + Σ_k ln Γ(α_k + n_k)/Γ(α_k) + Σ_w n_w Σ_k q_wk ln(φ_kw / q_wk)
 //! ```
 //!
-//! and every step raises it: q(z) by document, then φ and α given the expected counts. It is a sum
+//! and every step raises it, with ln of the prior density of φ where there is one: q(z) by document,
+//! then φ and α given the expected counts. It is a sum
 //! over the topics that a document uses, so a topic of no tokens takes nothing from it, and a
 //! model with such topics added has the bound that it had without them.
 
@@ -16,6 +17,8 @@ mod document;
 mod expectation;
 mod growth;
 mod prior;
+
+use rayon::prelude::*;
 
 use crate::control::Observer;
 use crate::counts::CountMatrix;
@@ -38,6 +41,9 @@ const FULL_EFFORT: Effort = Effort { most: 100, change: 1e-6 };
 const LEAST_START_PRIOR: f64 = 0.01;
 const MOST_START_PRIOR: f64 = 1.0;
 
+/// Probabilities of a unit of parallel work on the prior of the topics.
+const PRIOR_CHUNK: usize = 1 << 14;
+
 /// Least probability of a word, under the topic that likes it best, in a model to start from.
 const LEAST_PROBABILITY: f64 = 1e-40;
 
@@ -52,7 +58,7 @@ pub struct EmSettings {
     pub topic_word_prior: f64,
     /// Iterations at most.
     pub max_iter: u64,
-    /// Relative change of the bound below which EM ends.
+    /// Change of what EM climbs, relative to the bound, below which it ends.
     pub tolerance: f64,
     /// Sweeps of every start without a model to grow from.
     pub start_sweeps: u64,
@@ -82,7 +88,8 @@ pub struct EmFit {
     pub alpha: Vec<f64>,
     /// Lower bound of ln p(words | φ, α), in nats; `-inf` where a stop came before the first.
     pub bound: f64,
-    /// The bound at the start and after every iteration.
+    /// The quantity that EM climbs, at the start and after every iteration: the bound, and ln of the
+    /// prior density of the topics, Dirichlet(1 + `topic_word_prior`), relative to its maximum.
     pub trace: Vec<f64>,
     /// Expected tokens of each topic.
     pub n_tokens: Vec<f64>,
@@ -238,7 +245,9 @@ impl<'c, 'd> Em<'c, 'd> {
             Err(Error::Stopped) => f64::NEG_INFINITY,
             bound => bound?,
         };
-        let mut trace = vec![bound];
+        let prior = settings.topic_word_prior;
+        let mut climbed = bound + self.ln_prior(prior);
+        let mut trace = vec![climbed];
         let mut n_tokens = self.n_tokens();
         while trace.len() as u64 <= settings.max_iter && !observer.stopped() {
             let alpha = self.maximise(settings);
@@ -250,10 +259,11 @@ impl<'c, 'd> Em<'c, 'd> {
                 next => next?,
             };
             n_tokens = self.n_tokens();
-            trace.push(next);
-            observer.advance(1);
-            let change = (next - bound).abs();
             bound = next;
+            let before = std::mem::replace(&mut climbed, bound + self.ln_prior(prior));
+            trace.push(climbed);
+            observer.advance(1);
+            let change = (climbed - before).abs();
             if change <= settings.tolerance * bound.abs() {
                 break;
             }
@@ -295,6 +305,18 @@ impl<'c, 'd> Em<'c, 'd> {
                 *phi = if totals[k] > 0.0 { (tokens[k] + prior) / totals[k] } else { before[k] };
             }
         }
+    }
+
+    /// ln of the density of the topics under Dirichlet(1 + `prior`), relative to its maximum.
+    fn ln_prior(&self, prior: f64) -> f64 {
+        if prior == 0.0 {
+            return 0.0;
+        }
+        let n_words = self.chunks.counts().n_words() as f64;
+        let ln_shares = |phi: &[f64]| phi.iter().map(|phi| libm::log(n_words * phi)).sum();
+        // Chunks of one size: the sum does not depend on the threads.
+        let sums: Vec<f64> = self.phi.par_chunks(PRIOR_CHUNK).map(ln_shares).collect();
+        prior * sums.iter().sum::<f64>()
     }
 
     fn n_tokens(&self) -> Vec<f64> {

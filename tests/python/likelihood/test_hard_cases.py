@@ -81,6 +81,23 @@ def test_topics_of_tiny_pseudo_counts_open(pseudo_count):
     assert set(pb.log_likelihood(model, documents, random_state=0).methods) == {"exact"}
 
 
+# Half of the words of a topic are those of the next, so that tokens must change topics together.
+# The truth: 32 lowered runs of 20,000 temperatures.
+def test_topics_of_a_small_symmetric_prior_replace_one_another():
+    topics = np.full((100, 300), 1e-6)
+    for k in range(100):
+        topics[k, np.arange(3 * k, 3 * k + 6) % 300] = 1.0
+    topics /= topics.sum(axis=1, keepdims=True)
+    document = np.zeros((1, 300), dtype=int)
+    tokens = {14: [4, 2, 4], 15: [3, 2, 1], 16: [1, 1], 29: [0, 2], 62: [5, 3, 5], 63: [5, 7, 6]}
+    tokens |= {66: [0, 1, 1], 67: [0, 0, 3], 68: [2, 2], 69: [4, 2, 2], 88: [0, 1], 92: [1]}
+    for pair, counts in (tokens | {95: [1, 1, 1], 96: [6, 3, 2]}).items():
+        document[0, 3 * pair : 3 * pair + len(counts)] = counts
+    for seed in (1, 3):
+        result = pb.log_likelihood(lda(0.002, topics), document, random_state=seed)
+        assert abs(result.total + 343.485) < 4 * np.hypot(result.total_std_error, 0.01)
+
+
 # Equal pairs of log_completion share their error; the total takes them as independent.
 def test_errors_of_equal_completions_add_up():
     model = lda(0.5)

@@ -42,6 +42,14 @@ def test_the_bound_rises_to_what_the_model_has(data, learn_priors):
         np.testing.assert_array_equal(model.doc_topic_prior_, 5 / 6)
 
 
+def test_with_a_prior_of_the_topics_the_trace_is_what_em_climbs(data):
+    model = em(6, tol=0.0, topic_word_prior=1.5).fit(data.corpus)
+    climbed = model.trace_.bound
+    assert (np.diff(climbed) >= -1e-9 * np.abs(climbed[1:])).all()
+    ln_prior = 1.5 * np.log(100 * model.components_).sum()
+    assert climbed[-1] == pytest.approx(model.bound_ + ln_prior, rel=1e-12)
+
+
 @pytest.mark.parametrize("learn_priors", [False, True])
 def test_a_grown_model_is_never_worse(data, learn_priors):
     model = em(1, learn_priors=learn_priors).fit(data.corpus)

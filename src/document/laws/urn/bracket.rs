@@ -31,8 +31,7 @@ pub(super) fn bounds(
         return Ok(Bounds::exact(0.0));
     }
     let sizing = Sizing { urn, settings, observer };
-    let prepared = sizing.prepared(rng)?;
-    let Choice { size, .. } = sizing.choice(&prepared, rng)?;
+    let (prepared, Choice { size, .. }) = sizing.ready(rng)?;
     let n = settings.n_replicates;
     let made = sizing.made(&prepared, size);
     let forward = prepared.ln_urn_sums(Runs { n, sizes: &[made] }, rng, observer)?;

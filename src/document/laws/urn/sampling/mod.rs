@@ -25,9 +25,7 @@ pub(crate) fn estimate(
     observer: &impl Observer,
 ) -> Result<Score> {
     let sizing = Sizing { urn, settings, observer };
-    let prepared = sizing.prepared(rng)?;
-    let choice = sizing.choice(&prepared, rng)?;
-    let choice = sizing.for_target(&prepared, choice, rng)?;
+    let (prepared, choice) = sizing.ready(rng)?;
     let sampler = prepared.sampler;
     let size = sizing.made(&prepared, choice.size);
     let n = settings.n_replicates;

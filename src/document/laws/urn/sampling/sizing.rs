@@ -58,9 +58,21 @@ pub(crate) struct Sizing<'a, O> {
 }
 
 impl<'a, O: Observer> Sizing<'a, O> {
+    /// The sampler made ready for the document, and its size.
+    pub(crate) fn ready(&self, rng: &mut Rng) -> Result<(Prepared<'a>, Choice)> {
+        let mut prepared = self.prepared(rng)?;
+        let mut choice = self.choice(&prepared, rng)?;
+        if let Some(lowered) = prepared.lowered(choice.size, rng, self.observer)? {
+            prepared = lowered;
+            choice = self.choice(&prepared, rng)?;
+        }
+        let choice = self.for_target(&prepared, choice, rng)?;
+        Ok((prepared, choice))
+    }
+
     /// The sampler of the settings, that of `auto` being annealing unless they ask for particles,
     /// made ready for the document.
-    pub(crate) fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
+    fn prepared(&self, rng: &mut Rng) -> Result<Prepared<'a>> {
         let sampler = match self.settings.method {
             Method::Sample(sampler) => sampler,
             _ if self.settings.n_particles.is_some() => Sampler::SmcLookahead,
@@ -71,7 +83,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     }
 
     /// The size asked for, or the default, or what pilots find.
-    pub(crate) fn choice(&self, prepared: &Prepared<'_>, rng: &mut Rng) -> Result<Choice> {
+    fn choice(&self, prepared: &Prepared<'_>, rng: &mut Rng) -> Result<Choice> {
         match (self.settings.size(prepared.sampler), prepared.sampler.pilot()) {
             (Some(size), _) => Ok(Choice { size, beside: None }),
             (None, None) => Ok(Choice { size: 1, beside: None }),
@@ -129,7 +141,7 @@ impl<'a, O: Observer> Sizing<'a, O> {
     ///
     /// The smaller run beside is then the last pilot that missed the target. The first one, far
     /// smaller, would be the drift of every document that needs large sizes.
-    pub(crate) fn for_target(
+    fn for_target(
         &self,
         prepared: &Prepared<'_>,
         mut choice: Choice,

@@ -1,8 +1,8 @@
 """Share of 95 % intervals that hold the exact value, by method and kind of data.
 
-``python benches/coverage.py`` takes some six minutes of processor time and keeps the records of
-``docs/coverage.md``: documents drawn from random models, small enough to be summed.
-``python benches/coverage.py rare`` keeps that of tiny pseudo-counts only.
+``python -m benches.truth.coverage`` takes some six minutes of processor time and keeps the records
+of ``docs/coverage.md``: documents drawn from random models, small enough to be summed.
+``python -m benches.truth.coverage rare`` keeps that of tiny pseudo-counts only.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from benches.record import Table, holds, main, save
 from numpy.typing import NDArray
-from record import Table, holds, main, save
 
 import polyabayes as pb
 from polyabayes.likelihood.blocks import has_error, unreliable
 
-COMMAND = "python benches/coverage.py"
+COMMAND = "python -m benches.truth.coverage"
 N_DOCUMENTS, N_WORDS = 200, 30
 # Beyond so many standard errors an estimate counts as a miss that no interval explains.
 FAR = 4.0

@@ -1,0 +1,204 @@
+"""Documents of many kinds, drawn from models of random sizes."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from benches.truth.coverage import SAMPLED, doubted, drawn
+from benches.truth.table import Outcome, Simulator
+
+import polyabayes as pb
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Rng = np.random.Generator
+# Multiply-adds of a sum that is the truth, and of a long run where none is affordable.
+SUMMED, LONG = 1e8, 3e8
+
+
+class Case(NamedTuple):
+    """A document under a model; its options, method, and the value where it is known."""
+
+    model: Any
+    counts: Any
+    options: dict[str, Any] = {}  # noqa: RUF012
+    method: str = "auto"
+    truth: float | None = None
+
+
+def log_uniform(rng: Rng, low: float, high: float) -> float:
+    """A draw whose ln is uniform."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def size(rng: Rng, low: int, high: int) -> int:
+    return round(log_uniform(rng, low, high))
+
+
+def topics(rng: Rng, n_topics: int, n_words: int = 300, prior: float | None = None) -> Floats:
+    """Topics of which a few words, or most, are likely."""
+    prior = log_uniform(rng, 0.02, 0.5) if prior is None else prior
+    phi = np.maximum(rng.dirichlet(np.full(n_words, prior), n_topics), 1e-12)
+    return phi / phi.sum(axis=1, keepdims=True)
+
+
+def ring(rng: Rng, n_topics: int) -> Floats:
+    """Topics that share half of their words with either neighbour, and hardly any with others."""
+    n_shared = int(rng.integers(2, 5))
+    phi = np.full((n_topics, n_topics * n_shared), log_uniform(rng, 1e-6, 1e-3))
+    for topic in range(n_topics):
+        for pair in (topic, (topic + 1) % n_topics):
+            phi[topic, pair * n_shared : (pair + 1) * n_shared] = 1.0
+    return phi / phi.sum(axis=1, keepdims=True)
+
+
+def of_some(rng: Rng, phi: Floats, n_tokens: int) -> Any:
+    """A document that uses one to ten topics, whatever the prior says."""
+    used = rng.choice(len(phi), min(len(phi), int(rng.integers(1, 11))), replace=False)
+    return drawn(rng, rng.dirichlet(np.ones(len(used)))[None] @ phi[used], n_tokens)
+
+
+def urn(rng: Rng, prior: Floats, phi: Floats, counts: Any) -> Case:
+    """The document under LDA or, as often, gamma-Poisson factor analysis with these parameters."""
+    if rng.random() < 0.5:
+        lda = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=prior, topic_word=phi)
+        return Case(lda, counts)
+    p = rng.uniform(0.2, 0.9, len(prior))
+    gap = pb.PoissonFactorAnalysis.from_parameters(topic_word=phi, shape=prior, probability=p)
+    return Case(gap, counts, {"exposure": rng.uniform(0.5, 2.0)} if rng.random() < 0.5 else {})
+
+
+def of_prior(rng: Rng, n_topics: int, phi: Floats | None = None, n_tokens: int = 0) -> Case:
+    """A prior as learned ones are, and a document drawn from it."""
+    prior = rng.gamma(0.7, log_uniform(rng, 0.5, 5) / n_topics, n_topics) + 1e-3
+    phi = topics(rng, n_topics) if phi is None else phi
+    theta = rng.dirichlet(np.maximum(prior, 0.01))[None]
+    return urn(rng, prior, phi, drawn(rng, theta @ phi, n_tokens or size(rng, 10, 300)))
+
+
+def small(rng: Rng, form: str) -> Case:
+    """Pseudo-counts of any magnitude: of all topics alike, of most, or each its own."""
+    n_topics, least = size(rng, 5, 200), log_uniform(rng, 1e-8, 1.0)
+    prior = np.full(n_topics, least)
+    if form == "one-sided":
+        prior[: 1 + n_topics // 6] = max(least, log_uniform(rng, 0.02, 1.0))
+    elif form == "mixed":
+        prior = np.exp(rng.uniform(np.log(1e-8), 0.0, n_topics))
+    phi = topics(rng, n_topics)
+    return urn(rng, prior, phi, of_some(rng, phi, size(rng, 10, 300)))
+
+
+def small_ring(rng: Rng) -> Case:
+    n_topics = size(rng, 20, 110)
+    phi, prior = ring(rng, n_topics), np.full(n_topics, log_uniform(rng, 1e-4, 2e-2))
+    return urn(rng, prior, phi, of_some(rng, phi, size(rng, 20, 150)))
+
+
+def similar(rng: Rng) -> Case:
+    """Topics around one distribution of words."""
+    n_topics, base = size(rng, 3, 30), rng.dirichlet(np.full(200, 0.3))
+    phi = np.array([rng.dirichlet(log_uniform(rng, 5, 200) * base + 1e-3) for _ in range(n_topics)])
+    return of_prior(rng, n_topics, phi)
+
+
+def repeated(rng: Rng) -> Case:
+    """Many tokens of few words."""
+    n_topics = size(rng, 3, 20)
+    return of_prior(
+        rng, n_topics, topics(rng, n_topics, size(rng, 5, 20), 0.5), size(rng, 100, 1000)
+    )
+
+
+def own_prior(rng: Rng) -> Case:
+    """A prior of the document's own, with topics excluded."""
+    n_topics = size(rng, 5, 60)
+    case, prior = of_prior(rng, n_topics), rng.gamma(0.3, size=n_topics) + 1e-3
+    prior[: n_topics // 3] = 0.0
+    name = "shape" if isinstance(case.model, pb.PoissonFactorAnalysis) else "doc_topic_prior"
+    return case._replace(options=case.options | {name: prior[None]})
+
+
+def regression(rng: Rng) -> Case:
+    """Dirichlet-multinomial regression."""
+    n_topics = size(rng, 5, 60)
+    phi, x = topics(rng, n_topics), np.array([[1.0, *rng.normal(size=2)]])
+    coefficients = rng.normal(0, 0.7, (n_topics, 3)) - [1.5, 0, 0]
+    model = pb.DocumentModel.dirichlet(phi, coefficients=coefficients)
+    theta = rng.dirichlet(np.exp(x @ coefficients.T)[0] + 0.01)[None]
+    return Case(model, drawn(rng, theta @ phi, size(rng, 10, 300)), {"covariates": x})
+
+
+def mixture(rng: Rng) -> Case:
+    """One component a document."""
+    phi, weights = topics(rng, size(rng, 2, 50)), rng.gamma(0.5, size=300)
+    weights = weights[: len(phi)] / weights[: len(phi)].sum()
+    counts = drawn(rng, phi[[rng.integers(len(phi))]], size(rng, 1, 300))
+    truth = float(np.logaddexp.reduce(np.log(weights) + np.log(phi) @ counts[0]))
+    return Case(pb.DocumentModel.mixture(phi, weights), counts, truth=truth)
+
+
+def logistic_normal(rng: Rng, low: int, high: int) -> Case:
+    """Correlated topics; up to three are integrated by quadrature."""
+    n_topics, n_tokens = size(rng, low, high), size(rng, 20, 300)
+    phi, s = topics(rng, n_topics, 1000, 0.05), rng.uniform(0.5, 2.0)
+    loadings = rng.normal(size=(n_topics, 5)) / np.sqrt(5)
+    covariance = s**2 / 2 * (loadings @ loadings.T + np.eye(n_topics))
+    eta = rng.multivariate_normal(np.zeros(n_topics), covariance)
+    theta = np.exp(eta - eta.max())[None]
+    model = pb.DocumentModel.logistic_normal(phi, np.zeros(n_topics), covariance)
+    return Case(model, drawn(rng, theta @ phi, n_tokens), method="annealed")
+
+
+# A new kind is one row: its name, and a function that draws a case.
+KINDS: dict[str, Callable[[Rng], Case]] = {
+    "small symmetric priors": partial(small, form="symmetric"),
+    "small priors beside large ones": partial(small, form="one-sided"),
+    "priors of all magnitudes": partial(small, form="mixed"),
+    "small priors, topics in a ring": small_ring,
+    "documents of the model": lambda rng: of_prior(rng, size(rng, 5, 100)),
+    "similar topics": similar,
+    "few words, many tokens": repeated,
+    "long documents": lambda rng: of_prior(rng, size(rng, 5, 20), n_tokens=size(rng, 500, 2000)),
+    "two topics, 2,000 tokens": lambda rng: of_prior(rng, 2, n_tokens=2000),
+    "a prior for each document": own_prior,
+    "covariates of the prior": regression,
+    "one component a document": mixture,
+    "logistic normal, two topics": partial(logistic_normal, low=2, high=2),
+    "logistic normal, 5 to 20 topics": partial(logistic_normal, low=5, high=20),
+    "logistic normal, 20 to 50 topics": partial(logistic_normal, low=20, high=50),
+}
+
+
+def true_value(case: Case, found: Any) -> tuple[float, float]:
+    """The value, and its error: known, a sum, or a longer run that is not of the same path."""
+    if case.truth is not None:
+        return case.truth, 0.0
+    options: dict[str, Any] = {"n_jobs": 1, "random_state": 99} | case.options
+    try:
+        exact = pb.log_likelihood(case.model, case.counts, "exact", budget=SUMMED, **options)
+        return exact.total, exact.total_std_error
+    except (pb.exceptions.BudgetExceededError, pb.exceptions.InvalidArgumentError):
+        most = LONG / (32.0 * case.counts.sum() * len(case.model.components_))
+        n_samples = max(min(int(most), 4 * int(found.sizes[0])), 200)
+        if found.methods[0] == "annealed" and case.method == "auto":
+            options["options"] = {"start": "lowered"}
+        options |= {"n_samples": n_samples, "n_replicates": 32}
+        long = pb.log_likelihood(case.model, case.counts, "annealed", **options)
+        # ln of a mean is low by half its squared error.
+        return long.total + long.total_std_error**2 / 2, long.total_std_error
+
+
+def outcomes(draw: Callable[[Rng], Case], rng: Rng, n: int) -> Iterator[Outcome]:
+    """Estimates of documents, of which none is summed unless no method estimates it."""
+    for _ in range(n):
+        case = draw(rng)
+        options = {"n_jobs": 1, "random_state": int(rng.integers(2**31))} | case.options
+        if case.method == "auto":
+            options["budget"] = SAMPLED
+        found = pb.log_likelihood(case.model, case.counts, case.method, **options)
+        truth, error = true_value(case, found)
+        warned = bool(doubted(found)[0])
+        yield Outcome(found.total - truth, np.hypot(found.total_std_error, error), warned)
+
+
+SIMULATORS: dict[str, Simulator] = {name: partial(outcomes, draw) for name, draw in KINDS.items()}
