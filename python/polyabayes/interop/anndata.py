@@ -11,7 +11,7 @@ from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood.foreign import as_scorable
+from polyabayes.likelihood.foreign import as_scorable, exposed
 from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
 
 
@@ -21,6 +21,7 @@ def to_anndata(
     *,
     key: str = "polyabayes",
     layer: str | None = None,
+    exposure: Any = None,
     unseen: str = "raise",
 ) -> None:
     """Write the topics of a model and the weights of all cells into an AnnData object.
@@ -42,6 +43,9 @@ def to_anndata(
         * ``uns[key]``: class and prior parameters of the model.
     layer : str, optional
         Layer that holds the counts; default ``X``.
+    exposure : "total", str, float or array of shape (n_obs,), optional
+        Known sizes of the cells, or a column of ``obs``, as for ``fit``; a model that was fitted
+        with exposures needs them.
     unseen : {"raise", "drop"}, default="raise"
         Whether counts of variables unknown to the model are refused or dropped.
 
@@ -66,9 +70,9 @@ def to_anndata(
     fitted: Any = as_scorable("model", model)
     if not isinstance(fitted, (LatentDirichletAllocation, PoissonFactorAnalysis)):
         raise InvalidTypeError(f"model has no topic weights to write: {fitted!r:.100}")
-    cells = Corpus.from_anndata(adata, layer)
+    cells = exposed(fitted, Corpus.from_anndata(adata, layer), exposure)
     if fitted.vocabulary_ is None:
-        cells = Corpus(cells.counts)
+        cells = Corpus(cells.counts, exposure=cells.exposure, metadata=cells.metadata)
     aligned, _ = fitted._aligned(cells, "adata", unseen)
     columns = np.arange(adata.n_vars)
     if fitted.vocabulary_ is not None:

@@ -141,7 +141,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         {layer}
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: the exposure of the corpus, else 1.
+            only. Default: the exposure of the corpus, else 1 unless training had exposures.
         {covariates}
         {unseen}
 
