@@ -37,3 +37,18 @@ def foreground() -> str:
     import matplotlib as mpl
 
     return str(mpl.rcParams["text.color"])
+
+
+# Colours that colour-blind readers tell apart (Okabe & Ito 2008), without yellow and black, which
+# vanish on white and dark pages.
+_OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
+
+
+def colours(n: int) -> list[Any]:
+    """Colours that differ: of Okabe and Ito, or of viridis if there are more."""
+    import matplotlib as mpl
+
+    if n <= len(_OKABE_ITO):
+        return list(_OKABE_ITO[:n])
+    scale = mpl.colormaps["viridis"]
+    return [scale(place / (n - 1)) for place in range(n)]

@@ -13,7 +13,7 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
 from polyabayes.exceptions import InvalidArgumentError
-from polyabayes.models.fitted_topics import aligned, fitted_model
+from polyabayes.models.fitted_topics import aligned, fitted_model, labels_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,6 +34,8 @@ class TopicsByGroup(Result):
         Degrees of freedom of the standard errors.
     largest : float
         Upper limit of weights: 1 for shares, infinite for rates.
+    labels : list of str or None
+        Name and words of each topic, for pictures.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class TopicsByGroup(Result):
     std_errors: NDArray[np.float64]
     n_freedom: NDArray[np.int64]
     largest: float
+    labels: list[str] | None = None
 
     def interval(self, level: float = 0.95) -> NDArray[np.float64]:
         """Confidence intervals of the means by Student's t, clipped to valid weights.
@@ -144,7 +147,8 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
         between = total[2] / freedom[:, None]
     variance = (between + 2 * total[1] / n[:, None]) / n[:, None]
     largest = 1.0 if fitted._conditions_on_length else np.inf
-    return TopicsByGroup(groups, n, means, np.sqrt(variance), freedom, largest)
+    std_errors, labels = np.sqrt(variance), labels_of(fitted)
+    return TopicsByGroup(groups, n, means, std_errors, freedom, largest, labels)
 
 
 def _grouped(corpus: Any, by: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -202,8 +202,8 @@ def test_activities_in_anndata_do_not_follow_the_depth():
     found = adata.obsm["X_polyabayes"].sum(axis=1)
     assert abs(np.corrcoef(np.log(found), np.log(depth))[0, 1]) < 0.2
     assert np.corrcoef(found, activity.sum(axis=1))[0, 1] > 0.9
+    lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(adata)
     with pytest.raises(errors.InvalidArgumentError, match="LDA takes the lengths"):
-        lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(adata)
         pb.interop.to_anndata(adata, lda, exposure="depth")
 
 
