@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
-from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.plotting.axes import new_figure
 from polyabayes.sizes.choice import SizeChoice
@@ -31,13 +29,12 @@ _OTHERS = (
 )
 
 
-def plot_choice(
-    choice: SizeChoice, level: float = 0.95, criteria: Mapping[str, Any] | None = None
-) -> Figure:
+def plot_choice(choice: SizeChoice, criteria: Mapping[str, Any] | None = None) -> Figure:
     """Plot the scores of all sizes, and other criteria below.
 
-    Above: distance of every size to the best, in nats per token, with intervals of the paired
-    difference. Sizes that are as good as the best are filled; the recommended size has a ring.
+    Above: distance of every size to the best, in nats per token, with one standard error of the
+    paired difference. Sizes whose line reaches zero are as good as the best, and filled; the
+    recommended size has a ring.
     Below: stability, coherence and exclusivity, and, if given, the four criteria of ldatuning, each
     scaled from worst (0) to best (1), for comparison only. For a choice by evidence: posterior
     probabilities of the sizes, and of the concentrations if these were averaged over.
@@ -46,8 +43,6 @@ def plot_choice(
     ----------
     choice : SizeChoice
         Result of :func:`polyabayes.choose_n_components` for one unknown size.
-    level : float, default=0.95
-        Confidence level of the intervals.
     criteria : ResultTable, optional
         Result of ``choice.criteria``.
 
@@ -68,7 +63,6 @@ def plot_choice(
         raise InvalidTypeError(f"choice must be a SizeChoice, got {type(choice).__name__}")
     if isinstance(choice.best, tuple):
         raise InvalidArgumentError("choice has several unknown sizes: plot its to_frame()")
-    checks.share("level", level)
     if choice.criterion == "evidence":
         return _draw_evidence(choice)
     heights = (3, 1.3, 1.3) if criteria else (3, 1.3)
@@ -76,7 +70,7 @@ def plot_choice(
     figure, stack = new_figure(
         7, 3 + 1.5 * len(heights), len(heights), sharex=True, gridspec_kw=options
     )
-    _draw_scores(stack[0], choice, level)
+    _draw_scores(stack[0], choice)
     sizes = [row["size"] for row in choice.rows]
     for place, (name, label) in enumerate(_BELOW):
         values = [row[name] for row in choice.rows]
@@ -105,16 +99,14 @@ def _draw_evidence(choice: SizeChoice) -> Figure:
     return figure
 
 
-def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
-    """Plot distances to the best, with intervals; dropped sizes are crosses."""
-    folds = max(row["n_folds"] for row in choice.rows)
-    width = float(stats.t.ppf(0.5 + level / 2, max(folds - 1, 1)))
+def _draw_scores(ax: Axes, choice: SizeChoice) -> None:
+    """Plot distances to the best, with errors; dropped sizes are crosses."""
     for row in choice.rows:
         good = row["size"] in choice.equally_good
         ax.errorbar(
             row["size"],
             -row["behind"],
-            yerr=width * np.nan_to_num(row["behind_std_error"]),
+            yerr=np.nan_to_num(row["behind_std_error"], posinf=0.0),
             fmt="x" if row["dropped"] else "o",
             color="0.55" if row["dropped"] else "C0",
             markerfacecolor="C0" if good else ax.get_facecolor(),
@@ -133,22 +125,22 @@ def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
     )  # fmt: skip
     ax.axhline(0, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
     ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    _focus(ax, choice, width)
+    _focus(ax, choice)
     ax.set_ylabel("nats per token against the best")
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     ax.legend(fontsize="small", ncols=5, columnspacing=1.0, handletextpad=0.3, **place)
     ax.set_title(
         f"{'1 topic predicts' if choice.best == 1 else f'{choice.best} topics predict'} best "
-        f"({level:.0%} intervals of paired differences)",
+        "(lines: one standard error of the difference)",
         fontsize="medium",
         pad=26,
     )
 
 
-def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
+def _focus(ax: Axes, choice: SizeChoice) -> None:
     """Leave far sizes below the axes' end, with an arrow, so that close ones can be told apart."""
     kept = [row for row in choice.rows if not row["dropped"]]
-    depth = max((row["behind"] + width * row["behind_std_error"] for row in kept), default=0.0)
+    depth = max((row["behind"] + row["behind_std_error"] for row in kept), default=0.0)
     far = max(row["behind"] for row in choice.rows)
     if depth > 0:
         lowest = min(far * 1.05, depth * 2.5)

@@ -70,13 +70,14 @@ def plot_prevalence(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['year=0', 'year=1']
     """
+    table: Any = {}
     if isinstance(found, TopicsByGroup):
         means, rows, quantity = found.means, list(map(str, found.groups)), "mean topic weight"
-        event, table = "", {}
+        event = ""
     elif isinstance(found, TopicPrevalence):
         means, rows, event = found.mean, list(found.rows), found.event
         quantity = f"{event} in prevalence" if event == "difference" else "expected prevalence"
-        table = {} if found.at is None else found.at
+        table = table if found.at is None else found.at
     else:
         raise InvalidTypeError(
             f"{argument('found')} must be a TopicPrevalence or TopicsByGroup, got "
@@ -120,7 +121,7 @@ def plot_prevalence(
     return ax
 
 
-def _points(ax: Any, values: Sequence[Any], rows: list[str], columns: list[str]) -> Axes:
+def _points(ax: Axes | None, values: Sequence[Any], rows: list[str], columns: list[str]) -> Axes:
     """Points with intervals: a row for each row of the values, a colour for each column."""
     means, lower, upper = values
     ax = axes_or_new(ax, 6, 1.2 + 0.25 * means.size)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import gammaln
 from sklearn.base import clone
 
@@ -34,8 +35,13 @@ def test_the_planted_number_is_found(choice):
     assert frame.index.tolist() == SIZES
     assert frame.loc[3, "behind"] == 0
     assert (frame["behind"] >= 0).all()
-    assert sum(choice.probabilities.values()) == pytest.approx(1)
-    assert choice.probabilities[3] > 0.9
+    assert choice.probabilities[3] == 1.0
+    # One error for everything that is told of a size.
+    for row in choice.rows:
+        is_good = row["behind"] <= row["behind_std_error"]
+        assert is_good == (row["size"] in choice.equally_good)
+        if row["size"] in choice.probabilities:
+            assert is_good == (row["probability"] > stats.t.sf(1, 2) - 0.05)
     assert frame.loc[3, "stability"] > 0.95
     assert "best by held-out: 3" in str(choice)
     assert "<table" in choice._repr_html_()
@@ -48,17 +54,14 @@ def test_sizes_are_found_where_none_are_given(corpus):
     tried = found.to_frame().index.tolist()
     assert {2, 3, 4, 8, 16}.issubset(tried)
     assert found.to_frame().loc[32, "dropped"]
-    few = pb.choose_n_components(LDA, corpus, n_folds=3, max_fits=6, random_state=1)
-    assert not few.is_decided
-    assert "so far" in str(few)
 
 
 def test_sizes_that_are_found_keep_below_the_largest_wanted(corpus):
-    options = {"max_size": 3, "n_folds": 3, "random_state": 1}
+    options = {"n_folds": 3, "random_state": 1}
     with pytest.warns(errors.EdgeWarning, match="the best size, 3, is the largest of those tried"):
-        found = pb.choose_n_components(LDA, corpus, **options)
+        found = pb.choose_n_components(LDA, corpus, 3, **options)
     assert max(found.to_frame().index) == 3
-    assert pb.choice_cost(LDA, corpus, max_size=3).sizes == (2, 3)
+    assert pb.choice_cost(LDA, corpus, 3).sizes == (2, 3)
 
 
 def values(choice):
@@ -187,7 +190,6 @@ def test_several_sizes_of_a_table_are_chosen_together():
         (errors.InvalidTypeError, r"'tolerence': .* tolerance\?", (LDA,), {"tolerence": 0.1}),
         (errors.InvalidTypeError, "no option 'cv'", (LDA,), {"cv": 5}),
         (errors.InvalidArgumentError, "max_time must be positive", (LDA,), {"max_time": 0}),
-        (errors.InvalidArgumentError, "for sizes that are found", (LDA,), {**TWO, "max_size": 3}),
         (errors.InvalidTypeError, "executor must be", (LDA,), {**TWO, "executor": 3}),
         (errors.InvalidArgumentError, "one label for each", (LDA,), {**TWO, "groups": [1, 2]}),
         (errors.InvalidArgumentError, "column", (LDA,), {**TWO, "groups": "blog"}),
@@ -246,6 +248,25 @@ def test_time_ends_a_choice_with_what_it_has(corpus):
     assert not found.is_decided
     assert [row["n_folds"] for row in found.rows] == [1]
     assert found.probabilities == {}
+    assert "so far" in str(found)
+
+
+def test_no_fit_begins_that_is_foretold_to_end_too_late(corpus, monkeypatch):
+    """By a clock of which a fit takes a second for each topic, and 11 seconds."""
+    now, plain = [0.0], held_out.fit_and_score
+
+    def timed(*arguments):
+        fit = plain(*arguments)
+        now[0] += fit.size
+        return fit._replace(seconds=float(fit.size))
+
+    monkeypatch.setattr(held_out, "fit_and_score", timed)
+    monkeypatch.setattr(held_out.time, "monotonic", lambda: now[0])
+    found = pb.choose_n_components(LDA, corpus, SIZES, n_folds=3, max_time=11, random_state=0)
+    assert not found.is_decided
+    assert [(row["size"], row["n_folds"]) for row in found.rows] == [(1, 1), (3, 1)]
+    # All folds of the size ahead would do, if there were time.
+    assert now[0] == 4.0
 
 
 def test_progress_tells_what_is_left(corpus, monkeypatch):
@@ -290,19 +311,17 @@ def test_the_cost_goes_on_from_short_fits_to_all_sweeps(corpus, monkeypatch):
 
 
 def test_the_cost_of_sizes_that_are_found_is_that_of_a_usual_search(corpus):
-    told = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=20)
+    told = pb.choice_cost(LDA, corpus, n_folds=3)
     assert (told.n_fits, told.sizes) == (14, (2, 32))
     # As many documents as there are, 60, are the most topics.
     most, seconds = told.beyond
     assert most == 60
     assert seconds > told.seconds
     assert str(told).endswith(" if more topics are better up to 60")
-    fewer = pb.choice_cost(LDA, corpus, n_folds=3, max_fits=5)
-    assert fewer.n_fits == 5
+    bounded = pb.choice_cost(LDA, corpus, 48, n_folds=3)
+    assert (bounded.sizes, bounded.beyond) == ((2, 48), None)
     # The largest and two between with all folds.
     assert cost.work_of_found(32, 3) == {2: 1, 4: 1, 8: 1, 16: 1, 19: 3, 23: 3, 27: 1, 32: 3}
-    bounded = pb.choice_cost(LDA, corpus, n_folds=3, max_size=48)
-    assert (bounded.sizes, bounded.beyond) == ((2, 48), None)
 
 
 def test_no_more_topics_than_documents_are_looked_for():
@@ -404,6 +423,11 @@ def test_the_picture_shows_every_size(choice):
     figure = pb.plotting.plot_choice(choice)
     assert len(figure.axes) == 2
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["1", "3", "9"]
+    for row, drawn in zip(choice.rows, figure.axes[0].containers, strict=False):
+        ends = drawn.lines[2][0].get_segments()[0][:, 1]
+        told = -row["behind"] + np.array([-1, 1]) * row["behind_std_error"]
+        np.testing.assert_allclose(ends, told, atol=1e-12)
+        assert (ends[1] >= 0) == (row["size"] in choice.equally_good)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figure.canvas.draw()

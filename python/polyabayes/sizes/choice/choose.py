@@ -27,13 +27,11 @@ from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of
 
-_MAX_FITS = 200
-
 
 def choose_n_components(
     model: Any,
     data: Any,
-    sizes: Iterable[Any] | None = None,
+    sizes: Iterable[Any] | int | None = None,
     *,
     tolerance: float | None = None,
     layer: str | None = None,
@@ -41,9 +39,7 @@ def choose_n_components(
     groups: Any = None,
     times: Any = None,
     max_time: float | None = None,
-    max_size: int | None = None,
     n_folds: int | None = None,
-    max_fits: int | None = None,
     concentrations: Any = None,
     random_state: RandomState = None,
     executor: Executor | None = None,
@@ -56,8 +52,9 @@ def choose_n_components(
     By held-out likelihood: every size is trained on all folds but one, and scores documents of the
     remaining fold, up to 500,000 tokens per fold and the same for all sizes. Sizes are compared by
     paired differences, with errors for new documents and new fits. A size that is clearly behind is
-    dropped early. Without `sizes`, the search tries a geometric grid on one fold and extends it
-    while the last doubling gains enough. If the curve bends, the search refines the grid around the
+    dropped early. A size whose loss is at most its standard error is as good as the best, and the
+    smallest such size is recommended. Without `sizes`, the search tries a geometric grid on one
+    fold and extends it while the last doubling gains enough. If the curve bends, the search refines the grid around the
     recommended size until neighbours differ by a tenth; the other folds are for sizes on which the
     answer depends. If it has no bend, a smooth curve through the scores on all folds gives the
     losses and the size for the tolerance, which is then trained as well. Fits keep the best of two
@@ -76,12 +73,12 @@ def choose_n_components(
         are None; other models by held-out likelihood.
     data : Corpus, sparse matrix, integer array, DataFrame, AnnData or CountTensor
         The documents; for an AllocationModel, its tensor. ``obs`` of an AnnData is metadata.
-    sizes : iterable of int, or mapping of node to iterable of int, optional
+    sizes : iterable of int, int, or mapping of node to iterable of int, optional
         The sizes to choose from; for several hidden nodes, a mapping. By default they are found
-        (held-out likelihood only).
+        (held-out likelihood only), up to the number of documents, or up to a single number here.
     tolerance : float, optional
-        Held-out likelihood: acceptable loss in nats per token; the smallest size within it is
-        recommended. By default the curve decides (see :class:`SizeChoice`).
+        Held-out likelihood: acceptable loss in nats per token, as 0.01. The smallest size that is
+        as good as the best within its standard error, or within `tolerance`, is recommended.
     layer : str, optional
         Layer of an AnnData that holds the counts; default ``X``.
     exposure : "total", str, float or array of shape (n_documents,), optional
@@ -97,15 +94,10 @@ def choose_n_components(
         the metadata, numbers, or dates as 2008-01-31. They are cut into 20 blocks with about
         equally many documents, which are the groups.
     max_time : float, optional
-        Held-out likelihood: seconds after which no new fit starts. The choice then ends with the
-        fits so far.
-    max_size : int, optional
-        Held-out likelihood without `sizes`: the largest size to try; default: the number of
-        documents.
+        Held-out likelihood: seconds that the choice may take. No fit starts that is foretold to
+        end later, by the fits of the nearest size; the first one always runs.
     n_folds : int, default=5
         Held-out likelihood: number of folds.
-    max_fits : int, default=200
-        Held-out likelihood: most fits. :func:`choice_cost` estimates the cost in advance.
     concentrations : None, "auto", iterable of float or mapping of float to float, default=None
         Evidence: concentrations over which the evidence of each size is averaged, with equal
         weights, or with the prior weights of a mapping. None uses the model's concentration.
@@ -149,8 +141,6 @@ def choose_n_components(
     ----------
     Efron & Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
 
-    Rubin (1981). The Bayesian bootstrap. Annals of Statistics 9(1).
-
     Examples
     --------
     >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
@@ -171,9 +161,7 @@ def choose_n_components(
         "groups": groups,
         "times": times,
         "max_time": max_time,
-        "max_size": max_size,
         "n_folds": n_folds,
-        "max_fits": max_fits,
     }
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
@@ -207,26 +195,24 @@ def choose_n_components(
 def choice_cost(
     model: Any,
     data: Any,
-    sizes: Iterable[Any] | None = None,
+    sizes: Iterable[Any] | int | None = None,
     *,
     layer: str | None = None,
     exposure: Any = None,
-    max_size: int | None = None,
     n_folds: int | None = None,
-    max_fits: int | None = None,
     concentrations: Any = None,
 ) -> ChoiceCost:
     """Predict the time of a choice before it starts.
 
     The prediction times a few sweeps of the smallest and the largest size and the scores of 20
-    documents, and extrapolates to a typical choice. Without `sizes`, the largest is `max_size`, or
-    32; the printed result also says how long more topics would take. For an AllocationModel, the
+    documents, and extrapolates to a typical choice. Without `sizes`, the largest is 32;
+    the printed result also says how long more topics would take. For an AllocationModel, the
     evidences of the smallest and the largest sizes are computed with the default options, which may
     itself take minutes.
 
     Parameters
     ----------
-    model, data, sizes, layer, exposure, max_size, n_folds, max_fits, concentrations
+    model, data, sizes, layer, exposure, n_folds, concentrations
         As for :func:`choose_n_components`.
 
     Returns
@@ -247,23 +233,17 @@ def choice_cost(
     >>> cost.n_fits, cost.sizes
     (15, (2, 8))
     """
-    held_out = {
-        "layer": layer,
-        "exposure": exposure,
-        "max_size": max_size,
-        "n_folds": n_folds,
-        "max_fits": max_fits,
-    }
+    held_out = {"layer": layer, "exposure": exposure, "n_folds": n_folds}
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
         return Evidences(model, data, _ranges(model, sizes), concentrations, 0, {}).cost()
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, _ = checked_folds(corpus, n_folds)
-    work, most = _work(corpus, given, limits, n_folds), None
-    if given is None and max_size is None:
-        most = limits.most_size(corpus)
-    return measured_cost(model, corpus, work, n_folds=n_folds, max_fits=limits.max_fits, most=most)
+    is_open = given is None and limits.max_size == MOST_SIZE
+    most = limits.most_size(corpus) if is_open else None
+    work = _work(corpus, given, limits, n_folds)
+    return measured_cost(model, corpus, work, n_folds=n_folds, most=most)
 
 
 def _work(corpus: Corpus, given: list[int] | None, limits: Limits, n_folds: int) -> dict[int, int]:
@@ -298,27 +278,23 @@ def _checked(
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
     documents = as_corpus(of_layer(data, options["layer"]), "data")
     corpus = exposed(model, documents, options["exposure"])
-    given = None if sizes is None else _checked_sizes(sizes)
+    is_found = sizes is None or isinstance(sizes, (int, np.integer))
+    given = None if is_found else _checked_sizes(sizes)
+    most = MOST_SIZE if sizes is None else sizes
+    max_size = checks.whole_number("sizes", most, 1, MOST_SIZE) if is_found else MOST_SIZE
     if corpus.n_documents < 2:
         raise InvalidArgumentError(
             "a choice by held-out likelihood needs two documents or more, to train on some and "
             f"hold out others; got {corpus.n_documents}"
         )
-    if given is not None and options.get("max_size") is not None:
-        raise InvalidArgumentError(
-            f"{argument('max_size')} is for sizes that are found; leave it out, or the sizes"
-        )
-    max_fits, max_time, max_size, tolerance = (
+    max_time, tolerance = (
         None if options.get(name) is None else check(name, options[name])
         for name, check in (
-            ("max_fits", checks.whole_number),
             ("max_time", checks.positive_number),
-            ("max_size", checks.whole_number),
             ("tolerance", checks.not_negative_number),
         )
     )
-    limits = Limits(int(max_fits or _MAX_FITS), max_time, int(max_size or MOST_SIZE), tolerance)
-    return corpus, given, limits
+    return corpus, given, Limits(max_time, tolerance, max_size)
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

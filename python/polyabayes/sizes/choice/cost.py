@@ -101,13 +101,7 @@ def relative_cost(size: int) -> float:
 
 
 def measured_cost(
-    model: Any,
-    corpus: Corpus,
-    work: Mapping[int, int],
-    *,
-    n_folds: int,
-    max_fits: int,
-    most: int | None,
+    model: Any, corpus: Corpus, work: Mapping[int, int], *, n_folds: int, most: int | None
 ) -> ChoiceCost:
     """Time short fits at both ends of the sizes, and extrapolate to all fits.
 
@@ -121,14 +115,13 @@ def measured_cost(
     slope = max(ends[1] - ends[0], 0.0) / max(high - low, 1)
 
     def seconds_of(work: Mapping[int, int]) -> float:
-        n_fits = sum(work.values())
-        total = sum(n * (ends[0] + slope * (size - low)) for size, n in work.items())
-        return float(total * min(max_fits, n_fits) / n_fits)
+        return float(sum(n * (ends[0] + slope * (size - low)) for size, n in work.items()))
 
     beyond = None if most is None else min(most, 2**_DOUBLINGS * high)
     wider = None if beyond in (None, high) else (beyond, seconds_of(work_of_found(beyond, n_folds)))
-    n_fits = min(max_fits, sum(work.values()))
-    return ChoiceCost(n_fits, (low, high), (ends[0], ends[1]), seconds_of(work), beyond=wider)
+    return ChoiceCost(
+        sum(work.values()), (low, high), (ends[0], ends[1]), seconds_of(work), beyond=wider
+    )
 
 
 def _seconds(model: Any, train: Corpus, test: Corpus, size: int) -> float:
