@@ -32,8 +32,8 @@ _OTHERS = (
 def plot_choice(choice: SizeChoice, criteria: Mapping[str, Any] | None = None) -> Figure:
     """Plot the scores of all sizes, and other criteria below.
 
-    Above: distance of every size to the best, in nats per token, with one standard error of the
-    paired difference. Sizes whose line reaches zero are as good as the best, and filled; the
+    Above: distance of every size to the best, in nats per token, with the 95 % interval of the
+    paired difference. Sizes whose interval holds zero are as good as the best, and filled; the
     recommended size has a ring.
     Below: stability, coherence and exclusivity, and, if given, the four criteria of ldatuning, each
     scaled from worst (0) to best (1), for comparison only. For a choice by evidence: posterior
@@ -106,7 +106,7 @@ def _draw_scores(ax: Axes, choice: SizeChoice) -> None:
         ax.errorbar(
             row["size"],
             -row["behind"],
-            yerr=np.nan_to_num(row["behind_std_error"], posinf=0.0),
+            yerr=_reach(row),
             fmt="x" if row["dropped"] else "o",
             color="0.55" if row["dropped"] else "C0",
             markerfacecolor="C0" if good else ax.get_facecolor(),
@@ -131,16 +131,21 @@ def _draw_scores(ax: Axes, choice: SizeChoice) -> None:
     ax.legend(fontsize="small", ncols=5, columnspacing=1.0, handletextpad=0.3, **place)
     ax.set_title(
         f"{'1 topic predicts' if choice.best == 1 else f'{choice.best} topics predict'} best "
-        "(lines: one standard error of the difference)",
+        "(95 % intervals of paired differences)",
         fontsize="medium",
         pad=26,
     )
 
 
+def _reach(row: Mapping[str, Any]) -> float:
+    """Half of the interval of a difference; none if it is unknown."""
+    return float(np.nan_to_num(row["behind_upper"] - row["behind"], posinf=0.0))
+
+
 def _focus(ax: Axes, choice: SizeChoice) -> None:
     """Leave far sizes below the axes' end, with an arrow, so that close ones can be told apart."""
     kept = [row for row in choice.rows if not row["dropped"]]
-    depth = max((row["behind"] + row["behind_std_error"] for row in kept), default=0.0)
+    depth = max((row["behind"] + _reach(row) for row in kept), default=0.0)
     far = max(row["behind"] for row in choice.rows)
     if depth > 0:
         lowest = min(far * 1.05, depth * 2.5)

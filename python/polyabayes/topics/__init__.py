@@ -9,12 +9,14 @@ from polyabayes.topics.diagnostics import (
     diversity,
     top_documents,
 )
+from polyabayes.topics.drift import Drift, drift
 from polyabayes.topics.groups import TopicsByGroup, by_group
 from polyabayes.topics.matching import TopicMatch, match_topics, stability
 from polyabayes.topics.prevalence import TopicPrevalence, contrast, prevalence
 from polyabayes.topics.report import report
 
 __all__ = [
+    "Drift",
     "TopDocuments",
     "TopicDiagnostics",
     "TopicMatch",
@@ -25,6 +27,7 @@ __all__ = [
     "contrast",
     "diagnostics",
     "diversity",
+    "drift",
     "match_topics",
     "prevalence",
     "report",

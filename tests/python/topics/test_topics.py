@@ -368,3 +368,34 @@ def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_p
         pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
     assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("metric", ["cosine", "hellinger"])
+def test_topics_that_are_the_same_split_merged_gone_and_new(metric):
+    rng = np.random.default_rng(0)
+    base = rng.dirichlet(np.full(60, 0.1), 6)
+
+    def drawn(topics):
+        return np.array([rng.dirichlet(2000 * row + 1e-3) for row in topics])
+
+    refits = [drawn(base)[rng.permutation(6)] for _ in range(3)]
+    half = np.where(np.arange(60) < 30, base[2], 0)
+    rest = base[2] - half
+    parts = [half / half.sum(), rest / rest.sum()]
+    fresh = rng.dirichlet(np.full(60, 0.1))
+    second = drawn([base[0], base[1], *parts, (base[3] + base[4]) / 2, fresh])
+    first = drawn(base)
+    found = pb.topics.match_topics(first, second, metric, refits=refits)
+    rows = [found.changes.row(ix) for ix in range(found.changes.n_rows)]
+    told = {(row["change"], row["first"], row["second"]) for row in rows}
+    assert told == {
+        ("same", (0,), (0,)),
+        ("same", (1,), (1,)),
+        ("split", (2,), (2, 3)),
+        ("merged", (3, 4), (4,)),
+        ("gone", (5,), ()),
+        ("new", (), (5,)),
+    }
+    assert all(row["similarity"] >= found.band for row in rows if row["first"] and row["second"])
+    plain = pb.topics.match_topics(first, second, metric)
+    assert (plain.changes.n_rows, np.isnan(plain.band)) == (0, True)

@@ -52,14 +52,14 @@ def choose_n_components(
     By held-out likelihood: every size is trained on all folds but one, and scores documents of the
     remaining fold, up to 500,000 tokens per fold and the same for all sizes. Sizes are compared by
     paired differences, with errors for new documents and new fits. A size that is clearly behind is
-    dropped early. A size whose loss is at most its standard error is as good as the best, and the
+    dropped early. A size is as good as the best if the 95 % interval of its loss holds 0, and the
     smallest such size is recommended. Without `sizes`, the search tries a geometric grid on one
-    fold and extends it while the last doubling gains enough. If the curve bends, the search refines the grid around the
-    recommended size until neighbours differ by a tenth; the other folds are for sizes on which the
-    answer depends. If it has no bend, a smooth curve through the scores on all folds gives the
-    losses and the size for the tolerance, which is then trained as well. Fits keep the best of two
-    starts (or of `n_init`, if larger), which are longer than in ``fit``, so that topics are rarely
-    merged.
+    fold and extends it while the last doubling gains enough. If the curve bends, the search refines
+    the grid around the recommended size until neighbours differ by a tenth; the other folds are for
+    sizes on which the answer depends. If it has no bend, a smooth curve through the scores on all
+    folds gives the losses and the size for the tolerance, which is then trained as well. Fits keep
+    the best of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so that
+    topics are rarely merged.
 
     By evidence: allocation models are compared by posterior probabilities, with parameters
     integrated out. These depend on the prior: if you do not know the concentration, average over
@@ -78,7 +78,7 @@ def choose_n_components(
         (held-out likelihood only), up to the number of documents, or up to a single number here.
     tolerance : float, optional
         Held-out likelihood: acceptable loss in nats per token, as 0.01. The smallest size that is
-        as good as the best within its standard error, or within `tolerance`, is recommended.
+        as good as the best within its error, or within `tolerance`, is recommended.
     layer : str, optional
         Layer of an AnnData that holds the counts; default ``X``.
     exposure : "total", str, float or array of shape (n_documents,), optional

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
-from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.race import Race, interval
 
 # Loss in nats per token up to which sizes share a smooth curve, if the curve does not bend.
 _SMOOTH = 0.1
@@ -112,8 +112,8 @@ class Curve(NamedTuple):
     """Losses of sizes against the best size, and the recommendation.
 
     `behind` is the loss of each size in nats per token, by increasing size. A size is as good as
-    the best if its loss is at most its standard error: these are the `good` ones, and `recommended` is
-    the smallest of them, or within the tolerance if one is given. `near` is the smallest size
+    the best if the interval of its loss holds 0: these are the `good` ones, and `recommended`
+    is the smallest of them, or within the tolerance if one is given. `near` is the smallest size
     within the tolerance, by default 0.01. At an elbow, the gain per topic falls sharply; the
     sharpest elbow is first. Without elbows, `smooth` is a curve through the best sizes, and
     `difference` compares those on it. `by_loss` says whether sizes are sought by their losses, not
@@ -145,7 +145,7 @@ class Curve(NamedTuple):
                 return (on_curve if {first, second} <= close else race.difference)(first, second)
 
             behind = {size: difference(best, size) for size in behind}
-        good = tuple(s for s in sorted(kept) if behind[s].mean <= max(behind[s].std_error, 0.0))
+        good = tuple(size for size in sorted(kept) if interval(behind[size])[0] <= 0.0)
         allowed = TOLERANCE if tolerance is None else tolerance
         near = min(size for size, found in behind.items() if found.mean <= allowed)
         recommended = good[0] if tolerance is None else min(good[0], near)

@@ -32,7 +32,7 @@ from polyabayes.sizes.choice.fits import (
     stability,
 )
 from polyabayes.sizes.choice.held_out_scores import n_scored
-from polyabayes.sizes.choice.race import Race, chance
+from polyabayes.sizes.choice.race import Race, chance, interval
 from polyabayes.sizes.choice.result import SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
@@ -419,6 +419,7 @@ class Chooser:
                     "std_error": race.scores(size)[1],
                     "behind": behind.mean,
                     "behind_std_error": behind.std_error,
+                    **dict(zip(("behind_lower", "behind_upper"), interval(behind), strict=True)),
                     "gain": gain.mean,
                     "gain_std_error": gain.std_error,
                     "probability": chance(behind) if is_whole else np.nan,

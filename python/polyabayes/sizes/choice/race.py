@@ -11,6 +11,9 @@ from scipy import stats
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
 from polyabayes.sizes.choice.fits import FoldFit
 
+# Level of the interval of a difference: a size whose interval holds 0 is as good as the best.
+LEVEL = 0.95
+
 # Groups from which Student's t may tell as surely as dropping a size asks for.
 _FEW_GROUPS = 6
 
@@ -146,3 +149,11 @@ def chance(found: Difference, margin: float = 0.0) -> float:
     if not found.std_error > 0:
         return 1.0 if excess <= 0 else 0.0
     return float(stats.t.sf(excess / found.std_error, found.degrees_of_freedom))
+
+
+def interval(found: Difference) -> tuple[float, float]:
+    """Interval of a difference by Student's t."""
+    reach = found.std_error
+    if np.isfinite(reach) and reach:
+        reach *= float(stats.t.ppf(0.5 + LEVEL / 2, found.degrees_of_freedom))
+    return found.mean - reach, found.mean + reach

@@ -63,10 +63,10 @@ class SizeChoice(Result):
     best : int or tuple of int
         The size with the best score; a tuple for several unknown sizes.
     equally_good : tuple
-        The best size and all sizes within one standard error of the paired difference to it. By
+        The best size and all sizes whose 95 % interval of the paired difference to it holds 0. By
         evidence: sizes with odds against them, minus one standard error, of at most 3.
     recommended : int or tuple of int
-        The smallest size that is as good as the best within its standard error, or within the
+        The smallest size that is as good as the best within its error, or within the
         `tolerance` of the choice. Bends of the curve are told, but do not decide.
     at_edge : str
         ``"smallest"`` or ``"largest"`` if the best size is at an end of the given sizes, else "".
@@ -81,6 +81,7 @@ class SizeChoice(Result):
           of its estimate.
         * ``behind``, ``behind_std_error``: paired difference to the best size on common folds, or,
           of sizes within 0.1 on a curve without a bend, the difference on that curve.
+        * ``behind_lower``, ``behind_upper``: its 95 % interval by Student's t.
         * ``gain``, ``gain_std_error``: the same, to the next smaller size tried.
         * ``probability``: of predicting new documents at least as well as the best size, by
           Student's t of ``behind``; NaN unless both were scored on all folds.
