@@ -23,6 +23,7 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
+from polyabayes.models.fitted.covariate_tables import as_dates
 from polyabayes.models.fitted.covariates import pseudo_counts
 from polyabayes.models.fitted_topics import labels_of
 from polyabayes.models.topic_model import TopicModel
@@ -180,7 +181,7 @@ def prevalence(
     level = checks.share("level", level)
     draws, table = _draws(_checked(model), at, documents)
     return TopicPrevalence(
-        draws, _labels(table), "prevalence", level, _named(table), labels_of(model)
+        draws, _labels(table), "prevalence", level, _named(model, table), labels_of(model)
     )
 
 
@@ -237,9 +238,9 @@ def contrast(
             "many"
         )
     labels = [f"{name} - {of_other}" for name, of_other in zip(*sides, strict=True)]
-    shared = None
-    if _named(one) is not None and _named(other) is not None:
-        shared = one[[x for x in one if x in other and (one[x] == other[x]).all()]]
+    shared, others = _named(fitted, one), _named(fitted, other)
+    if shared is not None and others is not None:
+        shared = shared[[x for x in shared if x in others and (shared[x] == others[x]).all()]]
     return TopicPrevalence(first - second, labels, "difference", level, shared, labels_of(model))
 
 
@@ -253,7 +254,10 @@ def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrev
     if design is None or design.columns is None or not len(model.coefficient_draws_):
         return []
     coded = design.levels_of_columns()
-    columns = {name: metadata[name] for name in design.columns}
+    columns = {
+        name: as_dates(metadata[name]) if name in design.dates else metadata[name]
+        for name in design.columns
+    }
     levels = {name: _levels(column, coded.get(name)) for name, column in columns.items()}
     usual = {
         name: column.mode()[0] if name in coded else column.mean()
@@ -263,8 +267,9 @@ def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrev
     for name, column in columns.items():
         along, values = None, levels[name]
         if values is None:
-            along = np.linspace(column.min(), column.max(), _STEPS)
-            values = along.tolist()
+            steps = np.linspace(0.0, 1.0, _STEPS)
+            values = [column.min() + (column.max() - column.min()) * step for step in steps]
+            along = np.array(values)
         draws, table = _draws(model, {**usual, name: values}, None)
         rows = [_text(value) for value in values]
         found.append((name, along, TopicPrevalence(draws, rows, "prevalence", at=table)))
@@ -349,9 +354,13 @@ def _table(at: Any) -> Any:
     return at if frame is None else frame
 
 
-def _named(table: Any) -> pd.DataFrame | None:
-    """The covariates of rows, if they have names."""
-    return table if hasattr(table, "columns") else None
+def _named(model: TopicModel, table: Any) -> pd.DataFrame | None:
+    """The covariates of rows, if they have names; dates as pandas has them."""
+    if not hasattr(table, "columns"):
+        return None
+    dates = [name for name in model._design.dates if name in table]
+    found: pd.DataFrame = table.assign(**{name: as_dates(table[name]) for name in dates})
+    return found
 
 
 def _labels(table: Any) -> list[str]:
@@ -364,4 +373,6 @@ def _labels(table: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())[:10]
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -193,6 +193,8 @@ def _about_covariate(
     name: str, along: NDArray[np.float64] | None, found: TopicPrevalence
 ) -> dict[str, Any]:
     """Prevalence of all topics along a covariate, rows x topics."""
+    if along is not None and along.dtype.kind == "O":
+        along = along.astype("datetime64[s]").astype(np.float64)
     lower, upper = found.interval()
     ends = {"mean": found.mean, "lower": lower, "upper": upper}
     return {
