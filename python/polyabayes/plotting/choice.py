@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import new_figure
+from polyabayes.plotting.axes import BLUE, VERMILION, new_figure
 from polyabayes.sizes.choice import SizeChoice
 
 if TYPE_CHECKING:
@@ -108,19 +108,19 @@ def _draw_scores(ax: Axes, choice: SizeChoice) -> None:
             -row["behind"],
             yerr=_reach(row),
             fmt="x" if row["dropped"] else "o",
-            color="0.55" if row["dropped"] else "C0",
-            markerfacecolor="C0" if good else ax.get_facecolor(),
+            color="0.55" if row["dropped"] else BLUE,
+            markerfacecolor=BLUE if good else ax.get_facecolor(),
             capsize=3,
             zorder=3,
         )
-    kinds = [("o", "C0", "C0", "as good as the best"), ("o", "C0", ax.get_facecolor(), "behind")]
+    kinds = [("o", BLUE, BLUE, "as good as the best"), ("o", BLUE, ax.get_facecolor(), "behind")]
     if any(row["dropped"] for row in choice.rows):
         kinds.append(("x", "0.55", "0.55", "dropped early"))
     for marker, color, inside, label in kinds:
         ax.plot([], [], marker, color=color, markerfacecolor=inside, label=label)
     recommended = next(row for row in choice.rows if row["size"] == choice.recommended)
     ax.plot(
-        recommended["size"], -recommended["behind"], "o", color="C1", markersize=14,
+        recommended["size"], -recommended["behind"], "o", color=VERMILION, markersize=14,
         markerfacecolor="none", label=f"recommended: {choice.recommended}",
     )  # fmt: skip
     ax.axhline(0, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
@@ -177,6 +177,6 @@ def _draw_others(ax: Axes, criteria: Mapping[str, Any]) -> None:
 
 
 def _draw_shares(ax: Axes, what: str, shares: Mapping[Any, float]) -> None:
-    ax.bar(range(len(shares)), [*shares.values()], color="C0")
+    ax.bar(range(len(shares)), [*shares.values()], color=BLUE)
     ax.set_xticks(range(len(shares)), [str(name) for name in shares])
     ax.set_xlabel(what)

@@ -10,7 +10,7 @@ import numpy as np
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import PINK, VERMILION, axes_or_new
 from polyabayes.sizes.witness import WitnessSearch
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
             best,
             yerr=2 * error,
             fmt="x",
-            color=shown.lines[0].get_color() if several else "C1",
+            color=shown.lines[0].get_color() if several else VERMILION,
             label=None if several else "single best model",
         )
     ax.set_xticks(np.unique(folds["fold"]))
@@ -223,7 +223,7 @@ def plot_search_map(search: WitnessSearch, ax: Axes | None = None) -> Axes:
     failed = None if finite.all() else "failed, or impossible"
     ax.scatter(x[~finite], y[~finite], marker="x", color="0.5", label=failed)
     framed = np.array(trace[-1].witnesses if trace else (), dtype=float).reshape(-1, 2)
-    frame: dict[str, Any] = {"facecolor": "none", "edgecolor": "C3", "label": "witnesses"}
+    frame: dict[str, Any] = {"facecolor": "none", "edgecolor": PINK, "label": "witnesses"}
     ax.scatter(framed[:, 0], framed[:, 1], marker="s", s=330, **frame)
     if len(x) <= _MOST_NUMBERS:
         known = scores[finite]

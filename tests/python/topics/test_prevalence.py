@@ -87,8 +87,8 @@ def test_dates_are_days_in_formulas_tables_and_pictures(corpus, form, tmp_path):
     line = pb.plotting.plot_prevalence(found, [1], along="date").lines[0]
     assert line.get_xdata(orig=True).astype("datetime64[D]").astype(str).tolist() == at["date"]
     told = (
-        r"column 'date' is 2009-01-01 in row 0, but bs\(date, df=4\) knows 2008-01-01 to 2008-02-29,"
-        r".*extrapolation='clip'"
+        r"column 'date' is 2009-01-01 in row 0, but bs\(date, df=4\) knows 2008-01-01 to "
+        r"2008-02-29,.*extrapolation='clip'"
     )
     with pytest.raises(InvalidArgumentError, match=told):
         pb.topics.prevalence(lda, at={"date": "2009-01-01"})
