@@ -38,7 +38,7 @@ def labels_of(model: Any, n_words: int = 3) -> list[str]:
     if given is not None:
         return list(given)
     numbers = [f"topic {k}" for k in range(len(model.components_))]
-    if model.vocabulary_ is None:
+    if model.vocabulary_ is None or not n_words:
         return numbers
     words = top_words(model, n_words).words
     return [f"{name}: {', '.join(own)}" for name, own in zip(numbers, words, strict=True)]

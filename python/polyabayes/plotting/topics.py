@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.fitted_topics import TopicModel, fitted_model
+from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
 from polyabayes.models.pfa import PoissonFactorAnalysis
 from polyabayes.plotting.axes import BLUE, axes_or_new
 
@@ -89,7 +89,7 @@ def plot_topics(
         row, column = divmod(block, n_columns)
         left = column * (column_width + widest * _GAP)
         top = row * block_height
-        title = f"topic {topic}"
+        title = labels_of(model, 0)[topic]
         if with_shares:
             title += f"  ({weights[topic] / weights.sum():.0%})"
         ax.text(left, top, title, weight="bold", va="center", size="medium")

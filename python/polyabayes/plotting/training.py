@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
@@ -240,7 +241,7 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     topics = probabilities(fitted)
     n_topics = len(topics)
     similarity = hellinger_similarity(topics, topics)
-    order = np.arange(n_topics)
+    order: NDArray[Any] = np.arange(n_topics)
     if n_topics > 2:
         apart = squareform(1 - similarity, checks=False).clip(0)
         order = leaves_list(linkage(apart, "average", optimal_ordering=True))

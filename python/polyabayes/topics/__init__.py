@@ -14,6 +14,7 @@ from polyabayes.topics.groups import TopicsByGroup, by_group
 from polyabayes.topics.matching import TopicMatch, match_topics, stability
 from polyabayes.topics.prevalence import TopicPrevalence, contrast, prevalence
 from polyabayes.topics.report import report
+from polyabayes.topics.words import TopicWords, topic_words
 
 __all__ = [
     "Drift",
@@ -21,6 +22,7 @@ __all__ = [
     "TopicDiagnostics",
     "TopicMatch",
     "TopicPrevalence",
+    "TopicWords",
     "TopicsByGroup",
     "by_group",
     "coherence",
@@ -33,6 +35,7 @@ __all__ = [
     "report",
     "stability",
     "top_documents",
+    "topic_words",
 ]
 
 fill_room(globals())
