@@ -464,3 +464,13 @@ def test_names_of_topics_are_kept_and_shown(tmp_path):
     for names in (["a"], ["a", "a"], {2: "c"}):
         with pytest.raises(errors.InvalidArgumentError, match="names"):
             lda.name_topics(names)
+
+
+def test_groups_take_weights_that_are_there():
+    lda = known_lda([0.5, 0.2], [[0.8, 0.2], [0.1, 0.9]], random_state=0)
+    counts = [[9, 0], [8, 1], [0, 9], [1, 7]]
+    found = pb.topics.by_group(lda, counts, [0, 0, 1, 1], weights=lda.topic_weights(counts))
+    expected = pb.topics.by_group(lda, counts, [0, 0, 1, 1])
+    np.testing.assert_array_equal(found.std_errors, expected.std_errors)
+    with pytest.raises(errors.InvalidArgumentError, match="of these 4 documents"):
+        pb.topics.by_group(lda, counts, [0, 0, 1, 1], weights=lda.topic_weights(counts[:2]))
