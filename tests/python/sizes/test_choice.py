@@ -47,6 +47,12 @@ def test_the_planted_number_is_found(choice):
     assert "<table" in choice._repr_html_()
 
 
+def test_a_choice_is_cited(choice):
+    told = " ".join(pb.cite(choice).methods.split())
+    assert "Among 1, 3, 9 topics, 3 had the best held-out likelihood;" in told
+    assert "and 3, the smallest within the error or tolerance, were chosen." in told
+
+
 def test_sizes_are_found_where_none_are_given(corpus):
     found = pb.choose_n_components(LDA, corpus, n_folds=3, random_state=1)
     assert found.best in (3, 4)

@@ -234,6 +234,16 @@ class SizeChoice(Result):
     def _rows(self) -> list[dict[str, Any]]:
         return self.rows
 
+    def _methods_text(self) -> str:
+        """A sentence for :func:`polyabayes.cite`."""
+        how = "held-out likelihood" if self.criterion == "held-out" else "evidence"
+        sizes = ", ".join(str(row["size"]) for row in self.rows)
+        good = ", ".join(map(str, self.equally_good))
+        return (
+            f"Among {sizes} topics, {self.best} had the best {how}; {good} were as good, and "
+            f"{self.recommended}, the smallest within the error or tolerance, were chosen."
+        )
+
     def __str__(self) -> str:
         ahead = "" if self.is_decided else " so far"
         edge = f", the {self.at_edge} of those tried" if self.at_edge else ""
