@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from polyabayes.exceptions import PolyabayesWarning
+
 ROOT = Path(__file__).parents[1]
 _PROGRAM = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
@@ -29,13 +31,19 @@ def run(page: Path) -> Iterator[tuple[re.Match[str], str]]:
     """Each program of a page, with what it printed."""
     names: dict[str, object] = {}
     with warnings.catch_warnings():
-        # Warnings that other packages give about themselves, and edges of grids of two sizes.
+        # Other packages warn about themselves; what a reader sees of ours is printed.
         warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PolyabayesWarning)
+        warnings.showwarning = _print_warning
         for program in _PROGRAM.finditer(page.read_text()):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 exec(compile(program[1], str(page), "exec"), names)
             yield program, printed.getvalue()
+
+
+def _print_warning(message: object, category: type, *_: object) -> None:
+    print(f"{category.__name__}: {message}")
 
 
 def write(page: Path) -> None:

@@ -41,7 +41,7 @@ def data_of(case: str) -> tuple[Any, Any, dict[str, Any], tuple[int, ...]]:
         model = pb.PoissonFactorAnalysis(n_jobs=1)
         return model, cells.simulated(0), options, (cells.N_PROGRAMMES,)
     corpus = pb.read_corpus(DATA / f"{law}.ldac.gz", vocabulary=DATA / f"{law}.vocab")
-    return lda, corpus, {"max_size": MOST_TOPICS}, ()
+    return lda, corpus, {"sizes": MOST_TOPICS}, ()
 
 
 def chosen(case: str) -> dict[str, Any]:
@@ -61,7 +61,6 @@ def chosen(case: str) -> dict[str, Any]:
         "documents": counts.shape[0],
         "tokens": int(counts.sum()),
         "recommended": choice.recommended,
-        "rule": choice.rule,
         "elbows": {size: lost[size] for size in sorted(choice.elbows)},
         "within": [choice.within(loss) for loss in (0.05, 0.02, 0.01)],
         "best": choice.best,
@@ -76,7 +75,7 @@ CORPORA = {
     "corpus": "s",
     "documents": ",d",
     "tokens": ",d",
-    "recommended": "s",
+    "planted": "s",
     "within 0.05, 0.02, 0.01": "s",
     "best": "d",
     "largest error of a difference within 0.05": ".4f",
@@ -91,12 +90,11 @@ def table_of_corpora(pieces: list[dict[str, Any]]) -> None:
     """A line a corpus."""
     table = Table("choice-minutes", COMMAND, CORPORA, ["lda, Gibbs", "pfa, beta-gamma-gamma"])
     for piece in sorted(pieces, key=lambda piece: piece["case"]):
-        planted = "".join(f", {size} planted" for size in piece["planted"])
         table.add(
             piece["case"],
             piece["documents"],
             piece["tokens"],
-            f"{piece['recommended']} ({piece['rule']}{planted})",
+            " or ".join(map(str, piece["planted"])) or None,
             ", ".join(map(str, piece["within"])),
             *(piece[name] for name in ("best", "error", "error of a gain", "fits")),
             piece["seconds"],

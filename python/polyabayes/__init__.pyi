@@ -67,6 +67,7 @@ from .sizes import (
     choose_n_components as choose_n_components,
     cross_validate as cross_validate,
 )
+from .topics import Drift as Drift, drift as drift
 from .versions import show_versions as show_versions
 
 __version__: str

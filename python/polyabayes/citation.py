@@ -52,8 +52,8 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, LatentClassAnalysis, foreign model or other, optional
-        Fitted.
+    model : LatentDirichletAllocation, LatentClassAnalysis, foreign model, SizeChoice, optional
+        Fitted, or a choice of the number of topics.
     result : LogLikelihood, optional
         What :func:`log_likelihood` returned for it.
 

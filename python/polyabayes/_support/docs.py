@@ -30,7 +30,7 @@ observed, held_out : Corpus, sparse matrix, integer array or DataFrame
     "exposure": """\
 exposure : float or array of shape (n_documents,), optional
     Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models only.
-    Default: the exposure of the corpus, else 1.""",
+    Default: the exposure of the corpus, else 1 (refused if training had exposures).""",
     "layer": """\
 layer : str, optional
     Layer of an AnnData that holds the counts; default ``X``.""",

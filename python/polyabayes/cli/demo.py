@@ -79,7 +79,7 @@ def _real_documents(folder: Path, options: dict[str, Any]) -> list[Path]:
         "topics.png": pb.plotting.plot_topics(models[comparison.best]),
     }
     for name, ax in pictures.items():
-        ax.figure.savefig(folder / name, dpi=150)
+        ax.figure.savefig(folder / name, dpi=300)
     return [
         folder / name for name in (*(f"{m}.safetensors" for m in models), "scores.csv", *pictures)
     ]

@@ -223,7 +223,7 @@ def save_picture(ax: Any, output: str) -> None:
 
     def write(place: Path) -> None:
         with replacing(place) as stream:
-            ax.figure.savefig(stream, format=path.suffix[1:].lower(), dpi=150)
+            ax.figure.savefig(stream, format=path.suffix[1:].lower(), dpi=300)
 
     keep({path: write})
     plt.close(ax.figure)

@@ -10,9 +10,9 @@ import numpy as np
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.sources import is_mudata
 from polyabayes.data.corpus import Corpus
-from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError
-from polyabayes.likelihood.foreign import as_scorable
-from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis
+from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.likelihood.foreign import as_scorable, exposed
+from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, TopicWeights
 
 
 def to_anndata(
@@ -21,6 +21,8 @@ def to_anndata(
     *,
     key: str = "polyabayes",
     layer: str | None = None,
+    exposure: Any = None,
+    weights: TopicWeights | None = None,
     unseen: str = "raise",
 ) -> None:
     """Write the topics of a model and the weights of all cells into an AnnData object.
@@ -42,6 +44,11 @@ def to_anndata(
         * ``uns[key]``: class and prior parameters of the model.
     layer : str, optional
         Layer that holds the counts; default ``X``.
+    exposure : "total", str, float or array of shape (n_obs,), optional
+        Known sizes of the cells, or a column of ``obs``, as for ``fit``; a model that was fitted
+        with exposures needs them.
+    weights : TopicWeights, optional
+        Result of ``model.topic_weights`` for these cells, if it is already there.
     unseen : {"raise", "drop"}, default="raise"
         Whether counts of variables unknown to the model are refused or dropped.
 
@@ -66,16 +73,22 @@ def to_anndata(
     fitted: Any = as_scorable("model", model)
     if not isinstance(fitted, (LatentDirichletAllocation, PoissonFactorAnalysis)):
         raise InvalidTypeError(f"model has no topic weights to write: {fitted!r:.100}")
-    cells = Corpus.from_anndata(adata, layer)
+    cells = exposed(fitted, Corpus.from_anndata(adata, layer), exposure)
     if fitted.vocabulary_ is None:
-        cells = Corpus(cells.counts)
+        cells = Corpus(cells.counts, exposure=cells.exposure, metadata=cells.metadata)
     measured, documents = fitted._measured(cells, unseen)
     columns = np.arange(adata.n_vars)
     if fitted.vocabulary_ is not None:
         column_of = {word: column for column, word in enumerate(fitted.vocabulary_)}
         columns = np.array([column_of.get(str(name), -1) for name in adata.var_names])
     if fitted._has_likelihood():
-        adata.obsm[f"X_{key}"], adata.obsm[f"X_{key}_std"] = measured.topic_weights(documents)
+        if weights is not None and weights.mean.shape != (adata.n_obs, len(fitted.components_)):
+            raise InvalidArgumentError(
+                f"{argument('weights')} are of {len(weights.mean):,} documents, not of these "
+                f"{adata.n_obs:,} cells"
+            )
+        found = measured.topic_weights(documents) if weights is None else weights
+        adata.obsm[f"X_{key}"], adata.obsm[f"X_{key}_std"] = found
     else:
         adata.obsm[f"X_{key}"] = np.asarray(measured.transform(documents))
     for end, table in (

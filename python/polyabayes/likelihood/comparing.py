@@ -9,7 +9,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
@@ -24,19 +23,21 @@ from polyabayes.exceptions import (
     PolyabayesError,
     RefusedModelWarning,
     WorkerError,
+    argument,
 )
 from polyabayes.likelihood.comparison import Comparison, is_scored
+from polyabayes.likelihood.differences import Contender, score_differences
 from polyabayes.likelihood.foreign import Scorable, as_scorable, exposed, read_documents
+from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import covariates_by_model
 from polyabayes.likelihood.reliability import shared_caveats
 from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
 
-# Any error of a total is enough: the first scoring takes the least effort.
-_ANY_ERROR = 1e100
-
-# Rounds of better scores, and the share of the allowed error that they aim at.
-_MOST_ROUNDS, _AIM = 3, 0.9
+# Default share of the error for new documents that the estimates may add to a difference.
+_ERROR_SHARE = 0.1
+# Arguments of log_likelihood that leave the effort to the comparison.
+_OF_DIFFERENCES = frozenset(("unseen", "n_jobs", "executor", "progress", "budget"))
 
 
 @shared_docs
@@ -51,15 +52,17 @@ def compare(
     exposure: Any = None,
     covariates: Any = None,
     random_state: RandomState = None,
-    error_share: float | None = None,
+    error_share: float | None = _ERROR_SHARE,
     groups: Any = None,
     times: Any = None,
     **scoring: Any,
 ) -> Comparison:
     """Compare models by the probability of the same event on the same documents.
 
-    Differences are paired. Their errors are for new documents (or groups), by a jackknife. The cost
-    is that of :func:`log_likelihood` for each model.
+    Differences are paired. Their errors are for new documents (or groups), by a jackknife. The
+    effort goes to the differences: all documents get short runs under all models, with the same
+    random numbers, and longer runs of samples of documents tell what the differences miss, until
+    each is known to a tenth of its error for new documents.
 
     Parameters
     ----------
@@ -84,11 +87,11 @@ def compare(
         ``corpus.metadata``, for models that know their names.
     random_state : None, int, RandomState, Generator or SeedSequence
         Seed, the same for all models.
-    error_share : float, optional
-        Allowed error of estimation, as a share of the standard error for new documents. For
-        example 0.2: scoring ends when the estimation error of each difference to the best model is
-        at most 20 % of its standard error. Values of single documents then serve for sums only, as
-        with `total_std_error`.
+    error_share : float or None, default=0.1
+        Error of estimation of each difference to the leading model, as a share of its error for new
+        documents. Values of single documents then serve for sums only. With None, a named
+        `method`, or a sample size, each document is scored for itself, as by
+        :func:`log_likelihood`.
     groups : str or array of shape (n_documents,), optional
         Groups of dependent documents, for example by author, donor or thread: a column of the
         corpus's metadata, or labels. Errors and probabilities are then for new groups.
@@ -169,36 +172,31 @@ def compare(
         **scoring,
     }
 
-    def score(targets: Mapping[str, dict[str, Any]]) -> None:
-        for name, of_total in targets.items():
+    errors: dict[str, float] = {}
+    is_plain = method == "auto" and _OF_DIFFERENCES.issuperset(scoring)
+    if error_share is not None and is_plain:
+        share = checks.share("error_share", error_share)
+        asked = {name: x for name, x in scoring.items() if name != "budget"}
+        settings = check_settings(
+            method=method, event=event, given_length=given_length, budget=scoring.get("budget")
+        )
+        contenders: dict[str, Contender] = {}
+        for name, model in known.items():
             try:
-                with quiet():
-                    results[name] = log_likelihood(
-                        known[name],
-                        documents,
-                        method,
-                        covariates=rows.get(name),
-                        **common,
-                        **of_total,
-                    )
-            except Interrupted as interruption:
-                results[name] = interruption.partial
-                raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
-            except WorkerError:
-                raise
+                contenders[name] = Contender(
+                    model, documents, settings, seed, rows.get(name), **asked
+                )
             except PolyabayesError as error:
                 refused[name] = error
-
-    if error_share is None:
-        score({name: {} for name in known})
+        with quiet():
+            errors = score_differences(contenders, share, labels, seed, results, refused)
+    elif error_share not in (None, _ERROR_SHARE):
+        other = next((x for x in scoring if x not in _OF_DIFFERENCES), "method")
+        raise InvalidArgumentError(
+            f"{argument('error_share')} chooses the effort, and so does {argument(other)}: omit one"
+        )
     else:
-        share = checks.share("error_share", error_share)
-        score({name: {"total_std_error": _ANY_ERROR} for name in known})
-        for _ in range(_MOST_ROUNDS):
-            wanted = _targets(_best_first(results), share, labels)
-            if not wanted:
-                break
-            score({name: {"total_std_error": error} for name, error in wanted.items()})
+        _score_each(known, documents, method, rows, common, results, refused)
     _check_enough(results, refused)
     for name, why in refused.items():
         warn(f"{name} is not compared: {why}", RefusedModelWarning)
@@ -214,7 +212,7 @@ def compare(
     for category, message in shared_caveats(results):
         warn(message, category)
     told = {name: str(why) for name, why in refused.items()}
-    return Comparison(_best_first(results), event, given_length, told, labels)
+    return Comparison(_best_first(results), event, given_length, told, labels, errors)
 
 
 def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood]:
@@ -230,26 +228,29 @@ def _best_first(results: Mapping[str, LogLikelihood]) -> dict[str, LogLikelihood
     return {name: results[name] for name in sorted(results, key=merit, reverse=True)}
 
 
-def _targets(
-    results: dict[str, LogLikelihood], share: float, groups: NDArray[np.int64] | None
-) -> dict[str, float]:
-    """Target errors of totals, for the models whose error is still too large."""
-    found: dict[str, float] = {}
-    if not results:
-        return found
-    comparison = Comparison(results, "", given_length=True, refused={}, groups=groups)
-    best = comparison.best
-    for name, result in results.items():
-        std_error = comparison.difference(best, name)[1]
-        allowed = share * std_error * float(result.n_tokens.sum())
-        error = np.hypot(results[best].total_std_error, result.total_std_error)
-        if name == best or not allowed > 0 or error <= allowed:
-            continue
-        for one in (best, name):
-            target = _AIM * allowed / np.sqrt(2)
-            if results[one].total_std_error > target:
-                found[one] = min(found.get(one, np.inf), float(target))
-    return found
+def _score_each(
+    known: Mapping[str, Scorable],
+    documents: Corpus,
+    method: str,
+    rows: Mapping[str, Any],
+    common: Mapping[str, Any],
+    results: dict[str, LogLikelihood],
+    refused: dict[str, PolyabayesError],
+) -> None:
+    """Score every document for itself; puts results, and errors of models, into the mappings."""
+    for name, model in known.items():
+        try:
+            with quiet():
+                results[name] = log_likelihood(
+                    model, documents, method, covariates=rows.get(name), **common
+                )
+        except Interrupted as interruption:
+            results[name] = interruption.partial
+            raise Interrupted(f"while scoring {name!r}: {interruption}", results) from None
+        except WorkerError:
+            raise
+        except PolyabayesError as error:
+            refused[name] = error
 
 
 def _check_enough(results: Mapping[str, Any], refused: Mapping[str, PolyabayesError]) -> None:

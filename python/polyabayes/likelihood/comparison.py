@@ -46,6 +46,9 @@ class Comparison(Result):
         Models that could not be scored, and why. They are in no table.
     groups : ndarray of shape (n_documents,) or None
         The group of each document, if errors are for new groups.
+    estimation_errors : dict of str to float
+        Standard error, in nats, of estimating the total difference of each model to the leading
+        one; empty if each document was scored for itself.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Comparison(Result):
     given_length: bool
     refused: dict[str, str] = field(default_factory=dict)
     groups: NDArray[np.int64] | None = None
+    estimation_errors: dict[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -149,11 +153,23 @@ class Comparison(Result):
         groups = None if self.groups is None else self.groups[shared]
         found = paired_difference(ahead, n_tokens, groups)
         # Values predicted from shorter runs share the error of the prediction.
-        first_error, second_error = (
-            0.0 if x.correction_std_error is None else x.total_std_error for x in (one, other)
-        )
-        std_error = np.hypot(found.std_error, np.hypot(first_error, second_error) / total)
-        return found.mean, float(std_error), found.degrees_of_freedom
+        known = self.estimation_errors
+        error = np.hypot(known.get(first, 0.0), known.get(second, 0.0))
+        return found.mean, float(np.hypot(found.std_error, error / total)), found.degrees_of_freedom
+
+    @property
+    def error_share(self) -> float:
+        """Largest share of estimation in the errors of differences to the leading model.
+
+        NaN if each document was scored for itself, whose errors are in the jackknife.
+        """
+        leader = [name for name, error in self.estimation_errors.items() if not error]
+        shares = [
+            error / float(self.results[name].n_tokens.sum()) / std_error
+            for name, error in self.estimation_errors.items()
+            if error and (std_error := self.difference(leader[0], name)[1])
+        ]
+        return max(shares, default=0.0 if leader else np.nan)
 
     def to_frame(self) -> pd.DataFrame:
         """Give the comparison as a DataFrame, a row per model.
@@ -256,6 +272,11 @@ class Comparison(Result):
     def _notes(self) -> list[str]:
         best = self.results[self.best]
         left_out, notes = best.n_unseen_tokens, list(_NOTES)
+        if self.error_share > 0:
+            notes.append(
+                f"differences are estimated to {self.error_share:.0%} of their errors; values of "
+                "single documents need error_share=None"
+            )
         if self.groups is not None:
             notes.append(f"errors and probabilities are for new groups, by {self._n_groups} groups")
         if left_out:

@@ -192,16 +192,15 @@ def _has_words(document: Any) -> bool:
 def exposed(model: Any, corpus: _Exposed, exposure: Any) -> _Exposed:
     """The documents with the exposure that the model uses.
 
-    The model need not be fitted. `exposure` replaces the exposure of the corpus; LDA refuses it. A
-    warning is given if the model was trained with exposures and the documents have none.
+    The model need not be fitted. `exposure` replaces the exposure of the corpus; LDA refuses it.
+    Documents without exposures are refused by a model that was trained with them.
     """
     if not model._conditions_on_length:
         sized = corpus if exposure is None else corpus.with_exposure(exposure)
         if sized.exposure is None and getattr(model, "_has_exposure", False):
-            warn(
-                "the model was trained on documents with exposures, but these have none: each is "
-                f"taken to have exposure 1; give exposures by {argument('exposure')}",
-                DataWarning,
+            raise InvalidArgumentError(
+                "the model was trained on documents with exposures, but these have none: give "
+                f"{argument('exposure')}, as in training (1 for documents of the typical size)"
             )
         return sized
     if exposure is not None:

@@ -32,6 +32,18 @@ def fitted_model(model: Any, name: str = "model") -> TopicModel:
     return found
 
 
+def labels_of(model: Any, n_words: int = 3) -> list[str]:
+    """Names of the topics, else their numbers and most probable words, for pictures."""
+    given = getattr(model, "topic_names_", None)
+    if given is not None:
+        return list(given)
+    numbers = [f"topic {k}" for k in range(len(model.components_))]
+    if model.vocabulary_ is None or not n_words:
+        return numbers
+    words = top_words(model, n_words).words
+    return [f"{name}: {', '.join(own)}" for name, own in zip(numbers, words, strict=True)]
+
+
 class TopWords(NamedTuple):
     """The most probable words of every topic.
 

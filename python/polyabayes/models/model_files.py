@@ -92,6 +92,8 @@ def _made(stored: StoredModel) -> FittedModel:
     for name, kind in (("_trained_on", str), ("_has_exposure", bool)):
         if name in scalars:
             setattr(model, name, kind(scalars[name]))
+    if "topic_names_" in scalars:
+        model.name_topics(scalars["topic_names_"])
     if "design" in scalars:
         _take_design(model, scalars["design"])
     # The core makes its own copy, and aborts the process if there is no memory for it.

@@ -57,6 +57,7 @@ _KEPT_OF_SCHEDULE = ("burn_in", "warm_up", "thin", "start_sweeps", "n_init", "se
 
 # Attributes of an earlier training that a new one need not replace.
 _OF_A_TRAINING = (
+    "topic_names_",
     *("feature_names_in_", "provenance_", "components_std_"),
     *("bound_", "_bound_is_of", "_last"),
     *("_design", "covariate_names_", "coefficients_", "coefficient_draws_"),

@@ -19,7 +19,7 @@ from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import axes_or_new, foreground
+from polyabayes.plotting.axes import BLUE, GREEN, PINK, VERMILION, axes_or_new, foreground
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +63,8 @@ def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None =
         raise InvalidTypeError(f"allocations must be Allocations, got {allocations!r}")
     heights, edges = allocations.histogram(bins)
     ax = axes_or_new(ax, 6.4, 4.0)
-    ax.stairs(heights, edges, fill=True, color="C0")
-    ax.axvline(allocations.log_evidence, color="C1", label="log evidence")
+    ax.stairs(heights, edges, fill=True, color=BLUE)
+    ax.axvline(allocations.log_evidence, color=VERMILION, label="log evidence")
     ax.set_yscale("log")
     # A single allocation still has a bar.
     ax.set_ylim(bottom=0.5)
@@ -131,17 +131,17 @@ def plot_evidence(
     is_bound = np.array([evidences[rank].is_lower_bound for rank in ranks])
     reach = np.abs(ends - values[:, np.newaxis])[~is_bound].T
     places = np.array(ranks)
-    ax.plot(places, values, color="C0", linewidth=0.8, alpha=0.5)
+    ax.plot(places, values, color=BLUE, linewidth=0.8, alpha=0.5)
     ax.errorbar(
         places[~is_bound],
         values[~is_bound],
         yerr=reach,
         fmt="o",
-        color="C0",
+        color=BLUE,
         markersize=4,
         capsize=3,
     )
-    ax.plot(places[is_bound], values[is_bound], "^", color="C1", label="lower bound")
+    ax.plot(places[is_bound], values[is_bound], "^", color=VERMILION, label="lower bound")
     if is_bound.any():
         ax.legend(frameon=False)
     given = any(evidence.given_total for evidence in evidences.values())
@@ -158,12 +158,12 @@ def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     values = np.array([one.values for one in evidence.rounds])
     sides = np.array([one.sides for one in evidence.rounds])
     ax.plot(sweeps, values, ".", color="0.6", markersize=4)
-    ax.plot(sweeps, sides[:, 0], color="C1", linewidth=0.8, label="prior to posterior")
-    ax.plot(sweeps, sides[:, 1], color="C2", linewidth=0.8, label="posterior to prior")
-    ax.plot(sweeps, values.mean(axis=1), "o-", color="C0", markersize=4, label="both")
+    ax.plot(sweeps, sides[:, 0], color=VERMILION, linewidth=0.8, label="prior to posterior")
+    ax.plot(sweeps, sides[:, 1], color=GREEN, linewidth=0.8, label="posterior to prior")
+    ax.plot(sweeps, values.mean(axis=1), "o-", color=BLUE, markersize=4, label="both")
     low, high = evidence.interval(level)
     reach = [[evidence.value - low], [high - evidence.value]]
-    ax.errorbar(sweeps[-1:], [evidence.value], yerr=reach, color="C0", capsize=3)
+    ax.errorbar(sweeps[-1:], [evidence.value], yerr=reach, color=BLUE, capsize=3)
     ax.set_xscale("log", base=2)
     ax.set_xlabel("sweeps of a round")
     ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
@@ -175,7 +175,7 @@ def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom - 0.7 * (top - bottom), top)
     ladder = ax.inset_axes((0.62, 0.12, 0.36, 0.26))
-    ladder.stairs(evidence.rejections, evidence.betas, color="C3", baseline=None)
+    ladder.stairs(evidence.rejections, evidence.betas, color=PINK, baseline=None)
     ladder.set_ylim(0, 1)
     ladder.set_xlabel("inverse temperature", fontsize="x-small")
     ladder.set_ylabel("rejected", fontsize="x-small")
@@ -232,7 +232,7 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
     ax = axes_or_new(ax, 6.4, 1.2 + 0.42 * len(names))
     for y, (name, probability) in enumerate(posterior.probabilities.items()):
         value, std_error = posterior.log_odds(name, posterior.best)
-        ax.errorbar(value, y, xerr=quantile * std_error, fmt="o", color="C0", capsize=3)
+        ax.errorbar(value, y, xerr=quantile * std_error, fmt="o", color=BLUE, capsize=3)
         ax.annotate(f"{probability:.3g}", (1.02, y), xycoords=ax.get_yaxis_transform(), va="center")
     ax.axvline(0.0, color="0.5", linewidth=0.8, linestyle="--", zorder=0)
     ax.set_yticks(range(len(names)), names)
@@ -283,7 +283,7 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
         ax.set_xlabel(", ".join(parents))
         ax.set_title(f"{node} given {', '.join(parents)}", loc="left", size="medium")
     else:
-        ax.barh(range(size), table, color="C0")
+        ax.barh(range(size), table, color=BLUE)
         ax.set_ylim(size - 0.5, -0.5)
         ax.set_xlabel("probability")
         ax.set_title(node, loc="left", size="medium")
@@ -400,12 +400,12 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
         raise InvalidTypeError(f"found must be MissingCells, got {found!r}")
     low, high = found.total_interval(level)
     ax = axes_or_new(ax, 6.4, 4.0)
-    ax.axvspan(low - 0.5, high + 0.5, color="C0", alpha=0.15, linewidth=0, label=f"{level:.0%}")
+    ax.axvspan(low - 0.5, high + 0.5, color=BLUE, alpha=0.15, linewidth=0, label=f"{level:.0%}")
     errors = np.nan_to_num(found.posterior_std_errors)
     ax.errorbar(
         found.totals, found.posterior, yerr=errors, fmt="o-", markersize=3, linewidth=0.8, capsize=2
     )
-    ax.axvline(found.expected_total, color="C1", linewidth=0.8, label="mean")
+    ax.axvline(found.expected_total, color=VERMILION, linewidth=0.8, label="mean")
     # Totals far in the tail would squeeze the others.
     ax.set_xlim(found.totals[0] - 1, max(high + (high - low) // 2, found.totals[0] + 1) + 1)
     ax.set_ylim(bottom=0)

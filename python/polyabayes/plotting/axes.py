@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# Colours that colour-blind readers tell apart (Okabe & Ito 2008), without yellow and black, which
+# vanish on white and dark pages.
+BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+_COLOURS = (BLUE, VERMILION, GREEN, PINK, "#E69F00", "#56B4E9", "#7F7F7F")
+
+
 def new_figure(width: float, height: float, n_rows: int = 1, **options: Any) -> tuple[Figure, Any]:
     """Make a figure of this size in inches, with `n_rows` axes below each other."""
     try:
@@ -19,7 +25,10 @@ def new_figure(width: float, height: float, n_rows: int = 1, **options: Any) -> 
         raise MissingDependencyError(
             "plots need matplotlib: pip install 'polyabayes[plot]'"
         ) from error
-    return plt.subplots(n_rows, figsize=(width, height), layout="constrained", **options)
+    figure, axes = plt.subplots(n_rows, figsize=(width, height), layout="constrained", **options)
+    for ax in figure.axes:
+        ax.set_prop_cycle(color=_COLOURS)
+    return figure, axes
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
@@ -37,3 +46,13 @@ def foreground() -> str:
     import matplotlib as mpl
 
     return str(mpl.rcParams["text.color"])
+
+
+def colours(n: int) -> list[Any]:
+    """Colours that differ: of Okabe and Ito, or of viridis if there are more."""
+    import matplotlib as mpl
+
+    if n <= len(_COLOURS):
+        return list(_COLOURS[:n])
+    scale = mpl.colormaps["viridis"]
+    return [scale(place / (n - 1)) for place in range(n)]

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
-from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import new_figure
+from polyabayes.plotting.axes import BLUE, VERMILION, new_figure
 from polyabayes.sizes.choice import SizeChoice
 
 if TYPE_CHECKING:
@@ -24,11 +22,12 @@ _BELOW = (
 )
 
 
-def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
+def plot_choice(choice: SizeChoice) -> Figure:
     """Plot the scores of all sizes, and the quality of their topics below.
 
-    Above: distance of every size to the best, in nats per token, with intervals of the paired
-    difference. Sizes that are as good as the best are filled; the recommended size has a ring.
+    Above: distance of every size to the best, in nats per token, with the 95 % interval of the
+    paired difference. Sizes whose interval holds zero are as good as the best, and filled; the
+    recommended size has a ring.
     Below: stability, coherence and exclusivity. For a choice by evidence: posterior probabilities
     of the sizes, and of the concentrations if these were averaged over.
 
@@ -36,8 +35,6 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
     ----------
     choice : SizeChoice
         Result of :func:`polyabayes.choose_n_components` for one unknown size.
-    level : float, default=0.95
-        Confidence level of the intervals.
 
     Returns
     -------
@@ -56,12 +53,11 @@ def plot_choice(choice: SizeChoice, level: float = 0.95) -> Figure:
         raise InvalidTypeError(f"choice must be a SizeChoice, got {type(choice).__name__}")
     if isinstance(choice.best, tuple):
         raise InvalidArgumentError("choice has several unknown sizes: plot its to_frame()")
-    checks.share("level", level)
     if choice.criterion == "evidence":
         return _draw_evidence(choice)
     options = {"height_ratios": (3, 1.3)}
     figure, stack = new_figure(7, 6, 2, sharex=True, gridspec_kw=options)
-    _draw_scores(stack[0], choice, level)
+    _draw_scores(stack[0], choice)
     sizes = [row["size"] for row in choice.rows]
     for place, (name, label) in enumerate(_BELOW):
         values = [row[name] for row in choice.rows]
@@ -88,50 +84,53 @@ def _draw_evidence(choice: SizeChoice) -> Figure:
     return figure
 
 
-def _draw_scores(ax: Axes, choice: SizeChoice, level: float) -> None:
-    """Plot distances to the best, with intervals; dropped sizes are crosses."""
-    folds = max(row["n_folds"] for row in choice.rows)
-    width = float(stats.t.ppf(0.5 + level / 2, max(folds - 1, 1)))
+def _draw_scores(ax: Axes, choice: SizeChoice) -> None:
+    """Plot distances to the best, with errors; dropped sizes are crosses."""
     for row in choice.rows:
         good = row["size"] in choice.equally_good
         ax.errorbar(
             row["size"],
             -row["behind"],
-            yerr=width * np.nan_to_num(row["behind_std_error"]),
+            yerr=_reach(row),
             fmt="x" if row["dropped"] else "o",
-            color="0.55" if row["dropped"] else "C0",
-            markerfacecolor="C0" if good else ax.get_facecolor(),
+            color="0.55" if row["dropped"] else BLUE,
+            markerfacecolor=BLUE if good else ax.get_facecolor(),
             capsize=3,
             zorder=3,
         )
-    kinds = [("o", "C0", "C0", "as good as the best"), ("o", "C0", ax.get_facecolor(), "behind")]
+    kinds = [("o", BLUE, BLUE, "as good as the best"), ("o", BLUE, ax.get_facecolor(), "behind")]
     if any(row["dropped"] for row in choice.rows):
         kinds.append(("x", "0.55", "0.55", "dropped early"))
     for marker, color, inside, label in kinds:
         ax.plot([], [], marker, color=color, markerfacecolor=inside, label=label)
     recommended = next(row for row in choice.rows if row["size"] == choice.recommended)
     ax.plot(
-        recommended["size"], -recommended["behind"], "o", color="C1", markersize=14,
+        recommended["size"], -recommended["behind"], "o", color=VERMILION, markersize=14,
         markerfacecolor="none", label=f"recommended: {choice.recommended}",
     )  # fmt: skip
     ax.axhline(0, color="0.6", linewidth=0.8, linestyle="--", zorder=0)
     ax.axvline(float(np.max(choice.best)), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-    _focus(ax, choice, width)
+    _focus(ax, choice)
     ax.set_ylabel("nats per token against the best")
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     ax.legend(fontsize="small", ncols=5, columnspacing=1.0, handletextpad=0.3, **place)
     ax.set_title(
         f"{'1 topic predicts' if choice.best == 1 else f'{choice.best} topics predict'} best "
-        f"({level:.0%} intervals of paired differences)",
+        "(95 % intervals of paired differences)",
         fontsize="medium",
         pad=26,
     )
 
 
-def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
+def _reach(row: Mapping[str, Any]) -> float:
+    """Half of the interval of a difference; none if it is unknown."""
+    return float(np.nan_to_num(row["behind_upper"] - row["behind"], posinf=0.0))
+
+
+def _focus(ax: Axes, choice: SizeChoice) -> None:
     """Leave far sizes below the axes' end, with an arrow, so that close ones can be told apart."""
     kept = [row for row in choice.rows if not row["dropped"]]
-    depth = max((row["behind"] + width * row["behind_std_error"] for row in kept), default=0.0)
+    depth = max((row["behind"] + _reach(row) for row in kept), default=0.0)
     far = max(row["behind"] for row in choice.rows)
     if depth > 0:
         lowest = min(far * 1.05, depth * 2.5)
@@ -150,6 +149,6 @@ def _focus(ax: Axes, choice: SizeChoice, width: float) -> None:
 
 
 def _draw_shares(ax: Axes, what: str, shares: Mapping[Any, float]) -> None:
-    ax.bar(range(len(shares)), [*shares.values()], color="C0")
+    ax.bar(range(len(shares)), [*shares.values()], color=BLUE)
     ax.set_xticks(range(len(shares)), [str(name) for name in shares])
     ax.set_xlabel(what)

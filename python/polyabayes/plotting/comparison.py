@@ -10,7 +10,7 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.likelihood.comparison import Comparison
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import BLUE, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,11 +71,11 @@ def plot_comparison(comparison: Comparison, level: float = 0.95, ax: Axes | None
         if not np.isfinite(value):
             continue
         error = quantile * result.nats_per_token_std_error
-        ax.errorbar(value, y, xerr=error, fmt="o", color="C0", markersize=5, capsize=4, zorder=3)
+        ax.errorbar(value, y, xerr=error, fmt="o", color=BLUE, markersize=5, capsize=4, zorder=3)
         lower, upper = comparison.interval(comparison.best, name, level)
         band = float(np.nan_to_num((upper - lower) / 2))
         if band:
-            ax.barh(y, 2 * band, left=value - band, height=0.3, color="C0", alpha=0.25)
+            ax.barh(y, 2 * band, left=value - band, height=0.3, color=BLUE, alpha=0.25)
         reached += [value - max(error, band), value + max(error, band)]
     reached = [x for x in reached if np.isfinite(x)]
     if reached:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes.data.counts import words_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.models.fitted_topics import TopicModel, fitted_model
+from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
 from polyabayes.models.pfa import PoissonFactorAnalysis
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import BLUE, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,14 +89,14 @@ def plot_topics(
         row, column = divmod(block, n_columns)
         left = column * (column_width + widest * _GAP)
         top = row * block_height
-        title = f"topic {topic}"
+        title = labels_of(model, 0)[topic]
         if with_shares:
             title += f"  ({weights[topic] / weights.sum():.0%})"
         ax.text(left, top, title, weight="bold", va="center", size="medium")
         own = model.components_[topic]
         best = np.argsort(-own, kind="stable")[:n_shown]
         heights = top + _TITLE_ROOM + np.arange(n_shown)
-        ax.barh(heights, own[best], height=0.84, left=left, color="C0", alpha=0.3, linewidth=0)
+        ax.barh(heights, own[best], height=0.84, left=left, color=BLUE, alpha=0.3, linewidth=0)
         for word, y in zip(best.tolist(), heights.tolist(), strict=True):
             name = f"word {word}" if words is None else _shortened(str(words[word]))
             # An offset in points keeps the gap to the edge of the bar for any size of the axes.

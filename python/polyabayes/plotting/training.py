@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError
@@ -14,11 +17,12 @@ from polyabayes.models.fitted_topics import (
     aligned,
     fitted_model,
     hellinger_similarity,
+    labels_of,
     probabilities,
     topic_tokens,
 )
 from polyabayes.models.traces import BoundTrace, TrainingTrace
-from polyabayes.plotting.axes import axes_or_new, new_figure
+from polyabayes.plotting.axes import BLUE, axes_or_new, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +198,7 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
     order = np.argsort(-tokens, kind="stable")
     counts = tokens[order]
     ax = axes_or_new(ax, 7.0, 3.6)
-    ax.bar(np.arange(len(counts)), counts / counts.sum(), color="C0")
+    ax.bar(np.arange(len(counts)), counts / counts.sum(), color=BLUE)
     if len(counts) <= 40:
         ax.set_xticks(np.arange(len(counts)), [str(topic) for topic in order], size="small")
     ax.set_xlabel("topic, by its share of the tokens")
@@ -211,6 +215,8 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
 def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     """Plot the similarity of topics: 1 minus the Hellinger distance of their words.
 
+    Topics are ordered by clustering (average linkage), so that similar ones are neighbours.
+
     Parameters
     ----------
     model : LatentDirichletAllocation, PoissonFactorAnalysis or foreign model
@@ -220,8 +226,8 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-        A matrix of topics in the order of ``components_``; 1 for equal topics, 0 for topics
-        without a common word.
+        A matrix of topics without its diagonal; 1 for equal topics, 0 for topics without a common
+        word.
 
     {raises: bad plot}
 
@@ -231,16 +237,24 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     >>> len(ax.images)
     1
     """
-    topics = probabilities(fitted_model(model))
-    ax = axes_or_new(ax, 5.2, 4.6)
+    fitted = fitted_model(model)
+    topics = probabilities(fitted)
     n_topics = len(topics)
+    similarity = hellinger_similarity(topics, topics)
+    order: NDArray[Any] = np.arange(n_topics)
+    if n_topics > 2:
+        apart = squareform(1 - similarity, checks=False).clip(0)
+        order = leaves_list(linkage(apart, "average", optimal_ordering=True))
+    names = [labels_of(fitted, 2)[k] for k in order]
+    ax = axes_or_new(ax, 7.5, 4.6)
     step = -(-n_topics // _MOST_TICKS)
-    ax.set_xticks(range(0, n_topics, step))
-    ax.set_yticks(range(0, n_topics, step))
-    image = ax.imshow(hellinger_similarity(topics, topics), vmin=0, vmax=1, cmap="Blues")
-    ax.figure.colorbar(image, ax=ax, shrink=0.8, label="1 - Hellinger distance")
+    ax.set_xticks(range(0, n_topics, step), order[::step].tolist())
+    ax.set_yticks(range(0, n_topics, step), names[::step])
+    shown = similarity[np.ix_(order, order)]
+    np.fill_diagonal(shown, np.nan)
+    image = ax.imshow(shown, vmin=0, cmap="viridis")
+    ax.figure.colorbar(image, ax=ax, shrink=0.8, label="similarity: 1 - Hellinger distance")
     ax.set_xlabel("topic")
-    ax.set_ylabel("topic")
     return ax
 
 

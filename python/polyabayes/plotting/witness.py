@@ -10,7 +10,7 @@ import numpy as np
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import VERMILION, axes_or_new
 from polyabayes.sizes.witness import WitnessSearch
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
             best,
             yerr=2 * error,
             fmt="x",
-            color=shown.lines[0].get_color() if several else "C1",
+            color=shown.lines[0].get_color() if several else VERMILION,
             label=None if several else "single best model",
         )
     ax.set_xticks(np.unique(folds["fold"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from scipy.special import xlogy
 
 from polyabayes._support import checks
 from polyabayes._support.results import Result
+from polyabayes.data.corpus import Corpus
+from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.models.fitted_topics import (
     TopicModel,
@@ -24,6 +27,7 @@ from polyabayes.models.fitted_topics import (
     topic_tokens,
 )
 from polyabayes.topics.coherence import coherence
+from polyabayes.topics.words import passages
 
 # Share of a document's tokens above which a topic is its main topic, as in MALLET.
 _MAIN_SHARE, _SOME_SHARE = 0.5, 0.02
@@ -99,6 +103,8 @@ class TopDocuments(Result):
         Posterior mean share of the topic in the document; 0 for an empty document.
     ids : ndarray of object, shape (n_components, n_documents), or None
         Names of these documents; None if the corpus has none.
+    passages : ndarray of object, shape (n_components, n_documents), or None
+        The sentence of each document that carries the topic most, if `texts` were given.
 
     Examples
     --------
@@ -110,6 +116,7 @@ class TopDocuments(Result):
     rows: NDArray[np.intp]
     shares: NDArray[np.float64]
     ids: NDArray[np.object_] | None
+    passages: NDArray[np.object_] | None = None
 
     def _columns(self) -> dict[str, Any]:
         topic = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
@@ -120,6 +127,8 @@ class TopDocuments(Result):
         }
         if self.ids is not None:
             columns["id"] = self.ids.ravel()
+        if self.passages is not None:
+            columns["passage"] = self.passages.ravel()
         return columns
 
     def __repr__(self) -> str:
@@ -243,9 +252,14 @@ def diversity(model: Any, n_words: int = 25) -> float:
 
 
 def top_documents(
-    model: Any, documents: Any, n_documents: int = 5, *, layer: str | None = None
+    model: Any,
+    documents: Any,
+    n_documents: int = 5,
+    *,
+    texts: str | Sequence[str] | None = None,
+    layer: str | None = None,
 ) -> TopDocuments:
-    """Documents with the largest share of every topic.
+    """Documents with the largest share of every topic, and passages to quote.
 
     Parameters
     ----------
@@ -254,6 +268,9 @@ def top_documents(
         The documents; unknown words are dropped.
     n_documents : int, default=5
         Documents of a topic; at most all.
+    texts : str, or sequence of length n_documents, optional
+        Texts of the documents, as a column of the metadata or a sequence. The sentence of each that
+        carries the topic most is given with it.
     {layer}
 
     Returns
@@ -278,4 +295,20 @@ def top_documents(
     found = expected_tokens(fitted, corpus) / np.maximum(lengths, 1)
     rows = np.argsort(-found, axis=0, kind="stable")[:wanted].T
     ids = None if corpus.ids is None else corpus.ids[rows]
-    return TopDocuments(rows, np.take_along_axis(found.T, rows, axis=1), ids)
+    shares, quotes = np.take_along_axis(found.T, rows, axis=1), None
+    if (written := texts_of(corpus, texts)) is not None:
+        quotes = passages(named_by(fitted, corpus), rows, written, found)
+    return TopDocuments(rows, shares, ids, quotes)
+
+
+def texts_of(corpus: Corpus, texts: Any) -> list[str] | None:
+    """A text for each document, from a column of the metadata or a sequence; None if not given."""
+    written = corpus._column("texts", texts) if isinstance(texts, str) else texts
+    if written is None:
+        return None
+    found: list[str] = checked_labels(written, "texts").tolist()
+    if len(found) != corpus.n_documents:
+        raise InvalidArgumentError(
+            f"texts has {len(found):,} entries for {corpus.n_documents:,} documents"
+        )
+    return found

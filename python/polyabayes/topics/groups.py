@@ -12,8 +12,10 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes._support.output.tables import topic_columns
 from polyabayes._support.results import Result
-from polyabayes.data.corpus import of_layer
-from polyabayes.models.fitted_topics import fitted_model
+from polyabayes.data.corpus import Corpus, of_layer
+from polyabayes.exceptions import InvalidArgumentError, argument
+from polyabayes.models import TopicWeights
+from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,6 +36,8 @@ class TopicsByGroup(Result):
         Degrees of freedom of the standard errors.
     largest : float
         Upper limit of weights: 1 for shares, infinite for rates.
+    labels : list of str or None
+        Name and words of each topic, for pictures.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class TopicsByGroup(Result):
     std_errors: NDArray[np.float64]
     n_freedom: NDArray[np.int64]
     largest: float
+    labels: list[str] | None = None
 
     def interval(self, level: float = 0.95) -> NDArray[np.float64]:
         """Confidence intervals of the means by Student's t, clipped to valid weights.
@@ -84,7 +89,14 @@ class TopicsByGroup(Result):
         return f"<TopicsByGroup: {len(self.groups)} groups, {self.means.shape[1]} topics>"
 
 
-def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -> TopicsByGroup:
+def by_group(
+    model: Any,
+    documents: Any,
+    by: Any,
+    *,
+    weights: TopicWeights | None = None,
+    layer: str | None = None,
+) -> TopicsByGroup:
     """Mean topic weights of groups of documents: of authors, of years.
 
     Errors are from the method of composition in closed form. With posterior mean E_d and variance
@@ -101,6 +113,8 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
         The documents; unknown words are dropped.
     by : str or array of shape (n_documents,)
         A column of the corpus's ``metadata``, or the groups themselves; numbers or texts.
+    weights : TopicWeights, optional
+        Result of ``model.topic_weights(documents)``, if it is already there.
     {layer}
 
     Returns
@@ -130,7 +144,7 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
     fitted = fitted_model(model)
     fitted, corpus = fitted._measured(of_layer(documents, layer), "drop")
     groups, rows = corpus._levels_of("by", by)
-    weights = fitted.topic_weights(corpus)
+    weights = checked_weights(fitted, corpus, weights)
     n = np.bincount(rows)
     total = np.zeros((3, len(groups), weights.mean.shape[1]))
     for place, values in enumerate((weights.mean, weights.std**2)):
@@ -144,4 +158,20 @@ def by_group(model: Any, documents: Any, by: Any, *, layer: str | None = None) -
         between = total[2] / freedom[:, None]
     variance = (between + 2 * total[1] / n[:, None]) / n[:, None]
     largest = 1.0 if fitted._conditions_on_length else np.inf
-    return TopicsByGroup(groups, n, means, np.sqrt(variance), freedom, largest)
+    std_errors, labels = np.sqrt(variance), labels_of(fitted)
+    return TopicsByGroup(groups, n, means, std_errors, freedom, largest, labels)
+
+
+def checked_weights(
+    model: TopicModel, corpus: Corpus, weights: TopicWeights | None
+) -> TopicWeights:
+    """The weights of these documents: those given, if they can be theirs, or new ones."""
+    if weights is None:
+        return model.topic_weights(corpus)
+    wanted = corpus.n_documents, len(model.components_)
+    if not isinstance(weights, TopicWeights) or weights.mean.shape != wanted:
+        raise InvalidArgumentError(
+            f"{argument('weights')} must be model.topic_weights of these {wanted[0]:,} documents, "
+            f"got {weights!r:.100}"
+        )
+    return weights

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment, nnls
 
 from polyabayes._support import checks
-from polyabayes._support.results import Result
+from polyabayes._support.results import Result, ResultTable
 from polyabayes.data.counts import checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.models.fitted_topics import (
@@ -22,6 +22,11 @@ from polyabayes.models.fitted_topics import (
 )
 
 _METRICS = ("cosine", "hellinger")
+_CHANGES = ("change", "first", "second", "similarity")
+# Share of the topics of refits that are less similar to their matches than the band says.
+_OUTSIDE = 0.05
+# Least share of a part in a mixture of topics.
+_LEAST_PART = 0.1
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -37,6 +42,13 @@ class TopicMatch(Result):
         Similarity of each pair, between 0 and 1.
     metric : str
         Name of the similarity: ``"cosine"`` or ``"hellinger"``.
+    changes : ResultTable
+        With `refits`, what became of the topics: ``change`` (``"same"``, ``"split"``,
+        ``"merged"``, ``"gone"`` or ``"new"``), the topics of the ``first`` and of the ``second``
+        model, as tuples, and the ``similarity`` of both sides, of which several are mixed. Empty
+        without.
+    band : float
+        Least similarity of equal topics; NaN without `refits`.
 
     Examples
     --------
@@ -51,6 +63,8 @@ class TopicMatch(Result):
     second: NDArray[np.intp]
     similarities: NDArray[np.float64]
     metric: str
+    changes: ResultTable = field(default_factory=lambda: ResultTable(_CHANGES, []))
+    band: float = float("nan")
 
     def _columns(self) -> dict[str, Any]:
         return {"first": self.first, "second": self.second, "similarity": self.similarities}
@@ -59,8 +73,15 @@ class TopicMatch(Result):
         return f"<TopicMatch by {self.metric}: {len(self.first)} pairs>"
 
 
-def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
+def match_topics(
+    first: Any, second: Any, metric: str = "cosine", *, refits: Sequence[Any] = ()
+) -> TopicMatch:
     """Match the topics of two models one to one, maximising the sum of similarities.
+
+    With `refits`, also say which topics are the same, split, merged, new or gone. Topics are the
+    same if they are as similar as topics of refits are to their matches, all but 5 %. A topic is
+    split if it is as similar to a mixture of two or more topics of the other model, which have no
+    partner; others are gone. Merged and new topics are the reverse.
 
     Parameters
     ----------
@@ -70,6 +91,8 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
         a DataFrame), else by column.
     metric : {"cosine", "hellinger"}, default="cosine"
         Cosine of the word probabilities, or 1 minus their Hellinger distance.
+    refits : sequence of models, or of arrays of topics, optional
+        Fits of the data of the first model with other seeds: how much topics vary by chance.
 
     Returns
     -------
@@ -97,11 +120,53 @@ def match_topics(first: Any, second: Any, metric: str = "cosine") -> TopicMatch:
     [0, 1]
     """
     checks.choice("metric", metric, _METRICS)
-    similarity = _similarity(topics_of(first, "first"), topics_of(second, "second"), metric)
+    one, other = topics_of(first, "first"), topics_of(second, "second")
+    similarity = _similarity(one, other, metric)
     rows, columns = linear_sum_assignment(-similarity)
     found = similarity[rows, columns]
     order = np.argsort(-found, kind="stable")
-    return TopicMatch(rows[order], columns[order], found[order], metric)
+    pairs = rows[order], columns[order], found[order]
+    if not len(refits):
+        return TopicMatch(*pairs, metric)
+    known = [match_topics(first, refit, metric).similarities for refit in refits]
+    band = float(np.quantile(np.concatenate(known), _OUTSIDE, method="lower"))
+    return TopicMatch(*pairs, metric, _changes(one, other, pairs, band, metric), band)
+
+
+def _changes(
+    one: _Topics, other: _Topics, pairs: tuple[Any, ...], band: float, metric: str
+) -> ResultTable:
+    """What became of the topics: rows of the table of changes."""
+    both = _common(one, other)
+    rows: list[tuple[Any, ...]] = [
+        ("same", (int(k),), (int(j),), float(x))
+        for k, j, x in zip(*pairs, strict=True)
+        if x >= band
+    ]
+    free = [
+        [k for k in range(len(topics)) if k not in {row[side + 1][0] for row in rows}]
+        for side, topics in enumerate(both)
+    ]
+    for side, change in enumerate(("split", "merged")):
+        for k in list(free[side]):
+            if len(free[1 - side]) < 2:
+                continue
+            parts = both[1 - side][free[1 - side]]
+            weights = nnls(parts.T, both[side][k])[0]
+            kept = weights >= _LEAST_PART * max(weights.sum(), 1e-300)
+            mixed = _Topics((weights[kept] @ parts[kept])[None], None)
+            if kept.sum() < 2 or not mixed.rows.sum():
+                continue
+            mixed = _Topics(mixed.rows / mixed.rows.sum(), None)
+            near = float(_similarity(_Topics(both[side][[k]], None), mixed, metric)[0, 0])
+            if near >= band:
+                used = tuple(np.array(free[1 - side])[kept].tolist())
+                rows.append((change, *((k,), used)[:: 1 if side == 0 else -1], near))
+                free[side].remove(k)
+                free[1 - side] = [j for j in free[1 - side] if j not in used]
+    rows += [("gone", (k,), (), float("nan")) for k in free[0]]
+    rows += [("new", (), (k,), float("nan")) for k in free[1]]
+    return ResultTable(_CHANGES, rows)
 
 
 def stability(models: Sequence[Any], metric: str = "cosine") -> NDArray[np.float64]:

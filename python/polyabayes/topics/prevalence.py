@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,14 @@ from polyabayes.exceptions import (
     UnreliableErrorWarning,
     argument,
 )
+from polyabayes.models.fitted.covariate_tables import as_dates
 from polyabayes.models.fitted.covariates import pseudo_counts
+from polyabayes.models.fitted_topics import labels_of
 from polyabayes.models.topic_model import TopicModel
 from polyabayes.topics.posterior_draws import central_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Most values of a numeric covariate shown one by one; most levels; steps of other covariates.
 _FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21
@@ -44,6 +50,10 @@ class TopicPrevalence(Result):
         Whether the draws are expected shares or differences of shares.
     level : float
         Posterior probability of the intervals.
+    at : DataFrame or None
+        The covariates of the rows, if they have names; of differences, those that both sides share.
+    labels : list of str or None
+        Name and words of each topic, for pictures.
 
     Examples
     --------
@@ -59,6 +69,8 @@ class TopicPrevalence(Result):
     rows: list[str]
     event: str
     level: float = 0.95
+    at: pd.DataFrame | None = None
+    labels: list[str] | None = None
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -134,8 +146,9 @@ def prevalence(
     model : LatentDirichletAllocation or PoissonFactorAnalysis
         Trained with covariates.
     at : DataFrame, mapping or array of shape (n_rows, n_covariates), optional
-        Covariates, as for ``fit``, with a row for each prevalence; a mapping may hold single
-        values. With `documents`, some of the columns, or None.
+        Covariates, as for ``fit``, with a row for each prevalence. A mapping of values is a grid:
+        each value of a column with each of the others. With `documents`, some of the columns, or
+        None.
     documents : Corpus or DataFrame, optional
         Documents with metadata, or the metadata. Prevalence is then the mean over the documents;
         each row of `at` replaces their values in its columns.
@@ -166,8 +179,10 @@ def prevalence(
     ((2, 2), [1.0, 1.0])
     """
     level = checks.share("level", level)
-    draws, labels = _draws(_checked(model), at, documents)
-    return TopicPrevalence(draws, labels, "prevalence", level)
+    draws, table = _draws(_checked(model), at, documents)
+    return TopicPrevalence(
+        draws, _labels(table), "prevalence", level, _named(model, table), labels_of(model)
+    )
 
 
 def contrast(
@@ -215,13 +230,18 @@ def contrast(
     """
     level = checks.share("level", level)
     fitted = _checked(model)
-    (first, names), (second, others) = (_draws(fitted, at, documents) for at in (a, b))
-    if len(names) != len(others):
+    (first, one), (second, other) = (_draws(fitted, at, documents) for at in (a, b))
+    sides = _labels(one), _labels(other)
+    if len(first[0]) != len(second[0]):
         raise InvalidArgumentError(
-            f"{argument('a')} has {len(names)} rows, {argument('b')} {len(others)}: give as many"
+            f"{argument('a')} has {len(first[0])} rows, {argument('b')} {len(second[0])}: give as "
+            "many"
         )
-    labels = [f"{name} - {other}" for name, other in zip(names, others, strict=True)]
-    return TopicPrevalence(first - second, labels, "difference", level)
+    labels = [f"{name} - {of_other}" for name, of_other in zip(*sides, strict=True)]
+    shared, others = _named(fitted, one), _named(fitted, other)
+    if shared is not None and others is not None:
+        shared = shared[[x for x in shared if x in others and (shared[x] == others[x]).all()]]
+    return TopicPrevalence(first - second, labels, "difference", level, shared, labels_of(model))
 
 
 def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrevalence]]:
@@ -234,7 +254,10 @@ def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrev
     if design is None or design.columns is None or not len(model.coefficient_draws_):
         return []
     coded = design.levels_of_columns()
-    columns = {name: metadata[name] for name in design.columns}
+    columns = {
+        name: as_dates(metadata[name]) if name in design.dates else metadata[name]
+        for name in design.columns
+    }
     levels = {name: _levels(column, coded.get(name)) for name, column in columns.items()}
     usual = {
         name: column.mode()[0] if name in coded else column.mean()
@@ -244,11 +267,12 @@ def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrev
     for name, column in columns.items():
         along, values = None, levels[name]
         if values is None:
-            along = np.linspace(column.min(), column.max(), _STEPS)
-            values = along.tolist()
-        draws, _ = _draws(model, {**usual, name: values}, None)
+            steps = np.linspace(0.0, 1.0, _STEPS)
+            values = [column.min() + (column.max() - column.min()) * step for step in steps]
+            along = np.array(values)
+        draws, table = _draws(model, {**usual, name: values}, None)
         rows = [_text(value) for value in values]
-        found.append((name, along, TopicPrevalence(draws, rows, "prevalence")))
+        found.append((name, along, TopicPrevalence(draws, rows, "prevalence", at=table)))
     return found
 
 
@@ -275,20 +299,20 @@ def _checked(model: Any) -> TopicModel:
     return model
 
 
-def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float64], list[str]]:
-    """Prevalences of shape (n_draws, n_rows, n_components), and labels of the rows."""
+def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float64], Any]:
+    """Prevalences of shape (n_draws, n_rows, n_components), and the covariates of the rows."""
     if documents is None:
         if at is None:
             raise InvalidArgumentError(f"give {argument('at')}, or {argument('documents')}")
         table = _table(at)
-        return _shares(model, model._design.rows(table)), _labels(table)
-    frame = documents.metadata if isinstance(documents, Corpus) else _table(documents)
+        return _shares(model, model._design.rows(table)), table
+    frame = documents.metadata if isinstance(documents, Corpus) else frame_of(documents)
     if frame is None or not hasattr(frame, "columns"):
         raise InvalidArgumentError(
             f"{argument('documents')} have no metadata: give a Corpus that has, or a DataFrame"
         )
     if at is None:
-        return _mean_shares(model, frame), ["documents"]
+        return _mean_shares(model, frame), None
     table = _table(at)
     if not hasattr(table, "columns"):
         raise InvalidTypeError(f"{argument('at')} must name columns where documents are given")
@@ -298,7 +322,7 @@ def _draws(model: TopicModel, at: Any, documents: Any) -> tuple[NDArray[np.float
             f"{argument('at')} has the column {unknown[0]!r}, which the documents do not have"
         )
     rows = [_mean_shares(model, frame.assign(**row)) for row in table.to_dict("records")]
-    return np.concatenate(rows, axis=1), _labels(table)
+    return np.concatenate(rows, axis=1), table
 
 
 def _mean_shares(model: TopicModel, frame: Any) -> NDArray[np.float64]:
@@ -320,21 +344,28 @@ def _shares(
 
 
 def _table(at: Any) -> Any:
-    """A DataFrame from a mapping, which may hold single values, or a table; else unchanged."""
+    """A DataFrame: the grid of a mapping, or the table; other values unchanged."""
     if isinstance(at, Mapping):
-        columns = {name: [x] if np.ndim(x) == 0 else list(x) for name, x in at.items()}
-        n_rows = max((len(column) for column in columns.values()), default=0)
-        long = {name: x * n_rows if len(x) == 1 else x for name, x in columns.items()}
-        if any(len(x) != n_rows for x in long.values()):
-            raise InvalidArgumentError(f"{argument('at')} has columns of different length")
-        return data_frame(long)
+        columns = [[x] if np.ndim(x) == 0 else list(x) for x in at.values()]
+        at = data_frame([dict(zip(at, row, strict=True)) for row in product(*columns)])
     frame = frame_of(at)
     if frame is not None and not len(frame):
         raise InvalidArgumentError(f"{argument('at')} has no rows: give one for each prevalence")
     return at if frame is None else frame
 
 
+def _named(model: TopicModel, table: Any) -> pd.DataFrame | None:
+    """The covariates of rows, if they have names; dates as pandas has them."""
+    if not hasattr(table, "columns"):
+        return None
+    dates = [name for name in model._design.dates if name in table]
+    found: pd.DataFrame = table.assign(**{name: as_dates(table[name]) for name in dates})
+    return found
+
+
 def _labels(table: Any) -> list[str]:
+    if table is None:
+        return ["documents"]
     if not hasattr(table, "columns"):
         return [f"row {i}" for i in range(len(table))]
     records = table.to_dict("records")
@@ -342,4 +373,6 @@ def _labels(table: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())[:10]
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -33,7 +33,7 @@ from polyabayes.models.fitted_topics import (
     principal_coordinates,
     probabilities,
 )
-from polyabayes.topics.diagnostics import diagnostics, top_documents
+from polyabayes.topics.diagnostics import diagnostics, texts_of, top_documents
 from polyabayes.topics.prevalence import TopicPrevalence, profiles
 
 # Weights between probability and lift for which the page holds the best words of every topic.
@@ -76,7 +76,7 @@ def report(
     title : str, default="Topics"
         Heading of the page.
     labels : sequence of str of length n_components, optional
-        Names of the topics.
+        Names of the topics; default: those of the model.
     texts : str, or sequence of length n_documents, optional
         Readable texts of the documents, as a column of the metadata or a sequence; the page shows
         their beginnings below the topics.
@@ -119,13 +119,13 @@ def report(
     place = checked_path(path)
     checks.text("title", title)
     fitted = fitted_model(model)
+    labels = getattr(fitted, "topic_names_", None) if labels is None else labels
     names_of_topics = _one_each("labels", labels, len(fitted.components_), "topics")
     checks.whole_number("n_words", n_words)
     corpus, n_unseen = fitted._aligned(of_layer(documents, layer), "documents", "drop")
     if not corpus.n_tokens:
         raise InvalidArgumentError("documents hold no tokens of the model's words")
-    written = corpus._rows("texts", texts)
-    excerpts = _one_each("texts", written, corpus.n_documents, "documents")
+    excerpts = texts_of(corpus, texts)
     fitted = named_by(fitted, corpus)
     checks.whole_number("n_documents", n_documents)
     scores = None
@@ -204,6 +204,8 @@ def _about_covariate(
     name: str, along: NDArray[np.float64] | None, found: TopicPrevalence
 ) -> dict[str, Any]:
     """Prevalence of all topics along a covariate, rows x topics."""
+    if along is not None and along.dtype.kind == "O":
+        along = along.astype("datetime64[s]").astype(np.float64)
     lower, upper = found.interval()
     ends = {"mean": found.mean, "lower": lower, "upper": upper}
     return {

@@ -185,6 +185,35 @@ def test_topics_go_into_anndata():
     np.testing.assert_array_equal(adata.uns["lda"]["doc_topic_prior"], [0.5, 0.2])
 
 
+def test_activities_in_anndata_do_not_follow_the_depth():
+    rng = np.random.default_rng(0)
+    depth, activity = rng.lognormal(3.5, 1.0, 200), rng.gamma(2.0, size=(200, 2))
+    programmes = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.0, 0.3, 0.7]])
+    counts = rng.poisson(depth[:, np.newaxis] * activity @ programmes)
+    kept = counts.sum(axis=1) > 0
+    depth, activity, counts = depth[kept], activity[kept], counts[kept]
+    adata = anndata.AnnData(counts.astype(float), obs={"depth": depth})
+    pfa = pb.PoissonFactorAnalysis(2, max_iter=60, random_state=0)
+    pfa.fit(adata, exposure="depth")
+    with pytest.raises(errors.InvalidArgumentError, match="give exposure"):
+        pb.interop.to_anndata(adata, pfa)
+    assert not adata.obsm
+    pb.interop.to_anndata(adata, pfa, exposure="depth")
+    found = adata.obsm["X_polyabayes"].sum(axis=1)
+    weights = pfa.topic_weights(adata, exposure=depth)
+    pb.interop.to_anndata(adata, pfa, key="again", exposure="depth", weights=weights)
+    np.testing.assert_array_equal(adata.obsm["X_again"], adata.obsm["X_polyabayes"])
+    with pytest.raises(errors.InvalidArgumentError, match="weights are of 3 documents"):
+        pb.interop.to_anndata(
+            adata, pfa, exposure="depth", weights=pfa.topic_weights(counts[:3], exposure=depth[:3])
+        )
+    assert abs(np.corrcoef(np.log(found), np.log(depth))[0, 1]) < 0.2
+    assert np.corrcoef(found, activity.sum(axis=1))[0, 1] > 0.9
+    lda = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(adata)
+    with pytest.raises(errors.InvalidArgumentError, match="LDA takes the lengths"):
+        pb.interop.to_anndata(adata, lda, exposure="depth")
+
+
 def tables():
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     columns = dict(zip(WORDS, COUNTS.T.tolist(), strict=True))

@@ -55,7 +55,7 @@ def test_paired_differences_are_a_ratio_of_sums_with_its_error():
         "flat": lda(0.4, np.full((1, 30), 1 / 30)),
         "wrong prior": lda(20.0, data.topic_word),
     }
-    comparison = pb.compare(models, data.corpus, random_state=0)
+    comparison = pb.compare(models, data.corpus, error_share=None, random_state=0)
     assert comparison.best == "true"
     assert list(comparison.results) == ["true", "wrong prior", "flat"]
     lengths = np.asarray(data.corpus.counts.sum(axis=1)).ravel()

@@ -9,7 +9,6 @@ from scipy import stats
 
 import polyabayes as pb
 from polyabayes import exceptions as errors
-from polyabayes.likelihood.comparing import _targets
 
 N_GROUPS, IN_A_GROUP, N_RUNS = 40, 5, 150
 TOPICS = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5]])
@@ -82,23 +81,6 @@ def test_a_group_counts_as_its_documents_together(authors):
     assert "+- new groups" in str(grouped)
     assert "by 40 groups" in str(grouped)
     assert "+- new docs" in str(together)
-
-
-def test_the_effort_follows_the_error_for_groups(authors):
-    found = part_of(authors[1], np.arange(200), None)
-    sampled = {
-        name: replace(x, methods=np.full(200, "annealed"), std_errors=np.ones(200))
-        for name, x in found.results.items()
-    }
-    groups = np.repeat(np.arange(N_GROUPS), IN_A_GROUP)
-    wanted = [_targets(sampled, 0.2, labels) for labels in (groups, None)]
-    by_groups, by_documents = (
-        part_of(authors[1], np.arange(200), labels).difference(*found.results)[1]
-        for labels in (groups, None)
-    )
-    for name in sampled:
-        assert wanted[0][name] / wanted[1][name] == pytest.approx(by_groups / by_documents)
-    assert by_groups > 1.5 * by_documents
 
 
 DAYS = [date(2008, 1, 1) + timedelta(days=day // 3) for day in range(120)]

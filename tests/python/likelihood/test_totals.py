@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
 import polyabayes as pb
 from polyabayes.exceptions import InvalidArgumentError
@@ -29,7 +29,7 @@ def exact():
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.TargetWarning")
 def test_totals_are_within_their_errors_and_these_within_the_target(exact):
     z, errors = [], []
-    for seed in range(40):
+    for seed in range(20):
         found = pb.log_likelihood(MODEL, DATA.corpus, total_std_error=3.0, random_state=seed)
         errors.append(found.total_std_error)
         assert found.reached.all() == (found.total_std_error <= 3.0)
@@ -210,14 +210,37 @@ def test_what_cannot_be_asked_for_together(arguments, message):
         pb.log_likelihood(MODEL, DATA.corpus, **arguments)
 
 
-def test_a_comparison_stops_below_the_error_between_documents():
+def compared(**options):
     other = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=TOPICS)
-    models = {"one": MODEL, "other": other}
-    found = pb.compare(models, DATA.corpus, error_share=0.3, random_state=0)
+    return pb.compare({"one": MODEL, "other": other}, DATA.corpus, **options)
+
+
+def test_a_comparison_stops_below_the_error_between_documents():
+    found = compared(error_share=0.3, random_state=0)
     difference, std_error = found.difference("one", "other")
-    errors = [result.total_std_error for result in found.results.values()]
-    assert np.hypot(*errors) / DATA.corpus.n_tokens <= 0.3 * std_error
-    full = pb.compare(models, DATA.corpus, random_state=0)
+    assert 0 < found.error_share <= 0.3
+    assert f"differences are estimated to {found.error_share:.0%}" in str(found)
+    full = compared(error_share=None, random_state=0)
+    assert np.isnan(full.error_share)
+    assert "estimated to" not in str(full)
     expected, std_error_of_all = full.difference("one", "other")
     assert abs(difference - expected) < 4 * 0.3 * std_error
     assert std_error == pytest.approx(std_error_of_all, rel=0.5)
+    assert compared(random_state=0).error_share <= 0.1
+    assert [*compared(method="annealed", random_state=0).estimation_errors] == []
+    with pytest.raises(InvalidArgumentError, match="error_share chooses the effort, and so does"):
+        compared(error_share=0.3, n_samples=100)
+
+
+def test_the_error_of_a_difference_holds():
+    """Of 20 seeds against long runs: mean squares of errors in units of those told."""
+    expected, _ = compared(method="annealed", n_samples=3000, random_state=1).difference(
+        "one", "other"
+    )
+    errors = []
+    for seed in range(20):
+        found = compared(error_share=0.3, random_state=seed)
+        error = max(found.estimation_errors.values()) / DATA.corpus.n_tokens
+        errors.append((found.difference("one", "other")[0] - expected) / error)
+    assert np.mean(np.square(errors)) < stats.chi2(20).ppf(0.999) / 20
+    assert np.abs(errors).max() < 4

@@ -262,3 +262,26 @@ def test_lda_refuses_exposures_and_leaves_those_of_a_corpus_alone():
     assert (fits[0] == fits[1]).all()
     both = pb.compare({"lda": lda, "pfa": model()}, COUNTS, exposure=EXPOSURE)
     assert both.given_length
+
+
+ASKS = {
+    "transform": lambda fitted, x: fitted.transform(x),
+    "topic_weights": lambda fitted, x: fitted.topic_weights(x),
+    "score": lambda fitted, x: fitted.score(x),
+    "score_samples": lambda fitted, x: fitted.score_samples(x),
+    "perplexity": lambda fitted, x: fitted.perplexity(x),
+    "log_likelihood": pb.log_likelihood,
+    "blocks": lambda fitted, x: pb.log_likelihood(fitted, iter([x])),
+    "compare": lambda fitted, x: pb.compare({"one": fitted, "two": model()}, x),
+    "completion": pb.completion_perplexity,
+    "by_group": lambda fitted, x: pb.topics.by_group(fitted, x, [0, 0, 1, 1]),
+    "top_documents": lambda fitted, x: pb.topics.top_documents(fitted, x),
+}
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+def test_a_model_of_exposures_refuses_documents_without(ask):
+    fitted = pb.PoissonFactorAnalysis(2, max_iter=5, random_state=0).fit(COUNTS, exposure=EXPOSURE)
+    with pytest.raises(InvalidArgumentError, match="these have none: give exposure"):
+        ask(fitted, COUNTS)
+    ask(fitted, pb.Corpus(COUNTS, exposure=1.0))

@@ -1,6 +1,7 @@
 """Pictures of prevalence by covariates."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyabayes as pb
@@ -35,7 +36,41 @@ def test_a_continuous_covariate_has_bands_and_differences_a_line_at_zero():
     assert len(ax.collections) == 1
     assert ax.lines[1].get_ydata() == [0, 0]
     assert ax.get_legend().get_texts()[0].get_text() == "war"
-    assert len(pb.plotting.plot_prevalence(of).containers) == 8
+
+
+def test_differences_have_a_row_for_each_topic_the_largest_first():
+    of = found("difference")
+    ax = pb.plotting.plot_prevalence(of)
+    order = [int(label.get_text().split()[1]) for label in ax.get_yticklabels()]
+    means = of.mean.mean(axis=0)
+    assert len(order) == 8
+    assert (np.diff(means[order]) <= 0).all()
+    assert [x.get_label() for x in ax.containers] == of.rows
+    colours = [x.lines[0].get_color() for x in ax.containers]
+    assert len(set(colours)) == len(colours)
+
+
+def test_a_line_for_each_group_or_refused():
+    draws = np.random.default_rng(0).dirichlet(np.ones(3), (200, 6))
+    at = pd.DataFrame({"party": list("DDDRRR"), "day": [1.0, 2.0, 3.0] * 2})
+    of = TopicPrevalence(draws, [f"row {i}" for i in range(6)], "prevalence", at=at)
+    with pytest.raises(InvalidArgumentError, match="give their groups by"):
+        pb.plotting.plot_prevalence(of, [1], along="day")
+    ax = pb.plotting.plot_prevalence(of, [1], along="day", by="party")
+    assert (ax.get_xlabel(), len(ax.lines)) == ("day", 2)
+    for line, rows in zip(ax.lines, ([0, 1, 2], [3, 4, 5]), strict=True):
+        np.testing.assert_allclose(line.get_xydata().T, [[1, 2, 3], of.mean[rows, 1]])
+    assert [x.get_text() for x in ax.get_legend().get_texts()] == ["topic 1, D", "topic 1, R"]
+    assert ax.lines[0].get_color() != ax.lines[1].get_color()
+    two = pb.plotting.plot_prevalence(of, [0, 1], along="day", by="party").lines
+    assert len({(x.get_color(), x.get_linestyle()) for x in two}) == 4
+    for options, message in (
+        ({"along": "week"}, "no column 'week'; they have 'party', 'day'"),
+        ({"by": "party"}, "along"),
+        ({"along": "day", "by": [1]}, "one value for each of 6 rows"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            pb.plotting.plot_prevalence(of, **options)
 
 
 def test_means_of_groups_are_drawn_with_their_intervals():

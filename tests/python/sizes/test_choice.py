@@ -26,18 +26,30 @@ def choice(corpus):
 
 
 def test_the_planted_number_is_found(choice):
-    assert (choice.best, choice.recommended, choice.equally_good) == (3, 3, (3,))
+    assert (choice.best, choice.recommended) == (3, 3)
+    assert 1 not in choice.equally_good
     assert choice.is_decided
     assert not choice.at_edge
     frame = choice.to_frame()
     assert frame.index.tolist() == SIZES
     assert frame.loc[3, "behind"] == 0
     assert (frame["behind"] >= 0).all()
-    assert sum(choice.probabilities.values()) == pytest.approx(1)
-    assert choice.probabilities[3] > 0.9
+    assert choice.probabilities[3] == 1.0
+    # One error for everything that is told of a size.
+    for row in choice.rows:
+        is_good = row["behind_lower"] <= 0
+        assert is_good == (row["size"] in choice.equally_good)
+        if row["size"] in choice.probabilities:
+            assert is_good == (row["probability"] >= 0.025)
     assert frame.loc[3, "stability"] > 0.95
     assert "best by held-out: 3" in str(choice)
     assert "<table" in choice._repr_html_()
+
+
+def test_a_choice_is_cited(choice):
+    told = " ".join(pb.cite(choice).methods.split())
+    assert "Among 1, 3, 9 topics, 3 had the best held-out likelihood;" in told
+    assert "and 3, the smallest within the error or tolerance, were chosen." in told
 
 
 def test_sizes_are_found_where_none_are_given(corpus):
@@ -47,15 +59,12 @@ def test_sizes_are_found_where_none_are_given(corpus):
     tried = found.to_frame().index.tolist()
     assert {2, 3, 4, 8, 16}.issubset(tried)
     assert found.to_frame().loc[32, "dropped"]
-    few = pb.choose_n_components(LDA, corpus, n_folds=3, max_fits=6, random_state=1)
-    assert not few.is_decided
-    assert "so far" in str(few)
 
 
 def test_sizes_that_are_found_keep_below_the_largest_wanted(corpus):
-    options = {"max_size": 3, "n_folds": 3, "random_state": 1}
+    options = {"n_folds": 3, "random_state": 1}
     with pytest.warns(errors.EdgeWarning, match="the best size, 3, is the largest of those tried"):
-        found = pb.choose_n_components(LDA, corpus, **options)
+        found = pb.choose_n_components(LDA, corpus, 3, **options)
     assert max(found.to_frame().index) == 3
 
 
@@ -185,7 +194,6 @@ def test_several_sizes_of_a_table_are_chosen_together():
         (errors.InvalidTypeError, r"'tolerence': .* tolerance\?", (LDA,), {"tolerence": 0.1}),
         (errors.InvalidTypeError, "no option 'cv'", (LDA,), {"cv": 5}),
         (errors.InvalidArgumentError, "max_time must be positive", (LDA,), {"max_time": 0}),
-        (errors.InvalidArgumentError, "for sizes that are found", (LDA,), {**TWO, "max_size": 3}),
         (errors.InvalidTypeError, "executor must be", (LDA,), {**TWO, "executor": 3}),
         (errors.InvalidArgumentError, "one label for each", (LDA,), {**TWO, "groups": [1, 2]}),
         (errors.InvalidArgumentError, "column", (LDA,), {**TWO, "groups": "blog"}),
@@ -244,6 +252,25 @@ def test_time_ends_a_choice_with_what_it_has(corpus):
     assert not found.is_decided
     assert [row["n_folds"] for row in found.rows] == [1]
     assert found.probabilities == {}
+    assert "so far" in str(found)
+
+
+def test_no_fit_begins_that_is_foretold_to_end_too_late(corpus, monkeypatch):
+    """By a clock of which a fit takes a second for each topic, and 11 seconds."""
+    now, plain = [0.0], held_out.fit_and_score
+
+    def timed(*arguments):
+        fit = plain(*arguments)
+        now[0] += fit.size
+        return fit._replace(seconds=float(fit.size))
+
+    monkeypatch.setattr(held_out, "fit_and_score", timed)
+    monkeypatch.setattr(held_out.time, "monotonic", lambda: now[0])
+    found = pb.choose_n_components(LDA, corpus, SIZES, n_folds=3, max_time=11, random_state=0)
+    assert not found.is_decided
+    assert [(row["size"], row["n_folds"]) for row in found.rows] == [(1, 1), (3, 1)]
+    # All folds of the size ahead would do, if there were time.
+    assert now[0] == 4.0
 
 
 def test_progress_tells_what_is_left(corpus, monkeypatch):
@@ -312,6 +339,11 @@ def test_the_picture_shows_every_size(choice):
     figure = pb.plotting.plot_choice(choice)
     assert len(figure.axes) == 2
     assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["1", "3", "9"]
+    for row, drawn in zip(choice.rows, figure.axes[0].containers, strict=False):
+        ends = drawn.lines[2][0].get_segments()[0][:, 1]
+        told = -np.array([row["behind_upper"], row["behind_lower"]])
+        np.testing.assert_allclose(ends, told, atol=1e-12)
+        assert (ends[1] >= 0) == (row["size"] in choice.equally_good)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         figure.canvas.draw()

@@ -195,7 +195,7 @@ def test_bad_options_are_refused(monkeypatch, error, message, model, options):
         pb.choose_n_components(model, TABLE, [1, 2], **options)
 
 
-@pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}])
+@pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"exposure": 1.0}])
 def test_defaults_of_the_other_way_are_refused_where_they_are_given(options):
     with pytest.raises(errors.InvalidTypeError, match=HELD_OUT):
         pb.choose_n_components(NMF, TABLE, [1, 2], **options)

@@ -69,8 +69,8 @@ def test_a_poor_first_fit_does_not_decide(monkeypatch):
 @pytest.mark.parametrize("spread", [0.0, 0.004])
 def test_a_curve_without_a_bend_is_smooth(monkeypatch, spread):
     """Its sizes within 0.05 are trained until errors are small; the tolerance's size is on it."""
-    found, made = fits_of(monkeypatch, without_end, spread=spread, max_size=200)
-    assert found.rule == "tolerance"
+    found, made = fits_of(monkeypatch, without_end, spread=spread)
+    assert found.recommended == min(found.equally_good)
     assert found.best == 200
     for row in found.rows:
         if row["behind"] <= 0.05:
@@ -79,9 +79,9 @@ def test_a_curve_without_a_bend_is_smooth(monkeypatch, spread):
             assert abs(row["behind"] - true) <= 3 * row["behind_std_error"]
     assert {row["n_folds"] for row in found.rows if row["behind"] > 0.1} == {1}
     # 131 topics lose 0.01; neighbours of a tenth are near enough.
-    assert abs(found.recommended - 131) <= 15
+    assert abs(found.within(0.01) - 131) <= 15
     assert len(made) == len(set(made)) < 45
-    wide, _ = fits_of(monkeypatch, without_end, spread=spread, max_size=200, tolerance=0.03)
+    wide, _ = fits_of(monkeypatch, without_end, spread=spread, tolerance=0.03)
     assert 60 <= wide.recommended <= 80
 
 

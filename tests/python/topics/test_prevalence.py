@@ -50,6 +50,54 @@ def test_prevalence_is_the_share_of_each_draw(model):
     np.testing.assert_array_equal(found.interval(0.8), found.interval())
 
 
+def test_a_mapping_is_a_grid(model):
+    found = pb.topics.prevalence(model, at={"party": ["D", "R"], "day": [1, 2, 3]})
+    grid = [[1.0, party, day] for party in (0.0, 1.0) for day in (1, 2, 3)]
+    np.testing.assert_allclose(found.draws, by_hand(model, np.array(grid)), rtol=1e-10)
+    assert found.at["party"].tolist() == list("DDDRRR")
+    assert found.rows[1] == "party=D, day=2"
+    difference = pb.topics.contrast(
+        model, {"party": "R", "day": [1, 2]}, {"party": "D", "day": [1, 2]}
+    )
+    assert difference.at.to_dict("list") == {"day": [1, 2]}
+
+
+@pytest.mark.parametrize("form", ["texts", "dates", "times"])
+def test_dates_are_days_in_formulas_tables_and_pictures(corpus, form, tmp_path):
+    """The same fit as by days, under other names."""
+    days = pd.Timestamp("2008-01-01") + pd.to_timedelta(np.arange(60), unit="D")
+    column = {
+        "texts": [str(day.date()) for day in days],
+        "dates": [day.date() for day in days],
+        "times": days.tz_localize("UTC") if len(days) else days,
+    }[form]
+    options = {"formula": "~ bs(date, df=4)", "max_iter": 2000, "random_state": 0}
+    dated = corpus.with_metadata({"date": column})
+    lda = pb.LatentDirichletAllocation(3, **options).fit(dated)
+    plain = corpus.with_metadata({"date": 13_879.0 + np.arange(60)})
+    by_days = pb.LatentDirichletAllocation(3, **options).fit(plain)
+    np.testing.assert_array_equal(lda.coefficient_draws_, by_days.coefficient_draws_)
+    lda.save(tmp_path / "lda.safetensors")
+    loaded = pb.load(tmp_path / "lda.safetensors")
+    at = {"date": ["2008-01-05", "2008-02-01"]}
+    found = pb.topics.prevalence(loaded, at=at)
+    expected = pb.topics.prevalence(by_days, at={"date": [13_883.0, 13_910.0]})
+    np.testing.assert_allclose(found.draws, expected.draws)
+    assert found.rows == ["date=2008-01-05", "date=2008-02-01"]
+    line = pb.plotting.plot_prevalence(found, [1], along="date").lines[0]
+    assert line.get_xdata(orig=True).astype("datetime64[D]").astype(str).tolist() == at["date"]
+    told = (
+        r"column 'date' is 2009-01-01 in row 0, but bs\(date, df=4\) knows 2008-01-01 to "
+        r"2008-02-29,.*extrapolation='clip'"
+    )
+    with pytest.raises(InvalidArgumentError, match=told):
+        pb.topics.prevalence(lda, at={"date": "2009-01-01"})
+    with pytest.raises(InvalidTypeError, match="column 'date' holds dates in training"):
+        pb.topics.prevalence(lda, at={"date": "soon"})
+    page = pb.topics.report(lda, dated, tmp_path / "page.html").read_text()
+    assert '"rows": ["2008-01-01", ' in page
+
+
 def test_contrasts_are_of_the_same_draws(model):
     a, b = {"party": "R", "day": 1.0}, {"party": "D", "day": 1.0}
     found = pb.topics.contrast(model, a, b)
@@ -119,7 +167,6 @@ def test_bad_input_is_refused(model, corpus):
         (plain, {"at": {"day": 1}}, "covariates"),
         (model, {"at": {"day": 1.0}}, r"no column 'party'.* 'party', 'day'"),
         (model, {"at": {"party": "L", "day": 1.0}}, "never saw"),
-        (model, {"at": {"party": ["D", "R"], "day": [1.0, 2.0, 3.0]}}, "different length"),
         (model, {"at": corpus.metadata[:0]}, "no rows"),
         (model, {"at": {"week": 1.0}, "documents": corpus}, "week"),
         (model, {}, "give at, or documents"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 
 import polyabayes as pb
@@ -349,3 +350,108 @@ def test_doubts_of_a_report_name_the_function_that_takes_more_samples(lda, tmp_p
         pb.topics.report(lda, [[1] * 8], tmp_path / "report.html")
     assert "polyabayes.log_likelihood(model, documents, n_samples=" in str(caught[0].message)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("metric", ["cosine", "hellinger"])
+def test_topics_that_are_the_same_split_merged_gone_and_new(metric):
+    rng = np.random.default_rng(0)
+    base = rng.dirichlet(np.full(60, 0.1), 6)
+
+    def drawn(topics):
+        return np.array([rng.dirichlet(2000 * row + 1e-3) for row in topics])
+
+    refits = [drawn(base)[rng.permutation(6)] for _ in range(3)]
+    half = np.where(np.arange(60) < 30, base[2], 0)
+    rest = base[2] - half
+    parts = [half / half.sum(), rest / rest.sum()]
+    fresh = rng.dirichlet(np.full(60, 0.1))
+    second = drawn([base[0], base[1], *parts, (base[3] + base[4]) / 2, fresh])
+    first = drawn(base)
+    found = pb.topics.match_topics(first, second, metric, refits=refits)
+    rows = [found.changes.row(ix) for ix in range(found.changes.n_rows)]
+    told = {(row["change"], row["first"], row["second"]) for row in rows}
+    assert told == {
+        ("same", (0,), (0,)),
+        ("same", (1,), (1,)),
+        ("split", (2,), (2, 3)),
+        ("merged", (3, 4), (4,)),
+        ("gone", (5,), ()),
+        ("new", (), (5,)),
+    }
+    assert all(row["similarity"] >= found.band for row in rows if row["first"] and row["second"])
+    plain = pb.topics.match_topics(first, second, metric)
+    assert (plain.changes.n_rows, np.isnan(plain.band)) == (0, True)
+
+
+def test_words_by_four_orders_are_those_of_their_definitions():
+    topics = np.array([[0.5, 0.3, 0.15, 0.05, 0.0], [0.5, 0.05, 0.05, 0.1, 0.3]])
+    words = ["the", "war", "army", "tax", "jobs"]
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5, topic_word=topics, vocabulary=words
+    )
+    found = pb.topics.topic_words(model, n_words=5)
+    assert found.probability[0].tolist() == ["the", "war", "army", "tax", "jobs"]
+    lift = topics / topics.mean(axis=0)
+    assert found.lift[0].tolist() == [words[w] for w in np.argsort(-lift[0], kind="stable")]
+    ln = np.log(np.maximum(topics, 1e-100))
+    score = topics * (ln - ln.mean(axis=0))
+    assert found.score[1].tolist() == [words[w] for w in np.argsort(-score[1], kind="stable")]
+    ranks = [stats.rankdata(x, axis=1) / 5 for x in (topics, topics / topics.sum(axis=0))]
+    frex = 2 / (1 / ranks[0] + 1 / ranks[1])
+    assert found.frex[0].tolist() == [words[w] for w in np.argsort(-frex[0], kind="stable")]
+    # The word of both topics is the most probable, and tells neither.
+    assert (found.probability[:, 0] == "the").all()
+    assert found.frex[:, 0].tolist() == ["war", "jobs"]
+    assert found.to_frame()["topic"].tolist() == ["topic 0", "topic 1"]
+
+
+def test_passages_carry_their_topic():
+    model = pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=0.5,
+        topic_word=[[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]],
+        vocabulary=["war", "army", "tax", "jobs"],
+        random_state=0,
+    )
+    texts = [
+        "We speak of jobs and tax. The army is at war, and war it is! Good night.",
+        "Taxes, that is: tax and jobs.\nAn army.",
+    ]
+    corpus = pb.Corpus([[2, 1, 1, 1], [0, 1, 1, 1]]).with_metadata({"text": texts})
+    found = pb.topics.top_documents(model, corpus, 2, texts="text")
+    assert found.rows.tolist() == [[0, 1], [1, 0]]
+    assert found.passages[0].tolist() == ["The army is at war, and war it is!", "An army."]
+    told = ["Taxes, that is: tax and jobs.", "We speak of jobs and tax."]
+    assert found.passages[1].tolist() == told
+    assert found.to_frame()["passage"].tolist() == found.passages.ravel().tolist()
+    with pytest.raises(errors.InvalidArgumentError, match="texts has 1 entries for 2 documents"):
+        pb.topics.top_documents(model, corpus, texts=["a"])
+
+
+def test_names_of_topics_are_kept_and_shown(tmp_path):
+    lda = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit([[9, 0], [0, 9]] * 3)
+    assert lda.name_topics({1: "war"}).get_feature_names_out().tolist() == ["topic 0", "war"]
+    lda.name_topics(["peace", "war"]).save(tmp_path / "lda.safetensors")
+    loaded = pb.load(tmp_path / "lda.safetensors")
+    assert loaded.topic_names_ == ["peace", "war"]
+    ax = pb.plotting.plot_topic_similarity(loaded)
+    assert {label.get_text() for label in ax.get_yticklabels()} == {"peace", "war"}
+    shown = " ".join(text.get_text() for text in pb.plotting.plot_topics(loaded).texts)
+    assert "peace" in shown
+    groups = pb.topics.by_group(loaded, [[9, 0], [0, 9]], ["a", "b"])
+    assert groups.labels == ["peace", "war"]
+    page = pb.topics.report(loaded, [[9, 0], [0, 9]], tmp_path / "page.html").read_text()
+    assert '"label": "peace"' in page
+    assert not hasattr(loaded.fit([[9, 0], [0, 9]]), "topic_names_")
+    for names in (["a"], ["a", "a"], {2: "c"}):
+        with pytest.raises(errors.InvalidArgumentError, match="names"):
+            lda.name_topics(names)
+
+
+def test_groups_take_weights_that_are_there():
+    lda = known_lda([0.5, 0.2], [[0.8, 0.2], [0.1, 0.9]], random_state=0)
+    counts = [[9, 0], [8, 1], [0, 9], [1, 7]]
+    found = pb.topics.by_group(lda, counts, [0, 0, 1, 1], weights=lda.topic_weights(counts))
+    expected = pb.topics.by_group(lda, counts, [0, 0, 1, 1])
+    np.testing.assert_array_equal(found.std_errors, expected.std_errors)
+    with pytest.raises(errors.InvalidArgumentError, match="of these 4 documents"):
+        pb.topics.by_group(lda, counts, [0, 0, 1, 1], weights=lda.topic_weights(counts[:2]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argume
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_ISO, _DAY = re.compile(r"\d{4}-\d\d-\d\d"), 86_400e9
 
 
 def covariate_frame(covariates: Any) -> pd.DataFrame | None:
@@ -56,8 +60,42 @@ def covariate_matrix(covariates: Any) -> NDArray[np.float64]:
     return checks.matrix("covariates", values, "(n_documents, n_covariates)")
 
 
+def with_days(frame: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
+    """Dates as days since 1970; other values in their columns are refused."""
+    found = {}
+    for name in dates:
+        try:
+            found[name] = as_dates(frame[name]).astype("datetime64[ns]").astype("int64") / _DAY
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(
+                f"{argument('covariates')}: column {name!r} holds dates in training: give dates, "
+                f"as 2008-01-31; {error}"
+            ) from error
+    return frame.assign(**found)
+
+
+def dates_in(frame: pd.DataFrame) -> list[str]:
+    """Columns of dates, or of texts that are all dates as 2008-01-31."""
+    return [
+        name
+        for name in frame.columns
+        if frame[name].dtype.kind == "M"
+        or (frame[name].dtype.kind == "O" and len(frame) and frame[name].map(_is_date).all())
+    ]
+
+
+def as_dates(column: Any) -> Any:
+    """A column of dates as pandas has them, without time zone."""
+    found = import_pandas().to_datetime(column)
+    return found if found.dt.tz is None else found.dt.tz_convert(None)
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date) or (isinstance(value, str) and bool(_ISO.fullmatch(value)))
+
+
 def complete(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with plain levels; missing values and columns of times are refused."""
+    """The table with plain levels; missing values and columns of durations are refused."""
     frame = frame.copy(deep=False)
     for name in frame.columns:
         column = frame[name]
@@ -67,10 +105,10 @@ def complete(frame: pd.DataFrame) -> pd.DataFrame:
                 f"{argument('covariates')}: column {name!r} has no value in row {missing[0]} "
                 f"({len(missing):,} in all): drop these rows, or fill them in"
             )
-        if column.dtype.kind in "mM":
+        if column.dtype.kind == "m":
             raise InvalidTypeError(
-                f"{argument('covariates')}: column {name!r} holds times; make it a number, such as "
-                "days since the first"
+                f"{argument('covariates')}: column {name!r} holds durations; make it a number, "
+                "such as days"
             )
         if column.dtype.kind == "c":
             raise InvalidTypeError(

@@ -15,9 +15,11 @@ from polyabayes.models.fitted.covariate_tables import (
     complete,
     covariate_frame,
     covariate_matrix,
+    dates_in,
     is_number,
     levels_of,
     plain_values,
+    with_days,
 )
 from polyabayes.models.fitted.formulas import (
     OPTIONS,
@@ -45,6 +47,8 @@ _RANGE = (1e-100, 1e100)
 class Design(NamedTuple):
     """Design of covariates: how they become rows of a matrix, as plain data that a file can hold.
 
+    `dates` are columns of dates, which count days since 1970.
+
     `names` starts with the intercept, and each of `levels` with its reference. `columns` are taken
     from a table, None for a matrix. `transforms` is the state of transforms, such as knots of
     splines. `means` and `deviations` are over the training documents, without the intercept.
@@ -57,6 +61,7 @@ class Design(NamedTuple):
     transforms: list[Any]
     means: list[float]
     deviations: list[float]
+    dates: list[str] = []  # noqa: RUF012
 
     @classmethod
     def learn(
@@ -163,7 +168,7 @@ class Design(NamedTuple):
                     f"the covariates have no column {name!r}, on which the prior depends: give "
                     f"values of {', '.join(map(repr, self.columns or []))}"
                 )
-        frame = complete(frame[list(self.columns or [])])
+        frame = complete(with_days(frame[list(self.columns or [])], self.dates))
         for name, levels in self.levels_of_columns().items():
             unseen = sorted(set(frame[name]) - set(levels), key=str)
             if unseen:
@@ -186,6 +191,7 @@ class Design(NamedTuple):
 
     def _of_formula(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         formulaic = import_formulaic()
+        self._check_ranges(frame)
         kind = formulaic.parser.types.Factor.Kind.CATEGORICAL
         spec = formulaic.ModelSpec(
             formula=formulaic.Formula(self.formula),
@@ -202,6 +208,27 @@ class Design(NamedTuple):
                 "numbers must be numbers, and levels be levels, as they were there"
             )
         return rows
+
+    def _check_ranges(self, frame: pd.DataFrame) -> None:
+        """Refuse values beyond the knots of a spline that does not say how it goes on."""
+        for factor, state in unpacked(self.transforms).items() if self.transforms else ():
+            name = factor.partition("(")[2].partition(",")[0].rstrip(")")
+            if "upper_bound" not in state or "extrapolation" in factor or name not in frame:
+                continue
+            ends, values = (state["lower_bound"], state["upper_bound"]), frame[name].to_numpy()
+            bad = np.flatnonzero((values < ends[0]) | (values > ends[1]))
+            if len(bad):
+                shown = [self._shown(name, x) for x in (values[bad[0]], *ends)]
+                raise InvalidArgumentError(
+                    f"{argument('covariates')}: column {name!r} is {shown[0]} in row {bad[0]}, but "
+                    f"{factor} knows {shown[1]} to {shown[2]}, the range of training: leave such "
+                    "rows out, or train with extrapolation='clip'"
+                )
+
+    def _shown(self, name: str, value: float) -> str:
+        if name not in self.dates:
+            return f"{value:g}"
+        return str(np.datetime64(round(value * 86_400), "s"))[:10]
 
 
 def learn_design(
@@ -238,7 +265,8 @@ def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
     """Numbers unchanged, categories coded by levels."""
     if not len(frame.columns):
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
-    frame, names, levels = complete(frame), [_INTERCEPT], {}
+    dates = dates_in(frame)
+    frame, names, levels = complete(with_days(frame, dates)), [_INTERCEPT], {}
     for name in frame.columns:
         if is_number(frame[name]):
             names.append(name)
@@ -247,7 +275,7 @@ def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
         names += [f"{name}[T.{level}]" for level in levels[name][1:]]
         if len(levels[name]) == 1:
             raise _constant(name)
-    found = Design(names, levels, list(frame.columns), None, [], [], [])
+    found = Design(names, levels, list(frame.columns), None, [], [], [], dates)
     return found, found._of_columns(frame)
 
 
@@ -260,7 +288,8 @@ def _by_formula(frame: pd.DataFrame, formula: str) -> tuple[Design, NDArray[np.f
             f"{argument('formula')}: there is no column {missing[0]!r}; the documents have "
             f"{', '.join(map(repr, frame.columns))}"
         )
-    frame = complete(frame[columns])
+    dates = dates_in(frame[columns])
+    frame = complete(with_days(frame[columns], dates))
     spec, rows = evaluated(lambda: formulaic.model_matrix(formula, frame, context={}, **OPTIONS))
     names = list(spec.column_names)
     if names[:1] != [_INTERCEPT]:
@@ -276,7 +305,8 @@ def _by_formula(frame: pd.DataFrame, formula: str) -> tuple[Design, NDArray[np.f
     for factor, known in levels.items():
         if len(known) == 1:
             raise _constant(factor)
-    return Design(names, levels, columns, formula, packed(spec.transform_state), [], []), rows
+    transforms = packed(spec.transform_state)
+    return Design(names, levels, columns, formula, transforms, [], [], dates), rows
 
 
 def _check_length(found: int, n_documents: int) -> None:

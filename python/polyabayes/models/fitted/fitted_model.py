@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -25,7 +25,7 @@ from polyabayes._support.random import draw_seed
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
-from polyabayes.data.counts import kept_columns
+from polyabayes.data.counts import checked_labels, kept_columns
 from polyabayes.data.naming import topics_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.likelihood.core_parts import CoreParts, kept_model, seal
@@ -40,7 +40,7 @@ from polyabayes.scale.shards import Shards
 # Fitted attributes that a file holds if the model has them.
 _SCALARS = (
     *("n_iter_", "seed_", "topic_word_prior_", "bound_", "_bound_is_of"),
-    *("_trained_on", "_has_exposure"),
+    *("_trained_on", "_has_exposure", "topic_names_"),
 )
 
 _TRANSFORM_SWEEPS = 100
@@ -103,6 +103,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # Hash of the documents behind topic_counts_, and whether they had exposures.
     _trained_on: str
     _has_exposure: bool = False
+    topic_names_: list[str]
     # Version of the package, date and notes, of a model from a file.
     provenance_: Mapping[str, Any]
 
@@ -143,7 +144,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         {layer}
         exposure : float or array of shape (n_documents,), optional
             Known sizes of the documents, which multiply their Poisson rates; gamma-Poisson models
-            only. Default: the exposure of the corpus, else 1.
+            only. Default: the exposure of the corpus, else 1 unless training had exposures.
         {covariates}
         {unseen}
         {missing words}
@@ -323,7 +324,49 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         names = [f"topic{topic}" for topic in range(len(self.components_))]
-        return np.array(names, dtype=object)
+        return np.array(getattr(self, "topic_names_", names), dtype=object)
+
+    def name_topics(self, names: Sequence[str] | Mapping[int, str]) -> Self:
+        """Give the topics names, which tables, pictures and files of the model keep.
+
+        Parameters
+        ----------
+        names : sequence of str, shape (n_components,), or mapping of int to str
+            Names of the topics, or of some of them; the others are called "topic 3" and so on. A
+            new fit drops them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is not one name for each topic, a name is given twice, or there is no such
+            topic.
+
+        Examples
+        --------
+        >>> named = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.1, topic_word=[[0.5, 0.5], [0.1, 0.9]]
+        ... ).name_topics({1: "war"})
+        >>> named.topic_names_
+        ['topic 0', 'war']
+        """
+        self._check_fitted()
+        known = [f"topic {topic}" for topic in range(len(self.components_))]
+        if isinstance(names, Mapping):
+            for topic in names:
+                checks.whole_number("names", topic, 0, len(known) - 1)
+            names = [names.get(topic, name) for topic, name in enumerate(known)]
+        found: list[str] = checked_labels(names, "names").tolist()
+        if len(found) != len(known) or len(set(found)) < len(found):
+            raise InvalidArgumentError(
+                f"{argument('names')} must have one name for each of {len(known)} topics, all "
+                f"different, got {found!r:.100}"
+            )
+        self.topic_names_ = found
+        return self
 
     def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a safetensors file that :func:`polyabayes.load` reads.

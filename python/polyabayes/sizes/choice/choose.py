@@ -26,13 +26,11 @@ from polyabayes.sizes.choice.held_out import MOST_SIZE, Chooser, Limits, Plan
 from polyabayes.sizes.choice.result import SizeChoice
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of
 
-_MAX_FITS = 200
-
 
 def choose_n_components(
     model: Any,
     data: Any,
-    sizes: Iterable[Any] | None = None,
+    sizes: Iterable[Any] | int | None = None,
     *,
     tolerance: float | None = None,
     layer: str | None = None,
@@ -40,9 +38,7 @@ def choose_n_components(
     groups: Any = None,
     times: Any = None,
     max_time: float | None = None,
-    max_size: int | None = None,
     n_folds: int | None = None,
-    max_fits: int | None = None,
     concentrations: Any = None,
     random_state: RandomState = None,
     executor: Executor | None = None,
@@ -55,13 +51,14 @@ def choose_n_components(
     By held-out likelihood: every size is trained on all folds but one, and scores documents of the
     remaining fold, up to 500,000 tokens per fold and the same for all sizes. Sizes are compared by
     paired differences, with errors for new documents and new fits. A size that is clearly behind is
-    dropped early. Without `sizes`, the search tries a geometric grid on one fold and extends it
-    while the last doubling gains enough. If the curve bends, the search refines the grid around the
-    recommended size until neighbours differ by a tenth; the other folds are for sizes on which the
-    answer depends. If it has no bend, a smooth curve through the scores on all folds gives the
-    losses and the size for the tolerance, which is then trained as well. Fits keep the best of two
-    starts (or of `n_init`, if larger), which are longer than in ``fit``, so that topics are rarely
-    merged.
+    dropped early. A size is as good as the best if the 95 % interval of its loss holds 0, and the
+    smallest such size is recommended. Without `sizes`, the search tries a geometric grid on one
+    fold and extends it while the last doubling gains enough. If the curve bends, the search refines
+    the grid around the recommended size until neighbours differ by a tenth; the other folds are for
+    sizes on which the answer depends. If it has no bend, a smooth curve through the scores on all
+    folds gives the losses and the size for the tolerance, which is then trained as well. Fits keep
+    the best of two starts (or of `n_init`, if larger), which are longer than in ``fit``, so that
+    topics are rarely merged.
 
     By evidence: allocation models are compared by posterior probabilities, with parameters
     integrated out. These depend on the prior: if you do not know the concentration, average over
@@ -75,12 +72,12 @@ def choose_n_components(
         are None; other models by held-out likelihood.
     data : Corpus, sparse matrix, integer array, DataFrame, AnnData or CountTensor
         The documents; for an AllocationModel, its tensor. ``obs`` of an AnnData is metadata.
-    sizes : iterable of int, or mapping of node to iterable of int, optional
+    sizes : iterable of int, int, or mapping of node to iterable of int, optional
         The sizes to choose from; for several hidden nodes, a mapping. By default they are found
-        (held-out likelihood only).
+        (held-out likelihood only), up to the number of documents, or up to a single number here.
     tolerance : float, optional
-        Held-out likelihood: acceptable loss in nats per token; the smallest size within it is
-        recommended. By default the curve decides (see :class:`SizeChoice`).
+        Held-out likelihood: acceptable loss in nats per token, as 0.01. The smallest size that is
+        as good as the best within its error, or within `tolerance`, is recommended.
     layer : str, optional
         Layer of an AnnData that holds the counts; default ``X``.
     exposure : "total", str, float or array of shape (n_documents,), optional
@@ -96,15 +93,10 @@ def choose_n_components(
         the metadata, numbers, or dates as 2008-01-31. They are cut into 20 blocks with about
         equally many documents, which are the groups.
     max_time : float, optional
-        Held-out likelihood: seconds after which no new fit starts. The choice then ends with the
-        fits so far.
-    max_size : int, optional
-        Held-out likelihood without `sizes`: the largest size to try; default: the number of
-        documents.
+        Held-out likelihood: seconds that the choice may take. No fit starts that is foretold to
+        end later, by the fits of the nearest size; the first one always runs.
     n_folds : int, default=5
         Held-out likelihood: number of folds.
-    max_fits : int, default=200
-        Held-out likelihood: most fits.
     concentrations : None, "auto", iterable of float or mapping of float to float, default=None
         Evidence: concentrations over which the evidence of each size is averaged, with equal
         weights, or with the prior weights of a mapping. None uses the model's concentration.
@@ -148,8 +140,6 @@ def choose_n_components(
     ----------
     Efron & Stein (1981). The jackknife estimate of variance. Annals of Statistics 9(3).
 
-    Rubin (1981). The Bayesian bootstrap. Annals of Statistics 9(1).
-
     Examples
     --------
     >>> corpus = pb.datasets.make_lda_corpus(60, 30, 3, random_state=0).corpus
@@ -170,9 +160,7 @@ def choose_n_components(
         "groups": groups,
         "times": times,
         "max_time": max_time,
-        "max_size": max_size,
         "n_folds": n_folds,
-        "max_fits": max_fits,
     }
     if isinstance(model, AllocationModel):
         _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
@@ -235,27 +223,23 @@ def _checked(
         raise InvalidArgumentError("NMF gives new documents no likelihood: choose another prior")
     documents = as_corpus(of_layer(data, options["layer"]), "data")
     corpus = exposed(model, documents, options["exposure"])
-    given = None if sizes is None else _checked_sizes(sizes)
+    is_found = sizes is None or isinstance(sizes, (int, np.integer))
+    given = None if is_found else _checked_sizes(sizes)
+    most = MOST_SIZE if sizes is None else sizes
+    max_size = checks.whole_number("sizes", most, 1, MOST_SIZE) if is_found else MOST_SIZE
     if corpus.n_documents < 2:
         raise InvalidArgumentError(
             "a choice by held-out likelihood needs two documents or more, to train on some and "
             f"hold out others; got {corpus.n_documents}"
         )
-    if given is not None and options.get("max_size") is not None:
-        raise InvalidArgumentError(
-            f"{argument('max_size')} is for sizes that are found; leave it out, or the sizes"
-        )
-    max_fits, max_time, max_size, tolerance = (
+    max_time, tolerance = (
         None if options.get(name) is None else check(name, options[name])
         for name, check in (
-            ("max_fits", checks.whole_number),
             ("max_time", checks.positive_number),
-            ("max_size", checks.whole_number),
             ("tolerance", checks.not_negative_number),
         )
     )
-    limits = Limits(int(max_fits or _MAX_FITS), max_time, int(max_size or MOST_SIZE), tolerance)
-    return corpus, given, limits
+    return corpus, given, Limits(max_time, tolerance, max_size)
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
-from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.race import Race, interval
 
 # Loss in nats per token up to which sizes share a smooth curve, if the curve does not bend.
 _SMOOTH = 0.1
@@ -111,11 +111,13 @@ class Smooth(NamedTuple):
 class Curve(NamedTuple):
     """Losses of sizes against the best size, and the recommendation.
 
-    `behind` is the loss of each size in nats per token, by increasing size. `good` are the sizes
-    within one standard error of the best, and `near` is the smallest size within the tolerance. At
-    an elbow, the gain per topic falls sharply; the sharpest elbow is first. `rule` is the reason of
-    the recommendation: "equally good", "elbow" or "tolerance". Without elbows, `smooth` is a
-    curve through the best sizes, and `difference` compares those on it.
+    `behind` is the loss of each size in nats per token, by increasing size. A size is as good as
+    the best if the interval of its loss holds 0: these are the `good` ones, and `recommended`
+    is the smallest of them, or within the tolerance if one is given. `near` is the smallest size
+    within the tolerance, by default 0.01. At an elbow, the gain per topic falls sharply; the
+    sharpest elbow is first. Without elbows, `smooth` is a curve through the best sizes, and
+    `difference` compares those on it. `by_loss` says whether sizes are sought by their losses, not
+    by their chance to be as good as the best.
     """
 
     best: int
@@ -125,19 +127,13 @@ class Curve(NamedTuple):
     tolerance: float
     near: int
     recommended: int
-    rule: str
+    by_loss: bool
     difference: Callable[[int, int], Difference]
     smooth: Smooth | None
 
     @classmethod
     def of(cls, race: Race, kept: Collection[int], tolerance: float | None) -> Self:
-        """The curve of a race.
-
-        Without a tolerance, the smallest equally good size is recommended if the curve bends there,
-        as for documents drawn from the model; a smaller size if the curve bends there much more
-        sharply than anywhere beyond; and if it has no bend, the smallest size within a loss of 0.01
-        nats per token. `kept` are the sizes that may be the best.
-        """
+        """The curve of a race; `kept` are the sizes that may be the best."""
         best, difference = race.best(kept), race.difference
         behind = {size: difference(best, size) for size in sorted(race.fits)}
         elbows = _elbows({size: found.mean for size, found in behind.items()})
@@ -149,23 +145,19 @@ class Curve(NamedTuple):
                 return (on_curve if {first, second} <= close else race.difference)(first, second)
 
             behind = {size: difference(best, size) for size in behind}
-        good = tuple(s for s in sorted(kept) if behind[s].mean <= max(behind[s].std_error, 0.0))
-        smallest = good[0]
+        good = tuple(size for size in sorted(kept) if interval(behind[size])[0] <= 0.0)
         allowed = TOLERANCE if tolerance is None else tolerance
         near = min(size for size, found in behind.items() if found.mean <= allowed)
-        recommended, rule = smallest, "equally good"
-        if tolerance is not None:
-            recommended, rule = near, "tolerance"
-        elif elbows and elbows[0] < smallest:
-            recommended, rule = elbows[0], "elbow"
-        elif not elbows and near < smallest:
-            recommended, rule = near, "tolerance"
-        return cls(best, behind, good, elbows, allowed, near, recommended, rule, difference, smooth)
+        recommended = good[0] if tolerance is None else min(good[0], near)
+        by_loss = tolerance is not None or (not elbows and near < good[0])
+        return cls(
+            best, behind, good, elbows, allowed, near, recommended, by_loss, difference, smooth
+        )
 
     @property
     def is_bare(self) -> bool:
-        """Whether there is no bend, and the tolerance decides or errors are not known yet."""
-        return not self.elbows and (self.rule == "tolerance" or self.smooth is None)
+        """Whether there is no bend, and losses decide or errors are not known yet."""
+        return not self.elbows and (self.by_loss or self.smooth is None)
 
     @property
     def rises(self) -> bool:

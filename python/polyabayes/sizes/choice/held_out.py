@@ -31,7 +31,7 @@ from polyabayes.sizes.choice.fits import (
     stability,
 )
 from polyabayes.sizes.choice.held_out_scores import n_scored
-from polyabayes.sizes.choice.race import Race
+from polyabayes.sizes.choice.race import Race, chance, interval
 from polyabayes.sizes.choice.result import SizeChoice, gains_of, warn_at_edge
 from polyabayes.sizes.folds import with_one_thread
 
@@ -68,12 +68,11 @@ _DOUBLING_SIZE = 128
 
 
 class Limits(NamedTuple):
-    """Limits of a race: fits, seconds, largest size, and acceptable loss per token."""
+    """Limits of a race: seconds, acceptable loss per token, and largest size."""
 
-    max_fits: int
     max_time: float | None
-    max_size: int
     tolerance: float | None
+    max_size: int
 
     def most_size(self, corpus: Corpus) -> int:
         """The largest size to look at: as many topics as documents."""
@@ -151,7 +150,7 @@ class Chooser:
         self._end = np.inf if limits.max_time is None else time.monotonic() + limits.max_time
 
     def run(self) -> SizeChoice:
-        """Run until the answer is known, or the limit of fits or time is reached."""
+        """Run until the answer is known, or no further fit is foretold to end in time."""
         if self._executor is None:
             return self._race()
         plan = self._plan._replace(model=with_one_thread(self._plan.model))
@@ -212,7 +211,7 @@ class Chooser:
 
         Where the curve bends, only the smallest within the loss that is shown and the tolerance.
         """
-        if self._given or (curve.rule == "equally good" and not curve.is_bare):
+        if self._given or not (curve.by_loss or curve.is_bare):
             return []
         shown = [size for size, lost in curve.behind.items() if lost.mean <= _SHOWN]
         if not curve.is_bare:
@@ -234,7 +233,7 @@ class Chooser:
         if curve.is_bare:
             return sorted({curve.best, curve.near, *uncertain})
         # A smaller size within the tolerance may be the answer.
-        margin = 0.0 if curve.rule == "equally good" else curve.tolerance
+        margin = curve.tolerance if curve.by_loss else 0.0
         equal = self._equal(curve)
         wanted = {curve.best, curve.recommended, min(equal), *([curve.near] if margin else [])}
         for size in set(kept).difference(equal):
@@ -275,8 +274,6 @@ class Chooser:
                 missing.append(job)
             else:
                 self._take(fit)
-        if self.race.n_fits + len(missing) > self._limits.max_fits:
-            raise _Spent
         for fit in self._made(missing):
             if self._folder is not None:
                 header = {"size": fit.size, "fold": fit.fold, "seconds": fit.seconds}
@@ -284,8 +281,19 @@ class Chooser:
                 file = _file(fit.size, fit.fold)
                 self._folder.keep(file, header, arrays, f"the fit of size {fit.size}")
             self._take(fit)
-            if time.monotonic() >= self._end:
-                raise _Spent
+        if any(fold not in self.race.fits.get(size, ()) for size, fold in missing):
+            raise _Spent
+
+    def _is_late(self, size: int) -> bool:
+        """Whether a fit that begins now is foretold to end too late: by those of the nearest size.
+
+        A fit of more topics takes at most proportionally longer.
+        """
+        if not self.race.fits or self._end == np.inf:
+            return False
+        near = min(self.race.fits, key=lambda tried: abs(tried - size))
+        seconds = max(fit.seconds for fit in self.race.fits[near].values())
+        return time.monotonic() + seconds * max(1.0, size / near) > self._end
 
     def _stored(self, size: int, fold: int) -> FoldFit | None:
         """A stored fit, if it exists and is complete."""
@@ -304,14 +312,18 @@ class Chooser:
     def _made(self, jobs: list[tuple[int, int]]) -> Iterator[FoldFit]:
         """Fits as they finish, here or on workers."""
         if self._workers is None:
-            yield from (self._plan.fit(*job) for job in jobs)
+            yield from (self._plan.fit(*job) for job in jobs if not self._is_late(job[0]))
             return
+        jobs = [job for job in jobs if not self._is_late(job[0])]
 
         def describe(number: int) -> str:
             size, fold = jobs[number]
             return f"the fit of {size} topics without fold {fold}"
 
-        yield from (fit for _, fit in self._workers.run(Plan.fit, jobs, describe))
+        for _, fit in self._workers.run(Plan.fit, jobs, describe):
+            yield fit
+            if time.monotonic() > self._end:
+                return
 
     def _take(self, fit: FoldFit) -> None:
         self.race.add(fit)
@@ -351,13 +363,11 @@ class Chooser:
                 found += grid.finer(tried, 0, curve.near, _WIDE_RATIO)
             if found or curve.smooth is not None or self._next_folds():
                 return sorted(set(found))
-        if curve.rule == "equally good":
+        if not curve.by_loss:
             chances = self._chances() | dict.fromkeys(self._equal(curve), 1.0)
             found += _finer(tried, chances, curve.best, self._may_gain)
-        elif curve.is_coarse and (curve.rule == "tolerance" or curve.near > curve.recommended):
+        elif curve.is_coarse:
             found += grid.finer(tried, 0, curve.near, _FINE_RATIO)
-        if curve.rule == "elbow":
-            found += _finer(tried, {}, curve.recommended)
         return sorted(set(found) - set(tried))
 
     def _chances(self) -> dict[int, float]:
@@ -395,14 +405,13 @@ class Chooser:
     def _result(self, *, ended: bool) -> SizeChoice:
         """The choice from the fits so far; `ended` says whether the race was completed."""
         race, curve, wanted = self.race, self._curve(), self._open()
-        n_folds, rng = self._plan.n_folds, np.random.default_rng(self._plan.seed)
-        whole = [size for size in sorted(race.fits) if race.n_folds(size) == n_folds]
-        chances = race.probabilities(whole, rng) if whole else {}
+        n_folds, of_best = self._plan.n_folds, race.n_folds(curve.best)
         top, _ = race.scores(curve.best)
         rows: list[dict[str, Any]] = []
         gain = Difference(np.nan, np.nan, np.nan)
         for size, behind in curve.behind.items():
             fits = race.fits[size].values()
+            is_whole = len(fits) == of_best == n_folds
             if rows:
                 gain = curve.difference(size, rows[-1]["size"])
             rows.append(
@@ -412,9 +421,10 @@ class Chooser:
                     "std_error": race.scores(size)[1],
                     "behind": behind.mean,
                     "behind_std_error": behind.std_error,
+                    **dict(zip(("behind_lower", "behind_upper"), interval(behind), strict=True)),
                     "gain": gain.mean,
                     "gain_std_error": gain.std_error,
-                    "probability": chances.get(size, np.nan),
+                    "probability": chance(behind) if is_whole else np.nan,
                     "n_folds": len(fits),
                     "dropped": len(fits) < n_folds and size not in wanted,
                     "stability": stability(fits),
@@ -428,7 +438,7 @@ class Chooser:
         edge = ends.get(curve.best, "") if given and len(rows) > 1 and curve.best > 1 else ""
         return SizeChoice(
             curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
-            rule=curve.rule, elbows=curve.elbows, gains=gains_of([*curve.behind], curve.difference),
+            elbows=curve.elbows, gains=gains_of([*curve.behind], curve.difference),
         )  # fmt: skip
 
 
@@ -461,4 +471,4 @@ def _relative_cost(size: int) -> float:
 
 
 class _Spent(Exception):  # noqa: N818
-    """The limit of fits or time is reached."""
+    """No further fit is foretold to end in time."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,8 @@ from scipy import stats
 from polyabayes._support.jackknife import Difference, paired_difference, totals_of
 from polyabayes.sizes.choice.fits import FoldFit
 
-# Draws of the probabilities of being the best.
-_DRAWS = 4_000
+# Level of the interval of a difference: a size whose interval holds 0 is as good as the best.
+LEVEL = 0.95
 
 # Groups from which Student's t may tell as surely as dropping a size asks for.
 _FEW_GROUPS = 6
@@ -93,7 +92,7 @@ class Race:
 
     def behind(self, size: int, leader: int, margin: float = 0.0) -> float:
         """Probability that `size` is at most `margin` behind `leader`, by Student's t."""
-        return _chance(self.difference(leader, size), margin)
+        return chance(self.difference(leader, size), margin)
 
     def chance_to_stay(self, size: int, leader: int, margin: float = 0.0) -> float:
         """Probability of :meth:`behind`; a size for which it is tiny is dropped.
@@ -107,7 +106,7 @@ class Race:
             by_group, of_group = totals_of(groups, ahead, lengths)
             is_ahead = (by_group > margin * of_group).all()
             if len(by_group) < min(_FEW_GROUPS, len(ahead)) and is_ahead:
-                return _chance(paired_difference(ahead, lengths), margin)
+                return chance(paired_difference(ahead, lengths), margin)
         return self.behind(size, leader, margin)
 
     def are_equal(self, first: int, second: int, loss: float) -> bool:
@@ -122,37 +121,6 @@ class Race:
         ahead, lengths, _ = self._ahead(first, second, common)
         error = np.fmax(found.std_error, paired_difference(ahead, lengths).std_error)
         return bool(abs(found.mean) + error <= loss)
-
-    def probabilities(self, sizes: list[int], rng: np.random.Generator) -> dict[int, float]:
-        """Probability of each size to be the best of `sizes` for new documents and fits.
-
-        It uses the Bayesian bootstrap over documents or groups (Rubin 1981), plus normal noise for
-        the spread between folds that documents do not explain.
-        """
-        common = sorted(set.intersection(*(set(self.fits[size]) for size in sizes)))
-        values = np.array([self._documents(size, common)[0] for size in sizes])
-        _, lengths, groups = self._documents(sizes[0], common)
-        kept = np.isfinite(values).all(axis=0)
-        *rows, lengths = totals_of(groups[kept], *values[:, kept], lengths[kept])
-        totals = np.array(rows)
-        noise = self._noise_of_fits(sizes, common)
-        wins = np.zeros(len(sizes))
-        for _ in range(_DRAWS):
-            weights = rng.standard_exponential(len(lengths))
-            drawn = totals @ weights / (lengths @ weights)
-            wins[np.argmax(drawn + noise * rng.standard_normal(len(sizes)))] += 1
-        return {size: float(share) for size, share in zip(sizes, wins / _DRAWS, strict=True)}
-
-    def _noise_of_fits(self, sizes: list[int], common: list[int]) -> float:
-        """Standard deviation of a size's score from its fits alone, the median over neighbours."""
-        if len(common) < 3 or len(sizes) < 2:
-            return 0.0
-        excess = []
-        for one, other in pairwise(sizes):
-            spread = self._by_fold(one, other, common).var(ddof=1) / len(common)
-            found = paired_difference(*self._ahead(one, other, common))
-            excess.append(spread - found.std_error**2)
-        return float(np.sqrt(max(np.median(excess), 0.0) / 2))
 
     def _by_fold(self, first: int, second: int, common: list[int]) -> Vector:
         """Differences in nats per token, fold by fold."""
@@ -175,9 +143,17 @@ class Race:
         return values, self.n_tokens[rows], self.groups[rows]
 
 
-def _chance(found: Difference, margin: float) -> float:
-    """Probability that a difference is at most `margin`."""
+def chance(found: Difference, margin: float = 0.0) -> float:
+    """Probability that a difference is at most `margin`, by Student's t."""
     excess = found.mean - margin
     if not found.std_error > 0:
         return 1.0 if excess <= 0 else 0.0
     return float(stats.t.sf(excess / found.std_error, found.degrees_of_freedom))
+
+
+def interval(found: Difference) -> tuple[float, float]:
+    """Interval of a difference by Student's t."""
+    reach = found.std_error
+    if np.isfinite(reach) and reach:
+        reach *= float(stats.t.ppf(0.5 + LEVEL / 2, found.degrees_of_freedom))
+    return found.mean - reach, found.mean + reach

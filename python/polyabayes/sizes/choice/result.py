@@ -60,14 +60,15 @@ class SizeChoice(Result):
     best : int or tuple of int
         The size with the best score; a tuple for several unknown sizes.
     equally_good : tuple
-        The best size and all sizes within one standard error of the paired difference to it. By
+        The best size and all sizes whose 95 % interval of the paired difference to it holds 0. By
         evidence: sizes with odds against them, minus one standard error, of at most 3.
     recommended : int or tuple of int
-        The recommended size, by `rule`.
+        The smallest size that is as good as the best within its error, or within the
+        `tolerance` of the choice. Bends of the curve are told, but do not decide.
     at_edge : str
         ``"smallest"`` or ``"largest"`` if the best size is at an end of the given sizes, else "".
     is_decided : bool
-        False if the choice ended early: by `max_fits`, `max_time` or Ctrl-C.
+        False if the choice ended early: by `max_time` or Ctrl-C.
     criterion : {"held-out", "evidence"}
         What was compared.
     rows : list of dict
@@ -77,8 +78,10 @@ class SizeChoice(Result):
           of its estimate.
         * ``behind``, ``behind_std_error``: paired difference to the best size on common folds, or,
           of sizes within 0.1 on a curve without a bend, the difference on that curve.
+        * ``behind_lower``, ``behind_upper``: its 95 % interval by Student's t.
         * ``gain``, ``gain_std_error``: the same, to the next smaller size tried.
-        * ``probability``: of being the best; NaN if not scored on all folds.
+        * ``probability``: of predicting new documents at least as well as the best size, by
+          Student's t of ``behind``; NaN unless both were scored on all folds.
         * ``n_folds``, ``dropped``: folds scored, one fit each, and whether the size was dropped
           before the last fold.
         * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
@@ -90,14 +93,6 @@ class SizeChoice(Result):
         One per size and concentration, if the evidence is averaged over concentrations: ``size``,
         ``concentration``, ``score`` (log evidence in nats), ``std_error`` and the joint posterior
         ``probability``. Otherwise empty.
-    rule : {"equally good", "elbow", "tolerance"}
-        Why `recommended` is recommended:
-
-        * ``"equally good"``: it is the smallest equally good size.
-        * ``"elbow"``: the curve bends most sharply there, at a smaller size than the equally good
-          ones. This happens if each further topic gains a little, without end.
-        * ``"tolerance"``: it is the smallest size within the tolerance, by default 0.01 nats per
-          token.
     elbows : tuple of int
         Sizes at which the gain per topic falls by a factor of five or more, sharpest first; a
         corpus with broad and narrow topics has two. Held-out likelihood only.
@@ -124,7 +119,6 @@ class SizeChoice(Result):
     criterion: str
     rows: list[dict[str, Any]]
     joint: list[dict[str, Any]] = field(default_factory=list)
-    rule: str = "equally good"
     elbows: tuple[int, ...] = ()
     gains: tuple[Gain, ...] = ()
 
@@ -179,22 +173,31 @@ class SizeChoice(Result):
 
     @property
     def probabilities(self) -> dict[Size, float]:
-        """Probability of being the best, for each size that was scored on all folds."""
+        """``probability`` of each size, where it is known."""
         chances = {row["size"]: row["probability"] for row in self.rows}
         return {size: chance for size, chance in chances.items() if not np.isnan(chance)}
 
     def _rows(self) -> list[dict[str, Any]]:
         return self.rows
 
+    def _methods_text(self) -> str:
+        """A sentence for :func:`polyabayes.cite`."""
+        how = "held-out likelihood" if self.criterion == "held-out" else "evidence"
+        sizes = ", ".join(str(row["size"]) for row in self.rows)
+        good = ", ".join(map(str, self.equally_good))
+        return (
+            f"Among {sizes} topics, {self.best} had the best {how}; {good} were as good, and "
+            f"{self.recommended}, the smallest within the error or tolerance, were chosen."
+        )
+
     def __str__(self) -> str:
         ahead = "" if self.is_decided else " so far"
         edge = f", the {self.at_edge} of those tried" if self.at_edge else ""
         others = ", ".join(str(size) for size in self.equally_good)
         others += " (the data cannot tell)" if self.is_vague else ""
-        rule = f" ({self.rule})" if self.criterion == "held-out" else ""
         lines = [
             f"best{ahead} by {self.criterion}: {self.best}{edge}; equally good: {others}; "
-            f"recommended: {self.recommended}{rule}"
+            f"recommended: {self.recommended}"
         ]
         if shares := self.concentrations:
             value = max(shares, key=shares.__getitem__)
