@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import counted, measured
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
 from polyabayes.cli.corpora import read, read_as_wide, size
 from polyabayes.cli.output import (
     INTERRUPTED,
     checked_folder,
-    escaped,
     keep,
     save_picture,
     say,
@@ -35,7 +34,6 @@ def evidence(
     graph: str,
     tensor: str,
     *,
-    undirected: bool = False,
     try_: tuple[str, range] | None = None,
     missing: str | None = None,
     predict: str | None = None,
@@ -47,6 +45,8 @@ def evidence(
     ----------
     try_ : NODE=N..M
         Compare all sizes of a hidden node.
+    missing : TENSOR
+    predict : CELLS.csv|CELLS.parquet
     plot : FILE.png|.pdf|.svg
         Draw evidence against size, with --try.
 
@@ -60,8 +60,8 @@ def evidence(
         raise InvalidArgumentError("--checkpoint keeps evidences of sizes; add --try NODE=N..M")
     node, sizes = try_ or ("", range(0))
     if try_ is not None:
-        known_nodes(_network(given, graph, undirected).graph, "--try", (node,))
-    model = _network(given, graph, undirected, {node: sizes[0]} if try_ else {})
+        known_nodes(_network(given, graph).graph, "--try", (node,))
+    model = _network(given, graph, {node: sizes[0]} if try_ else {})
     data = _read_for(model, tensor, given)
     options = given.of("AllocationModel.log_evidence") | _observed(data, missing, predict, given)
     if predict is not None:
@@ -70,7 +70,7 @@ def evidence(
             raise InvalidArgumentError(message)
         _announce(model, data)
         found = model.predict_missing(data, **options)
-        write_table(escaped(found._columns(), given), predict)
+        write_table(found._columns(), predict)
         low, high = found.total_interval()
         print(_evidence_summary(found.evidence), file=sys.stderr)
         print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
@@ -78,7 +78,7 @@ def evidence(
         _announce(model, data)
         print(_evidence_summary(model.log_evidence(data, **options)))
     else:
-        models = {str(n): _network(given, graph, undirected, {node: n}) for n in sizes}
+        models = {str(n): _network(given, graph, {node: n}) for n in sizes}
         say(f"{node} from {sizes[0]} to {sizes[-1]}, {data}")
         evidences = _of_sizes(models, data, options, given.of("posterior_over_models"))
         if plot is not None:
@@ -111,7 +111,6 @@ def decompose(
     tensor: str,
     *,
     output: str,
-    undirected: bool = False,
     missing: str | None = None,
     predict: str | None = None,
 ) -> int:
@@ -121,13 +120,15 @@ def decompose(
     ----------
     output : FOLDER
         A folder for one CSV file a table.
+    missing : TENSOR
+    predict : CELLS.csv|CELLS.parquet
 
     Examples
     --------
     $ polyabayes decompose 'i <- r -> j' counts.tns --size r=2 -o tables
     """
     folder = checked_folder(output)
-    model = _network(given, graph, undirected)
+    model = _network(given, graph)
     data = _read_for(model, tensor, given)
     observed = _observed(data, missing, predict, given)
     _announce(model, data)
@@ -137,13 +138,12 @@ def decompose(
     def write_tables(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for node in found.tables:
-            columns = escaped(found._columns(node), given)
-            table_writer(columns)(place / f"{node}.csv")
+            table_writer(found._columns(node))(place / f"{node}.csv")
 
     writers: dict[Path, Callable[[Path], None]] = {folder: write_tables}
     cells: Mapping[str, Any] = {}
     if predict is not None:
-        cells = escaped(found._missing_columns(), given)
+        cells = found._missing_columns()
     if predict not in (None, "-"):
         writers[Path(str(predict))] = table_writer(cells)
     try:
@@ -161,7 +161,6 @@ def search(
     *,
     prior: list[priors.SizePrior],
     output: str,
-    undirected: bool = False,
     test: str | None = None,
     plot: str | None = None,
 ) -> int:
@@ -178,6 +177,7 @@ def search(
     output : BOUNDS.csv|BOUNDS.parquet
         One row a step, or a fold; '-' is CSV on standard output.
     test : CORPUS
+        Documents to predict.
     plot : FILE.png|.pdf|.svg
         Draw the bounds.
 
@@ -197,7 +197,7 @@ def search(
     if test and given.n_folds is not None:
         raise InvalidArgumentError("--folds holds documents out by itself: leave out --test")
     if of_network:
-        model = _network(given, inputs[0], undirected)
+        model = _network(given, inputs[0])
         _check_priors(model, prior)
         scoring = given.of("AllocationModel.log_evidence") | _threads(given)
     else:
@@ -315,46 +315,48 @@ def _announce(model: pb.AllocationModel, tensor: pb.CountTensor) -> None:
 
 
 def _network(
-    given: Given, graph: str, undirected: bool, sizes: Mapping[str, int] | None = None
+    given: Given, graph: str, sizes: Mapping[str, int] | None = None
 ) -> pb.AllocationModel:
     """The model that the options describe; `sizes` go before theirs."""
-    make = pb.AllocationModel.from_undirected if undirected else pb.AllocationModel
     options = given.of("AllocationModel")
-    return make(graph, {**options.pop("sizes", {}), **(sizes or {})}, **options)
+    return pb.AllocationModel(graph, {**options.pop("sizes", {}), **(sizes or {})}, **options)
+
+
+def _lines(told: Mapping[str, Any]) -> str:
+    width = max(map(len, told)) + 2
+    return "\n".join(f"{name:<{width}}{text}" for name, text in told.items())
 
 
 def _evidence_summary(evidence: pb.Evidence) -> str:
     low, high = evidence.interval()
-    error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
+    told = {"log evidence": f"{measured(evidence.value, evidence.std_error)} nats"}
+    if evidence.given_total:
+        told["log evidence"] += ", given the total"
     if evidence.is_lower_bound:
-        error = "a lower bound"
-    elif evidence.n_replicates < 2:
-        error = "not known from one replicate" if evidence.n_replicates else "none"
-    given_total = ", given the total" if evidence.given_total else ""
-    lines = [
-        f"log evidence  {evidence.value:z,.6f} nats{given_total}",
-        f"method        {evidence.method}",
-        f"error         {error}",
-        *([] if np.isnan(low) else [f"95 %          {low:z,.6f} to {high:z,.6f}"]),
-        f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
-        if not np.isnan(evidence.log_probability_of_total)
-        else f"observed      {evidence.n_tokens:,} tokens",
-        f"time          {evidence.seconds:.2f} s",
-    ]
-    return "\n".join(lines)
+        told["log evidence"] = f"at least {told['log evidence']}"
+    told["method"] = evidence.method
+    if evidence.n_replicates:
+        told["method"] += f", {counted(evidence.n_replicates, 'replicate')}"
+    if not np.isnan(low):
+        told["95 %"] = f"{low:z,.6f} to {high:z,.6f}"
+    if np.isnan(evidence.log_probability_of_total):
+        told["observed"] = f"{evidence.n_tokens:,} tokens"
+    else:
+        total = f"{evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
+        told["ln P(T)"] = total
+    return _lines({**told, "time": f"{evidence.seconds:.2f} s"})
 
 
 def _decomposition_summary(found: pb.Decomposition) -> str:
-    sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
-    lines = [
-        f"objective      {found.reached()}, {counted(len(found.trace), 'iteration')}",
-        f"squared error  {found.squared_error:z,.4f}",
-        f"KL error       {found.kl_error:z,.4f} nats",
-        f"sparsity       {sparsity}",
-        f"effective size {pb.n_effective_parameters(found):,} parameters",
-        f"time           {found.seconds:.2f} s",
-    ]
-    return "\n".join(lines)
+    told = {
+        "objective": f"{found.reached()}, {counted(len(found.trace), 'iteration')}",
+        "squared error": f"{found.squared_error:z,.4f}",
+        "KL error": f"{found.kl_error:z,.4f} nats",
+        "sparsity": ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items()),
+        "effective size": f"{pb.n_effective_parameters(found):,} parameters",
+        "time": f"{found.seconds:.2f} s",
+    }
+    return _lines(told)
 
 
 def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str:
@@ -365,19 +367,15 @@ def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None)
         sizes = np.atleast_1d(search.best_).tolist()
         pairs = zip(search.estimator.unknown_sizes, sizes, strict=True)
         best = ", ".join(f"{node} {number}" for node, number in pairs)
-    lines = [
-        name,
-        f"  ln p(y)         {row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
-        f"  best size       {best}",
-        f"  not explored    {least:.2g} to {most:.2g} of the posterior",
-    ]
+    told = {
+        "  ln p(y)": f"{row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
+        "  best size": best,
+        "  not explored": f"{least:.2g} to {most:.2g} of the posterior",
+    }
     if test is not None:
         bounds = search.predictive_bounds(test)
-        lines += [
-            f"  ln p(test)      {bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats",
-            f"  by best size    {bounds.best:z,.2f} +- {bounds.best_std_error:.2g} nats",
-        ]
+        told["  ln p(test)"] = f"{bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats"
+        told["  by best size"] = f"{measured(bounds.best, bounds.best_std_error)} nats"
     if not all(search.holds_.values()):
-        failing = ", ".join(name for name, holds in search.holds_.items() if not holds)
-        lines.append(f"  not rigorous    {failing}")
-    return "\n".join(lines)
+        told["  not rigorous"] = ", ".join(x for x, holds in search.holds_.items() if not holds)
+    return f"{name}\n{_lines(told)}"

@@ -65,7 +65,7 @@ class CorpusSummary:
             "words": f"{self.n_words:,}",
             "tokens": f"{self.n_tokens:,}",
             "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
-            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
+            "length": f"{self.mean_length:.1f} ± {self.sd_length:.1f}, "
             f"from {self.min_length:,} to {self.max_length:,}",
         }
 

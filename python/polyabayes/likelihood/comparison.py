@@ -276,12 +276,12 @@ class Comparison(Result):
             [
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
-                Column("+- estimate", [_shown(x) for x in found["std_error"]]),
+                Column("± estimate", [_shown(x) for x in found["std_error"]]),
                 Column(
                     "perplexity", ["" if np.isnan(x) else f"{x:,.1f}" for x in found["perplexity"]]
                 ),
                 Column("behind best", ["best", *behind]),
-                Column("+- new groups" if self._n_groups else "+- new docs", ["", *errors]),
+                Column("± new groups" if self._n_groups else "± new docs", ["", *errors]),
                 Column("P(better)", ["", *better]),
                 Column("p(as good)", [_probability(x) for x in found["p_as_good"]]),
             ]

@@ -185,7 +185,7 @@ def test_models_show_what_they_are():
     expected = "r -> i, j; r 3; concentration 0.5; rate 2; tied i, j; prior flat"
     assert repr(model) == f"<AllocationModel: {expected}>"
     evidence = Evidence(-1.5, 0.25, "smc", True, -1.0, 3, True, False, 4, 3.0, 0.1)
-    assert repr(evidence) == "<Evidence: -1.5000 +- 0.25 nats (smc, 4 replicates, given the total)>"
+    assert repr(evidence) == "<Evidence: -1.50 ± 0.25 nats (smc, 4 replicates, given the total)>"
     zero = Evidence(-1e-17, 0.0, "exact", False, 0.0, 0, True, False, 0, np.inf, 0.1)
     assert repr(zero) == "<Evidence: 0.000000 nats (exact)>"
 

@@ -4,6 +4,7 @@ import pytest
 import polyabayes as pb
 from helpers.command_line import run, table
 from polyabayes import AllocationModel, CountTensor
+from polyabayes._support.output.tables import measured
 
 COUNTS = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 LABELS = {"doc": ["d0", "d1", "d2"]}
@@ -27,7 +28,7 @@ def test_evidence_is_that_of_the_api(file, capsys):
     output = capsys.readouterr()
     expected = AllocationModel.nmf(2).log_evidence(COUNTS)
     assert number(output.out, "log evidence") == pytest.approx(expected.value, abs=1e-6)
-    assert "method        exact" in output.out
+    assert "method        exact\n" in output.out
     assert "T = 13" in output.out
     assert "<AllocationModel: topic -> doc, word; topic 2; concentration 1>" in output.err
     assert "2 joint states per token, 14 marginal counts" in output.err
@@ -52,7 +53,7 @@ def test_options_reach_the_model_and_the_method(tmp_path, capsys):
         random_state=3,
     )
     output = capsys.readouterr().out
-    assert number(output, "log evidence") == pytest.approx(expected.value, abs=1e-6)
+    assert measured(expected.value, expected.std_error) in output
     assert "given the total" in output
     assert "5 replicates" in output
 
@@ -86,13 +87,6 @@ def test_sizes_are_tried_and_drawn(file, tmp_path, capsys):
     assert lines[2].split() == ["2", f"{bound.value:,.4f}"]
 
 
-def test_undirected_graphs(file, capsys):
-    text = "doc - topic - word - other - doc"
-    sizes = ["--size", "topic=2", "--size", "other=2"]
-    assert run("evidence", text, file, *sizes, "--undirected") == 0
-    assert "added" in capsys.readouterr().err
-
-
 def test_tables_are_written_one_a_file(file, tmp_path, capsys):
     folder = tmp_path / "tables"
     options = ["--size", "topic=2", "-o", folder, "--seed", 0, "--restarts", 3]
@@ -111,7 +105,8 @@ def test_one_replicate_has_no_interval(file, capsys):
     options = ["--size", "topic=2", "--method", "smc", "--replicates", 1, "--seed", 0]
     assert run("evidence", GRAPH, file, *options) == 0
     output = capsys.readouterr().out
-    assert "error         not known from one replicate" in output
+    assert "smc, 1 replicate\n" in output
+    assert "±" not in output
     assert "95 %" not in output
 
 
@@ -129,7 +124,7 @@ def test_missing_cells_are_left_out_and_predicted(tmp_path, capsys):
     found = model.predict_missing(COUNTS, "exact", observed=observed, max_total=16)
     value = found.evidence.value
     assert number(output, "log evidence") == pytest.approx(value, abs=1e-6)
-    assert "observed      13 tokens" in output
+    assert "13 tokens" in output
     written = ["--predict", cells]
     assert run("evidence", GRAPH, data, "--missing", gaps, *written, *options) == 0
     rows = table(cells)
