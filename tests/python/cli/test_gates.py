@@ -55,7 +55,7 @@ def test_scores_as_json_are_a_baseline(models, capsys):
         assert_one_error_line(status, capsys.readouterr().err.splitlines()[-1], says)
 
 
-def test_a_model_below_the_limit_fails(models, capsys):
+def test_a_model_below_the_limit_fails(models):
     per_token = models.nats_per_token
     for limit, status in ((per_token - 0.01, 0), (per_token + 0.01, 1)):
         given = ["--fail-below", limit]
@@ -64,7 +64,8 @@ def test_a_model_below_the_limit_fails(models, capsys):
         assert run("compare", *both, *given) == status
 
 
-def test_models_are_compared_with_a_baseline(models, capsys):
+@pytest.mark.usefixtures("models")
+def test_models_are_compared_with_a_baseline(capsys):
     given = ["--on", "test.npz", "--json", "--baseline"]
     assert run("compare", "good.safetensors", *given, "bad.safetensors") == 0
     rows = json.loads(capsys.readouterr().out)["rows"]

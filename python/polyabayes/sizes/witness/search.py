@@ -359,4 +359,4 @@ def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _told(score: Score | None) -> str:
     if score is None:
         return "nothing"
-    return measured(score.value, score.std_error)
+    return measured(score.value, score.std_error) if score.std_error else repr(score.value)
