@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import polyabayes as pb
-from polyabayes._support.output.tables import counted, measured
+from polyabayes._support.output.tables import columns_of, counted, measured, text_table
 from polyabayes.cli import gates
 from polyabayes.cli.corpora import given_exposure, read, size
 from polyabayes.cli.output import (
@@ -228,14 +228,8 @@ def choose(
             return INTERRUPTED
         choice, status = interrupted.partial, INTERRUPTED
     print(choice)
-    for row in choice.rows:
-        mark = "*" if row["size"] in choice.equally_good else " "
-        chance = choice.probabilities.get(row["size"])
-        print(
-            f"{row['size']:>6}{mark} {row['score']:>10.4f}  behind "
-            f"{measured(row['behind'], row['behind_std_error'])}  folds {row['n_folds']}  "
-            f"{'' if chance is None else f'P(best) {chance:.3f}'}"
-        )
+    shown = ("size", "score", "std_error", "behind", "behind_std_error", "n_folds", "probability")
+    print(text_table(columns_of({x: [row[x] for row in choice.rows] for x in shown})))
     if output is not None:
         write_table({name: [row[name] for row in choice.rows] for name in choice.rows[0]}, output)
     if plot is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support.output.tables import counted, measured
+from polyabayes._support.output.tables import measured
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
 from polyabayes.cli.corpora import read, read_as_wide, size
@@ -133,7 +133,9 @@ def decompose(
     observed = _observed(data, missing, predict, given)
     _announce(model, data)
     found = model.decompose(data, **given.of("AllocationModel.decompose"), **observed)
-    print(_decomposition_summary(found), file=sys.stderr)
+    say(
+        f"{found!r}, squared error {found.squared_error:z,.4f}, KL error {found.kl_error:z,.4f} nats"
+    )
 
     def write_tables(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
@@ -329,34 +331,12 @@ def _lines(told: Mapping[str, Any]) -> str:
 
 def _evidence_summary(evidence: pb.Evidence) -> str:
     low, high = evidence.interval()
-    told = {"log evidence": f"{measured(evidence.value, evidence.std_error)} nats"}
-    if evidence.given_total:
-        told["log evidence"] += ", given the total"
-    if evidence.is_lower_bound:
-        told["log evidence"] = f"at least {told['log evidence']}"
-    told["method"] = evidence.method
-    if evidence.n_replicates:
-        told["method"] += f", {counted(evidence.n_replicates, 'replicate')}"
-    if not np.isnan(low):
-        told["95 %"] = f"{low:z,.6f} to {high:z,.6f}"
-    if np.isnan(evidence.log_probability_of_total):
-        told["observed"] = f"{evidence.n_tokens:,} tokens"
-    else:
-        total = f"{evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
-        told["ln P(T)"] = total
-    return _lines({**told, "time": f"{evidence.seconds:.2f} s"})
-
-
-def _decomposition_summary(found: pb.Decomposition) -> str:
-    told = {
-        "objective": f"{found.reached()}, {counted(len(found.trace), 'iteration')}",
-        "squared error": f"{found.squared_error:z,.4f}",
-        "KL error": f"{found.kl_error:z,.4f} nats",
-        "sparsity": ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items()),
-        "effective size": f"{pb.n_effective_parameters(found):,} parameters",
-        "time": f"{found.seconds:.2f} s",
-    }
-    return _lines(told)
+    total = evidence.log_probability_of_total
+    lines = [repr(evidence)]
+    if high > low:
+        lines.append(f"95 %: {low:,.6f} to {high:,.6f}")
+    given = "observed" if np.isnan(total) else f"in all, ln of whose probability is {total:z,.6f}"
+    return "\n".join([*lines, f"{evidence.n_tokens:,} tokens {given}"])
 
 
 def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str:

@@ -72,11 +72,6 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def name_or_names(text: str) -> str | list[str]:
-    """A name, or several parted by commas."""
-    return names(text) if "," in text else text
-
-
 def named_value(text: str) -> tuple[str, Any]:
     """An option of a method by its name."""
     name, equals, given = text.partition("=")
@@ -146,7 +141,7 @@ _READERS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
     ("Sequence[str]", names, "A,B,..."),
     ("Sequence", several, "N,N,..."),
     ("Iterable", several, "N,N,..."),
-    ("str | Sequence", name_or_names, "A[,B,...]"),
+    ("str | Sequence", value, "A[,B,...]"),
     ("str", str, "TEXT"),
     ("list[str]", str, "TEXT"),
     ("VocabularyLike", str, "FILE"),
