@@ -133,9 +133,8 @@ def decompose(
     observed = _observed(data, missing, predict, given)
     _announce(model, data)
     found = model.decompose(data, **given.of("AllocationModel.decompose"), **observed)
-    say(
-        f"{found!r}, squared error {found.squared_error:z,.4f}, KL error {found.kl_error:z,.4f} nats"
-    )
+    errors = f"squared error {found.squared_error:z,.4f}, KL error {found.kl_error:z,.4f} nats"
+    say(f"{found!r}, {errors}")
 
     def write_tables(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)

@@ -155,7 +155,7 @@ class DocumentCounts(Selectable):
         [('ball', 3), ('urn', 2)]
         """
         totals = np.asarray(self.counts.sum(axis=0)).ravel()
-        columns = np.argsort(-totals, kind="stable")[: max(n, 0)].tolist()
+        columns = np.argsort(-totals, kind="stable")[: checks.whole_number("n", n, 0)].tolist()
         words = columns if self.vocabulary is None else self.vocabulary[columns].tolist()
         return list(zip(words, totals[columns].tolist(), strict=True))
 

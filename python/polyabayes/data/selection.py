@@ -232,7 +232,9 @@ class Selectable:
             for name, value in (("min_df", min_df), ("max_df", max_df))
         )
         is_kept = (n_documents >= least) & (n_documents <= most)
-        if len(stop_words):
+        if not isinstance(stop_words, str):
+            stop_words = checks.entries("stop_words", () if stop_words is None else stop_words)
+        if stop_words:
             if self.vocabulary is None:
                 raise InvalidArgumentError(
                     f"{argument('stop_words')}: the corpus has no vocabulary to find them in"
@@ -368,6 +370,8 @@ class Selectable:
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
     """Documents of `other` without further words, over the words of `corpus`."""
+    if not isinstance(other, type(corpus)):
+        raise InvalidTypeError(f"other must be a Corpus, got {type(other).__name__}")
     if corpus.vocabulary is not None and other.vocabulary is not None:
         found = other.aligned_to(corpus.vocabulary, "drop")[0]
         lengths, before = (part.counts.sum(axis=1) for part in (found, other))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from polyabayes._support import checks
 from polyabayes._support.files import checked_path, content_of, read_lines
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -158,6 +159,8 @@ def read_corpus(
     (['again', 'balls', 'urn'], [5, 1])
     """
     path = checked_path(path)
+    if ngram_range is not None:
+        ngram_range = tuple(checks.entries("ngram_range", ngram_range))
     named = {
         "text": text,
         "ids": ids,
@@ -167,13 +170,13 @@ def read_corpus(
         "metadata": metadata,
         "sep": sep,
         "columns": columns,
-        "transpose": transpose or None,
+        "transpose": checks.flag("transpose", transpose) or None,
         "layout": layout,
         "layer": layer,
         "stop_words": stop_words,
         "min_df": min_df,
         "max_df": max_df,
-        "ngram_range": None if ngram_range is None else tuple(ngram_range),
+        "ngram_range": ngram_range,
         "stem": stem,
         "on_empty": on_empty,
     }

@@ -243,7 +243,7 @@ class Comparison(Result):
         return 0 if self.groups is None else int(self.groups.max()) + 1
 
     def _result(self, name: str) -> LogLikelihood:
-        if name in self.refused:
+        if checks.text("name", name) in self.refused:
             raise InvalidArgumentError(f"{name!r} could not be scored: {self.refused[name]}")
         if name not in self.results:
             known = ", ".join(repr(known) for known in self.results)
