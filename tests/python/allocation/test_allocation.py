@@ -11,7 +11,7 @@ from scipy.special import gammaln
 import polyabayes as pb
 from helpers.networks import cells, problem
 from polyabayes import AllocationModel, CountTensor, Evidence, n_effective_parameters, plotting
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
 TABLE = [[2, 0, 1], [1, 1, 0], [0, 3, 1]]
@@ -246,18 +246,6 @@ def test_the_histogram_counts_every_allocation_and_is_drawn():
     assert ax.get_yscale() == "log"
     assert ax.lines[0].get_xdata()[0] == found.log_evidence
     assert ax.patches[0].get_data().values.tolist() == heights.tolist()
-
-
-def test_what_cannot_be_enumerated_is_refused():
-    model = AllocationModel.nmf(4)
-    with pytest.raises(BudgetExceededError, match="raise budget"):
-        model.allocations([[50, 3], [4, 80]])
-    with pytest.raises(InvalidArgumentError, match="budget"):
-        model.allocations(SMALL, budget=0)
-    with pytest.raises(InvalidArgumentError, match="bins"):
-        model.allocations([[1]]).histogram(bins=0)
-    with pytest.raises(InvalidTypeError, match="allocations"):
-        plotting.plot_allocations(3)
 
 
 def test_counts_beyond_any_budget_are_refused():

@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.likelihood import blocks, totals
 from polyabayes.likelihood.blocks import BlockScores
 from polyabayes.likelihood.totals import Population, score_to_target
@@ -194,20 +193,6 @@ def test_what_is_cheap_is_exact():
     short = pb.log_likelihood(MODEL, np.eye(N_WORDS, dtype=int)[:4], total_std_error=1.0)
     assert set(short.methods.tolist()) == {"exact"}
     assert short.total_std_error == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"total_std_error": 1.0, "nats_per_token_std_error": 0.1}, "one of them"),
-        ({"total_std_error": 1.0, "n_samples": 3}, "n_samples has no effect with total_std_error"),
-        ({"total_std_error": -1.0}, "positive"),
-        ({"nats_per_token_std_error": 0.1, "trace": True}, "trace has no effect"),
-    ],
-)
-def test_what_cannot_be_asked_for_together(arguments, message):
-    with pytest.raises(InvalidArgumentError, match=message):
-        pb.log_likelihood(MODEL, DATA.corpus, **arguments)
 
 
 def test_a_comparison_stops_below_the_error_between_documents():

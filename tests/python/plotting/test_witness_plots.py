@@ -3,12 +3,7 @@ import numpy as np
 import pytest
 
 from polyabayes import priors
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    NotFittedError,
-    ScoreWarning,
-)
+from polyabayes.exceptions import ScoreWarning
 from polyabayes.plotting import (
     plot_predictive_bounds,
     plot_search_map,
@@ -99,19 +94,3 @@ def test_the_map_shows_failures():
         search = two_sizes().set_params(estimator=score).fit()
     _, failed, _ = plot_search_map(search).collections
     assert failed.get_offsets().tolist() == [[2.0, 2.0]]
-
-
-@pytest.mark.parametrize(
-    ("draw", "error", "message"),
-    [
-        (lambda: plot_size_bounds(one_size()), NotFittedError, "not fitted"),
-        (lambda: plot_size_bounds(3), InvalidTypeError, "fitted WitnessSearches, got 3"),
-        (lambda: plot_size_bounds({"a": 3}), InvalidTypeError, "fitted WitnessSearches, got 3"),
-        (lambda: plot_size_posterior(two_sizes().fit()), InvalidArgumentError, "of one size"),
-        (lambda: plot_search_map(one_size().fit()), InvalidArgumentError, "of two sizes"),
-        (lambda: plot_predictive_bounds(3), InvalidTypeError, "the result of cross_validate"),
-    ],
-)
-def test_mistakes(draw, error, message):
-    with pytest.raises(error, match=message):
-        draw()

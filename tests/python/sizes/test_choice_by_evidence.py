@@ -195,13 +195,6 @@ def test_bad_options_are_refused(monkeypatch, error, message, model, options):
         pb.choose_n_components(model, TABLE, [1, 2], **options)
 
 
-@pytest.mark.parametrize("call", [pb.choose_n_components, pb.choice_cost])
-@pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}])
-def test_defaults_of_the_other_way_are_refused_where_they_are_given(call, options):
-    with pytest.raises(errors.InvalidTypeError, match=HELD_OUT):
-        call(NMF, TABLE, [1, 2], **options)
-
-
 def test_the_cost_counts_concentrations(monkeypatch):
     class Clock:
         now = 0.0

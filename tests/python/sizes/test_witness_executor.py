@@ -15,13 +15,7 @@ import pytest
 import polyabayes as pb
 from helpers.nested_searches import assert_same_search
 from polyabayes import priors
-from polyabayes.exceptions import (
-    Interrupted,
-    PolyabayesError,
-    ScoreError,
-    ScoreWarning,
-    WorkerError,
-)
+from polyabayes.exceptions import Interrupted, ScoreError, ScoreWarning, WorkerError
 from polyabayes.sizes.witness import WitnessSearch
 
 POISSON = priors.Poisson(2.0)
@@ -242,26 +236,3 @@ def test_nothing_is_asked_for_beyond_the_last_step(threads):
 
 
 THREAD = {"executor": ThreadPoolExecutor(1)}
-
-
-@pytest.mark.parametrize(
-    ("search", "options", "message"),
-    [
-        ((rising, TWO), {"executor": 3}, "executor must be"),
-        ((rising, TWO), {**THREAD, "n_in_flight": 0}, "must be at least 1"),
-        ((rising, TWO), {"n_in_flight": 3}, "needs an executor: give one, or"),
-        (
-            (lambda a, b: rising(a, b), TWO),
-            {"executor": ProcessPoolExecutor(1)},
-            r"an argument cannot be sent to processes .*: use functions",
-        ),
-        (
-            (pb.LatentDirichletAllocation(), POISSON),
-            {**THREAD, "X": [[1, 2], [2, 0]]},
-            "an estimator trains each size from the one before",
-        ),
-    ],
-)
-def test_mistakes(search, options, message):
-    with pytest.raises(PolyabayesError, match=message):
-        WitnessSearch(*search).fit(**options)

@@ -30,7 +30,6 @@ GOOD = {
     "sizes": [1, 2],
     "n_folds": 2,
     "n_documents": 2,
-    "n_documents": 2,
     "path": "x.npz",
     "graph": "doc <- topic -> word",
     "topic_word": PHI,
