@@ -15,7 +15,7 @@ demo: .venv/built
 
 test: .venv/built
 	cargo test --quiet
-	$(BIN)/python -m pytest --quiet -n auto --dist worksteal
+	$(BIN)/python -m pytest --quiet -n auto --dist worksteal --durations=10
 
 check: .venv/built
 	$(MAKE) --jobs=2 check-rust check-python
@@ -26,6 +26,7 @@ check-rust:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --no-deps --package polyabayes
 
 check-python:
+	$(BIN)/python .ci/budget.py
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-cache --no-logo

@@ -16,7 +16,7 @@ _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> object:
     """A public name, with what enters itself for it: adapters of models, and readers of files."""
     found = _public(name)
-    if name == "load":
+    if name in ("load", "read_model"):
         from polyabayes import latent_classes  # noqa: F401
     rooms = (f"{__name__}.likelihood", f"{__name__}.models.concentrations")
     if name in ("topics", "plotting") or getattr(found, "__module__", name).startswith(rooms):

@@ -22,6 +22,7 @@ from .allocation import (
 )
 from .citation import cite as cite
 from .data import Corpus as Corpus, CountTensor as CountTensor
+from .interop import read_model as read_model
 from .io import (
     read_corpus as read_corpus,
     read_tensor as read_tensor,

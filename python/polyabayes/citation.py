@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polyabayes import __version__
+from polyabayes._support.output.tables import measured
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.likelihood.foreign import as_scorable
 from polyabayes.likelihood.result import LogLikelihood
@@ -119,9 +120,10 @@ def _about_result(result: LogLikelihood) -> str:
     n_tokens = int(result.n_tokens.sum())
     methods = ", ".join(sorted({str(method) for method in result.methods}))
     is_exact = methods == "exact"
-    error, total_error = result.nats_per_token_std_error, result.total_std_error
-    per_token = f"{result.nats_per_token:.4f}{'' if is_exact else f' ± {error:.2g}'}"
-    total = f"{result.total:.2f}{'' if is_exact else f' ± {total_error:.2g}'}"
+    per_token, total = f"{result.nats_per_token:.4f}", f"{result.total:.2f}"
+    if not is_exact:
+        per_token = measured(result.nats_per_token, result.nats_per_token_std_error)
+        total = measured(result.total, result.total_std_error)
     return (
         f"The {len(result.values):,} documents ({n_tokens:,} tokens) have a log-likelihood of "
         f"{per_token} nats per token ({methods}), a total of {total} nats"

@@ -1,7 +1,9 @@
+import itertools
 import os
 import signal
 import sys
 import zlib
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -64,6 +66,19 @@ def pytest_fixture_setup(fixturedef):
         return (yield)
     finally:
         UNSEEDED.entropy = before
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Seconds by room, with --durations."""
+    if terminalreporter.config.option.durations is None:
+        return
+    rooms = Counter()
+    for report in itertools.chain(*terminalreporter.stats.values()):
+        if hasattr(report, "duration"):
+            rooms["/".join(report.nodeid.split("::")[0].split("/")[:3])] += report.duration
+    terminalreporter.section("seconds by room")
+    for room, seconds in rooms.most_common(25):
+        terminalreporter.write_line(f"{seconds:9.1f} {room}")
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support.output.tables import measured
 from polyabayes._support.results import Result
 
 
@@ -78,5 +79,5 @@ class BidirectionalBounds(Result):
         of = f" of {self.data!r}".replace("<", "").replace(">", "") if self.data is not None else ""
         return (
             f"<BidirectionalBounds{of}: {lower:z,.2f} to {upper:z,.2f} nats, "
-            f"gap {upper - lower:.2g} +- {error:.2g}>"
+            f"gap {measured(upper - lower, error)}>"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -173,6 +173,13 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         raise wrong_type(name, value, f"must hold numbers, got {value!r:.100}") from error
     raise wrong_type(name, value, f"must hold numbers, got {value!r:.100}")
+
+
+def entries(name: str, value: Any) -> list[Any]:
+    """Entries of a sequence that is no text."""
+    if is_single(value) or not isinstance(value, Iterable):
+        raise wrong_type(name, value, f"must be a sequence, got {value!r:.100}")
+    return list(value)
 
 
 def is_single(value: Any) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +16,7 @@ from numpy.typing import NDArray
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.output.tables import columns_of, html_table, text_table
+from polyabayes.exceptions import PolyabayesError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +58,37 @@ class Result:
         frame = data_frame(self._columns())
         return frame.set_index(self._index) if self._index else frame
 
+    def to_json(self) -> str:
+        """Give the result as JSON.
+
+        Returns
+        -------
+        str
+            An object with the ``kind`` of result, its numbers and texts by name, and ``rows``, the
+            table of :meth:`to_frame`. NaN is null; infinite numbers are the texts ``"Infinity"``
+            and ``"-Infinity"``.
+
+        Examples
+        --------
+        >>> import json
+        >>> lda = pb.LatentDirichletAllocation.from_parameters(
+        ...     doc_topic_prior=0.5, topic_word=[[0.9, 0.1], [0.2, 0.8]]
+        ... )
+        >>> found = json.loads(pb.log_likelihood(lda, [[2, 1], [0, 3]]).to_json())
+        >>> found["kind"], found["method"], [row["n_tokens"] for row in found["rows"]]
+        ('LogLikelihood', 'exact', [3, 3])
+        """
+        columns = {name: _plain(values) for name, values in self._columns().items()}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        about: dict[str, Any] = {"kind": type(self).__name__}
+        own = [name for name in vars(self) if not name.startswith("_")]
+        for name in own + [x for x, _ in inspect.getmembers(type(self), inspect.isdatadescriptor)]:
+            with suppress(PolyabayesError):
+                value = getattr(self, name)
+                if not name.startswith("_") and isinstance(value, _PLAIN):
+                    about[name] = _plain(value)
+        return json.dumps({**about, "rows": rows}, allow_nan=False, ensure_ascii=False)
+
     def _rows(self) -> list[dict[str, Any]]:
         """Rows as values by name, where a result has these."""
         raise NotImplementedError
@@ -70,6 +106,20 @@ class Result:
         if n_rows > _ROWS_SHOWN:
             caption += f"; the first {_ROWS_SHOWN} of {n_rows:,} rows"
         return html_table(columns_of(columns, _ROWS_SHOWN), caption)
+
+
+_PLAIN = (str, int, float, np.generic, type(None))
+
+
+def _plain(value: Any) -> Any:
+    """A value of JSON."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, _PLAIN) else str(value)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyabayes import _core
+from polyabayes._support import checks
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.allocation.graphs.checks import LARGEST_SIZE
 from polyabayes.allocation.graphs.network import Network
@@ -133,6 +134,8 @@ def lay_out(
     `stepwise` allows particles to draw hidden nodes of tied tables one by one. Tables of hidden
     nodes that are too large for counts raise a BudgetExceededError.
     """
+    if method is not None:
+        checks.text("method", method)
     tensor, _ = match_levels(model.graph, model.tied, as_tensor(model, data))
     sizes = _sizes(model, tensor)
     tables = tables_of(model, sizes)

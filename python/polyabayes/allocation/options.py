@@ -72,7 +72,8 @@ class Run(NamedTuple):
         cls, random_state: RandomState, n_jobs: int | None, progress: bool, executor: Any = None
     ) -> Run:
         """Make a run from the arguments of a public function."""
-        return cls(draw_seed(random_state), threads_of_task(executor, n_jobs), bool(progress))
+        shows = checks.flag("progress", progress)
+        return cls(draw_seed(random_state), threads_of_task(executor, n_jobs), shows)
 
     @contextmanager
     def shown(self, total: int | None, unit: str) -> Iterator[dict[str, Any]]:
@@ -109,6 +110,8 @@ class Options:
                 raise InvalidTypeError(
                     f"no method has an option {name!r}; the options are {', '.join(known)}"
                 )
+        if "method" in given:
+            checks.text("method", given["method"])
         return cls(**{name: value for name, value in given.items() if value is not None})
 
     @classmethod

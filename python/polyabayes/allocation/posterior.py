@@ -212,9 +212,9 @@ class ModelPosterior(Result):
             [
                 Column("model", found["model"], is_left=True),
                 Column("log evidence", [f"{x:,.4f}" for x in found["log_evidence"]], 14),
-                Column("+- evidence", [f"{x:.2g}" for x in found["std_error"]]),
+                Column("± evidence", [f"{x:.2g}" for x in found["std_error"]]),
                 Column("log odds", [f"{x:,.4f}" for x in found["log_odds"]], 10),
-                Column("+- odds", [f"{x:.2g}" for x in found["log_odds_std_error"]]),
+                Column("± odds", [f"{x:.2g}" for x in found["log_odds_std_error"]]),
                 Column("probability", [f"{x:.4f}" for x in found["probability"]]),
                 Column("95 % interval", [f"{low:.4f} - {high:.4f}" for low, high in ends], 15),
                 Column("method", found["method"], is_left=True),

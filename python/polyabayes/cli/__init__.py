@@ -6,6 +6,7 @@ Results go to files or to standard output, everything else to standard error. Th
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -18,12 +19,20 @@ from typing import TextIO
 
 from polyabayes import __version__
 from polyabayes.cli.parser import COMMANDS, Given, Parser, parse
-from polyabayes.exceptions import PolyabayesError, PolyabayesWarning
+from polyabayes.exceptions import Interrupted, PolyabayesError, PolyabayesWarning
 
 __all__ = ["main"]
 
-# Exit status after a mistake of the user, after Ctrl-C, and when the reader of the output has gone.
+# Exit status after a mistake of the user, after Ctrl-C, and when nobody reads the output.
 _USER_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
+
+
+class _Closed(io.TextIOBase):
+    """Standard output that is closed: a pipe without a reader."""
+
+    def write(self, text: str) -> int:
+        """Fail."""
+        raise BrokenPipeError(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,10 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, 2 after a mistake of the user, 130 after Ctrl-C, 141 when the reader of
-        standard output has gone.
+        Exit status: 0, 1 where a model does not pass a limit, 2 after a mistake of the user, 124
+        when the time is up, 130 after Ctrl-C, 141 when nobody reads standard output.
     """
     parser = None
+    if sys.stdout is None:
+        sys.stdout = _Closed()
     with warnings.catch_warnings():
         warnings.simplefilter("always", PolyabayesWarning)
         try:
@@ -49,7 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = partial(_show_warning, parser)
             status = _run(given)
             sys.stdout.flush()
-        except KeyboardInterrupt:
+        except SystemExit as stop:
+            # Help and version.
+            return int(stop.code or 0)
+        except (Interrupted, KeyboardInterrupt):
             _say("interrupted")
             return _INTERRUPTED
         except BrokenPipeError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polyabayes as pb
 from polyabayes.cli.corpora import read_table
-from polyabayes.cli.output import escaped, keep, save_picture, say, write_table
+from polyabayes.cli.output import keep, save_picture, say, write_table
 from polyabayes.cli.parser import Given
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def classes(
     *,
     weights: str | None = None,
     sep: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Sequence[str] | None = None,
     output: str | None = None,
     profiles: str | None = None,
     save: str | None = None,
@@ -35,7 +38,12 @@ def classes(
     weights : COLUMN
         How many rows each row stands for.
     sep : CHARACTER
-        What separates the fields of a CSV file; by default as its header shows.
+        What separates the fields of a CSV file; by default as its
+        header shows. A space is any white space.
+    columns : A,B,...
+        Names of the columns of a file without a header, as those of Mplus.
+    missing : VALUE,...
+        Answers that are missing ones, as 9 or 'No answer'.
     output : CLASSES.csv|CLASSES.parquet
         The class of each row, and its probabilities; '-' is CSV on standard output.
     profiles : PROFILES.csv|PROFILES.parquet
@@ -49,13 +57,16 @@ def classes(
     --------
     $ polyabayes classes survey.csv --items q1,q2,q3 --seed 0
     """
-    frame = read_table(answers, sep)
+    frame = read_table(answers, sep, columns)
+    if missing is not None:
+        items = [name for name in frame.columns if name != weights]
+        frame[items] = frame[items].mask(frame[items].astype(str).isin(missing))
     found = pb.LatentClassAnalysis(**given.of("LatentClassAnalysis"))
     found.fit(frame, weights=weights)
     if output is not None:
-        write_table(escaped(_memberships(found, frame), given), output)
+        write_table(_memberships(found, frame), output)
     if profiles is not None:
-        write_table(escaped(found.profiles(), given), profiles)
+        write_table(found.profiles(), profiles)
     if save is not None:
         keep({Path(save): found.save})
     for path in (profiles, save):

@@ -5,52 +5,46 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polyabayes as pb
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import columns_of, counted, measured, text_table
+from polyabayes.cli import gates
 from polyabayes.cli.corpora import given_exposure, read, size
 from polyabayes.cli.output import (
     INTERRUPTED,
-    escaped,
     keep,
-    need,
     refuse_unwritable,
     save_picture,
     say,
     write_table,
 )
-from polyabayes.cli.parser import Given, make_parser
+from polyabayes.cli.parser import Given
 from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
 
 _FLOAT_BYTES = 8
-_MODELS: dict[str, Any] = {"lda": pb.LatentDirichletAllocation, "pfa": pb.PoissonFactorAnalysis}
+_MODELS = {"lda": "LatentDirichletAllocation", "pfa": "PoissonFactorAnalysis"}
 
 
 def fit(
     given: Given,
-    model: str,
+    model: Literal["lda", "pfa"],
     corpus: str,
     *,
     n_components: int,  # noqa: ARG001
     output: str,
-    note: Mapping[str, Any] | None = None,
 ) -> int:
     """Train a model.
 
     Parameters
     ----------
-    model : {"lda", "pfa"}
+    model
         The kind of model.
     n_components : K
         Number of topics.
     output : MODEL.safetensors
         The file of the model.
-    note : NAME=VALUE
-        What the file shall tell of the model, by polyabayes info; as often as you like.
 
     Examples
     --------
@@ -69,14 +63,14 @@ def fit(
         start = time.perf_counter()
         estimator.fit(data, **given_exposure(data, given))
     except Interrupted as interrupted:
-        keep({path: partial(interrupted.partial.save, notes=note)})
+        keep({path: interrupted.partial.save})
         way_on = "" if estimator.checkpoint is None else "; the same command goes on from there"
         say(f"interrupted: {interrupted}; {path} holds the model reached{way_on}")
         return INTERRUPTED
     except KeyboardInterrupt:
         say(f"interrupted before the first sweep: there is no model, and {path} is not written")
         return INTERRUPTED
-    keep({path: partial(estimator.save, notes=note)})
+    keep({path: estimator.save})
     unit = "iteration" if getattr(estimator, "fit_method", None) == "em" else "sweep"
     say(f"{counted(estimator.n_iter_, unit)} in {time.perf_counter() - start:.1f} s; wrote {path}")
     return 0
@@ -85,42 +79,77 @@ def fit(
 def _untrained(given: Given, kind: str) -> Any:
     """The model that the options describe, checked before documents are read."""
     given.refuse_other_kinds(kind)
-    model = _MODELS[kind](**given.of(_MODELS[kind].__name__))
+    model = getattr(pb, _MODELS[kind])(**given.of(_MODELS[kind]))
     model._check_parameters()
     return model
 
 
-def score(given: Given, model: str, corpus: str, *, output: str | None = None) -> int:
+def score(
+    given: Given,
+    model: str,
+    corpus: str,
+    *,
+    output: str | None = None,
+    json: bool = False,
+    fail_below: float | None = None,
+    baseline: str | None = None,
+    max_time: float | None = None,
+) -> int:
     """Score documents with standard errors.
 
     Parameters
     ----------
     output : SCORES.csv|SCORES.parquet
         One row a document; '-' is CSV on standard output. By default the total is printed.
+    json
+        Print totals and documents as JSON
+    fail_below : NATS
+        Exit status 1 if the nats per token, with 1.96 standard errors, are below this
+    baseline : SCORES.json
+        Exit status 1 if the model is worse on new documents than the one of an earlier --json of
+        the same documents, with 95 % confidence
+    max_time : SECONDS
+        Stop after this time with exit status 124
 
     Examples
     --------
     $ polyabayes score lda.safetensors test.npz -o scores.csv --seed 0
     """
-    scorer = pb.interop.read_model(model)
+    if json and output == "-":
+        raise InvalidArgumentError("--json and --output - both want standard output: give a file")
+    earlier = None if baseline is None else gates.read_scores(baseline)
+    scorer = pb.read_model(model)
     documents = read(corpus, given, scorer)
     options = {**given_exposure(documents, given), **given.of("log_likelihood")}
-    try:
-        result = pb.log_likelihood(scorer, documents, **options)
-    except Interrupted as interrupted:
-        kept = ""
-        if output is not None:
-            write_table(escaped(interrupted.partial._columns(), given), output)
-            kept = f", the others are empty in {'the output' if output == '-' else output}"
-        say(f"interrupted: {interrupted}{kept}")
-        return INTERRUPTED
+    with gates.limited(max_time) as stopped:
+        try:
+            result = pb.log_likelihood(scorer, documents, **options)
+        except Interrupted as interrupted:
+            kept = ""
+            if output is not None:
+                write_table(interrupted.partial._columns(), output)
+                kept = f", the others are empty in {'the output' if output == '-' else output}"
+            say(f"interrupted: {interrupted}{kept}")
+            return stopped.status
     if output is not None:
-        write_table(escaped(result._columns(), given), output)
-    print(_summary(result), file=sys.stdout if output is None else sys.stderr)
-    return 0
+        write_table(result._columns(), output)
+    text = result.to_json() if json else _summary(result)
+    print(text, file=sys.stdout if json or output is None else sys.stderr)
+    ahead = None if earlier is None else gates.ahead_of(earlier, result)
+    return gates.status(Path(model).stem, result, fail_below, ahead)
 
 
-def compare(given: Given, models: list[str], *, on: str, plot: str | None = None) -> int:
+def compare(
+    given: Given,
+    models: list[str],
+    *,
+    on: str,
+    plot: str | None = None,
+    json: bool = False,
+    fail_below: float | None = None,
+    baseline: str | None = None,
+    max_time: float | None = None,
+) -> int:
     """Compare models on the same documents.
 
     Parameters
@@ -128,33 +157,53 @@ def compare(given: Given, models: list[str], *, on: str, plot: str | None = None
     models : MODEL
     plot : FILE.png|.pdf|.svg
         Draw the table.
+    json
+        Print the table as JSON
+    fail_below : NATS
+        Exit status 1 if the nats per token of the first model, with 1.96 standard errors, are below
+        this
+    baseline : MODEL
+        Compare this model, too; exit status 1 if the first model is worse on new documents, with
+        95 % confidence
+    max_time : SECONDS
+        Stop after this time with exit status 124
 
     Examples
     --------
     $ polyabayes compare lda.safetensors pfa.safetensors --on test.npz --plot models.png
     """
-    found = {
-        name: pb.interop.read_model(path)
-        for name, path in zip(_model_names(models), models, strict=True)
-    }
-    corpus = read(on, given, next(iter(found.values())))
+    paths = [*models, *([] if baseline is None else [baseline])]
+    names = _model_names(paths)
+    found = {name: pb.read_model(path) for name, path in zip(names, paths, strict=True)}
+    corpus = read(on, given, found[names[0]])
     say(f"comparing on {size(corpus)}")
     options = {**given_exposure(corpus, given), **given.of("compare", "log_likelihood")}
-    comparison = pb.compare(found, corpus, **options)
-    print(comparison)
+    with gates.limited(max_time) as stopped:
+        try:
+            comparison = pb.compare(found, corpus, **options)
+        except (Interrupted, KeyboardInterrupt):
+            say("interrupted")
+            return stopped.status
+    print(comparison.to_json() if json else comparison)
     if plot is not None:
         save_picture(pb.plotting.plot_comparison(comparison), plot)
-    return 0
+    ahead = None if baseline is None else comparison.interval(names[0], names[-1])
+    return gates.status(names[0], comparison.results[names[0]], fail_below, ahead)
 
 
 def choose(
-    given: Given, model: str, corpus: str, *, output: str | None = None, plot: str | None = None
+    given: Given,
+    model: Literal["lda", "pfa"],
+    corpus: str,
+    *,
+    output: str | None = None,
+    plot: str | None = None,
 ) -> int:
     """Choose the number of topics, with its uncertainty.
 
     Parameters
     ----------
-    model : {"lda", "pfa"}
+    model
         The kind of model.
     output : TABLE.csv|TABLE.parquet
         One row a size; by default none.
@@ -179,38 +228,13 @@ def choose(
             return INTERRUPTED
         choice, status = interrupted.partial, INTERRUPTED
     print(choice)
-    for row in choice.rows:
-        mark = "*" if row["size"] in choice.equally_good else " "
-        chance = choice.probabilities.get(row["size"])
-        print(
-            f"{row['size']:>6}{mark} {row['score']:>10.4f}  behind {row['behind']:>8.4f} "
-            f"+- {row['behind_std_error']:.4f}  folds {row['n_folds']}  "
-            f"{'' if chance is None else f'P(best) {chance:.3f}'}"
-        )
+    shown = ("size", "score", "std_error", "behind", "behind_std_error", "n_folds", "probability")
+    print(text_table(columns_of({x: [row[x] for row in choice.rows] for x in shown})))
     if output is not None:
         write_table({name: [row[name] for row in choice.rows] for name in choice.rows[0]}, output)
     if plot is not None:
         save_picture(pb.plotting.plot_choice(choice), plot)
     return status
-
-
-def completion(given: Given, shell: str) -> int:  # noqa: ARG001
-    """Print what makes a shell complete these commands.
-
-    Parameters
-    ----------
-    shell : {"bash", "zsh", "tcsh"}
-        The shell.
-
-    Examples
-    --------
-    $ polyabayes completion bash > ~/.local/share/bash-completion/completions/polyabayes
-    """
-    need("shtab", "completion", "completion")
-    import shtab
-
-    print(shtab.complete(make_parser(pb.__version__), shell))
-    return 0
 
 
 def _model_names(paths: list[str]) -> list[str]:
@@ -233,8 +257,8 @@ def _summary(result: pb.LogLikelihood) -> str:
     lines = [
         f"documents       {len(result.values):,} ({used})",
         f"event           {result.event}{', given the length' if result.given_length else ''}",
-        f"total           {result.total:,.2f} +- {result.total_std_error:.2g} nats",
-        f"nats per token  {result.nats_per_token:.6f} +- {result.nats_per_token_std_error:.2g}",
+        f"total           {measured(result.total, result.total_std_error)} nats",
+        "nats per token  " + measured(result.nats_per_token, result.nats_per_token_std_error),
     ]
     if result.event != "counts":
         lines.append(f"perplexity      {result.perplexity:,.2f}")

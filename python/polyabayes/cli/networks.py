@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 import polyabayes as pb
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import measured
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.observed_cells import observed_outside
 from polyabayes.cli.corpora import read, read_as_wide, size
 from polyabayes.cli.output import (
     INTERRUPTED,
     checked_folder,
-    escaped,
     keep,
     save_picture,
     say,
@@ -46,6 +45,8 @@ def evidence(
     ----------
     try_ : NODE=N..M
         Compare all sizes of a hidden node.
+    missing : TENSOR
+    predict : CELLS.csv|CELLS.parquet
     plot : FILE.png|.pdf|.svg
         Draw evidence against size, with --try.
 
@@ -69,7 +70,7 @@ def evidence(
             raise InvalidArgumentError(message)
         _announce(model, data)
         found = model.predict_missing(data, **options)
-        write_table(escaped(found._columns(), given), predict)
+        write_table(found._columns(), predict)
         low, high = found.total_interval()
         print(_evidence_summary(found.evidence), file=sys.stderr)
         print(f"total         {found.expected_total:,.2f}, {low:,} to {high:,}", file=sys.stderr)
@@ -119,6 +120,8 @@ def decompose(
     ----------
     output : FOLDER
         A folder for one CSV file a table.
+    missing : TENSOR
+    predict : CELLS.csv|CELLS.parquet
 
     Examples
     --------
@@ -130,18 +133,18 @@ def decompose(
     observed = _observed(data, missing, predict, given)
     _announce(model, data)
     found = model.decompose(data, **given.of("AllocationModel.decompose"), **observed)
-    print(_decomposition_summary(found), file=sys.stderr)
+    errors = f"squared error {found.squared_error:z,.4f}, KL error {found.kl_error:z,.4f} nats"
+    say(f"{found!r}, {errors}")
 
     def write_tables(place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for node in found.tables:
-            columns = escaped(found._columns(node), given)
-            table_writer(columns)(place / f"{node}.csv")
+            table_writer(found._columns(node))(place / f"{node}.csv")
 
     writers: dict[Path, Callable[[Path], None]] = {folder: write_tables}
     cells: Mapping[str, Any] = {}
     if predict is not None:
-        cells = escaped(found._missing_columns(), given)
+        cells = found._missing_columns()
     if predict not in (None, "-"):
         writers[Path(str(predict))] = table_writer(cells)
     try:
@@ -175,6 +178,7 @@ def search(
     output : BOUNDS.csv|BOUNDS.parquet
         One row a step, or a fold; '-' is CSV on standard output.
     test : CORPUS
+        Documents to predict.
     plot : FILE.png|.pdf|.svg
         Draw the bounds.
 
@@ -320,38 +324,19 @@ def _network(
     return pb.AllocationModel(graph, {**options.pop("sizes", {}), **(sizes or {})}, **options)
 
 
+def _lines(told: Mapping[str, Any]) -> str:
+    width = max(map(len, told)) + 2
+    return "\n".join(f"{name:<{width}}{text}" for name, text in told.items())
+
+
 def _evidence_summary(evidence: pb.Evidence) -> str:
     low, high = evidence.interval()
-    error = f"{evidence.std_error:.2g} nats, {evidence.n_replicates} replicates"
-    if evidence.is_lower_bound:
-        error = "a lower bound"
-    elif evidence.n_replicates < 2:
-        error = "not known from one replicate" if evidence.n_replicates else "none"
-    given_total = ", given the total" if evidence.given_total else ""
-    lines = [
-        f"log evidence  {evidence.value:z,.6f} nats{given_total}",
-        f"method        {evidence.method}",
-        f"error         {error}",
-        *([] if np.isnan(low) else [f"95 %          {low:z,.6f} to {high:z,.6f}"]),
-        f"ln P(T)       {evidence.log_probability_of_total:z,.6f}, T = {evidence.n_tokens:,}"
-        if not np.isnan(evidence.log_probability_of_total)
-        else f"observed      {evidence.n_tokens:,} tokens",
-        f"time          {evidence.seconds:.2f} s",
-    ]
-    return "\n".join(lines)
-
-
-def _decomposition_summary(found: pb.Decomposition) -> str:
-    sparsity = ", ".join(f"{node} {value:.3f}" for node, value in found.sparsity.items())
-    lines = [
-        f"objective      {found.reached()}, {counted(len(found.trace), 'iteration')}",
-        f"squared error  {found.squared_error:z,.4f}",
-        f"KL error       {found.kl_error:z,.4f} nats",
-        f"sparsity       {sparsity}",
-        f"effective size {pb.n_effective_parameters(found):,} parameters",
-        f"time           {found.seconds:.2f} s",
-    ]
-    return "\n".join(lines)
+    total = evidence.log_probability_of_total
+    lines = [repr(evidence)]
+    if high > low:
+        lines.append(f"95 %: {low:,.6f} to {high:,.6f}")
+    given = "observed" if np.isnan(total) else f"in all, ln of whose probability is {total:z,.6f}"
+    return "\n".join([*lines, f"{evidence.n_tokens:,} tokens {given}"])
 
 
 def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None) -> str:
@@ -362,19 +347,15 @@ def _search_summary(name: str, search: pb.WitnessSearch, test: pb.Corpus | None)
         sizes = np.atleast_1d(search.best_).tolist()
         pairs = zip(search.estimator.unknown_sizes, sizes, strict=True)
         best = ", ".join(f"{node} {number}" for node, number in pairs)
-    lines = [
-        name,
-        f"  ln p(y)         {row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
-        f"  best size       {best}",
-        f"  not explored    {least:.2g} to {most:.2g} of the posterior",
-    ]
+    told = {
+        "  ln p(y)": f"{row['lower']:z,.2f} to {row['upper']:z,.2f} nats",
+        "  best size": best,
+        "  not explored": f"{least:.2g} to {most:.2g} of the posterior",
+    }
     if test is not None:
         bounds = search.predictive_bounds(test)
-        lines += [
-            f"  ln p(test)      {bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats",
-            f"  by best size    {bounds.best:z,.2f} +- {bounds.best_std_error:.2g} nats",
-        ]
+        told["  ln p(test)"] = f"{bounds.lower:z,.2f} to {bounds.upper:z,.2f} nats"
+        told["  by best size"] = f"{measured(bounds.best, bounds.best_std_error)} nats"
     if not all(search.holds_.values()):
-        failing = ", ".join(name for name, holds in search.holds_.items() if not holds)
-        lines.append(f"  not rigorous    {failing}")
-    return "\n".join(lines)
+        told["  not rigorous"] = ", ".join(x for x, holds in search.holds_.items() if not holds)
+    return f"{name}\n{_lines(told)}"

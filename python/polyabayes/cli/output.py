@@ -20,16 +20,16 @@ import numpy as np
 
 from polyabayes._support.files import replacing
 from polyabayes.cli.parser import Given, described
+from polyabayes.cli.values import value as read_value
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, MissingDependencyError
-from polyabayes.io.vocabularies import vocabulary_path
 
 # Exit status after Ctrl-C.
 INTERRUPTED = 130
 
-# Arguments that name what is written; `test` only where it is the other part of `train`.
-_OUTPUTS = ("output", "profiles", "save", "plot", "predict", "report", "train", "test")
+# Arguments that name what is written.
+_OUTPUTS = ("output", "profiles", "save", "plot", "predict")
 
-# First letters of what a spreadsheet takes for a formula.
+# First letters of what a spreadsheet takes for a formula; numbers have these, too.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 # Endings that the help of an argument names.
@@ -73,8 +73,7 @@ def check_outputs(given: Given) -> None:
 
 
 def _outputs(given: Given) -> list[str]:
-    own = described(given.command).parameters
-    return [x for x in _OUTPUTS if x in own and (x != "test" or "train" in own)]
+    return [x for x in _OUTPUTS if x in described(given.command).parameters]
 
 
 def refuse_unwritable(folder: Path, n_bytes: int = 0) -> None:
@@ -157,29 +156,19 @@ def _write_columns(columns: Mapping[str, Any], path: Path) -> None:
 
 
 def _write_csv(columns: Mapping[str, Any], stream: TextIO) -> None:
-    """One line a row; a value that there is not is left empty."""
+    """One line a row; a value that there is not is left empty, and no text runs as a formula."""
     arrays = [np.asarray(column).tolist() for column in columns.values()]
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*arrays, strict=True):
-        # NaN is the one value that differs from itself.
-        writer.writerow("" if value != value else value for value in row)
+    writer.writerow(map(_cell, columns))
+    writer.writerows(map(_cell, row) for row in zip(*arrays, strict=True))
     stream.flush()
 
 
-def escaped(columns: Mapping[str, Any], given: Given) -> Mapping[str, Any]:
-    """Columns whose text no spreadsheet takes for a formula, if the user wants that."""
-    if not given.escape_formulas:
-        return columns
-
-    def safe(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-    def column(values: Any) -> Any:
-        array = np.asarray(values)
-        return array if array.dtype.kind in "biuf" else [safe(value) for value in array.tolist()]
-
-    return {safe(name): column(values) for name, values in columns.items()}
+def _cell(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(_FORMULA) and isinstance(read_value(value), str):
+        return f"'{value}"
+    # NaN is the one value that differs from itself.
+    return "" if value != value else value
 
 
 def refuse_overwriting(arguments: Given) -> None:
@@ -195,13 +184,11 @@ def refuse_overwriting(arguments: Given) -> None:
         if isinstance(text, str) and "\0" not in text and os.path.isfile(text)  # noqa: PTH113
     ]
     for position, path in enumerate(written):
-        beside = [path, vocabulary_path(path)] if path.name else [path]
-        for place in beside if arguments.command == "split" else [path]:
-            same = [file for file in read if place.exists() and place.samefile(file)]
-            if same:
-                raise InvalidArgumentError(
-                    f"cannot write {place}: it is {same[0]}, which this command reads"
-                )
+        same = [file for file in read if path.exists() and path.samefile(file)]
+        if same:
+            raise InvalidArgumentError(
+                f"cannot write {path}: it is {same[0]}, which this command reads"
+            )
         if any(path.resolve() == other.resolve() for other in written[:position]):
             raise InvalidArgumentError(f"cannot write {path} twice: give another name")
         inside = [file for file in read if file.suffix == ".csv" and _is_in(file, path)]

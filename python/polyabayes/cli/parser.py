@@ -8,14 +8,18 @@ Options have no defaults: what the user leaves out is left to the functions.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from functools import cache
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, NamedTuple, NoReturn
 
-from polyabayes.cli.signatures import Documented, Parameter, documented
 from polyabayes.cli.values import how_to_read, is_repeatable
 from polyabayes.exceptions import InvalidArgumentError, argument
 
@@ -28,28 +32,16 @@ _ALSO = {
     "output": "-o",
     "formula": "--prevalence",
 }
-# Functions whose first parameter says what an argument of this name may be.
-_INPUTS = {"CORPUS": "read_corpus", "MODEL": "interop.read_model", "TENSOR": "read_tensor"}
-# Type and help of arguments that several commands have, and whose docstrings leave them out.
+# Arguments that several commands have.
 _SHARED = {
-    "model": ("MODEL", ""),
-    "corpus": ("CORPUS", ""),
-    "on": ("CORPUS", ""),
-    "tensor": ("TENSOR", ""),
-    "graph": ("GRAPH", "As 'doc -> topic -> word'; nodes that are no axes need --size"),
-    "missing": ("TENSOR", "Cells that were not observed, by a 1 in each; needs --rate"),
-    "predict": (
-        "CELLS.csv|CELLS.parquet",
-        "Expected counts of the missing cells; '-' is CSV on standard output",
-    ),
+    "model": "A file of fit or save, a fit of R's stm, or a state of MALLET",
+    "corpus": "A file or folder of documents of any format; '-' is LDA-C from standard input",
+    "tensor": "A .tns, .npz, CSV or Parquet file; '-' is .tns from standard input",
+    "missing": "Cells that were not observed, by a 1 in each; needs --rate",
+    "predict": "Expected counts of the missing cells; '-' is CSV on standard output",
+    "graph": "As 'doc -> topic -> word'; nodes that are no axes need --size",
 }
-# Options that no function of the package has: flags of every command, and what commands on
-# documents read beside them.
-_FLAGS = {
-    "--verbose": "Tell on standard error what is being done",
-    "--escape-formulas": "Put ' before text in tables that begins with = + - @, which spreadsheets "
-    "execute",
-}
+_SHARED |= {"models": _SHARED["model"], "on": _SHARED["corpus"]}
 _METADATA = (
     "Table with a row for each document, of which formulas and groups are columns; a column with "
     "the names of all documents matches the rows, else their order does; .npz keeps its own"
@@ -59,10 +51,75 @@ _SAME = {
     "observed": "missing",
     "predict_missing": "predict",
     "X": "corpus",
-    "by": "drop_duplicates",
-    "notes": "note",
     "covariates": "metadata",
 }
+# Parameters that no text can stand for.
+_UNTYPED = {"self", "executor", "callback", "init", "predictive", "observed", "ax"}
+
+
+class Parameter(NamedTuple):
+    """A parameter: its annotation, its type as the docstring words it, its default and help."""
+
+    name: str
+    annotation: str
+    wording: str
+    default: Any
+    help: str
+    kind: Any
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether it is ``**options``, whose entries have no parameters of their own."""
+        return bool(self.kind is inspect.Parameter.VAR_KEYWORD)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is inspect.Parameter.empty and not self.is_variadic
+
+
+class Documented(NamedTuple):
+    """A function or class: the first line of its docstring, its example and its parameters."""
+
+    summary: str
+    example: str
+    parameters: dict[str, Parameter]
+
+
+@cache
+def documented(name: str, module: str = "polyabayes") -> Documented:
+    """Read the signature and the docstring of a function, class or method of a module.
+
+    Examples
+    --------
+    >>> documented("Corpus.split").parameters["test_size"].default
+    0.2
+    """
+    called = attrgetter(name)(import_module(module))
+    text = inspect.getdoc(called) or ""
+    entries = dict(_entries(_section(text, "Parameters")))
+    parameters = {}
+    for one in inspect.signature(called).parameters.values():
+        wording, help_ = entries.get(one.name, ("", ""))
+        kind = "Mapping[str, Any]" if one.kind is one.VAR_KEYWORD else str(one.annotation)
+        parameters[one.name] = Parameter(one.name, kind, wording, one.default, help_, one.kind)
+    return Documented(text.partition("\n")[0], _section(text, "Examples").strip(), parameters)
+
+
+def _section(text: str, title: str) -> str:
+    """Lines of a section of a numpydoc docstring."""
+    return re.split(r"\n\S.*\n---+\n", text.partition(f"\n{title}\n{'-' * len(title)}\n")[2])[0]
+
+
+def _entries(section: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Type and first sentence by the names of each entry of a numpydoc section."""
+    for head, body in re.findall(r"^(\S.*)\n((?:[ \t].*\n?|\n)*)", section, re.MULTILINE):
+        names, _, wording = head.partition(" : ")
+        paragraph = " ".join(inspect.cleandoc(body).partition("\n\n")[0].split())
+        plain = re.sub(r":[\w:]+:`~?\.?([^`]*)`|[`\"]", r"\1", paragraph)
+        first = re.split(r"(?<=\w\w[.)\]])\s+(?=[A-Z])", plain)[0].rstrip(".")
+        for name in names.split(","):
+            yield name.strip(" `*"), (wording, first)
 
 
 @dataclass(frozen=True)
@@ -81,8 +138,7 @@ class Takes:
         """Parameters that are options, by the name in the command."""
         for name, parameter in documented(self.call).parameters.items():
             wanted = name in self.only if self.only else name not in self.without
-            optional = parameter.default is not None or parameter.is_variadic
-            if wanted and optional and how_to_read(parameter) is not None:
+            if wanted and not parameter.is_required and name not in _UNTYPED:
                 yield self.names.get(name, name), parameter
 
 
@@ -117,8 +173,6 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
         "documents",
         (Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, *_CORPUS),
     ),
-    "convert": ("corpora", (*_CORPUS, Takes("Corpus.filter", only=("min_tokens",)))),
-    "split": ("corpora", (*_CORPUS, Takes("Corpus.split"))),
     "choose": (
         "documents",
         (
@@ -133,7 +187,6 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
         "topics",
         (*_CORPUS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))),
     ),
-    "info": ("topics", ()),
     "plot": ("topics", (*_CORPUS, Takes("plotting.plot_topics", only=("n_words",)))),
     "search": (
         "networks",
@@ -168,7 +221,6 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
     "decompose": ("networks", (_TENSOR, _MODEL, Takes("AllocationModel.decompose"))),
     "classes": ("classes", (Takes("LatentClassAnalysis"),)),
     "demo": ("demo", ()),
-    "completion": ("documents", ()),
 }
 
 
@@ -220,14 +272,8 @@ def _kinds_of_options(functions: tuple[Takes, ...]) -> dict[str, list[str]]:
 def described(command: str) -> Documented:
     """A command's own signature and docstring."""
     found = documented(command, f"polyabayes.cli.{COMMANDS[command][0]}")
-    parameters = {}
-    for name, parameter in found.parameters.items():
-        if name != "given":
-            wording, text = _SHARED.get(name, ("", ""))
-            if not parameter.wording:
-                parameter = parameter._replace(wording=wording, help=text)
-            parameters[name] = parameter
-    return found._replace(parameters=parameters)
+    own = {name: one for name, one in found.parameters.items() if name != "given"}
+    return found._replace(parameters=own)
 
 
 def _shows_progress() -> bool:
@@ -247,6 +293,11 @@ class Parser(argparse.ArgumentParser):
         """Raise an error that says where help is."""
         raise InvalidArgumentError(f"{message}; see {self.prog} --help")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # That of argparse passes over what cannot be written.
+        (file or sys.stderr).write(message)
+        (file or sys.stderr).flush()
+
     def in_options(self, reference: str) -> str:
         """An argument of the library, perhaps with a value, as one types it.
 
@@ -257,43 +308,34 @@ class Parser(argparse.ArgumentParser):
         >>> parser.in_options("n_particles=9"), parser.in_options("shape")
         ('--particles 9', 'shape')
         """
-        shown = {
-            action.dest: [name for name in action.option_strings if not name.startswith("--no-")][
-                -1
-            ]
-            if action.option_strings
-            else action.dest.upper()
-            for action in self._actions
-        }
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
-        name = "metadata_columns" if name == "metadata" and value else name
-        option = shown.get(name) or shown.get(_SAME.get(name, ""))
-        if option is None and name in _OF_FORMATS and value and "read_options" in shown:
-            return f"{shown['read_options']} {name}={value.strip(chr(39))}"
-        if option is None:
+        shown = {action.dest: action for action in self._actions}
+        action = shown.get(name) or shown.get(_SAME.get(name, ""))
+        if action is None:
             return reference
+        typed = [flag for flag in action.option_strings if not flag.startswith("--no-")]
+        option = typed[-1] if typed else action.dest.upper()
         if entry:
             return f"{option} {entry.strip(chr(39) + ']')}"
         if not equals or value == "True":
             return option
         if value in ("False", "None"):
             return f"no {option}"
-        parts = [part.strip(chr(39)) for part in value.strip("[]").split(", ")]
-        return f"{option} {','.join(parts)}"
+        return f"{option} {','.join(x.strip(chr(39)) for x in value.strip('[]').split(', '))}"
 
 
 def parse(argv: list[str], version: str) -> Given:
     """Parse arguments; what a command does not know is for its own parser to refuse."""
-    parser = make_parser(version, argv)
+    parser = make_parser(version, next((name for name in argv if name in COMMANDS), None))
     given, unknown = parser.parse_known_args(argv, Given())
     if unknown:
         given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return given
 
 
-def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parser:
-    """Make the parser, with the options of those commands that are named."""
+def make_parser(version: str, named: str | None) -> Parser:
+    """Make the parser, with the options of the command that is named, or what each command does."""
     parser = Parser(
         prog="polyabayes",
         description="How probable are count data under a model? Exact and unbiased likelihoods "
@@ -303,14 +345,15 @@ def make_parser(version: str, named: Collection[str] = tuple(COMMANDS)) -> Parse
     parser.add_argument("--version", action="version", version=f"polyabayes {version}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (_, functions) in COMMANDS.items():
+        if named not in (None, name):
+            commands.add_parser(name)
+            continue
         command = described(name)
         summary = command.summary.rstrip(".")
-        example = command.example.replace("$ ", "  ")
-        added: Parser = commands.add_parser(
-            name, help=summary, description=summary, epilog=f"example:\n{example}"
-        )
+        example = "example:\n" + command.example.replace("$ ", "  ")
+        added = commands.add_parser(name, help=summary, description=summary, epilog=example)
         added.set_defaults(command=name, parser=added)
-        if name in named:
+        if named:
             _add_options(added, command.parameters, functions)
     return parser
 
@@ -320,63 +363,49 @@ def _add_options(
 ) -> None:
     for parameter in own.values():
         _add_own(parser, parameter)
-    kinds = _kinds_of_options(functions)
-    for flag, text in _FLAGS.items():
-        parser.add_argument(flag, action="store_true", help=text)
+    parser.add_argument("--verbose", action="store_true", help="Tell what is being done")
     if any(takes.call == "read_corpus" for takes in functions):
         parser.add_argument("--metadata", metavar="TABLE.csv|TABLE.parquet", help=_METADATA)
+    kinds, added = _kinds_of_options(functions), set(own)
     for takes in (*functions, _GENERAL):
         for name, parameter in takes.options():
-            if name not in own and not any(name == action.dest for action in parser._actions):
+            if name not in added:
                 is_of_one = takes.of and set(kinds[name]) == {takes.of}
                 help_ = f"of {takes.of}: " if is_of_one else ""
-                _add(parser, name, parameter, help_ + _help(parameter))
+                how = {**how_to_read(parameter), "help": help_ + _help(parameter)}
+                parser.add_argument(*_flags(name, parameter), dest=name, default=None, **how)
+                added.add(name)
 
 
 def _help(parameter: Parameter) -> str:
-    default = parameter.default
-    text = parameter.help
-    if parameter.name == "progress":
-        text, default = text.replace(" (needs tqdm)", ""), "on a terminal, with tqdm"
-    if default not in (None, "None", "False", "()"):
-        text += "; default: " + str(default).strip("'\"")
-    names = re.match(r"\{.*?\}", parameter.wording)
-    return f"{names[0].replace(chr(34), '')} {text}" if names else text
+    default = "" if parameter.name == "progress" else parameter.default
+    choices = re.match(r"\{.*?\}", parameter.wording.replace('"', ""))
+    text = f"{choices[0]} {parameter.help}" if choices else parameter.help
+    if default not in (None, False, "", (), inspect.Parameter.empty):
+        text += f"; default: {default}"
+    return text.replace("%", "%%")
 
 
-def _add(parser: Parser, name: str, parameter: Parameter, text: str) -> None:
+def _flags(name: str, parameter: Parameter) -> list[str]:
     typed = (name.removesuffix("s") if is_repeatable(parameter) else name).replace("_", "-")
-    flags = [f"--{typed}"]
-    if typed.startswith("n-"):
-        flags.append(f"--{typed.removeprefix('n-')}")
-    if name in _ALSO:
-        flags.append(_ALSO[name])
-    how = how_to_read(parameter)
-    assert how is not None
-    parser.add_argument(*flags, dest=name, default=None, help=text.replace("%", "%%"), **how)
+    short = [f"--{typed.removeprefix('n-')}"] if typed.startswith("n-") else []
+    return [f"--{typed.rstrip('-')}", *short, *filter(None, [_ALSO.get(name)])]
 
 
 def _add_own(parser: Parser, parameter: Parameter) -> None:
     """An argument, or an option, of the command itself."""
-    wording = parameter.wording
-    text = parameter.help
-    if wording in _INPUTS and not text:
-        read = next(iter(documented(_INPUTS[wording]).parameters.values()))
-        text = read.help
-        if wording != "MODEL":
-            piped = "FROSTT (.tns)" if wording == "TENSOR" else "LDA-C"
-            text += f", or '-' for {piped} from standard input"
-    how: dict[str, Any] = {"help": text.replace("%", "%%")}
-    if parameter.annotation != "bool":
+    name, wording = parameter.name, parameter.wording
+    text = parameter.help or _SHARED.get(name, "")
+    how: dict[str, Any] = {**how_to_read(parameter), "help": text.replace("%", "%%")}
+    if "metavar" in how and wording:
         how["metavar"] = wording
-    if parameter.is_keyword:
-        flags = [f"--{parameter.name.replace('_', '-').rstrip('-')}"]
-        flags += filter(None, [_ALSO.get(parameter.name)])
-        how = {**(how_to_read(parameter) or {}), **how, "required": parameter.default is None}
-        parser.add_argument(*flags, dest=parameter.name, default=None, **how)
-        return
-    if wording.startswith("{"):
-        how |= {"choices": re.findall(r'"(.*?)"', wording), "metavar": None}
-    if is_repeatable(parameter):
-        how["nargs"] = "+"
-    parser.add_argument(parameter.name, **how)
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        how |= {"dest": name, "default": None, "required": parameter.is_required}
+        parser.add_argument(*_flags(name, parameter), **how)
+    elif parameter.annotation.startswith("Literal"):
+        choices = ast.literal_eval(parameter.annotation.removeprefix("Literal"))
+        parser.add_argument(name, choices=choices, help=how["help"])
+    else:
+        if how.pop("action", None):
+            how["nargs"] = "+"
+        parser.add_argument(name, **{**how, "metavar": wording or name.upper()})

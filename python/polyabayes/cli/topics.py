@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 import polyabayes as pb
 from polyabayes._support.output.tables import counted
 from polyabayes.cli.corpora import given_exposure, read
-from polyabayes.cli.output import escaped, save_picture, say, write_table
+from polyabayes.cli.output import save_picture, say, write_table
 from polyabayes.cli.parser import Given
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.io.vocabularies import resolve_vocabulary
@@ -28,34 +28,16 @@ def transform(given: Given, model: str, corpus: str, *, output: str = "-") -> in
     --------
     $ polyabayes transform lda.safetensors test.npz -o weights.csv
     """
-    fitted = pb.interop.read_model(model)
+    fitted = pb.read_model(model)
     documents = read(corpus, given, fitted)
     general = given.of("log_likelihood")
     fitted.set_params(**{name: general[name] for name in ("n_jobs", "progress") if name in general})
     options = given_exposure(documents, given)
     options |= given.of("LatentDirichletAllocation.topic_weights")
     weights = fitted.topic_weights(documents, **options)
-    write_table(escaped(weights._columns(), given), output)
+    write_table(weights._columns(), output)
     if output != "-":
         say(f"wrote {output}")
-    return 0
-
-
-def info(given: Given, model: str) -> int:  # noqa: ARG001
-    """Show what a file of a model holds, when it was made, and how to cite it.
-
-    Examples
-    --------
-    $ polyabayes info lda.safetensors
-    """
-    fitted = pb.interop.read_model(model)
-    about = dict(getattr(fitted, "provenance_", {}))
-    notes = about.pop("notes", {})
-    if about:
-        print(f"saved by polyabayes {about['version']}, {about['date']}")
-    for name, value in notes.items():
-        print(f"{name}: {value}")
-    print(pb.cite(fitted))
     return 0
 
 
@@ -76,12 +58,12 @@ def topics(
     $ polyabayes topics lda.safetensors train.npz -o topics.html
     """
     page = output is not None and output.lower().endswith(".html")
-    fitted = pb.interop.read_model(model)
+    fitted = pb.read_model(model)
     if page and by is not None:
         raise InvalidArgumentError(f"{argument('by')} makes a table: give a .csv or .parquet")
     documents = read(corpus, given, fitted)
     if by is not None:
-        return _write_groups(given, fitted, documents, by, output)
+        return _write_groups(fitted, documents, by, output)
     options = given.of("topics.report")
     if page:
         pb.topics.report(fitted, documents, Path(str(output)), title=Path(model).stem, **options)
@@ -95,7 +77,7 @@ def topics(
             name: [" ".join(row[k]) if name == "words" else row[k] for k in order]
             for name, row in vars(found).items()
         }
-        write_table(escaped(columns, given), output)
+        write_table(columns, output)
         say(f"wrote {output}")
         return 0
     for topic in order:
@@ -104,13 +86,11 @@ def topics(
     return 0
 
 
-def _write_groups(
-    given: Given, model: Any, documents: pb.Corpus, by: str, output: str | None
-) -> int:
+def _write_groups(model: Any, documents: pb.Corpus, by: str, output: str | None) -> int:
     """Mean weights of topics in groups of documents, as a table or printed."""
     found = pb.topics.by_group(model, documents, by)
     if output is not None:
-        write_table(escaped(found._columns(), given), output)
+        write_table(found._columns(), output)
         say(f"wrote {output}")
         return 0
     if np.isnan(found.std_errors).all():
@@ -127,7 +107,7 @@ def _write_groups(
 
 def plot(
     given: Given,
-    what: str,
+    what: Literal["topics", "signatures", "similarity", "weights", "groups"],
     model: str,
     *,
     output: str,
@@ -138,7 +118,7 @@ def plot(
 
     Parameters
     ----------
-    what : {"topics", "signatures", "similarity", "weights", "groups"}
+    what
         Most probable words, or 96 channels of mutations, likeness of topics, shares of the tokens
         of --on CORPUS, or mean weights in groups of its documents, --by a column of their metadata.
     output : FILE.png|.pdf|.svg
@@ -156,7 +136,7 @@ def plot(
     if (what == "groups") != (by is not None):
         needs = "needs" if by is None else "has no use for"
         raise InvalidArgumentError(f"a picture of {what} {needs} {argument('by')}")
-    fitted = pb.interop.read_model(model)
+    fitted = pb.read_model(model)
     if on is not None:
         documents = read(on, given, fitted)
         if what == "groups":

@@ -1,16 +1,17 @@
-"""Values of options by the types of their parameters, and those that have a form of their own."""
+"""Values of options: by their form, by the annotation of their parameter, and of forms of ours."""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from polyabayes.cli.signatures import Parameter
 from polyabayes.exceptions import PolyabayesError
 
 if TYPE_CHECKING:
+    from polyabayes.cli.parser import Parameter
     from polyabayes.sizes import priors
 
 # Class in `polyabayes.priors` of each distribution, and the types of its numbers.
@@ -34,36 +35,36 @@ class _Collect(argparse.Action):
         setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), name: value})
 
 
-def number(text: str) -> float:
-    """A whole number, or another one."""
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+def value(text: str) -> Any:
+    """A number, true or false, text, or several of these parted by commas.
 
-
-def numbers(text: str) -> float | list[float] | str:
-    """A number, or several parted by commas; ``auto`` is for the function to understand."""
-    if text == "auto":
-        return text
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number or list of numbers") from None
+    Examples
+    --------
+    >>> value("0.5"), value("2"), value("1,2"), value("auto")
+    (0.5, 2, [1, 2], 'auto')
+    """
+    values = several(text)
     return values[0] if len(values) == 1 else values
 
 
-def whole_numbers(text: str) -> list[int]:
-    """Whole numbers parted by commas."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of whole numbers") from None
+def several(text: str) -> list[Any]:
+    """Values parted by commas."""
+    return [_one(part.strip()) for part in text.split(",")]
 
 
-def number_or_text(text: str) -> int | str:
-    """A whole number, or text where it is none."""
-    return int(text) if text.isdecimal() else text
+def _one(text: str) -> Any:
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def number(text: str) -> float:
+    """A whole number, or another one."""
+    found = _one(text)
+    if not isinstance(found, int | float):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return found
 
 
 def names(text: str) -> list[str]:
@@ -71,35 +72,20 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def name_or_names(text: str) -> str | list[str]:
-    """A name, or several parted by commas."""
-    return names(text) if "," in text else text
-
-
 def named_value(text: str) -> tuple[str, Any]:
-    """An option of a method by its name: numbers, true or false, or text."""
-    name, equals, value = text.partition("=")
+    """An option of a method by its name."""
+    name, equals, given = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-    if value.lower() in ("true", "false"):
-        return name, value.lower() == "true"
-    parts = value.split(",")
-    if len(parts) > 1 and all(part.isdecimal() for part in parts):
-        return name, tuple(map(int, parts))
-    try:
-        return name, number(value)
-    except argparse.ArgumentTypeError:
-        return name, value
+    return name, value(given)
 
 
 def named_size(text: str) -> tuple[str, int | None]:
     """A size by its node; None where it is searched."""
-    name, equals, value = text.partition("=")
-    if equals and value == "?":
-        return name, None
-    if not (equals and value.isdecimal()):
+    name, equals, size = text.partition("=")
+    if not (equals and (size == "?" or size.isdecimal())):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NODE=N")
-    return name, int(value)
+    return name, None if size == "?" else int(size)
 
 
 def named_sizes(text: str) -> tuple[str, range]:
@@ -143,42 +129,39 @@ def _distribution(text: str) -> priors.UnivariatePrior:
     return made
 
 
-# Annotations and docstrings' types, the first that matches, with what reads a value and its name
-# in the help. A parameter that matches none, or a reader that is None, is no option.
-_READERS: tuple[tuple[str, Callable[[str], Any] | None, str], ...] = (
-    (r"^(?:str|Any)\b.*?: \{", str, "NAME"),
-    (r": str or sequence of str", name_or_names, "A[,B,...]"),
-    (r"Executor|callable|array of bool", None, ""),
-    (r"^int \| Iterable", whole_numbers, "N[,N,...]"),
-    (r"^int \| str", number_or_text, "N|TEXT"),
-    (r"^int\b", int, "N"),
-    (r"^RandomState|^Any: None, int", int, "N"),
-    (r": float or int|: int or float", number, "X"),
-    (r"^float\b", float, "X"),
-    (r"^tuple\[str, range\]", named_sizes, "NODE=N..M"),
-    (r"SizePrior", prior, "NAME:NUMBERS"),
-    (r"^Mapping\[str, int", named_size, "NODE=N"),
-    (r"^Mapping\b", named_value, "NAME=VALUE"),
-    (r"^(?:Sequence\[)+str\]", names, "A,B,..."),
-    (r"^Sequence\[int\]", whole_numbers, "N,N"),
-    (r": iterable of int", whole_numbers, "N,N,..."),
-    (r"path|^str\b|: str\b", str, "TEXT"),
-    (r": array of shape \(n_documents|or array of shape \(n_documents", None, ""),
-    (r"float", numbers, "X[,X,...]"),
+# Beginnings of annotations, the first that matches, with what reads a value and its name in the
+# help; any other annotation takes a value by its form.
+_READERS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
+    ("tuple[str, range]", named_sizes, "NODE=N..M"),
+    ("SizePrior", prior, "NAME:NUMBERS"),
+    ("list[priors.SizePrior]", prior, "NAME:NUMBERS"),
+    ("Mapping[str, int", named_size, "NODE=N"),
+    ("Mapping", named_value, "NAME=VALUE"),
+    ("Sequence[Sequence[str]]", names, "A,B,..."),
+    ("Sequence[str]", names, "A,B,..."),
+    ("Sequence", several, "N,N,..."),
+    ("Iterable", several, "N,N,..."),
+    ("str | Sequence", value, "A[,B,...]"),
+    ("str", str, "TEXT"),
+    ("list[str]", str, "TEXT"),
+    ("VocabularyLike", str, "FILE"),
+    ("int |", value, "N|VALUE"),
+    ("int", int, "N"),
+    ("float", number, "X"),
 )
+# Parameters of any type that are names of files, folders or columns.
+_NAMES = ("checkpoint", "exposure", "groups", "times")
 
 
-def how_to_read(parameter: Parameter) -> dict[str, Any] | None:
-    """Arguments of ``add_argument`` for a parameter; None where no text can stand for it."""
-    kind = parameter.annotation.replace(" | None", "")
+def how_to_read(parameter: Parameter) -> dict[str, Any]:
+    """Arguments of ``add_argument`` for a parameter."""
+    kind = parameter.annotation.removesuffix(" | None")
     if kind == "bool":
-        if parameter.default == "False" and parameter.name != "progress":
-            return {"action": "store_true"}
-        return {"action": argparse.BooleanOptionalAction}
-    told = f"{kind}: {parameter.wording}"
-    read, metavar = next((row[1:] for row in _READERS if re.search(row[0], told)), (None, ""))
-    if read is None:
-        return None
+        is_off = parameter.default is False and parameter.name != "progress"
+        return {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
+    kind = "str" if parameter.name in _NAMES else kind
+    found = (row[1:] for row in _READERS if kind.startswith(row[0]))
+    read, metavar = next(found, (value, "VALUE"))
     made = {"type": read, "metavar": metavar}
     if kind.startswith("Mapping"):
         return {**made, "action": _Collect}

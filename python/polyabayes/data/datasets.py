@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from polyabayes._support import checks
 from polyabayes._support.checks import fits
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.random import RandomState, random_generator
@@ -310,10 +311,9 @@ def _topics(
         _refuse_bad_size(n_words, "n_words")
         fits("n_words", n_words, 8)
         fits("n_topics", n_topics, 8 * n_words)
-        if not (np.isfinite(prior) and prior > 0):
-            raise InvalidArgumentError(f"topic_word_prior must be positive, got {prior!r}")
+        prior = checks.positive_number("topic_word_prior", prior)
         return rng.dirichlet(np.full(n_words, prior), size=n_topics)
-    topics = np.array(topic_word, dtype=np.float64)
+    topics = checks.floats("topic_word", topic_word)
     if topics.ndim != 2 or not topics.size:
         raise InvalidArgumentError(
             f"topic_word must have shape (n_topics, n_words), got {topics.shape}"
@@ -327,7 +327,7 @@ def _topics(
 
 
 def _per_topic(value: Any, n_topics: int, name: str) -> NDArray[np.float64]:
-    values = np.asarray(value, dtype=np.float64)
+    values = checks.floats(name, value)
     if values.shape not in ((), (n_topics,)):
         raise InvalidArgumentError(
             f"{name} has shape {values.shape}; give a number or one for each of the {n_topics} "

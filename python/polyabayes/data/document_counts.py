@@ -66,7 +66,7 @@ class CorpusSummary:
             "words": f"{self.n_words:,}",
             "tokens": f"{self.n_tokens:,}",
             "non-zeros": f"{self.n_nonzero:,} (density {self.density:.3%})",
-            "length": f"{self.mean_length:.1f} +- {self.sd_length:.1f}, "
+            "length": f"{self.mean_length:.1f} ± {self.sd_length:.1f}, "
             f"from {self.min_length:,} to {self.max_length:,}",
         }
 
@@ -158,7 +158,7 @@ class DocumentCounts(Selectable):
         [('ball', 3), ('urn', 2)]
         """
         totals = np.asarray(self.counts.sum(axis=0)).ravel()
-        columns = np.argsort(-totals, kind="stable")[: max(n, 0)].tolist()
+        columns = np.argsort(-totals, kind="stable")[: checks.whole_number("n", n, 0)].tolist()
         words = columns if self.vocabulary is None else self.vocabulary[columns].tolist()
         return list(zip(words, totals[columns].tolist(), strict=True))
 

@@ -246,9 +246,10 @@ class Selectable:
         is_kept = (n_documents >= least) & (n_documents <= most)
         if isinstance(stop_words, str):
             stop_words = stop_words_of(stop_words)
+        stop_words = checks.entries("stop_words", () if stop_words is None else stop_words)
         if words is not None:
             is_kept &= self._are_among("words", words)
-        if len(stop_words):
+        if stop_words:
             is_kept &= ~self._are_among("stop_words", stop_words)
         if not is_kept.any():
             raise InvalidArgumentError("the filter leaves no words; relax it")
@@ -402,6 +403,8 @@ class Selectable:
 
 def _over_words_of(corpus: Any, other: Any) -> Any:
     """Documents of `other` without further words, over the words of `corpus`."""
+    if not isinstance(other, type(corpus)):
+        raise InvalidTypeError(f"other must be a Corpus, got {type(other).__name__}")
     if corpus.vocabulary is not None and other.vocabulary is not None:
         found = other.aligned_to(corpus.vocabulary, "drop")[0]
         lengths, before = (part.counts.sum(axis=1) for part in (found, other))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from polyabayes._support.files import checked_path, open_binary, reading
 from polyabayes.exceptions import FileFormatError
 from polyabayes.interop.mallet import JAVA, from_mallet
-from polyabayes.models import LatentDirichletAllocation, PoissonFactorAnalysis, load
+from polyabayes.interop.stm import from_stm
+from polyabayes.models import LatentDirichletAllocation, load
 
 _STATE = b"#doc source pos typeindex type topic"
+# First bytes of a file of R's save, and of saveRDS.
+_R = (b"RDX", b"X\n")
 
 
-def read_model(path: str | os.PathLike[str]) -> LatentDirichletAllocation | PoissonFactorAnalysis:
-    """Read a fitted model from a file of this package or of MALLET.
+def read_model(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted model from a file of this package, of R's stm or of MALLET.
 
     Load models of other packages with those packages, and give them to :func:`log_likelihood`, or
     save them for the command line: ``from_gensim(LdaModel.load("lda")).save("lda.safetensors")``.
@@ -22,12 +26,13 @@ def read_model(path: str | os.PathLike[str]) -> LatentDirichletAllocation | Pois
     Parameters
     ----------
     path : path
-        A file written by ``save``; a state file of MALLET; or a folder with the state and the table
-        of ``--topic-word-weights-file`` or ``--word-topic-counts-file``.
+        A file written by ``save``; a fit of R's stm; a state file of MALLET; or a folder with the
+        state and the table of ``--topic-word-weights-file`` or ``--word-topic-counts-file``.
 
     Returns
     -------
-    LatentDirichletAllocation or PoissonFactorAnalysis
+    LatentDirichletAllocation, PoissonFactorAnalysis, DocumentModel or LatentClassAnalysis
+        As :func:`load`.
 
     Raises
     ------
@@ -42,13 +47,16 @@ def read_model(path: str | os.PathLike[str]) -> LatentDirichletAllocation | Pois
     >>> pb.LatentDirichletAllocation.from_parameters(
     ...     doc_topic_prior=0.5, topic_word=[[0.5, 0.5]]
     ... ).save(path)
-    >>> pb.interop.read_model(path).components_.tolist()
+    >>> pb.read_model(path).components_.tolist()
     [[0.5, 0.5]]
     """
     place = checked_path(path)
     if place.is_dir():
         return _from_folder(place)
-    return from_mallet(place) if _head(place).startswith((_STATE, JAVA)) else load(place)
+    head = _head(place)
+    if head.startswith(_R):
+        return from_stm(place)
+    return from_mallet(place) if head.startswith((_STATE, JAVA)) else load(place)
 
 
 def _head(path: Path) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from polyabayes._support import checks
 from polyabayes._support.files import STANDARD_INPUT, open_regular, reading
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.tensor import CountTensor
@@ -126,7 +127,7 @@ def reader_of(
                 name = "csv"
             else:
                 refuse_tables(path)
-    if name not in readers:
+    if checks.text("format", name) not in readers:
         raise InvalidArgumentError(
             _other_reader(path, name) or f"unknown format {name!r}; known are {', '.join(readers)}"
         )

@@ -216,7 +216,10 @@ def _cells_of(tensor: CountTensor) -> pd.DataFrame:
 
 
 def _array_of(data: Any) -> pd.DataFrame:
-    array = np.asarray(data)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        array = np.empty(0)
     if array.ndim != 2 or array.dtype.kind not in "biufOUS":
         raise InvalidTypeError(
             "X must be a table of pandas, polars or pyarrow, a CountTensor, or an array of shape "

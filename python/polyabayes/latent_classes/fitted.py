@@ -222,6 +222,7 @@ class FittedClasses(ClassPredictions):
         refuse_fractions(answers, "data sets of as many rows are drawn from the model")
         answers = answers.one_each()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
+        checks.fits("n_samples", n_samples, 8)
         generator = random_generator(self.seed_)
         if self._counts is None:
             drawn, at = self._tables, np.zeros(n_samples, dtype=np.intp)
@@ -262,6 +263,7 @@ class FittedClasses(ClassPredictions):
         """
         self._check_fitted()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
+        checks.fits("n_samples", n_samples, 8)
         generator = random_generator(self.seed_ if random_state is None else random_state)
         rows = self._covariates_of(None, covariates, None)
         if rows is not None:

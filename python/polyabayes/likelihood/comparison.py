@@ -259,7 +259,7 @@ class Comparison(Result):
         return 0 if self.groups is None else int(self.groups.max()) + 1
 
     def _result(self, name: str) -> LogLikelihood:
-        if name in self.refused:
+        if checks.text("name", name) in self.refused:
             raise InvalidArgumentError(f"{name!r} could not be scored: {self.refused[name]}")
         if name not in self.results:
             known = ", ".join(repr(known) for known in self.results)
@@ -297,12 +297,12 @@ class Comparison(Result):
             [
                 Column("model", found["model"], is_left=True),
                 Column("nats/token", [f"{x:.4f}" for x in found["nats_per_token"]]),
-                Column("+- estimate", [_shown(x) for x in found["std_error"]]),
+                Column("± estimate", [_shown(x) for x in found["std_error"]]),
                 Column(
                     "perplexity", ["" if np.isnan(x) else f"{x:,.1f}" for x in found["perplexity"]]
                 ),
                 Column("behind best", ["best", *behind]),
-                Column("+- new groups" if self._n_groups else "+- new docs", ["", *errors]),
+                Column("± new groups" if self._n_groups else "± new docs", ["", *errors]),
                 Column("P(better)", ["", *better]),
                 Column("p(as good)", [_probability(x) for x in found["p_as_good"]]),
             ]

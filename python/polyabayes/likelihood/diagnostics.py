@@ -197,7 +197,7 @@ def estimator_divergence(exact: ArrayLike | LogLikelihood, estimated: ArrayLike 
 
 
 def _normalised(name: str, values: Any) -> NDArray[np.float64]:
-    ln_p = np.asarray(values.values if isinstance(values, LogLikelihood) else values, dtype=float)
+    ln_p = checks.floats(name, values.values if isinstance(values, LogLikelihood) else values)
     if ln_p.ndim != 1 or np.isnan(ln_p).any() or not np.isfinite(ln_p.max(initial=-np.inf)):
         raise InvalidArgumentError(
             f"{name} must hold ln p of each document, without NaN and at least one of them finite"

@@ -13,7 +13,7 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes._support.optional import import_optional
-from polyabayes._support.output.tables import counted
+from polyabayes._support.output.tables import counted, measured
 from polyabayes._support.results import Record, Result
 from polyabayes.exceptions import Interrupted
 from polyabayes.likelihood.blocks import BlockScores
@@ -304,7 +304,7 @@ class LogLikelihood(Result):
         tally = zip(*np.unique(self.methods, return_counts=True), strict=True)
         used = ", ".join(f"{name or 'not scored'} {n:,}" for name, n in tally)
         head = f"<LogLikelihood of {self.event}: {counted(len(self.values), 'document')} ({used}),"
-        total = f"{self.total:z,.2f} +- {self.total_std_error:.2g} nats, {self._per_token()}"
+        total = f"{measured(self.total, self.total_std_error)} nats, {self._per_token()}"
         if self.n_unseen_tokens:
             total += f";\n    {counted(self.n_unseen_tokens, 'token')} of unseen words left out"
         total += ">"

@@ -224,7 +224,7 @@ class EvaluationSchedule:
         evaluate: Callable[[], tuple[float, float]] | None,
         callback: Callable[[], Any] | None,
     ) -> None:
-        self.every = checks.whole_number("eval_every", every)
+        self.every = checks.whole_number("eval_every", every, 1, 2**31)
         self._evaluate, self._callback = evaluate, callback
         self._rows: list[tuple[float, ...]] = []
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polyabayes._support import checks
 from polyabayes._support.machine import memory_of_machine
 from polyabayes._support.random import RandomState, dirichlet, draw_seed, random_generator
 from polyabayes.data.corpus import Corpus
@@ -63,10 +64,10 @@ class Variable(NamedTuple):
 def check_variables(names: Any) -> tuple[str, ...]:
     """Check names of latent variables, without repeats; a single name is allowed."""
     given = (names,) if isinstance(names, str) else names
-    if not isinstance(given, Collection):
+    if not isinstance(given, Collection) or checks.is_single(given):
         raise InvalidTypeError(f"variables must be a tuple of names, got {names!r:.100}")
     for name in given:
-        if name not in VARIABLES:
+        if not isinstance(name, str) or name not in VARIABLES:
             raise InvalidArgumentError(
                 f"variables may be {', '.join(map(repr, VARIABLES))}, not {name!r:.100}",
                 argument="variables",

@@ -23,7 +23,7 @@ from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import words_of
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, argument
+from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted.covariates import Design, learn_design, pseudo_counts
@@ -433,6 +433,8 @@ class TopicModel(LatentDraws):
         if eval_corpus is not None:
             self._check_evaluation()
             evaluate = partial(self._evaluate, as_corpus(eval_corpus, "eval_corpus"))
+        if callback is not None and not callable(callback):
+            raise InvalidTypeError(f"callback must be a function, got {callback!r:.100}")
         ask = None if callback is None else partial(callback, self)
         return EvaluationSchedule(eval_every, evaluate, ask)
 

@@ -20,7 +20,7 @@ class TrainingTrace(Record):
         Sweeps done.
     log_joint : ndarray
         ln of the joint density of words, topics of tokens and parameters, in nats, up to a
-        constant. For NMF, ln of the Poisson likelihood of the training counts given topics and
+        constant; with bursty topics, given phi. For NMF, ln of the Poisson likelihood of the training counts given topics and
         weights, including all constants.
     held_out : ndarray
         Nats per token of ``eval_corpus`` under the current model; NaN without one.
@@ -55,7 +55,8 @@ class BoundTrace(Record):
     bound : ndarray
         Quantity that EM climbs, in nats: the lower bound of ln p(words | parameters) of the
         training documents, plus ln of the prior density of the topics,
-        Dirichlet(1 + `topic_word_prior`), relative to its maximum. The estimator's ``bound_`` is the first part alone.
+        Dirichlet(1 + `topic_word_prior`), relative to its maximum. The estimator's ``bound_`` is
+        the first part alone.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from sklearn.decomposition import NMF
 from polyabayes import AllocationModel, CountTensor, Decomposition, n_effective_parameters
 from polyabayes.allocation.inference.contraction import Factor, contract
 from polyabayes.allocation.options import DECOMPOSITIONS
-from polyabayes.exceptions import BudgetExceededError, InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 DEEP = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 CLIMBING = ("vb", "em", "dual-em", "icm", "ml")
@@ -285,12 +285,6 @@ def test_chunks_of_cells_do_not_change_what_is_fitted(monkeypatch):
     monkeypatch.setattr("polyabayes.allocation.inference.decomposition._CHUNK", 1)
     again = MODELS["tucker"].decompose(CUBE, random_state=0)
     np.testing.assert_allclose(again.fitted_counts, whole, rtol=1e-12)
-
-
-def test_dense_reconstruction_has_a_limit():
-    found = MODELS["cp"].decompose(CUBE, random_state=0)
-    with pytest.raises(BudgetExceededError, match="all cells take 216 bytes, above max_bytes=100"):
-        found.reconstruction(max_bytes=100)
 
 
 def test_many_nodes_are_contracted():

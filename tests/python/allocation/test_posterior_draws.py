@@ -16,7 +16,6 @@ from polyabayes.allocation.inference.alignment import Numbering
 from polyabayes.exceptions import (
     BudgetExceededError,
     Interrupted,
-    InvalidArgumentError,
     TargetWarning,
     UnreliableErrorWarning,
 )
@@ -364,9 +363,3 @@ def test_draws_that_memory_does_not_hold_are_refused():
     with pytest.raises(BudgetExceededError, match=r"400,000 draws .* lower n_draws") as refused:
         AllocationModel.nmf(2).sample_posterior(np.ones((300, 300), dtype=int), 400_000)
     assert refused.value.argument == "n_draws"
-
-
-def test_there_is_no_draw_beyond_the_last():
-    draws = AllocationModel.nmf(2).sample_posterior(SMALL, 8, random_state=0)
-    with pytest.raises(InvalidArgumentError, match="no draw 8; there are 8"):
-        draws.allocation(8)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from polyabayes import AllocationModel, CountTensor
-from polyabayes.exceptions import InvalidArgumentError
 
 TUCKER = AllocationModel("r -> i, s; s -> j", {"r": 2, "s": 3, "i": 4, "j": 5}, axes=["i", "j"])
 
@@ -43,9 +42,3 @@ def test_allocations_hold_all_nodes_and_equal_seeds_give_equal_draws():
     emissions = [counts.marginal(f"x{n}", f"h{n}").to_dense() for n in (1, 2, 3)]
     shares = [table / table.sum(axis=0) for table in emissions]
     np.testing.assert_allclose(shares, np.broadcast_to(shares[0], np.shape(shares)), atol=0.05)
-
-
-def test_axes_must_be_known():
-    whole = AllocationModel("r -> i", {"r": 2, "i": 3})
-    with pytest.raises(InvalidArgumentError, match="name the axes"):
-        whole.simulate(total=3)

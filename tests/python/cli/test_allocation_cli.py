@@ -17,18 +17,12 @@ def file(tmp_path):
     return path
 
 
-def number(text, name):
-    (line,) = [line for line in text.splitlines() if line.startswith(name)]
-    return float(line.removeprefix(name).split()[0])
-
-
 def test_evidence_is_that_of_the_api(file, capsys):
     assert run("evidence", GRAPH, file, "--size", "topic=2") == 0
     output = capsys.readouterr()
     expected = AllocationModel.nmf(2).log_evidence(COUNTS)
-    assert number(output.out, "log evidence") == pytest.approx(expected.value, abs=1e-6)
-    assert "method        exact" in output.out
-    assert "T = 13" in output.out
+    assert repr(expected) in output.out
+    assert "13 tokens in all" in output.out
     assert "<AllocationModel: topic -> doc, word; topic 2; concentration 1>" in output.err
     assert "2 joint states per token, 14 marginal counts" in output.err
 
@@ -52,9 +46,7 @@ def test_options_reach_the_model_and_the_method(tmp_path, capsys):
         random_state=3,
     )
     output = capsys.readouterr().out
-    assert number(output, "log evidence") == pytest.approx(expected.value, abs=1e-6)
-    assert "given the total" in output
-    assert "5 replicates" in output
+    assert repr(expected) in output
 
 
 def test_evidences_of_sizes_are_kept(file, tmp_path, capsys):
@@ -96,15 +88,14 @@ def test_tables_are_written_one_a_file(file, tmp_path, capsys):
     found = [float(row["probability"]) for row in rows]
     np.testing.assert_array_equal(found, expected.tables["doc"].ravel())
     assert sorted(path.name for path in folder.iterdir()) == ["doc.csv", "topic.csv", "word.csv"]
-    summary = capsys.readouterr().err
-    assert number(summary, "squared error") == pytest.approx(expected.squared_error, abs=1e-4)
+    assert f"squared error {expected.squared_error:,.4f}" in capsys.readouterr().err
 
 
 def test_one_replicate_has_no_interval(file, capsys):
     options = ["--size", "topic=2", "--method", "smc", "--replicates", 1, "--seed", 0]
     assert run("evidence", GRAPH, file, *options) == 0
     output = capsys.readouterr().out
-    assert "error         not known from one replicate" in output
+    assert "(smc, one replicate)>" in output
     assert "95 %" not in output
 
 
@@ -120,9 +111,7 @@ def test_missing_cells_are_left_out_and_predicted(tmp_path, capsys):
     observed[[0, 2], [2, 0]] = False
     model = AllocationModel.nmf(2, rate=0.5)
     found = model.predict_missing(COUNTS, "exact", observed=observed, max_total=16)
-    value = found.evidence.value
-    assert number(output, "log evidence") == pytest.approx(value, abs=1e-6)
-    assert "observed      13 tokens" in output
+    assert f"{found.evidence!r}\n13 tokens observed" in output
     written = ["--predict", cells]
     assert run("evidence", GRAPH, data, "--missing", gaps, *written, *options) == 0
     rows = table(cells)

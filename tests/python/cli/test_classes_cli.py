@@ -78,3 +78,17 @@ def test_tables_go_to_standard_output(survey, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "row,class,class_0,class_1"
     assert len(lines) == 61
+
+
+def test_a_table_of_mplus_has_no_header_but_frequencies(tmp_path, capsys):
+    rows = tmp_path / "patterns.dat"
+    rows.write_text("1 1 1 20\n0 0 0 18\n1 9 1 5\n0 1 0 3\n")
+    given = ["--columns", "u1,u2,u3,n", "--sep", " ", "--weights", "n", "--missing", "9"]
+    assert run("classes", rows, *given, "--classes", 2, "--method", "em", "--seed", 0) == 0
+    frame = pd.read_csv(rows, sep=" ", names=["u1", "u2", "u3", "n"])
+    frame["u2"] = frame["u2"].where(frame["u2"] != 9)
+    expected = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(frame, weights="n")
+    weights = "  ".join(f"{weight:.3f}" for weight in expected.class_weights_)
+    output = capsys.readouterr().out
+    assert f"weights  {weights}" in output
+    assert "u2 = 9" not in output

@@ -161,3 +161,13 @@ def test_a_full_disk_is_one_line(folder):
     line = done.stderr.decode().splitlines()[-1]
     assert line == "polyabayes: error: cannot write the output: No space left on device"
     assert b"Exception" not in done.stderr
+    for arguments in (["--help"], ["fit", "--help"], ["--version"]):
+        with Path("/dev/full").open("wb") as full:
+            assert shell(*arguments, stdout=full).returncode == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+def test_a_closed_output_is_a_pipe_without_reader(folder):
+    command = f"{sys.executable} -m polyabayes score lda.safetensors test.npz >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -95,7 +95,7 @@ def test_sizes_of_a_network(links, capsys):
     )
     for name in ("g", "h", "log_score", "lower", "upper"):
         np.testing.assert_array_equal([float(row[name]) for row in rows], expected.bounds_[name])
-    assert f"best size       g {expected.best_[0]}, h {expected.best_[1]}" in error
+    assert f"best size     g {expected.best_[0]}, h {expected.best_[1]}" in error
     assert "searching <AllocationModel: user -> g; item -> h; g, h -> s; g ?, h ?;" in error
     assert (links / "bounds.png").stat().st_size > 1000
     # It goes on where it was, and not where another one was.

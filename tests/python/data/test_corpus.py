@@ -206,7 +206,7 @@ def test_summary(corpus):
     assert (summary.mean_length, summary.sd_length) == (11 / 3, np.std([3, 0, 8]))
     assert (summary.min_length, summary.max_length, summary.n_empty_documents) == (0, 8, 1)
     assert "3 (1 empty)" in str(summary)
-    assert "3.7 +- 3.3, from 0 to 8" in str(summary)
+    assert "3.7 ± 3.3, from 0 to 8" in str(summary)
 
 
 def test_top_words(corpus):

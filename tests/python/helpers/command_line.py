@@ -42,5 +42,5 @@ def assert_one_error_line(status, error, message):
     *before, line = error.splitlines()
     assert line.startswith("polyabayes: error: ")
     assert re.search(message, line), line
-    at_work = "polyabayes: (training on|searching|<AllocationModel)"
+    at_work = "polyabayes: (training on|choosing on|searching|<AllocationModel)"
     assert all(re.match(at_work, text) for text in before), before

@@ -181,23 +181,6 @@ def test_vocabularies_that_do_not_match(sklearn_lda, gensim_lda):
     assert sorted(named.vocabulary_) == ["ball", "cell", "gene", "urn"]
 
 
-def test_messages_stay_short_however_large_the_argument():
-    words = [f"w{i}" for i in range(20_000)]
-    large = pb.Corpus(np.ones((2, len(words)), dtype=int), words)
-    model = of_tomotopy("LDAModel", TOKENS, k=2)
-    message = r"20,000 words \('w0', .* and 19,995 more\)"
-    assert_refused(errors.InvalidArgumentError, message, large.aligned_to, model.used_vocabs)
-    assert_refused(errors.InvalidArgumentError, message, pb.log_likelihood, model, large)
-    assert_refused(errors.InvalidTypeError, "sequence of str", large.aligned_to, "x" * 20_000)
-    for convert in (
-        pb.interop.from_gensim,
-        pb.interop.from_tomotopy,
-        pb.interop.from_sklearn,
-        lambda what: pb.log_likelihood(what, large),
-    ):
-        assert_refused(errors.InvalidTypeError, "model must be", convert, words)
-
-
 def test_damaged_and_serialised_files_of_mallet(tmp_path):
     lines = "".join(f"{k}\t{word}\t0.5\n" for k in (0, 1) for word in ("urn", "ball"))
     counts = "0 urn 0:1\n1 ball 1:1\n"

@@ -30,43 +30,12 @@ def test_tokens_are_counted():
     assert wider.counts.toarray().tolist() == [[0, 1], [0, 0]]
 
 
-@pytest.mark.parametrize(
-    ("documents", "error", "message"),
-    [
-        ([["a"], "a text"], errors.InvalidTypeError, "document 1 is a text"),
-        ("a text", errors.InvalidTypeError, "lists of tokens"),
-        ([["a", 3]], errors.InvalidTypeError, "token 3"),
-        ([], errors.InvalidArgumentError, "0 sample"),
-    ],
-)
-def test_what_is_no_list_of_tokens_is_refused(documents, error, message):
-    assert_refused(error, message, pb.Corpus.from_documents, documents)
-    with pytest.raises(errors.InvalidArgumentError, match="not in the vocabulary"):
-        pb.Corpus.from_documents([["z"]], vocabulary=WORDS)
-
-
 def test_bags_of_gensim_are_read_once_and_may_have_gaps():
     bags = ([pair] for pair in [(0, 2), (3, 1.0)])
     corpus = pb.Corpus.from_gensim(bags, {0: "urn", 3: "ball", 4: "law"})
     assert corpus.vocabulary.tolist() == ["urn", "#1", "#2", "ball", "law"]
     assert corpus.counts.toarray().tolist() == [[2, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
     assert pb.Corpus.from_gensim([[(1, 1), (1, 2)]]).counts.toarray().tolist() == [[0, 3]]
-
-
-@pytest.mark.parametrize(
-    ("bags", "error"),
-    [
-        ([[(0, 0.5)]], errors.InvalidCountsError),
-        ([[(0, -1)]], errors.InvalidCountsError),
-        ([[(-1, 1)]], errors.InvalidTypeError),
-        ([[(0.5, 1)]], errors.InvalidTypeError),
-        ([3], errors.InvalidTypeError),
-        (3, errors.InvalidTypeError),
-    ],
-)
-def test_what_is_no_bag_is_refused(bags, error):
-    with pytest.raises(error):
-        pb.Corpus.from_gensim(bags)
 
 
 def test_a_gensim_model_scores_its_own_bags():
@@ -265,15 +234,6 @@ def test_models_score_datasets_as_they_are():
     )
     np.testing.assert_array_equal(pb.log_likelihood(pipeline, counts).values, raw)
     np.testing.assert_array_equal(pb.log_likelihood(pipeline, counts.values.tolist()).values, raw)
-
-
-def test_several_or_streamed_datasets_are_refused_with_the_way_out():
-    datasets = pytest.importorskip("datasets")
-    reviews = datasets.Dataset.from_dict({"text": REVIEWS})
-    with pytest.raises(errors.InvalidTypeError, match=r"'train', 'test'.*datasets\['train'\]"):
-        pb.Corpus(datasets.DatasetDict({"train": reviews, "test": reviews}))
-    with pytest.raises(errors.InvalidTypeError, match=r"from_documents\(row"):
-        pb.Corpus(reviews.to_iterable_dataset())
 
 
 def text_tables():

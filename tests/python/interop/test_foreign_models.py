@@ -407,8 +407,3 @@ def test_pycistopic_without_parameters_asks_for_them():
     ours = pb.interop.from_pycistopic(model, doc_topic_prior=0.5, topic_word_prior=0.1)
     assert ours.doc_topic_prior_.tolist() == [0.5, 0.5]
     assert_refused(InvalidTypeError, "pycisTopic", pb.interop.from_pycistopic, SimpleNamespace())
-
-
-def test_what_nobody_knows_is_refused():
-    with pytest.raises(InvalidTypeError, match=r"gensim, .*sklearn, tomotopy.*, got 3"):
-        pb.log_likelihood(3, [[1, 2]])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import polyabayes as pb
-from helpers.refusals import assert_refused
 from helpers.small_models import known_lda, known_pfa
 from polyabayes import exceptions as errors
 from polyabayes.interop import pyldavis_arguments, to_pyldavis
@@ -43,17 +42,6 @@ def test_shares_are_of_expected_tokens():
     arguments = pyldavis_arguments(model, [[4, 2]])
     np.testing.assert_allclose(arguments["doc_topic_dists"][0], [4 / 6, 2 / 6])
     assert arguments["vocab"] == ["0", "1"]
-
-
-def test_what_cannot_be_shown_is_refused():
-    topics = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    model = known_lda(1.0, topics)
-    with pytest.raises(errors.InvalidArgumentError, match="topic 1 has no word"):
-        pyldavis_arguments(model, [[2, 1, 0]])
-    assert_refused(errors.InvalidArgumentError, "no tokens", pyldavis_arguments, model, [[0, 0, 0]])
-    assert_refused(errors.InvalidTypeError, "model", pyldavis_arguments, "model", [[2, 1, 0]])
-    with pytest.raises(errors.NotFittedError):
-        pyldavis_arguments(pb.LatentDirichletAllocation(), [[2, 1, 0]])
 
 
 @pytest.mark.parametrize("n_topics", [1, 2, 40])

@@ -30,7 +30,7 @@ _PACKAGES = {
 }
 
 
-def assert_a_report_by_party(printed):
+def assert_a_report_by_party(_printed):
     left = [row for row in table(Path("parties.csv")) if row["group"] == "left"]
     assert min(float(row["mean"]) for row in left) < 0.25
     corpus = pb.read_corpus("speeches.npz")
@@ -41,8 +41,6 @@ def assert_a_report_by_party(printed):
     content = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page, re.S)[1])
     assert content["part"] == "held out"
     assert content["topics"][0]["documents"][0]["excerpt"].startswith("We speak of")
-    assert "corpus: speeches" in printed[-1]
-    assert "@software" in printed[-1]
 
 
 def assert_programmes_of_donors(_printed):
@@ -66,7 +64,6 @@ def assert_a_model_with_a_history(printed):
     np.testing.assert_array_equal(by_command.components_, again.components_)
     assert next(row["document"] for row in table(Path("scores.csv"))) == "d200"
     assert printed[3].splitlines()[1].startswith("model ")
-    assert "corpus: May" in printed[4]
 
 
 # What commands of a page leave, which run on the files of its programs.

@@ -289,12 +289,6 @@ def test_bad_models(models, error, message):
     assert isinstance(caught.value, errors.PolyabayesError)
 
 
-def test_unknown_names_are_listed():
-    comparison = pb.compare({"a": lda(), "b": lda(topics=FLAT)}, COUNTS)
-    with pytest.raises(errors.InvalidArgumentError, match=r"'c'.*'a'"):
-        comparison.difference("a", "c")
-
-
 def test_a_model_that_cannot_be_scored_does_not_stop_the_others():
     words = ["a", "b", "c", "d"]
     topics = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])

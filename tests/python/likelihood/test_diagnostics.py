@@ -120,15 +120,6 @@ def test_divergence_is_that_of_normalised_probabilities():
     assert pb.estimator_divergence(exact, smc.values) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "bad", [[0.0], [np.nan, 0], [-np.inf, -np.inf], [[0.0, 1]], [], [np.inf, 0]]
-)
-def test_bad_divergences_are_refused(bad):
-    for pair in (([0.0, -1], bad), (bad, [0.0, -1])):
-        with pytest.raises(errors.InvalidArgumentError):
-            pb.estimator_divergence(*pair)
-
-
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", SAMPLERS)
@@ -166,13 +157,6 @@ def test_exact_values_have_no_trace_or_a_flat_one():
     assert (result.values[exact] == values.T).all()
     assert not n_samples.any()
     assert not std_errors.any()
-
-
-def test_traces_follow_a_sample_of_given_size():
-    with pytest.raises(errors.InvalidArgumentError, match="omit target_std_error"):
-        pb.log_likelihood(LDA, COUNTS, "smc", trace=True, target_std_error=0.1)
-    with pytest.raises(errors.InvalidTypeError, match="trace must be True or False"):
-        pb.log_likelihood(LDA, COUNTS, trace=1)
 
 
 @pytest.mark.parametrize(
@@ -359,22 +343,6 @@ def test_the_legend_of_one_result_names_the_exact_value_alone():
     alone = plot_convergence(traced("chib"), ax=plt.figure().add_subplot())
     assert alone.get_legend() is None
     assert len(alone.lines) == 1
-
-
-@pytest.mark.parametrize(
-    ("make", "options", "match"),
-    [
-        (lambda: traced("smc"), {"document": 5}, "between 0 and 4, got 5"),
-        (lambda: traced("smc"), {"document": -1}, "between 0 and 4, got -1"),
-        (lambda: traced("smc"), {"level": 1}, "level"),
-        (lambda: traced("exact"), {}, "the result has no trace"),
-        (lambda: {"mine": pb.log_likelihood(LDA, COUNTS)}, {}, "result 'mine' has no trace"),
-        (lambda: {"mine": traced("smc").trace}, {}, "got Trace"),
-    ],
-)
-def test_convergence_of_nothing_is_refused(make, options, match):
-    with pytest.raises(BAD, match=match):
-        plot_convergence(make(), **options)
 
 
 def test_bounds_of_logistic_normals_bracket_the_integral():

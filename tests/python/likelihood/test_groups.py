@@ -78,9 +78,9 @@ def test_a_group_counts_as_its_documents_together(authors):
     assert p == pytest.approx(stats.t.sf(ahead / std_error, N_GROUPS - 1))
     column = [frame["p_as_good"].tolist() for frame in (grouped.to_frame(), together.to_frame())]
     assert column[0] == column[1]
-    assert "+- new groups" in str(grouped)
+    assert "± new groups" in str(grouped)
     assert "by 40 groups" in str(grouped)
-    assert "+- new docs" in str(together)
+    assert "± new docs" in str(together)
 
 
 DAYS = [date(2008, 1, 1) + timedelta(days=day // 3) for day in range(120)]

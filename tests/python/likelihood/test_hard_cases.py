@@ -106,20 +106,6 @@ def test_errors_of_equal_completions_add_up():
     assert result.total_std_error >= result.std_errors.sum()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda model: pb.log_completion(model, [[3, 2, 1]], [[1, 1, 1]], "smc", n_particles=10**9),
-        lambda model: pb.bidirectional_bounds(model, "smc", n_particles=10**9),
-        lambda model: pb.bidirectional_bounds(model, "annealed", n_samples=10**9),
-        lambda model: pb.log_completion(model, [[30_000, 9, 0]], [[9, 9, 30_000]], "left-to-right"),
-    ],
-)
-def test_too_large_sizes_are_refused(call):
-    with pytest.raises((errors.InvalidArgumentError, errors.BudgetExceededError)):
-        call(lda(1.0))
-
-
 # The tokens of any word bring back topics that the observed ones rule out.
 def test_exact_completion_looks_at_the_cost_of_the_denominator():
     model = known_pfa(0.5, np.linspace(0.2, 0.8, 40), np.kron(np.eye(40), np.full((1, 30), 1 / 30)))

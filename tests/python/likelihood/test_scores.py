@@ -66,28 +66,6 @@ def test_bad_options_are_refused_by_name(call, name, value, error):
     assert isinstance(caught.value, errors.PolyabayesError)
 
 
-@pytest.mark.parametrize(
-    ("documents", "error", "message"),
-    [
-        (None, errors.InvalidTypeError, "documents"),
-        ("text", errors.InvalidTypeError, "documents.*read_corpus"),
-        ([["a", "b"]], errors.InvalidArgumentError, "documents has words, but the model"),
-        ([1, 2, 3, 4], errors.InvalidArgumentError, "documents"),
-        ([[1, 2]], errors.InvalidArgumentError, "documents has 2 features"),
-        (np.zeros((0, 4)), errors.InvalidArgumentError, "documents must hold at least one"),
-        ([[0, 1, 2, 3], [0, -1, 0, 0]], errors.InvalidCountsError, "row. 1, word .column. 1"),
-        ([[0, 0, 0.5, 0]], errors.InvalidCountsError, "fractional.*row. 0, word .column. 2"),
-        ([[0, 0, 0, np.nan]], errors.InvalidCountsError, "NaN"),
-        ([[0, 0, 0, np.inf]], errors.InvalidCountsError, "infinity"),
-        ([[0, 0, 0, 2**32]], errors.InvalidCountsError, "documents.*4294967295"),
-    ],
-)
-@pytest.mark.parametrize("call", CALLS)
-def test_bad_documents_are_refused_by_place(call, documents, error, message):
-    with pytest.raises(error, match=message):
-        call(documents)
-
-
 def test_derived_quantities():
     documents = pb.Corpus(COUNTS, ids=["a", "b", "c"])
     options = {"event": "sequence", "n_replicates": 8, "random_state": 0}
@@ -277,7 +255,7 @@ def test_means_over_no_tokens_are_refused_and_never_a_silent_nan():
             mean(empty)
     assert model.score_samples(empty).tolist() == [0.0, 0.0]
     found = pb.log_likelihood(model, empty)
-    assert "0.00 +- 0 nats, no tokens" in repr(found)
+    assert "0.000000 nats, no tokens" in repr(found)
     one_empty = np.array([[2, 1, 0, 0], [0, 0, 0, 0]])
     assert model.score(one_empty) == model.score(one_empty[:1])
 
@@ -380,11 +358,6 @@ def test_what_a_stopped_iterator_gave_is_kept():
         pb.log_likelihood(lda(), blocks())
     whole = pb.log_likelihood(lda(), COUNTS)
     np.testing.assert_array_equal(stopped.value.partial.values, whole.values)
-
-
-def test_a_bad_block_is_named():
-    with pytest.raises(errors.InvalidArgumentError, match="block 1 of documents has 3 features"):
-        pb.log_likelihood(lda(), iter([COUNTS, COUNTS[:, :3]]))
 
 
 def test_bags_of_an_iterator_are_documents():

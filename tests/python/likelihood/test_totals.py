@@ -196,20 +196,6 @@ def test_what_is_cheap_is_exact():
     assert short.total_std_error == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"total_std_error": 1.0, "nats_per_token_std_error": 0.1}, "one of them"),
-        ({"total_std_error": 1.0, "n_samples": 3}, "n_samples has no effect with total_std_error"),
-        ({"total_std_error": -1.0}, "positive"),
-        ({"nats_per_token_std_error": 0.1, "trace": True}, "trace has no effect"),
-    ],
-)
-def test_what_cannot_be_asked_for_together(arguments, message):
-    with pytest.raises(InvalidArgumentError, match=message):
-        pb.log_likelihood(MODEL, DATA.corpus, **arguments)
-
-
 def compared(**options):
     other = pb.LatentDirichletAllocation.from_parameters(doc_topic_prior=0.5, topic_word=TOPICS)
     return pb.compare({"one": MODEL, "other": other}, DATA.corpus, **options)

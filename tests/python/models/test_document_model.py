@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
 from polyabayes.cli import main
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError
+from polyabayes.exceptions import InvalidArgumentError
 
 PHI = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5], [0.25, 0.25, 0.4, 0.1]])
 DOCUMENTS = np.array([[3, 1, 0, 2], [0, 2, 2, 1], [3, 1, 0, 2], [0, 0, 0, 0]])
@@ -307,56 +307,6 @@ normal = pb.DocumentModel.logistic_normal
 
 def score(model, *arguments, **options):
     return pb.log_likelihood(model, DOCUMENTS, *arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: dirichlet(PHI), "doc_topic_prior"),
-        (lambda: dirichlet(PHI, [1.0, 1.0]), r"\(3,\)"),
-        (lambda: dirichlet(PHI, [1.0, -1.0, 1.0]), "negative"),
-        (lambda: dirichlet(PHI, np.zeros((2, 3))), r"0.0 at \[0, 0\].* positive"),
-        (lambda: dirichlet(PHI, [1.0, np.nan, 1.0]), r"nan at \[1\].* finite"),
-        (lambda: dirichlet(PHI, coefficients=[[np.inf]] * 3), "finite"),
-        (lambda: dirichlet(PHI, np.ones(3), covariate_names=["a"]), "needs coefficients"),
-        (
-            lambda: dirichlet(PHI, coefficients=np.ones((3, 2)), covariate_names=["a"]),
-            "one name for each",
-        ),
-        (lambda: mixture(np.eye(3) - np.eye(3), np.ones(3), is_dirichlet=True), "zero"),
-        (lambda: normal(PHI, np.zeros(2), np.ones((2, 3))), "rows and"),
-        (
-            lambda: normal(PHI, np.zeros(2), np.eye(2), decoder="softmax", weights="identity"),
-            "3 rows and columns",
-        ),
-        (
-            lambda: normal(PHI, np.zeros(3), np.eye(3), weights="identity"),
-            "is only for decoder='softmax'",
-        ),
-        (lambda: normal(PHI, [0.0], np.eye(2)), r"\(2,\)"),
-        (lambda: normal(PHI, [0.0], np.eye(1)), "reference"),
-        (lambda: normal(PHI, np.zeros(2), [[1, 2], [2, 1]]), "eigenvalue"),
-        (lambda: normal(PHI, np.zeros(2), [[1, 0.5], [0, 1]]), "symmetric"),
-        (lambda: score(lda(1.0), doc_topic_prior=PRIORS[:2]), r"\(4, 3\)"),
-        (lambda: score(lda(1.0), doc_topic_prior=-PRIORS), r"doc_topic_prior\[0, 0\] is -"),
-        (
-            lambda: score(lda(1.0), doc_topic_prior=0 * PRIORS),
-            r"doc_topic_prior\[0\] is zero for every topic",
-        ),
-        (lambda: score(lda(1.0), shape=PRIORS), "shape"),
-        (lambda: score(known_pfa(1.0, 0.5, PHI), shape=-PRIORS), r"shape\[0, 0\] is -"),
-        (lambda: score(lda(1.0), covariates=PRIORS), "covariates"),
-        (lambda: score(mixture(PHI, [1, 1, 1]), "left-to-right"), "method"),
-    ],
-)
-def test_what_is_no_model_is_refused(make, message):
-    with pytest.raises(InvalidArgumentError, match=message):
-        make()
-
-
-def test_a_model_without_parameters_names_what_makes_it():
-    with pytest.raises(NotFittedError, match="dirichlet, mixture or logistic_normal"):
-        pb.DocumentModel().transform(DOCUMENTS)
 
 
 @pytest.mark.parametrize(

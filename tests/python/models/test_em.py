@@ -132,22 +132,6 @@ def test_fitting_by_gibbs_forgets_the_bound(data):
     assert not hasattr(model.fit(data.corpus), "bound_")
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [({"eval_corpus": COUNTS}, "eval_corpus"), ({"eval_every": 3}, "eval_every"),
-     ({"callback": print}, "callback")],
-)  # fmt: skip
-def test_arguments_of_fit_that_em_has_no_use_for_are_refused(options, name):
-    with pytest.raises(errors.InvalidArgumentError, match=name):
-        em(2).fit(COUNTS, **options)
-
-
-@pytest.mark.parametrize("options", [{"init": LDA(1)}, {"tol": 1e-3}])
-def test_gibbs_sampling_refuses_the_options_of_em(options):
-    with pytest.raises(errors.InvalidArgumentError, match=next(iter(options))):
-        LDA(2, **options).fit(COUNTS)
-
-
 def test_models_that_cannot_be_grown_from_are_refused(data):
     init = em(3).fit(pb.Corpus(COUNTS, list("abcdef")))
     without = em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))

@@ -228,40 +228,6 @@ def test_bad_parameters_are_refused_before_any_work(cls, name, value, error):
     assert not hasattr(model, "components_")
 
 
-BAD_MODELS = [
-    (LDA, {"doc_topic_prior": [0.1, np.nan]}, "doc_topic_prior"),
-    (LDA, {"doc_topic_prior": [0.1] * 3}, "doc_topic_prior"),
-    (LDA, {"topic_word": TOPICS * 0.9}, r"topic_word\[0\]"),
-    (LDA, {"topic_word": TOPICS[0]}, "topic_word"),
-    (LDA, {"topic_word": -TOPICS}, r"topic_word\[0, 0\]"),
-    (LDA, {"topic_word": TOPICS * np.nan}, "topic_word"),
-    (LDA, {"vocabulary": ["a", "b"]}, "vocabulary"),
-    (LDA, {"vocabulary": ["a", "b", "c", "a"]}, "vocabulary"),
-    (PFA, {"shape": [1.0, 0.0]}, "shape"),
-    (PFA, {"probability": [0.5, 1.0]}, "probability"),
-    (PFA, {"probability": [0.5] * 3}, "probability"),
-    (PFA, {"topic_word": np.full((2, 4), np.inf)}, "topic_word"),
-    (PFA, {"topic_word": TOPICS - 1}, "topic_word"),
-]
-
-
-@pytest.mark.parametrize(("cls", "change", "message"), BAD_MODELS)
-def test_bad_known_parameters(cls, change, message):
-    good = {"doc_topic_prior": 0.1} if cls is LDA else {"shape": 1.0, "probability": 0.5}
-    with pytest.raises(errors.InvalidArgumentError, match=message):
-        cls.from_parameters(**{"topic_word": TOPICS, **good, **change})
-
-
-@pytest.mark.parametrize("cls", ESTIMATORS)
-def test_data_without_tokens_are_refused(cls):
-    with pytest.raises(errors.InvalidArgumentError, match="X holds no tokens"):
-        cls(2).fit(np.zeros((3, 4), dtype=int))
-    with pytest.raises(errors.NotFittedError, match="fit"):
-        cls(2).transform(COUNTS)
-    with pytest.raises(errors.InvalidCountsError, match=r"X .*row. 0"):
-        cls(2).fit([[0.5, 1.0]])
-
-
 @pytest.mark.parametrize("seconds", [0.15, 0.8])
 @pytest.mark.parametrize(
     ("model", "place", "unit"),

@@ -222,28 +222,6 @@ def test_cells_bring_their_sizes_from_a_column():
         pb.Corpus.from_anndata(cells, exposure="depth")
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
-def test_sizes_that_are_none_are_refused_and_the_document_named(bad):
-    exposure = [1.0, 2.0, bad, 1.0]
-    for call in (
-        lambda: pb.log_likelihood(model(), COUNTS, exposure=exposure),
-        lambda: pb.Corpus(COUNTS, exposure=exposure),
-        lambda: pb.PoissonFactorAnalysis(2).fit(COUNTS, exposure=exposure),
-        lambda: model().transform(COUNTS, exposure=exposure),
-    ):
-        with pytest.raises(InvalidArgumentError, match="document 2"):
-            call()
-
-
-def test_what_does_not_fit_is_refused():
-    for bad in ([1.0, 2.0], np.ones((4, 1))):
-        with pytest.raises(InvalidArgumentError, match="exposure"):
-            pb.log_likelihood(model(), COUNTS, exposure=bad)
-    first, second = pb.Corpus(COUNTS, exposure=EXPOSURE), pb.Corpus(COUNTS, exposure=2.0)
-    with pytest.raises(InvalidArgumentError, match="exposures of document 0"):
-        pb.log_completion(model(), first, second)
-
-
 def test_lda_refuses_exposures_and_leaves_those_of_a_corpus_alone():
     lda = known_lda(0.5, TOPICS / TOPICS.sum(axis=1, keepdims=True), random_state=0)
     untrained = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0)

@@ -281,17 +281,6 @@ def test_shards_have_topics_only(tmp_path):
         np.testing.assert_array_equal(one, other["phi"])
 
 
-def test_models_without_a_chain_have_no_draws():
-    corpus = make_corpus()
-    for model in (
-        PFA(3, prior="nmf", max_iter=5, random_state=0).fit(corpus),
-        LDA(3, fit_method="em", max_iter=5, random_state=0).fit(corpus),
-        LDA(3),
-    ):
-        with pytest.raises(errors.NotFittedError):
-            model.posterior_draw("phi")
-
-
 @pytest.mark.parametrize(
     ("variables", "error"),
     [

@@ -163,28 +163,6 @@ def test_files_keep_their_mode_and_what_is_no_file_is_refused(tmp_path):
     assert not Path("/dev/null").is_file()
 
 
-@pytest.mark.parametrize(
-    ("path", "error", "message"),
-    [
-        (3, errors.InvalidTypeError, "path must be a str or a path, got"),
-        ("a\0.npz", errors.InvalidArgumentError, "path has .*null character"),
-        ("a\ud800.npz", errors.InvalidArgumentError, "characters that no file name can have"),
-    ],
-)
-def test_what_no_file_can_be_called_is_refused(path, error, message):
-    tensor = pb.CountTensor.from_dense([[1, 2]], ["i", "j"])
-    for call in (
-        lambda: pb.load(path),
-        lambda: known_lda().save(path),
-        lambda: pb.read_corpus(path),
-        lambda: pb.write_corpus([[1, 2]], path),
-        lambda: pb.read_tensor(path),
-        lambda: pb.write_tensor(tensor, path),
-    ):
-        with pytest.raises(error, match=message):
-            call()
-
-
 def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
     known_lda().save(path)

@@ -185,18 +185,3 @@ def test_models_of_several_vocabularies_are_saved_compared_and_transform(tmp_pat
 def test_corpora_that_do_not_match_are_refused(documents, message):
     with pytest.raises((InvalidArgumentError, TypeError), match=message):
         pb.log_likelihood(MODEL, documents)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([ENGLISH, GERMAN[:1]], ALPHA), "same number of topics"),
-        (([ENGLISH, 2 * GERMAN], ALPHA), "sums to 2"),
-        (([ENGLISH, GERMAN], np.ones(3)), "doc_topic_prior"),
-    ],
-)
-def test_topics_that_do_not_match_are_refused(arguments, message):
-    with pytest.raises(InvalidArgumentError, match=message):
-        pb.DocumentModel.dirichlet(*arguments)
-    with pytest.raises(InvalidArgumentError, match="list of 2"):
-        pb.DocumentModel.dirichlet([ENGLISH, GERMAN], ALPHA, vocabulary=["a", "b", "c"])

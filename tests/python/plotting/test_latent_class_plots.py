@@ -5,7 +5,6 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidTypeError, NotFittedError
 
 FRAME = pd.DataFrame(
     {"q": ["no", "yes"] * 12, "often": ["a", "b", "a", "c"] * 6, "r": [0, 1, 0, 1, 1, 1] * 4}
@@ -34,10 +33,3 @@ def test_points_are_the_probabilities_with_their_intervals(method: str) -> None:
     assert legend == [f"class {k} ({classes.class_weights_[k]:.0%})" for k in (0, 1)]
     given = plt.figure().add_subplot()
     assert pb.plotting.plot_item_probabilities(classes, ax=given) is given
-
-
-def test_other_things_are_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="classes must be a LatentClassAnalysis"):
-        pb.plotting.plot_item_probabilities(FRAME)  # type: ignore[arg-type]
-    with pytest.raises(NotFittedError):
-        pb.plotting.plot_item_probabilities(pb.LatentClassAnalysis())

@@ -140,23 +140,6 @@ def test_a_long_word_is_shortened():
     assert shown == "x" * 25 + "…"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"topics": [3]}, errors.InvalidArgumentError, "there is no topic 3; .* topics 0 to 2"),
-        ({"topics": [-1]}, errors.InvalidArgumentError, "there is no topic -1"),
-        ({"topics": []}, errors.InvalidTypeError, "topics must be a sequence of ints"),
-        ({"topics": [0.5]}, errors.InvalidTypeError, "topics must be a sequence of ints"),
-        ({"topics": 1}, errors.InvalidTypeError, "topics must be a sequence of ints"),
-        ({"n_words": 0}, errors.InvalidArgumentError, "n_words must be at least 1"),
-        ({"vocabulary": ["a"]}, errors.InvalidArgumentError, "vocabulary has 1 words.* 6 columns"),
-    ],
-)
-def test_bad_arguments_of_plot_topics(arguments, error, message):
-    with pytest.raises(error, match=message):
-        plot_topics(lda(), **arguments)
-
-
 def test_models_without_topics_are_refused():
     with pytest.raises(errors.NotFittedError):
         plot_topics(pb.LatentDirichletAllocation())

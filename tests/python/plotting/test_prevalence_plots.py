@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.topics import TopicPrevalence
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -86,14 +86,3 @@ def test_means_of_groups_are_drawn_with_their_intervals():
         np.testing.assert_allclose(container.lines[0].get_xdata(), groups.means[:, topic])
     line = pb.plotting.plot_prevalence(groups, [1], along=groups.groups).lines[0]
     np.testing.assert_allclose(line.get_xydata().T, [[1999, 2024], groups.means[:, 1]])
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(InvalidTypeError, match="found"):
-        pb.plotting.plot_prevalence([1])
-    with pytest.raises(InvalidArgumentError, match="topics"):
-        pb.plotting.plot_prevalence(found(), [10])
-    with pytest.raises(InvalidArgumentError, match="labels"):
-        pb.plotting.plot_prevalence(found(), [1, 2], labels=["a"])
-    with pytest.raises(InvalidArgumentError, match="along"):
-        pb.plotting.plot_prevalence(found(), along=[1.0])

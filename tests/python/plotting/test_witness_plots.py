@@ -1,9 +1,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
 from polyabayes import priors
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError
 from polyabayes.plotting import plot_predictive_bounds, plot_size_bounds, plot_size_posterior
 from polyabayes.sizes.witness import ResultTable, WitnessSearch
 
@@ -66,18 +64,3 @@ def test_predictions_by_fold_and_prior():
     places = [bars.lines[0].get_xdata()[0] for bars in ax.containers]
     assert places == sorted(places)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("draw", "error", "message"),
-    [
-        (lambda: plot_size_bounds(one_size()), NotFittedError, "not fitted"),
-        (lambda: plot_size_bounds(3), InvalidTypeError, "fitted WitnessSearches, got 3"),
-        (lambda: plot_size_bounds({"a": 3}), InvalidTypeError, "fitted WitnessSearches, got 3"),
-        (lambda: plot_size_posterior(two_sizes().fit()), InvalidArgumentError, "of one size"),
-        (lambda: plot_predictive_bounds(3), InvalidTypeError, "the result of cross_validate"),
-    ],
-)
-def test_mistakes(draw, error, message):
-    with pytest.raises(error, match=message):
-        draw()

@@ -195,12 +195,6 @@ def test_bad_options_are_refused(monkeypatch, error, message, model, options):
         pb.choose_n_components(model, TABLE, [1, 2], **options)
 
 
-@pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"exposure": 1.0}])
-def test_defaults_of_the_other_way_are_refused_where_they_are_given(options):
-    with pytest.raises(errors.InvalidTypeError, match=HELD_OUT):
-        pb.choose_n_components(NMF, TABLE, [1, 2], **options)
-
-
 def test_the_picture_shows_concentrations():
     figure = pb.plotting.plot_choice(choose(concentrations=VALUES))
     labels = [[tick.get_text() for tick in ax.get_xticklabels()] for ax in figure.axes]

@@ -7,7 +7,6 @@ import pytest
 from scipy import special, stats
 
 from polyabayes import priors
-from polyabayes.exceptions import PolyabayesError
 
 LAWS = [
     priors.Poisson(3.5),
@@ -196,53 +195,3 @@ def test_priors_pickle(prior):
     assert repr(copy) == repr(prior)
     tops = tuple(low + 4 for low in prior.first)
     assert (copy.log_masses(tops) == prior.log_masses(tops)).all()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: priors.Poisson(-2.0), "mean must be positive"),
-        (lambda: priors.Poisson(math.nan), "mean must be positive"),
-        (lambda: priors.Poisson("5"), "mean must be a number"),
-        (lambda: priors.Poisson(2.0, shift=0), "mass at size 0"),
-        (lambda: priors.Poisson(2.0, shift=1, truncate=True), "not both"),
-        (lambda: priors.Poisson(2.0, truncate=1), "truncate must be True"),
-        (lambda: priors.NegativeBinomial(2.0, 0.0), "shape must be positive"),
-        (lambda: priors.NegativeBinomial(-1.0, 2.0), "mean must be positive"),
-        (lambda: priors.Geometric(1.5), "strictly between 0 and 1"),
-        (lambda: priors.Uniform(0, 4), "low must be at least 1"),
-        (lambda: priors.Uniform(5, 4), "high must be at least 5"),
-        (lambda: priors.Table({1: 0.5, 2: 0.6}), "sum to 1.1, not to 1"),
-        (lambda: priors.Table({0: 0.5, 1: 0.5}), "size 0 must be at least 1"),
-        (lambda: priors.Table({1: math.nan}), "mass of size 1 is nan"),
-        (lambda: priors.Table([1.5, -0.5]), "mass of size 2 is -0.5"),
-        (lambda: priors.Table({}), "masses are empty"),
-        (lambda: priors.Table(["a"]), "masses must hold numbers"),
-        (lambda: priors.Table({10**9: 1.0}), "more than a table"),
-        (lambda: priors.Custom(geometric, 3.0), "log_survival must be a function"),
-        (lambda: priors.Custom(geometric, geometric), "do not fit at size 1"),
-        (lambda: priors.Custom(lambda _: math.nan, geometric_tail), r"log_pmf\(1\) is nan"),
-        (
-            lambda: priors.Custom(lambda k: geometric(k + 1), lambda k: geometric_tail(k + 1)),
-            "do not fit at size 1",
-        ),
-        (lambda: priors.Mixture([]), "one or more .* got none"),
-        (lambda: priors.Mixture([HYPER, 2]), "priors: 1 must be a prior"),
-        (lambda: priors.Mixture([HYPER], [0.0]), "weights must be positive"),
-        (
-            lambda: priors.Mixture([HYPER, priors.Uniform(2, 3)]),
-            r"begin at the same sizes, got \(1,\), \(2,\)",
-        ),
-        (lambda: priors.Product(), "at least one prior"),
-        (lambda: priors.Product(3), "prior 0 must be of one size"),
-        (lambda: priors.JointTable({(1, 0): 1.0}), r"size \(1, 0\)"),
-        (lambda: priors.JointTable(1.0), "must have 1 dimensions"),
-        (lambda: priors.JointTable([[0.5, 0.4]]), "sum to 0.9"),
-        (lambda: priors.JointTable({(1, 1): 0.5, (1,): 0.5}), "tuple of 2 sizes"),
-        (lambda: priors.Joint(lambda *_: -1.0, 2), "all must be 1"),
-        (lambda: priors.Joint(independent_geometric, 2, first=(1,)), "first must have 2 entries"),
-    ],
-)
-def test_bad_priors_are_refused(make, message):
-    with pytest.raises(PolyabayesError, match=message):
-        make()

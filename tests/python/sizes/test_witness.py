@@ -136,27 +136,6 @@ def test_a_fall_within_the_errors_is_no_error():
     assert (search.bounds_["lower"] <= search.bounds_["upper"]).all()
 
 
-@pytest.mark.parametrize(
-    ("score", "message"),
-    [
-        (lambda k: -3.0 - (k == 3), r"falls from -3.0 at size 2 to -4.0 at size 3"),
-        (lambda k: (-3.0 - 9 * (k == 3), 0.1), r"falls from -3.0 \+- 0.1 at size"),
-        (lambda k: -3.0 if k < 3 else math.nan, r"log score of size 3 is nan"),
-        (lambda k: -3.0 if k < 3 else math.inf, r"log score of size 3 is inf"),
-        (lambda k: (-3.0, -float(k)), r"standard error of the score of size 1 is -1.0"),
-        (lambda k: (-3.0, math.nan * k), r"standard error of the score of size 1 is nan"),
-        (lambda k: (-3.0, 1.0, -1.0 * k), r"degrees of freedom of the score of size 1"),
-        (lambda k: "x" * k, r"score of size 1 must be a number"),
-        (lambda k: (-3.0, "x" * k), r"its std_error is 'x'"),
-        (lambda k: 0.5 * k, r"log score of size 1 is 0.5, above the ceiling 0.0"),
-    ],
-)
-def test_bad_scores_are_refused_with_their_configuration(score, message):
-    search = WitnessSearch(score, priors.Poisson(2.0), max_steps=5)
-    with pytest.raises(ScoreError, match=message):
-        search.fit()
-
-
 def test_a_fall_in_two_variables_is_seen_between_comparable_sizes_only():
     values = {(1, 1): -9.0, (1, 2): -4.0, (2, 1): -6.0, (2, 2): -5.0}
     prior = priors.Product(priors.Uniform(1, 2), priors.Uniform(1, 2))

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 import polyabayes as pb
 from polyabayes import priors
-from polyabayes.exceptions import InvalidArgumentError, PolyabayesError
+from polyabayes.exceptions import InvalidArgumentError
 from polyabayes.sizes.witness import WitnessSearch
 from polyabayes.sizes.witness.adapters import EvidenceOf
 
@@ -205,34 +205,3 @@ def test_a_search_of_a_bare_matrix_goes_on(tmp_path):
 
 def pachinko(**options):
     return WitnessSearch(PACHINKO, CASES[3].values[2], **options).fit(WORDS)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: WitnessSearch(COCLUSTERING, priors.Poisson(2.0)).fit(LINKS),
-            "prior is of 1 sizes, but the unknown sizes of the model are g, h; give a prior of",
-        ),
-        (
-            lambda: WitnessSearch(COCLUSTERING.with_sizes(g=2), priors.Poisson(2.0)).fit(CUBE),
-            "no node for axis 'i' of the data",
-        ),
-        (
-            lambda: WitnessSearch(pb.AllocationModel.nmf(None), priors.Poisson(2.0)).fit(),
-            "X is missing: an allocation model needs counts",
-        ),
-        (lambda: pachinko(kind="nested"), "may fall as sizes grow: use kind="),
-        (
-            lambda: pachinko(scoring_options={"particles": 3}),
-            "scoring_options has 'particles', but log_evidence takes method, given_total",
-        ),
-        (lambda: pachinko(scoring_options={"method": "best"}), "method must be one of 'auto'"),
-        (lambda: pachinko(scoring_options={"n_samples": "x"}), "n_samples must be an int"),
-        (lambda: PACHINKO.with_sizes(tropic=3), "sizes names 'tropic'"),
-        (lambda: PACHINKO.with_sizes(topic=0), "must be between 1"),
-    ],
-)
-def test_mistakes(make, message):
-    with pytest.raises(PolyabayesError, match=message):
-        make()

@@ -17,7 +17,6 @@ from polyabayes.exceptions import (
     Interrupted,
     InvalidArgumentError,
     InvalidTypeError,
-    PolyabayesError,
 )
 from polyabayes.sizes.witness import Score, WitnessSearch, cross_validate
 from polyabayes.sizes.witness.adapters import NestedEstimator, degrees_of_freedom, starts_afresh
@@ -278,38 +277,6 @@ def test_the_average_is_the_mean_over_sizes_by_their_posterior():
         assert row["best"] == pytest.approx(test[best - 1], abs=1e-9)
         assert row["best_std_error"] == 0.0
         assert row["n_tokens"] == CORPUS[folds == fold].n_tokens
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: nested().fit(), "X is missing"),
-        (lambda: nested(upper="vacuous").fit(), "X is missing"),
-        (lambda: nested(kind="evidence").fit(CORPUS), "an estimator"),
-        (lambda: nested(scoring="elbo").fit(CORPUS), "scoring must be"),
-        (
-            lambda: WitnessSearch(pb.PoissonFactorAnalysis(), priors.Poisson(2.0)).fit(CORPUS),
-            "PoissonFactorAnalysis has no parameter fit_method and no init",
-        ),
-        (
-            lambda: (
-                nested()
-                .set_params(prior=priors.Product(priors.Poisson(2.0), priors.Poisson(1.0)))
-                .fit(CORPUS)
-            ),
-            "a prior of one size",
-        ),
-        (lambda: cross_validate(nested(), CORPUS, 1), "n_folds must be"),
-        (lambda: cross_validate(nested(), CORPUS, 31), "only 30 documents"),
-        (
-            lambda: cross_validate(WitnessSearch(math.log, priors.Poisson(2.0)), CORPUS),
-            "a WitnessSearch of an estimator",
-        ),
-    ],
-)
-def test_mistakes(make, message):
-    with pytest.raises(PolyabayesError, match=message):
-        make()
 
 
 @pytest.mark.slow

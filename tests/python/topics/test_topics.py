@@ -16,6 +16,7 @@ from sklearn.base import clone
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from helpers.small_models import known_lda, known_pfa
+from polyabayes._support.output.tables import measured
 
 ROOT = Path(__file__).parents[3]
 WORDS = ["urn", "ball", "draw", "gene", "cell", "rate", "law", "sum"]
@@ -185,7 +186,7 @@ def test_the_citation_names_this_model_and_this_result(lda):
     assert (
         f"2 topics over 8 words, trained by Gibbs sampling (12 sweeps, seed {model.seed_})" in text
     )
-    assert f"{result.nats_per_token:.4f} ± {result.nats_per_token_std_error:.2g} nats" in text
+    assert f"{measured(result.nats_per_token, result.nats_per_token_std_error)} nats" in text
     assert pb.__version__ in found.bibtex
     assert "taken from elsewhere" in " ".join(pb.cite(lda).methods.split())
     decoder = pb.DocumentModel.logistic_normal(np.eye(3), np.zeros(3), np.eye(3), decoder="softmax")

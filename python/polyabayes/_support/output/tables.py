@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -12,6 +13,20 @@ import numpy as np
 def counted(number: int, noun: str) -> str:
     """A number of things, as ``1 document`` and ``1,040 documents``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def measured(value: float, error: float = 0.0) -> str:
+    """A value with as many decimals as two digits of its error, at least one, and the error.
+
+    Examples
+    --------
+    >>> measured(-327683.5226, 118.2), measured(0.0105123, 0.00372), measured(-1.5)
+    ('-327,683.5 ± 120', '0.0105 ± 0.0037', '-1.500000')
+    """
+    if not (math.isfinite(error) and error > 0):
+        return f"{value:z,.6f}" if not error or math.isnan(error) else f"{value:z,.6f} ± {error}"
+    digits = 1 - math.floor(math.log10(error))
+    return f"{value:z,.{min(max(digits, 1), 9)}f} ± {round(error, digits):,.{max(digits, 0)}f}"
 
 
 class Column(NamedTuple):

@@ -14,6 +14,7 @@ from scipy import stats
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.output.tables import measured
 from polyabayes._support.results import Result
 from polyabayes.allocation.layout import Layout
 from polyabayes.allocation.options import METHODS
@@ -325,7 +326,7 @@ class Evidence(Result):
         if self.n_replicates == 1:
             return f"<Evidence: {self.value:z,.4f} nats ({self.method}, one replicate{given})>"
         return (
-            f"<Evidence: {self.value:z,.4f} +- {self.std_error:.2g} nats "
+            f"<Evidence: {measured(self.value, self.std_error)} nats "
             f"({self.method}, {self.n_replicates} replicates{given})>"
         )
 

@@ -40,6 +40,8 @@ class Graph:
     __slots__ = ("parents",)
 
     def __init__(self, parents: Mapping[str, Iterable[str]]) -> None:
+        if not isinstance(parents, Mapping):
+            raise InvalidTypeError(f"parents must map nodes to nodes, got {parents!r:.100}")
         self.parents = {node: tuple(parents) for node, parents in parents.items()}
 
     @classmethod

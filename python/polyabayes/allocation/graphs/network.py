@@ -162,7 +162,7 @@ class Network:
         (('i1', 'i2', 'i3'),)
         """
         checks.whole_number("order", order, 2, _MOST_AXES)
-        names = _axes(axes or [f"i{axis}" for axis in range(1, order + 1)], order)
+        names = _axes([f"i{axis}" for axis in range(1, order + 1)] if axes is None else axes, order)
         options = {"prior": "bdeu-tokens", **options}
         return cls(f"r -> {', '.join(names)}", {"r": R}, tied=[names], **options)
 

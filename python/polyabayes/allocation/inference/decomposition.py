@@ -146,6 +146,7 @@ class Decomposition(Result):
         >>> found.reached(2)
         'ln P(X | θ, T) = -4.50 nats'
         """
+        checks.whole_number("n_digits", n_digits, 0, 30)
         sign = ">=" if self.is_lower_bound else "="
         return f"{self.objective} {sign} {self.value:z,.{n_digits}f} nats"
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from polyabayes._support.checks import is_single
 from polyabayes.data.counts import Words, checked_counts, checked_words
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 
@@ -255,6 +256,6 @@ def _fractions(block: Any) -> NDArray[np.bool_]:
 
 
 def _iterated(values: Any, name: str, content: str) -> Iterable[Any]:
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+    if isinstance(values, Mapping) or is_single(values) or not hasattr(values, "__iter__"):
         raise InvalidTypeError(f"{name} must hold {content}, got {values!r:.100}")
     return values  # type: ignore[no-any-return]

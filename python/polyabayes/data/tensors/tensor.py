@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support import checks
 from polyabayes._support.checks import whole_number
 from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.output.tables import columns_of, counted, html_table
@@ -280,9 +281,13 @@ class CountTensor:
         ['9', '15']
         """
         table = checked_frame(frame)
+        axes = [axes] if isinstance(axes, str) else axes
+        named = [] if axes is None else checks.entries("axes", axes)
+        if not all(isinstance(name, Hashable) for name in (*named, counts)):
+            raise InvalidTypeError("axes and counts must be names of columns")
         counts = counts_of_frame(table, axes, counts)
         others = [column for column in table.columns if column != counts]
-        columns = others if axes is None else [axes] if isinstance(axes, str) else list(axes)
+        columns = others if axes is None else named
         names = _cells.checked_axes(axis_names(columns))
         if counts in columns:
             raise InvalidArgumentError(f"column {counts!r} cannot be both an axis and the counts")
@@ -526,7 +531,7 @@ class CountTensor:
         [4, 1, 2]
         """
         pandas = import_pandas()
-        if counts in self.axes:
+        if checks.text("counts", counts) in self.axes:
             raise InvalidArgumentError(f"{counts!r} is an axis; choose another name for the counts")
         columns: dict[str, Any] = {}
         for axis, levels, labels in zip(self.axes, self.coordinates.T, self.labels, strict=True):

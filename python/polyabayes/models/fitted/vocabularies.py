@@ -74,6 +74,8 @@ class SeveralVocabularies(FittedModel):
             if given is None:
                 self._set_words(topic_word, vocabulary, random_state, **options)
                 return
+            if not len(given):
+                raise InvalidArgumentError("topic_word is empty; give a table of each vocabulary")
             tables = given
             words = texts_of("vocabulary", vocabulary, self.vocabulary_names, len(tables))
         found = []

@@ -243,7 +243,7 @@ def _checked(
 
 
 def _checked_sizes(sizes: Any) -> list[int]:
-    if isinstance(sizes, (str, bytes, Mapping)) or not isinstance(sizes, Iterable):
+    if isinstance(sizes, Mapping) or checks.is_single(sizes) or not isinstance(sizes, Iterable):
         raise InvalidTypeError(f"sizes must be numbers of topics, got {sizes!r:.100}")
     checked = sorted({checks.whole_number("sizes", size, 1, MOST_SIZE) for size in sizes})
     if not checked:

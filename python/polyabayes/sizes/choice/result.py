@@ -11,6 +11,7 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes._support.jackknife import Difference
+from polyabayes._support.output.tables import measured
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.exceptions import EdgeWarning
@@ -39,7 +40,7 @@ class Gain(NamedTuple):
     --------
     >>> from polyabayes.results import Gain
     >>> print(Gain(8, 16, 0.125, 0.004))
-    8 to 16 0.125 +- 0.004
+    8 to 16 0.1250 ± 0.0040
     """
 
     size: int
@@ -48,7 +49,7 @@ class Gain(NamedTuple):
     std_error: float
 
     def __str__(self) -> str:
-        return f"{self.size} to {self.larger} {self.gain:.3f} +- {self.std_error:.3f}"
+        return f"{self.size} to {self.larger} {measured(self.gain, self.std_error)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -146,7 +146,7 @@ class UnivariatePrior(SizePrior):
         >>> np.exp(pb.priors.Geometric(0.5).log_pmf([1, 2])).tolist()
         [0.5, 0.25]
         """
-        at = np.asarray(sizes, dtype=np.int64)
+        at = _whole(sizes)
         inside = at >= self.first[0]
         if self.last is not None:
             inside &= at <= self.last
@@ -170,7 +170,7 @@ class UnivariatePrior(SizePrior):
         >>> np.exp(pb.priors.Geometric(0.5).log_survival([1, 2])).tolist()
         [0.5, 0.25]
         """
-        at = np.asarray(sizes, dtype=np.int64)
+        at = _whole(sizes)
         low = at < self.first[0]
         high = np.zeros(at.shape, dtype=bool) if self.last is None else at >= self.last
         inside = np.where(low | high, self.first[0], at)
@@ -237,6 +237,14 @@ class Product(SizePrior):
         return f"Product({', '.join(map(repr, self._priors))})"
 
 
+def _whole(sizes: Any) -> NDArray[np.int64]:
+    """Sizes as whole numbers."""
+    found = checks.floats("sizes", sizes)
+    if not (np.abs(found) < 2.0**62).all():
+        raise checks.wrong("sizes", sizes, f"must be whole numbers, got {sizes!r:.100}")
+    return found.astype(np.int64)
+
+
 class Mixture(SizePrior):
     """Mixture of priors, for example for an uncertain mean of a Poisson prior.
 
@@ -268,7 +276,7 @@ class Mixture(SizePrior):
     """
 
     def __init__(self, priors: Sequence[SizePrior], weights: Any = None) -> None:
-        self.priors = tuple(priors)
+        self.priors = tuple(checks.entries("priors", priors))
         for place, prior in enumerate(self.priors):
             if not isinstance(prior, SizePrior):
                 raise InvalidTypeError(f"priors: {place} must be a prior of sizes, got {prior!r}")

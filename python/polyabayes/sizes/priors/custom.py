@@ -114,7 +114,7 @@ class Joint(SizePrior):
         *,
         first: Sizes | None = None,
     ) -> None:
-        self.n_variables = checks.whole_number("n_variables", n_variables)
+        self.n_variables = checks.whole_number("n_variables", n_variables, 1, 1000)
         start = (1,) * self.n_variables if first is None else tuple(first)
         if len(start) != self.n_variables:
             raise InvalidArgumentError(f"first must have {self.n_variables} entries, got {first!r}")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.log_space import log_difference, log_sum
+from polyabayes._support.output.tables import measured
 from polyabayes.exceptions import BudgetExceededError, ScoreError, argument
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.scores import Intervals, Record, Score, Sizes, named
@@ -351,4 +352,4 @@ def _minimal(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _told(score: Score | None) -> str:
     if score is None:
         return "nothing"
-    return f"{score.value!r} +- {score.std_error:.3g}" if score.std_error else repr(score.value)
+    return measured(score.value, score.std_error) if score.std_error else repr(score.value)

@@ -12,7 +12,6 @@ from helpers.networks import problem
 from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes.allocation.layout import lay_out
 from polyabayes.exceptions import (
-    BudgetExceededError,
     InvalidArgumentError,
     InvalidCountsError,
     InvalidTypeError,
@@ -135,14 +134,6 @@ def test_nan_is_refused_elsewhere(data, observed, error, message):
         NMF.log_evidence(data, observed=observed)
 
 
-@pytest.mark.parametrize(
-    "model", [pb.LatentDirichletAllocation(2), pb.PoissonFactorAnalysis(2, prior="gamma")]
-)
-def test_documents_have_no_missing_cells(model):
-    with pytest.raises(InvalidCountsError, match=r"contains NaN.* write 0 .*predict_missing"):
-        model.fit([[1.0, np.nan], [2.0, 3.0]])
-
-
 def test_frames_name_the_cells():
     labels = [["a", "b"], ["x", "y", "z"]]
     tensor = CountTensor.from_dense(SEEN, ["doc", "word"], labels)
@@ -224,38 +215,6 @@ def test_a_graph_without_hidden_nodes():
         assert found.evidence.value == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "options"),
-    [
-        (InvalidArgumentError, r"shape of the data, \(2, 3\)", {"observed": OBSERVED.T}),
-        (InvalidTypeError, "boolean array", {"observed": OBSERVED.astype(int)}),
-        (InvalidArgumentError, "marks no cell", {"observed": np.ones((2, 3), bool)}),
-        (InvalidArgumentError, "marks no cell", {"observed": None}),
-        (InvalidArgumentError, "only one of them", {"data": np.ma.array(SEEN, mask=~OBSERVED)}),
-        (InvalidArgumentError, "must be one of", {"method": "gibbs"}),
-        (InvalidArgumentError, "max_total", {"max_total": 4}),
-        (InvalidTypeError, "max_total", {"max_total": 9.0}),
-        (InvalidArgumentError, "takes no max_total", {"method": "vb", "max_total": 9}),
-        (InvalidArgumentError, "takes no n_particles", {"method": "exact", "n_particles": 9}),
-        (InvalidArgumentError, "needs all cells observed", {"method": "tempered"}),
-        (InvalidArgumentError, "n_samples needs all cells observed", {"n_samples": 9}),
-        (BudgetExceededError, "smaller max_total", {"method": "exact", "budget": 100}),
-    ],
-)
-def test_bad_input_is_refused_before_any_work(error, message, options):
-    with pytest.raises(error, match=message):
-        NMF.predict_missing(**{"data": SEEN, "observed": OBSERVED, **options})
-
-
-def test_evidence_asks_for_what_missing_cells_leave_open():
-    with pytest.raises(InvalidArgumentError, match="rate must be given"):
-        AllocationModel.nmf(2).predict_missing(X3)
-    with pytest.raises(InvalidArgumentError, match="predict_missing has its"):
-        NMF.log_evidence(SEEN, observed=OBSERVED, given_total=True)
-    with pytest.raises(InvalidArgumentError, match="all cells are observed"):
-        NMF.log_evidence(SEEN, max_total=9)
-
-
 def test_plot_of_the_total():
     pytest.importorskip("matplotlib").use("Agg")
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
@@ -299,14 +258,3 @@ def test_laying_out_many_missing_cells_lets_other_threads_run():
     assert core.n_missing == np.count_nonzero(~observed)
     # It takes some tenths of a second; with the lock held there would be one tick at most.
     assert ticks[0] > 10
-
-
-def test_memory_of_missing_cells_is_checked_before_any_work():
-    observed = np.random.default_rng(0).random((300, 200)) > 0.5
-    n_missing, total = np.count_nonzero(~observed), int(observed.sum()) + 1
-    with pytest.raises(
-        BudgetExceededError, match=f"1,000,000,000 particles, {n_missing:,} missing"
-    ):
-        NMF.log_evidence(
-            observed.astype(int), "smc", observed=observed, max_total=total, n_particles=10**9
-        )

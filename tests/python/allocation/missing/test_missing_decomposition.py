@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse, stats
 
 from polyabayes import AllocationModel, CountTensor
-from polyabayes.exceptions import InvalidArgumentError, InvalidCountsError
 
 RNG = np.random.default_rng(3)
 OBSERVED = RNG.random((5, 6)) > 0.25
@@ -127,12 +126,6 @@ def test_graphs_with_visible_tables_and_ties():
         assert found.reconstruction()[~observed] == pytest.approx(found.missing_counts)
 
 
-@pytest.mark.parametrize("method", ["dual-em", "icm", "gibbs", "smc"])
-def test_methods_without_a_form_for_missing_cells(method):
-    with pytest.raises(InvalidArgumentError, match=f"'{method}' needs all cells .*method='vb'"):
-        NMF.decompose(TABLE, method, observed=OBSERVED)
-
-
 @pytest.mark.parametrize("make", [np.asarray, np.float64, sparse.csr_matrix, tensor_of])
 def test_what_masked_cells_hold_is_ignored(make):
     """Entries are held out by a mask, whatever stands in them."""
@@ -146,12 +139,3 @@ def test_what_masked_cells_hold_is_ignored(make):
     assert held_out.value == again.value
     bad = np.where(OBSERVED, TABLE, -0.5)
     assert NMF.decompose(bad, observed=OBSERVED, random_state=0).value == wanted.value
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(InvalidArgumentError, match="rate must be given"):
-        AllocationModel.nmf(2).decompose(TABLE, observed=OBSERVED)
-    with pytest.raises(InvalidCountsError, match="data holds NaN at cell"):
-        NMF.decompose(np.where(OBSERVED, TABLE, np.nan))
-    with pytest.raises(InvalidArgumentError, match="'em' takes no burn_in"):
-        NMF.decompose(TABLE, "em", observed=OBSERVED, burn_in=3)
