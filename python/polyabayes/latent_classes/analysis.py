@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,13 +20,13 @@ from polyabayes.latent_classes.answers import Answers, read_answers, refuse_frac
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
+    ClassComparison,
     ClassPrior,
     checked_ln_prior,
     checked_sizes,
     criteria,
-    options_of,
+    hidden_of,
 )
-from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
 from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.membership import draw_memberships
@@ -34,7 +35,7 @@ from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
-from polyabayes.sizes.choice.cost import ChoiceCost
+from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 from polyabayes.sizes.priors import Geometric, SizePrior
 
 # P(K) ∝ 2^-K.
@@ -56,8 +57,7 @@ class LatentClassAnalysis(FittedClasses):
     learned variance. The number of classes is chosen without the covariates (Nylund-Gibson and
     Masyn 2016).
 
-    An evaluation of one number of classes costs particles x rows x items x classes;
-    :meth:`choice_cost` predicts the time of a choice.
+    An evaluation of one number of classes costs particles x rows x items x classes.
 
     Parameters
     ----------
@@ -237,11 +237,17 @@ class LatentClassAnalysis(FittedClasses):
             self.log_evidence_ = np.nan
         else:
             prior = ClassPrior.of(self.prior)
-            chooser = Chooser(answers.tensor(), prior, run, self.max_time)
-            self.choice_ = chooser.choose(sizes, ends, self._size_prior())
-            best = self.choice_.best
-            counts = chooser.counts(best)
-            chooser.warn(None if design else best)
+            ln_masses = checked_ln_prior(self._size_prior(), sizes)
+            found = ClassComparison(answers.tensor(), prior, ln_masses, run, self.max_time)
+            choice = found.choose(ends)
+            self.choice_ = replace(choice, occupied=found.occupied())
+            best = choice.best
+            counts = found.counts(best)
+            found.warn()
+            if ends:
+                found.warn_at_edge(choice)
+            if design is None:
+                found.warn_of_draws(found.best((best,)))
             if len(prior.items) > 1:
                 ItemEvidence.of(counts).warn(answers.items)
             rows = {row["n_classes"]: row for row in self.choice_.rows}
@@ -282,43 +288,6 @@ class LatentClassAnalysis(FittedClasses):
         fitted = self.fit(X, weights=weights, covariates=covariates)
         return fitted.predict(X, covariates=covariates)
 
-    def choice_cost(self, X: Any, *, weights: Any = None) -> ChoiceCost:
-        """Predict the time of :meth:`fit` with ``method="bayes"``.
-
-        Evaluations of the smallest and the largest number of classes are timed; if no numbers are
-        given, six counts as the largest. The number of further evaluations depends on the data. If
-        one number of classes stands out, a choice takes a fraction of the predicted time; if
-        particles disagree, it takes several times as long.
-
-        Parameters
-        ----------
-        X, weights
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        ChoiceCost
-            Number of evaluations, seconds of each for the smallest and the largest number of
-            classes, and seconds of all.
-
-        {raises: bad argument}
-
-        Examples
-        --------
-        >>> answers = [[0, 0, 1], [0, 1, 1], [1, 1, 0], [1, 0, 0]] * 20
-        >>> cost = pb.LatentClassAnalysis([1, 2, 3], random_state=0).choice_cost(answers)
-        >>> cost.n_fits, cost.sizes
-        (15, (2, 3))
-        """
-        if self.method == "em":
-            raise InvalidArgumentError(
-                f"{argument('method', 'em')} compares no evidences; their cost is of "
-                f"{argument('method', 'bayes')}"
-            )
-        answers, sizes, ends = self._checked(X, weights)
-        run = Run.of(self.random_state, self.n_jobs, False)
-        return Chooser(answers.tensor(), ClassPrior.of(self.prior), run).cost(sizes, ends)
-
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
         """Probabilities of the numbers of classes under each of the named priors.
 
@@ -348,11 +317,14 @@ class LatentClassAnalysis(FittedClasses):
         answers, sizes, ends = self._checked(X, weights)
         refuse_fractions(answers, "evidences are of rows that are counted")
         run = Run.of(self.random_state, self.n_jobs, self.progress)
-        found = {}
+        found, ln_masses = {}, checked_ln_prior(self._size_prior(), sizes)
         for name, prior in PRIORS.items():
-            chooser = Chooser(answers.tensor(), prior, run, self.max_time)
-            found[name] = chooser.compare(sizes, ends, self._size_prior()).probabilities
-            chooser.warn()
+            compared = ClassComparison(answers.tensor(), prior, ln_masses, run, self.max_time)
+            choice = compared.choose(ends)
+            found[name] = choice.probabilities
+            compared.warn()
+            if ends:
+                compared.warn_at_edge(choice)
         numbers = sorted(set().union(*found.values()))
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)
@@ -409,9 +381,14 @@ class LatentClassAnalysis(FittedClasses):
         found: dict[int, ClassTables] = {}
         rows: list[dict[str, Any]] = []
         for n_classes in sizes:
-            model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
-            made = model.decompose(tensor, "ml", **options, **options_of(run, n_classes, 0)).tables
-            tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
+            model = PRIORS["flat"].model(tensor.axes, n_classes)
+            seed = np.random.SeedSequence([run.seed, n_classes, 0])
+            made = model.decompose(
+                tensor, "ml", **options, random_state=seed, n_jobs=run.n_jobs, progress=run.progress
+            ).tables
+            nodes = hidden_of(tensor.axes), *tensor.axes
+            weights, *items = (made[node][None] for node in nodes)
+            tables = ClassTables(weights, tuple(items))
             value, n_parameters = (
                 answers.weighted_sum(tables.ln_rows(answers.levels)),
                 tables.n_parameters,

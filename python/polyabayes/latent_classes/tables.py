@@ -139,35 +139,9 @@ class ClassCounts(NamedTuple):
         items = tuple(table[:, :, order] for table in self.items)
         return ClassCounts(self.classes[:, order], items, self.alphas, coefficients)
 
-    def n_occupied(self) -> NDArray[np.int64]:
-        """Number of classes that hold a row, by draw."""
-        found: NDArray[np.int64] = (self.classes > 0).sum(axis=1)
-        return found
-
-    def ln_items(self, alpha: float) -> Floats:
-        """Ln of the probability of all answers given the classes of the rows, by draw.
-
-        The profiles are integrated out under Dirichlet distributions of this parameter.
-        """
-        found: Floats = np.sum([ln_answers(table, alpha) for table in self.items], axis=0)
-        return found
-
     def _parameters(self) -> list[Floats]:
         counts = (self.classes, *self.items)
         return [table + alpha for table, alpha in zip(counts, self.alphas, strict=True)]
-
-
-def ln_answers(counts: Floats, alpha: float) -> Floats:
-    """Ln of the probability of an item's answers given the classes, by draw.
-
-    Counts have the shape (n_draws, n_levels, n_classes), and each class a profile from a Dirichlet
-    distribution of this parameter, integrated out.
-    """
-    n_levels, totals = counts.shape[1], counts.sum(axis=1)
-    above = special.gammaln(counts + alpha) - special.gammaln(alpha)
-    below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
-    found: Floats = above.sum(axis=(1, 2)) - below.sum(axis=1)
-    return found
 
 
 def ln_with_missing(table: Floats) -> Floats:

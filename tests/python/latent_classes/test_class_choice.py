@@ -79,7 +79,7 @@ def test_probabilities_are_those_of_all_allocations(prior: Any, weights: Any, it
 def test_particles_tell_the_evidence_under_other_concentrations(at: int) -> None:
     prior, tensor = PRIORS["learned"], pb.CountTensor.from_frame(FRAME)
     places = sorted(range(len(prior.items)), key=lambda place: place != at)
-    layouts = [lay_out(prior.model(tensor.axes, 3, place)[0], tensor) for place in places]
+    layouts = [lay_out(prior.model(tensor.axes, 3, place), tensor) for place in places]
     options = Options.of(method="smc", n_particles=16, n_sweeps=4)
     exact = [
         math.log(sum(enumerated(3, prior.weights, prior.items[place]).values())) + ln_orders(tensor)
@@ -180,27 +180,16 @@ def test_the_named_priors_are_compared() -> None:
     assert table["bdeu"] == pytest.approx([default["1"], default["2"]], abs=1e-9)
 
 
-def test_time_ends_the_comparison_and_the_cost_is_told_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_time_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = np.random.default_rng(1).integers(3, size=(60, 5))
     classes = pb.LatentClassAnalysis([1, 2, 3, 4], max_time=2.0, prior="flat", random_state=0)
     clock = itertools.count()
     # A look takes a second.
-    monkeypatch.setattr("polyabayes.latent_classes.chooser.time.monotonic", lambda: next(clock))
-    with pytest.warns(TargetWarning, match="before 3 to 4 classes were evaluated"):
+    monkeypatch.setattr("polyabayes.sizes.evidence.comparison.time.monotonic", lambda: next(clock))
+    with pytest.warns(TargetWarning, match="before 3 classes to 4 classes were evaluated"):
         found = classes.fit(answers)
     assert list(found.choice_.probabilities) == [1, 2]
     assert sum(found.choice_.probabilities.values()) == pytest.approx(1.0)
-    monkeypatch.undo()
-    cost = classes.choice_cost(answers)
-    # Each number once, and some again.
-    assert (cost.n_fits, cost.sizes, cost.unit) == (10, (2, 4), "evidence")
-    assert cost.seconds > 4 * min(cost.seconds_per_fit) > 0
-    learned = pb.LatentClassAnalysis([1, 2, 3, 4], random_state=0).choice_cost(answers)
-    assert learned.n_fits == 18
-    with pytest.raises(InvalidArgumentError, match="compares no evidences"):
-        pb.LatentClassAnalysis(2, method="em").choice_cost(answers)
     with pytest.raises(InvalidArgumentError, match="max_time"):
         pb.LatentClassAnalysis(2, max_time=0).fit(answers)
 

@@ -195,29 +195,10 @@ def test_bad_options_are_refused(monkeypatch, error, message, model, options):
         pb.choose_n_components(model, TABLE, [1, 2], **options)
 
 
-@pytest.mark.parametrize("call", [pb.choose_n_components, pb.choice_cost])
 @pytest.mark.parametrize("options", [{"n_folds": 5}, {"n_folds": 4}, {"max_fits": 200}])
-def test_defaults_of_the_other_way_are_refused_where_they_are_given(call, options):
+def test_defaults_of_the_other_way_are_refused_where_they_are_given(options):
     with pytest.raises(errors.InvalidTypeError, match=HELD_OUT):
-        call(NMF, TABLE, [1, 2], **options)
-
-
-def test_the_cost_counts_concentrations(monkeypatch):
-    class Clock:
-        now = 0.0
-
-        def perf_counter(self):
-            self.now += 1.5
-            return self.now
-
-    monkeypatch.setattr(evidence, "time", Clock())
-    told = pb.choice_cost(NMF, TABLE, SIZES, concentrations=VALUES)
-    assert (told.n_fits, told.sizes, told.seconds_per_fit) == (9, (1, 3), (1.5, 1.5))
-    assert str(told) == (
-        "about 9 evidences, 1.5 s each with size 1 and 1.5 s with 3: 14 s in all, one after another"
-    )
-    assert pb.choice_cost(NMF, TABLE, SIZES, concentrations="auto").n_fits == 18
-    assert pb.choice_cost(NMF, TABLE, SIZES).n_fits == 3
+        pb.choose_n_components(NMF, TABLE, [1, 2], **options)
 
 
 def test_the_picture_shows_concentrations():

@@ -254,9 +254,6 @@ def choice_cost(
         "n_folds": n_folds,
         "max_fits": max_fits,
     }
-    if isinstance(model, AllocationModel):
-        _refuse("held-out likelihood, but an AllocationModel is chosen by evidence", held_out)
-        return Evidences(model, data, _ranges(model, sizes), concentrations, 0, {}).cost()
     _refuse(_BY_EVIDENCE, {"concentrations": concentrations})
     corpus, given, limits = _checked(model, data, sizes, held_out)
     n_folds, _ = checked_folds(corpus, n_folds)
