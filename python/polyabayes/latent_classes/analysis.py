@@ -15,8 +15,13 @@ from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
-from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
-from polyabayes.latent_classes.answers import Answers, read_answers, refuse_fractions
+from polyabayes.exceptions import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
+from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
@@ -31,6 +36,7 @@ from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.latent_classes.predictions import standardised
+from polyabayes.latent_classes.sandwich import logit_errors
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.formulas import formula_columns
@@ -197,6 +203,7 @@ class LatentClassAnalysis(FittedClasses):
         *,
         weights: Any = None,
         covariates: Any = None,
+        missing: Sequence[Any] = (),
     ) -> Self:
         """Find the classes.
 
@@ -208,10 +215,17 @@ class LatentClassAnalysis(FittedClasses):
         {y}
         weights : array of shape (n_rows,) or str, optional
             Number of respondents that each row stands for, or the column with these numbers.
-            Sampling weights, which have fractions, need ``method="em"``.
+            Weights with fractions are sampling weights. For ``"bayes"``, they are scaled to sum to
+            the effective number of rows (Kish 1965), (Σ w)² / Σ w²: draws are of the
+            pseudo-posterior with these weights as powers, and numbers of classes are compared on
+            a systematic sample of this size. Other methods of the classes use the same weights
+            unless they are given others.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
+        missing : sequence, optional
+            Values of the items that are missing answers, such as ``[9, "No answer"]``, here and in
+            other rows.
 
         Returns
         -------
@@ -227,33 +241,33 @@ class LatentClassAnalysis(FittedClasses):
         >>> classes.predict(answers).tolist()
         [0, 0, 1, 1]
         """
+        self._missing = _checked_missing(missing)
         answers, sizes, ends = self._checked(X, weights)
+        self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         design, answers = self._with_design(answers, X, covariates)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         self.seed_ = run.seed
         if self.method == "em":
             tables, self.choice_ = self._maximum(answers, sizes, run)
+            self._errors = logit_errors(answers, tables)
             self._set(answers.items, answers.labels, None, tables)
             self.log_evidence_ = np.nan
         else:
+            is_weighted, answers = answers.has_fractions, self._counted(answers)
             prior = ClassPrior.of(self.prior)
-            ln_masses = checked_ln_prior(self._size_prior(), sizes)
-            found = ClassComparison(answers.tensor(), prior, ln_masses, run, self.max_time)
-            choice = found.choose(ends)
-            self.choice_ = replace(choice, occupied=found.occupied())
-            best = choice.best
-            counts = found.counts(best)
-            found.warn()
-            if ends:
-                found.warn_at_edge(choice)
-            if design is None:
-                found.warn_of_draws(found.best((best,)))
+            compared = self._comparison(answers, prior, sizes, run)
+            choice = compared.choose(ends)
+            self.choice_ = replace(choice, occupied=compared.occupied())
+            counts = compared.counts(choice.best)
+            compared.warn_of_all(choice.best, sizes[-1] if ends else None)
+            if design is None and not is_weighted:
+                compared.warn_of_draws(compared.best((choice.best,)))
             if len(prior.items) > 1:
                 ItemEvidence.of(counts).warn(answers.items)
-            rows = {row["n_classes"]: row for row in self.choice_.rows}
-            self.log_evidence_ = float(rows[best]["log_evidence"])
-            if design is not None:
-                counts, self.log_evidence_ = _by_covariates(answers, counts, run), np.nan
+            rows = {row["n_classes"]: row for row in choice.rows}
+            self.log_evidence_ = float(rows[choice.best]["log_evidence"])
+            if design is not None or is_weighted:
+                counts, self.log_evidence_ = _by_rows(answers, counts, run), np.nan
             self._set(answers.items, answers.labels, counts, counts.expected())
         self._design = design
         self.log_likelihood_ = answers.weighted_sum(self._ln_rows(answers))
@@ -266,6 +280,7 @@ class LatentClassAnalysis(FittedClasses):
         *,
         weights: Any = None,
         covariates: Any = None,
+        missing: Sequence[Any] = (),
     ) -> NDArray[np.intp]:
         """Find the classes, and the most probable one of each row.
 
@@ -273,6 +288,8 @@ class LatentClassAnalysis(FittedClasses):
         ----------
         {as of fit}
         {y}
+        missing
+            As for :meth:`fit`.
 
         Returns
         -------
@@ -285,7 +302,7 @@ class LatentClassAnalysis(FittedClasses):
         >>> pb.LatentClassAnalysis(2, random_state=0).fit_predict(answers)[15:25].tolist()
         [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
         """
-        fitted = self.fit(X, weights=weights, covariates=covariates)
+        fitted = self.fit(X, weights=weights, covariates=covariates, missing=missing)
         return fitted.predict(X, covariates=covariates)
 
     def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
@@ -315,19 +332,30 @@ class LatentClassAnalysis(FittedClasses):
         ['n_classes', 'learned', 'flat', 'jeffreys', 'bdeu']
         """
         answers, sizes, ends = self._checked(X, weights)
-        refuse_fractions(answers, "evidences are of rows that are counted")
+        answers = self._counted(answers)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
-        found, ln_masses = {}, checked_ln_prior(self._size_prior(), sizes)
+        found = {}
         for name, prior in PRIORS.items():
-            compared = ClassComparison(answers.tensor(), prior, ln_masses, run, self.max_time)
+            compared = self._comparison(answers, prior, sizes, run)
             choice = compared.choose(ends)
             found[name] = choice.probabilities
-            compared.warn()
-            if ends:
-                compared.warn_at_edge(choice)
+            compared.warn_of_all(choice.best, sizes[-1] if ends else None)
         numbers = sorted(set().union(*found.values()))
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)
+
+    def _comparison(
+        self, answers: Answers, prior: ClassPrior, sizes: list[int], run: Run
+    ) -> ClassComparison:
+        """The comparison of numbers of classes; sampling weights are rounded for it."""
+        whole = answers.systematic() if answers.has_fractions else answers
+        ln_masses = checked_ln_prior(self._size_prior(), sizes)
+        return ClassComparison(whole.tensor(), prior, ln_masses, run, self.max_time)
+
+    @staticmethod
+    def _counted(answers: Answers) -> Answers:
+        """Answers for a posterior: sampling weights are scaled to the effective number of rows."""
+        return answers.scaled() if answers.has_fractions else answers
 
     def _with_design(
         self, answers: Answers, X: Any, covariates: Any
@@ -343,8 +371,11 @@ class LatentClassAnalysis(FittedClasses):
         checks.row_names("covariates", covariates, checks.index_of(X))
         # Rows with covariates stand as often as they are counted.
         n_numbers = answers.levels.shape[1] + 2
-        checks.fits("weights", int(answers.weights.sum()), n_numbers * answers.levels.itemsize)
-        counts = answers.weights.astype(np.int64)
+        n_rows = len(answers.weights) if answers.has_fractions else int(answers.weights.sum())
+        checks.fits("weights", n_rows, n_numbers * answers.levels.itemsize)
+        counts = np.ceil(answers.weights).astype(np.int64)
+        if answers.has_fractions:
+            counts = np.minimum(counts, 1)
         design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
         return design, answers._replace(covariates=standardised(design, rows))
 
@@ -357,15 +388,10 @@ class LatentClassAnalysis(FittedClasses):
             checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
         columns = () if self.formula is None else formula_columns(self.formula)
-        answers = read_answers(X, self.items, weights, columns)
+        answers = read_answers(X, self.items, weights, columns, self._missing)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
-            refuse_fractions(
-                answers,
-                "rows are counted: the evidence of weighted rows is not defined; take method='em' "
-                "for point estimates, or whole numbers",
-            )
             checked_ln_prior(self._size_prior(), sizes)
         return answers, sizes, ends
 
@@ -400,18 +426,31 @@ class LatentClassAnalysis(FittedClasses):
         return found[best], ClassChoice(best, "bic", rows)
 
 
-def _by_covariates(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
-    """Draws of classes whose rows depend on covariates; warns where their chains disagree."""
-    found, chain = draw_memberships(answers.one_each(), counts, run)
-    assert found.coefficients is not None
-    ratio = r_hat(found.coefficients - found.coefficients[:, :1], chain)
+def _by_rows(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
+    """Draws of classes whose rows have covariates or sampling weights, from draws of classes.
+
+    Warns where chains disagree.
+    """
+    counted = answers.take(answers.weights > 0) if answers.has_fractions else answers.one_each()
+    found, chain = draw_memberships(counted, counts, run)
+    what, values = "class weights", found.classes
+    if found.coefficients is not None:
+        what = "coefficients of the covariates"
+        values = found.coefficients - found.coefficients[:, :1]
+    ratio = r_hat(values, chain)
     if ratio > MOST_R_HAT:
         warn(
-            f"chains of the draws disagree about the coefficients of the covariates (ratio "
-            f"{ratio:.2f}, above {MOST_R_HAT}): their intervals may be too narrow",
+            f"chains of the draws disagree about the {what} (ratio {ratio:.2f}, above "
+            f"{MOST_R_HAT}): their intervals may be too narrow",
             UnreliableErrorWarning,
         )
     return found
+
+
+def _checked_missing(missing: Any) -> tuple[Any, ...]:
+    if isinstance(missing, str) or not isinstance(missing, Iterable):
+        raise InvalidTypeError(f"{argument('missing')} must be a list of values, got {missing!r}")
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in missing)
 
 
 readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

@@ -158,10 +158,10 @@ class ClassComparison(StagedComparison):
         found: ClassChoice = self.compare(self._choice, progress=self.run.progress, ends=ends)
         return found
 
-    def warn_at_edge(self, choice: ClassChoice) -> None:
-        """Warn if larger numbers may be more probable than the largest tried."""
-        largest = max(self.ln_masses)[0]
-        if choice.best == largest < self.networks.tensor.n_cells and len(self.ln_masses) > 1:
+    def warn_of_all(self, best: int, open_end: int | None) -> None:
+        """Warn of uncertain evidences, and of a best number at the end of an open range."""
+        self.warn()
+        if best == open_end and 1 < open_end < self.networks.tensor.n_cells:
             warn(
                 "the most probable number of classes is the largest tried; raise "
                 f"{argument('max_classes')}",

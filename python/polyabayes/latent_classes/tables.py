@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -40,10 +40,19 @@ class ClassTables(NamedTuple):
         n_columns = 1 if self.coefficients is None else int(self.coefficients.shape[2])
         return (self.n_classes - 1) * n_columns + self.n_classes * free
 
+    def each(self, function: Callable[..., Floats], *others: ClassTables) -> Self:
+        """Tables that a function makes of each table, without coefficients."""
+        of_items = zip(self.items, *(other.items for other in others), strict=True)
+        weights = function(self.weights, *(other.weights for other in others))
+        return type(self)(weights, tuple(function(*tables) for tables in of_items))
+
     def mean(self) -> Self:
         """Means over the draws."""
-        first, *others = (t.mean(axis=0, keepdims=True) for t in (self.weights, *self.items))
-        return type(self)(first, tuple(others))
+        return self.each(lambda table: table.mean(axis=0, keepdims=True))
+
+    def quantile(self, share: float) -> Self:
+        """Quantiles over the draws."""
+        return self.each(lambda table: np.quantile(table, [share], axis=0))
 
     def take(self, draws: NDArray[np.intp]) -> Self:
         """The tables of some draws."""
