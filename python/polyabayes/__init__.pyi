@@ -31,6 +31,7 @@ from .io import (
 )
 from .latent_classes import (
     ClassChoice as ClassChoice,
+    ClassOutcome as ClassOutcome,
     LatentClassAnalysis as LatentClassAnalysis,
     PairResiduals as PairResiduals,
 )

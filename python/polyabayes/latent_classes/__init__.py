@@ -2,6 +2,7 @@
 
 from polyabayes.latent_classes.analysis import LatentClassAnalysis
 from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.outcomes import ClassOutcome
 from polyabayes.latent_classes.residuals import PairResiduals
 
-__all__ = ["ClassChoice", "LatentClassAnalysis", "PairResiduals"]
+__all__ = ["ClassChoice", "ClassOutcome", "LatentClassAnalysis", "PairResiduals"]

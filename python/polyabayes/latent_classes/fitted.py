@@ -18,7 +18,7 @@ from polyabayes.exceptions import NotFittedError, argument
 from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice, ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
-from polyabayes.latent_classes.predictions import ClassPredictions
+from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.sandwich import end_of_interval
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
@@ -34,7 +34,7 @@ _NUMBERS = ("log_evidence_", "log_likelihood_")
 
 
 @shared_docs
-class FittedClasses(ClassPredictions):
+class FittedClasses(ClassOutcomes):
     """Fitted latent classes: their profiles, what they depend on, draws, and files."""
 
     @property
