@@ -33,6 +33,7 @@ from .latent_classes import (
     ClassChoice as ClassChoice,
     ClassOutcome as ClassOutcome,
     LatentClassAnalysis as LatentClassAnalysis,
+    LatentTransitionAnalysis as LatentTransitionAnalysis,
     PairResiduals as PairResiduals,
 )
 from .likelihood import (

@@ -19,7 +19,7 @@ from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import ln_orders
 from polyabayes.latent_classes.tables import ClassCounts
-from polyabayes.sizes.evidence import Concentrations, Networks, StagedComparison
+from polyabayes.sizes.evidence import Comparison, Concentrations, Networks, StagedComparison
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.scores import Sizes
 
@@ -176,28 +176,33 @@ class ClassComparison(StagedComparison):
         return ClassCounts(first, tuple(items), [draws.alphas[node] for node in nodes])
 
     def _choice(self) -> ClassChoice:
-        masses = special.softmax([self.ln_masses[sizes] for sizes in self.done])
-        prior = {str(n): float(mass) for (n,), mass in zip(self.done, masses, strict=True)}
-        posterior = ModelPosterior({str(s[0]): self.averaged(s) for s in self.done}, prior)
-        probabilities, ln_rows = posterior.probabilities, ln_orders(self.networks.tensor)
-        rows: list[dict[str, Any]] = []
-        for sizes in self.done:
-            name = str(sizes[0])
-            low, high = posterior.interval(name)
-            row: dict[str, Any] = {
-                "n_classes": sizes[0],
-                "log_evidence": posterior.evidences[name].value - ln_rows,
-                "std_error": posterior.evidences[name].std_error,
-                "prior": prior[name],
-                "probability": probabilities[name],
-                "low": low,
-                "high": high,
-            }
-            if len(self.concentrations.values) > 1:
-                row["concentration"] = self.concentrations.values[self.best(sizes)[1]]
-            rows.append(row)
-        best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
-        return ClassChoice(best, "evidence", rows)
+        return choice_of(self, ln_orders(self.networks.tensor))
+
+
+def choice_of(compared: Comparison, ln_rows: float = 0.0) -> ClassChoice:
+    """The choice among numbers of classes; `ln_rows` is left out of their evidences."""
+    done, values = compared.done, compared.concentrations.values
+    masses = special.softmax([compared.ln_masses[sizes] for sizes in done])
+    prior = {str(n): float(mass) for (n,), mass in zip(done, masses, strict=True)}
+    posterior = ModelPosterior({str(s[0]): compared.averaged(s) for s in done}, prior)
+    probabilities, rows = posterior.probabilities, []
+    for sizes in done:
+        name = str(sizes[0])
+        low, high = posterior.interval(name)
+        row: dict[str, Any] = {
+            "n_classes": sizes[0],
+            "log_evidence": posterior.evidences[name].value - ln_rows,
+            "std_error": posterior.evidences[name].std_error,
+            "prior": prior[name],
+            "probability": probabilities[name],
+            "low": low,
+            "high": high,
+        }
+        if len(values) > 1:
+            row["concentration"] = values[compared.best(sizes)[1]]
+        rows.append(row)
+    best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
+    return ClassChoice(best, "evidence", rows)
 
 
 def checked_sizes(n_classes: Any, max_classes: Any, n_patterns: int) -> tuple[list[int], bool]:

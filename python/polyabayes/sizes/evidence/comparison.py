@@ -18,6 +18,10 @@ from polyabayes.exceptions import Interrupted, TargetWarning, UnreliableErrorWar
 from polyabayes.sizes.evidence.concentrations import Concentrations
 from polyabayes.sizes.scores import Sizes, plain
 
+# Error of a probability that needs no further look, and the most error in nats of an evidence of
+# any probability.
+_WANTED, _MOST_ERROR = 0.05, 1.0
+
 # Sizes of the hidden nodes, and the place of a concentration.
 Candidate = tuple[Sizes, int]
 
@@ -143,6 +147,20 @@ class Comparison(ABC):
                 found.append(one)
         return found
 
+    def uncertain(self) -> list[Candidate]:
+        """Candidates that may matter and whose errors change probabilities."""
+        return [one for one in self.possible() if self.lacks(one)]
+
+    def lacks(self, one: Candidate) -> bool:
+        """Whether its error moves the probability of a candidate by more than is wanted."""
+        joint = self.joint()
+        others = [value for other, value in joint.items() if other != one]
+        if not others:
+            return False
+        ln_odds, error = joint[one] - special.logsumexp(others), honest_error(self.evidences[one])
+        moved = special.expit([ln_odds - error, ln_odds, ln_odds + error])
+        return bool(np.diff(moved).max() > _WANTED) or error > _MOST_ERROR
+
     def best(self, sizes: Sizes) -> Candidate:
         """The most probable candidate of some sizes."""
         return self.largest(sizes, self.evidences)
@@ -188,3 +206,8 @@ class Comparison(ABC):
         n_more = len(doubtful) - 1
         more = f"; {n_more} more evidences are unreliable" if n_more else ""
         warn(f"{self.label(sizes)}{where}: {doubt}{more}", UnreliableErrorWarning)
+
+
+def honest_error(found: Evidence) -> float:
+    """Standard error of an evidence; twice as much where it cannot be trusted."""
+    return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)

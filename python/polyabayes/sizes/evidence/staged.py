@@ -18,7 +18,7 @@ from polyabayes.allocation.layout import Layout, lay_out
 from polyabayes.allocation.options import Options, Run
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import BudgetExceededError, UnreliableErrorWarning
-from polyabayes.sizes.evidence.comparison import Candidate, Comparison
+from polyabayes.sizes.evidence.comparison import Candidate, Comparison, honest_error
 from polyabayes.sizes.evidence.concentrations import Concentrations
 from polyabayes.sizes.scores import Sizes
 
@@ -39,9 +39,6 @@ _NEIGHBOURS, _SURE = 2, 0.1
 # Answers that tempering visits in some ten seconds, by hidden level and by sweep; and the least and
 # most sweeps.
 _VISITS, _LEAST_SWEEPS, _MOST_SWEEPS = 4_000_000, 32, 512
-# Error of a probability that needs no further look, and the most error in nats of an evidence of
-# any probability.
-_WANTED, _MOST_ERROR = 0.05, 1.0
 # Error of the second look in nats beyond which more particles are of no use where tempering is
 # cheap.
 _HOPELESS = 2.5
@@ -129,8 +126,8 @@ class StagedComparison(Comparison):
             held = self.evidences.get(other)
             if held is not None and other in self.looked_at:
                 evidence = _confirmed(evidence, held)
-            most = _SURE if held is None else _honest_error(held)
-            if _honest_error(evidence) < most:
+            most = _SURE if held is None else honest_error(held)
+            if honest_error(evidence) < most:
                 self.evidences[other], self.origins[other] = evidence, one
 
     def _look_exactly(self, one: Candidate) -> bool:
@@ -163,8 +160,8 @@ class StagedComparison(Comparison):
         less = found.log_probability_of_total
         value, bound = found.value - less, found.lower_bound - less
         found = replace(found, value=value, lower_bound=bound, given_total=True)
-        self._tempered_error = min(_honest_error(found), self._tempered_error or np.inf)
-        if _honest_error(found) < _honest_error(before):
+        self._tempered_error = min(honest_error(found), self._tempered_error or np.inf)
+        if honest_error(found) < honest_error(before):
             self.evidences[one] = _confirmed(found, before)
             self.draws[one], self.origins[one] = draws, one
             self.looked_at.add(one)
@@ -188,7 +185,7 @@ class StagedComparison(Comparison):
         for look, is_wanted in (*looks, (self._temper, self._wants_tempering)):
             candidates = self.possible()
             if look == self._temper:
-                candidates.sort(key=lambda one: -_honest_error(self.evidences[one]))
+                candidates.sort(key=lambda one: -honest_error(self.evidences[one]))
             for candidate in candidates:
                 # A look at the best concentration tells of the others, too.
                 for one in dict.fromkeys([self.source(candidate[0]), candidate]):
@@ -205,23 +202,9 @@ class StagedComparison(Comparison):
         """The best candidate of some sizes with particles of its own."""
         return self.largest(sizes, self.looked_at)
 
-    def uncertain(self) -> list[Candidate]:
-        """Candidates that may matter and whose errors change probabilities."""
-        return [one for one in self.possible() if self._lacks(one)]
-
-    def _lacks(self, one: Candidate) -> bool:
-        """Whether its error moves the probability of a candidate by more than is wanted."""
-        joint = self.joint()
-        others = [value for other, value in joint.items() if other != one]
-        if not others:
-            return False
-        ln_odds, error = joint[one] - special.logsumexp(others), _honest_error(self.evidences[one])
-        moved = special.expit([ln_odds - error, ln_odds, ln_odds + error])
-        return bool(np.diff(moved).max() > _WANTED) or error > _MOST_ERROR
-
     def _wants_particles(self, one: Candidate) -> bool:
         """Whether further particles are wanted, and may be of use."""
-        if not self._lacks(one):
+        if not self.lacks(one):
             return False
         is_first = one not in self.draws
         is_hopeless = self.evidences[one].std_error >= _HOPELESS
@@ -229,8 +212,8 @@ class StagedComparison(Comparison):
 
     def _wants_tempering(self, one: Candidate) -> bool:
         """Whether tempering is wanted, cheap, and may have less error, as that of others had."""
-        is_useful = _honest_error(self.evidences[one]) > self._tempered_error
-        return is_useful and self._lacks(one) and bool(self._n_samples(one[0]))
+        is_useful = honest_error(self.evidences[one]) > self._tempered_error
+        return is_useful and self.lacks(one) and bool(self._n_samples(one[0]))
 
     def drawn(self, one: Candidate) -> PosteriorDraws:
         """Draws of a candidate, those of its looks if there are any."""
@@ -293,11 +276,6 @@ class StagedComparison(Comparison):
                 "solutions",
                 UnreliableErrorWarning,
             )
-
-
-def _honest_error(found: Evidence) -> float:
-    """Standard error of an evidence; twice as much where it cannot be trusted."""
-    return float(np.nan_to_num(found.std_error)) * (2.0 if found.doubt else 1.0)
 
 
 def _confirmed(found: Evidence, other: Evidence) -> Evidence:
