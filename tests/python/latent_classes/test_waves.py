@@ -70,7 +70,7 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
 
 
 def test_planted_chains_are_found() -> None:
-    frame, classes = planted(300, 0)
+    frame, classes = planted(300, 4)
     model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
     assert model.n_classes_ == 2
     assert model.choice_.probabilities[2] > 0.9
