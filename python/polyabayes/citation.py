@@ -52,8 +52,8 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, LatentClassAnalysis, foreign model or other, optional
-        Fitted.
+    model : LatentDirichletAllocation, LatentClassAnalysis, SizeChoice or other, optional
+        A fitted model, a foreign model, or a choice of a size.
     result : LogLikelihood, optional
         What :func:`log_likelihood` returned for it.
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
@@ -15,13 +16,8 @@ from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
-from polyabayes.exceptions import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnreliableErrorWarning,
-    argument,
-)
-from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers
+from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
+from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
@@ -29,15 +25,19 @@ from polyabayes.latent_classes.choice import (
     ClassPrior,
     checked_ln_prior,
     checked_sizes,
-    criteria,
-    hidden_of,
 )
 from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.fitted import FittedClasses
+from polyabayes.latent_classes.maximum import (
+    bootstrap_p_value,
+    entropy_r2,
+    fit_rows,
+    logit_errors,
+    maxima,
+)
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.latent_classes.predictions import standardised
-from polyabayes.latent_classes.sandwich import logit_errors
-from polyabayes.latent_classes.tables import ClassCounts, ClassTables
+from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
@@ -241,14 +241,17 @@ class LatentClassAnalysis(FittedClasses):
         >>> classes.predict(answers).tolist()
         [0, 0, 1, 1]
         """
-        self._missing = _checked_missing(missing)
-        answers, sizes, ends = self._checked(X, weights)
+        answers, sizes, ends = self._checked(X, weights, missing)
+        self._missing = tuple(missing)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         design, answers = self._with_design(answers, X, covariates)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         self.seed_ = run.seed
         if self.method == "em":
-            tables, self.choice_ = self._maximum(answers, sizes, run)
+            fits = maxima(answers, sizes, run, n_restarts=self.n_restarts, tol=self.tol)
+            rows = fit_rows(answers, fits)
+            best = min(rows, key=lambda row: row["bic"])["n_classes"]
+            self.choice_, tables = ClassChoice(best, "bic", rows), fits[best]
             self._errors = logit_errors(answers, tables)
             self._set(answers.items, answers.labels, None, tables)
             self.log_evidence_ = np.nan
@@ -264,8 +267,8 @@ class LatentClassAnalysis(FittedClasses):
                 compared.warn_of_draws(compared.best((choice.best,)))
             if len(prior.items) > 1:
                 ItemEvidence.of(counts).warn(answers.items)
-            rows = {row["n_classes"]: row for row in choice.rows}
-            self.log_evidence_ = float(rows[choice.best]["log_evidence"])
+            evidences = {row["n_classes"]: row["log_evidence"] for row in choice.rows}
+            self.log_evidence_ = float(evidences[choice.best])
             if design is not None or is_weighted:
                 counts, self.log_evidence_ = _by_rows(answers, counts, run), np.nan
             self._set(answers.items, answers.labels, counts, counts.expected())
@@ -305,7 +308,9 @@ class LatentClassAnalysis(FittedClasses):
         fitted = self.fit(X, weights=weights, covariates=covariates, missing=missing)
         return fitted.predict(X, covariates=covariates)
 
-    def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
+    def compare_priors(
+        self, X: Any, *, weights: Any = None, missing: Sequence[Any] = ()
+    ) -> ResultTable:
         """Probabilities of the numbers of classes under each of the named priors.
 
         The number of classes depends on the prior of weights and answers. If the columns differ,
@@ -313,7 +318,7 @@ class LatentClassAnalysis(FittedClasses):
 
         Parameters
         ----------
-        X, weights
+        X, weights, missing
             As for :meth:`fit`.
 
         Returns
@@ -331,7 +336,7 @@ class LatentClassAnalysis(FittedClasses):
         >>> list(table)
         ['n_classes', 'learned', 'flat', 'jeffreys', 'bdeu']
         """
-        answers, sizes, ends = self._checked(X, weights)
+        answers, sizes, ends = self._checked(X, weights, missing)
         answers = self._counted(answers)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         found = {}
@@ -343,6 +348,72 @@ class LatentClassAnalysis(FittedClasses):
         numbers = sorted(set().union(*found.values()))
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)
+
+    def compare_fits(
+        self, X: Any, *, weights: Any = None, missing: Sequence[Any] = (), n_bootstrap: int = 0
+    ) -> ResultTable:
+        """One table of all numbers of classes: criteria of maximum likelihood, and P(K).
+
+        Report P(K): criteria and tests compare maxima, whose number of parameters says little in
+        small tables, while P(K) integrates over all parameters, and has named the number of planted
+        classes more often than each criterion (see the user guide).
+
+        Parameters
+        ----------
+        X, weights, missing
+            As for :meth:`fit`.
+        n_bootstrap : int, default=0
+            Data sets of the bootstrap likelihood-ratio test of each number of classes against one
+            less, such as 99; 0 leaves it out. Every data set is fitted twice.
+
+        Returns
+        -------
+        ResultTable
+            Columns ``n_classes``, ``log_likelihood``, ``n_parameters``, ``aic``, ``bic``, ``sabic``
+            (sample-size adjusted BIC), ``entropy`` (R2), ``smallest_class`` (its weight),
+            ``probability`` (P(K), by the prior of this estimator), and ``blrt_p_value``: small if
+            one class less does not explain the rows.
+
+        {raises: bad argument}
+
+        References
+        ----------
+        G. J. McLachlan (1987). On bootstrapping the likelihood ratio test statistic for the number
+        of components in a normal mixture. Applied Statistics 36(3).
+
+        K. L. Nylund, T. Asparouhov and B. O. Muthén (2007). Deciding on the number of classes in
+        latent class analysis and growth mixture modeling. Structural Equation Modeling 14(4).
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis([1, 2], random_state=0)
+        >>> table = classes.compare_fits(answers, n_bootstrap=19).to_frame()
+        >>> table.n_classes.tolist(), bool(table.blrt_p_value[1] == 0.05)
+        ([1, 2], True)
+        """
+        n_bootstrap = checks.whole_number("n_bootstrap", n_bootstrap, 0)
+        answers, sizes, ends = self._checked(X, weights, missing)
+        if n_bootstrap:
+            refuse_fractions(answers, "data sets of as many rows are drawn from the model")
+        run = Run.of(self.random_state, self.n_jobs, self.progress)
+        counted, prior = self._counted(answers), ClassPrior.of(self.prior)
+        compared = self._comparison(counted, prior, sizes, run)
+        chances = compared.choose(ends).probabilities
+        compared.warn()
+        fits = maxima(answers, chances, run, n_restarts=self.n_restarts, tol=self.tol)
+        rows = fit_rows(answers, fits)
+        for row, (n_classes, tables) in zip(rows, fits.items(), strict=True):
+            shares = special.softmax(tables.ln_joint(answers.levels), axis=1)
+            row["entropy"] = entropy_r2(shares, answers.weights)
+            row["smallest_class"] = float(tables.weights.min())
+            row["probability"] = chances[n_classes]
+            if n_bootstrap:
+                is_tested = n_classes - 1 in fits
+                value = np.nan
+                if is_tested:
+                    value = bootstrap_p_value(answers, fits, n_classes, n_bootstrap, run)
+                row["blrt_p_value"] = value
+        return ResultTable.of_columns({name: [row[name] for row in rows] for name in rows[0]})
 
     def _comparison(
         self, answers: Answers, prior: ClassPrior, sizes: list[int], run: Run
@@ -379,7 +450,7 @@ class LatentClassAnalysis(FittedClasses):
         design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
         return design, answers._replace(covariates=standardised(design, rows))
 
-    def _checked(self, X: Any, weights: Any) -> tuple[Answers, list[int], bool]:
+    def _checked(self, X: Any, weights: Any, missing: Any) -> tuple[Answers, list[int], bool]:
         """Answers, and the numbers of classes to try; bad arguments are refused."""
         checks.choice("method", self.method, ("bayes", "em"))
         ClassPrior.of(self.prior)
@@ -388,7 +459,7 @@ class LatentClassAnalysis(FittedClasses):
             checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
         columns = () if self.formula is None else formula_columns(self.formula)
-        answers = read_answers(X, self.items, weights, columns, self._missing)
+        answers = read_answers(X, self.items, weights, columns, missing)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
@@ -397,33 +468,6 @@ class LatentClassAnalysis(FittedClasses):
 
     def _size_prior(self) -> SizePrior:
         return _SIZE_PRIOR if self.size_prior is None else self.size_prior
-
-    def _maximum(
-        self, answers: Answers, sizes: list[int], run: Run
-    ) -> tuple[ClassTables, ClassChoice]:
-        """Tables of the largest likelihood, and the criteria of every number of classes."""
-        tensor, n_rows = answers.tensor(), float(answers.weights.sum())
-        options: dict[str, Any] = {"n_restarts": self.n_restarts, "tol": self.tol}
-        found: dict[int, ClassTables] = {}
-        rows: list[dict[str, Any]] = []
-        for n_classes in sizes:
-            model = PRIORS["flat"].model(tensor.axes, n_classes)
-            seed = np.random.SeedSequence([run.seed, n_classes, 0])
-            made = model.decompose(
-                tensor, "ml", **options, random_state=seed, n_jobs=run.n_jobs, progress=run.progress
-            ).tables
-            nodes = hidden_of(tensor.axes), *tensor.axes
-            weights, *items = (made[node][None] for node in nodes)
-            tables = ClassTables(weights, tuple(items))
-            value, n_parameters = (
-                answers.weighted_sum(tables.ln_rows(answers.levels)),
-                tables.n_parameters,
-            )
-            row = {"n_classes": n_classes, "log_likelihood": value, "n_parameters": n_parameters}
-            rows.append(row | criteria(value, n_parameters, n_rows))
-            found[n_classes] = tables
-        best: int = min(rows, key=lambda row: row["bic"])["n_classes"]
-        return found[best], ClassChoice(best, "bic", rows)
 
 
 def _by_rows(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
@@ -445,12 +489,6 @@ def _by_rows(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
             UnreliableErrorWarning,
         )
     return found
-
-
-def _checked_missing(missing: Any) -> tuple[Any, ...]:
-    if isinstance(missing, str) or not isinstance(missing, Iterable):
-        raise InvalidTypeError(f"{argument('missing')} must be a list of values, got {missing!r}")
-    return tuple(value.item() if isinstance(value, np.generic) else value for value in missing)
 
 
 readers["LatentClassAnalysis"] = LatentClassAnalysis._of_store

@@ -186,6 +186,8 @@ def read_answers(
     if weights is None and not isinstance(data, CountTensor):
         named = () if items is None else columns
         _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
+    if isinstance(missing, str) or not isinstance(missing, Sequence):
+        raise InvalidTypeError(f"{argument('missing')} must be a list of values, got {missing!r}")
     if unknown := [value for value in missing if not frame[columns].isin([value]).any(axis=None)]:
         raise InvalidArgumentError(
             f"{argument('missing')} has {unknown[0]!r}, which is no value of an item; numbers and "

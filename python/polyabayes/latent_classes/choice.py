@@ -116,6 +116,17 @@ class ClassChoice(Result):
     def _rows(self) -> list[dict[str, Any]]:
         return self.rows
 
+    def _methods_text(self) -> str:
+        """A sentence about the choice for a methods section."""
+        rows = {row["n_classes"]: row for row in self.rows}
+        best, told = rows[self.best], f"Of {min(rows)} to {max(rows)} classes, {self.best} have "
+        if self.criterion == "bic":
+            return f"{told}the smallest BIC ({best['bic']:.2f})."
+        return (
+            f"{told}a posterior probability of {best['probability']:.2f} ({best['low']:.2f} to "
+            f"{best['high']:.2f} for the errors of the evidences)."
+        )
+
     def __str__(self) -> str:
         columns = {
             name: [f"{x:,}" if isinstance(x, int) else f"{x:,.4f}" for x in values]

@@ -18,9 +18,9 @@ from polyabayes.exceptions import NotFittedError, argument
 from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice, ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
+from polyabayes.latent_classes.maximum import end_of_interval
 from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
-from polyabayes.latent_classes.sandwich import end_of_interval
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
@@ -390,34 +390,28 @@ class FittedClasses(ClassOutcomes):
     def _methods_text(self) -> str:
         """Sentences about the model for a methods section."""
         table = [row for row in zip(*self.profiles().values(), strict=True) if not row[1]]
-        rows = {row["n_classes"]: row for row in self.choice_.rows}
-        best, numbers = rows[self.n_classes_], sorted(rows)
-        text = f"We used latent class analysis of {self.n_features_in_:,} items "
+        best = next(row for row in self.choice_.rows if row["n_classes"] == self.n_classes_)
+        how = "by maximum likelihood"
+        if self._counts is not None:
+            how = f"with {self.prior} Dirichlet priors, missing answers summed out"
+            if "concentration" in best:
+                how = (
+                    "with Dirichlet priors, the concentration of answers learned "
+                    f"({best['concentration']:g} is the most probable), missing answers summed out"
+                )
+            elif not isinstance(self.prior, str):
+                parameters = ClassPrior.of(self.prior)
+                how = (
+                    f"with Dirichlet parameters {parameters.weights:g} of weights and "
+                    f"{parameters.items[0]:g} of answers, missing answers summed out"
+                )
         weighted = "" if self._row_weights is None else self._row_weights.sentence(self._counts)
-        if self.choice_.criterion == "bic":
-            weights = ", ".join(f"{row[3]:.2f}" for row in table)
-            return (
-                f"{text}by maximum likelihood.{weighted} Of {numbers[0]} to {numbers[-1]} classes, "
-                f"{self.n_classes_} have the smallest BIC ({best['bic']:.2f}). Class weights are "
-                f"{weights}."
-            )
-        weights = ", ".join(f"{row[3]:.2f} ({row[4]:.2f} to {row[5]:.2f})" for row in table)
-        prior = f"with {self.prior} Dirichlet priors"
-        if "concentration" in best:
-            prior = (
-                "with Dirichlet priors, the concentration of answers learned "
-                f"({best['concentration']:g} is the most probable)"
-            )
-        elif not isinstance(self.prior, str):
-            parameters = ClassPrior.of(self.prior)
-            prior = f"with Dirichlet parameters {parameters.weights:g} of weights and "
-            prior += f"{parameters.items[0]:g} of answers"
+        ends = [f" ({row[4]:.2f} to {row[5]:.2f})" if row[4] == row[4] else "" for row in table]
+        weights = ", ".join(f"{row[3]:.2f}{end}" for row, end in zip(table, ends, strict=True))
         return (
-            f"{text}{prior}, missing answers summed out.{weighted} Of {numbers[0]} to "
-            f"{numbers[-1]} classes, "
-            f"{self.n_classes_} have a posterior probability of {best['probability']:.2f} "
-            f"({best['low']:.2f} to {best['high']:.2f} for the errors of the evidences). "
-            f"Class weights are {weights}, with 95 % intervals."
+            f"We used latent class analysis of {self.n_features_in_:,} items {how}.{weighted} "
+            f"{self.choice_._methods_text()} Class weights are {weights}"
+            f"{', with 95 % intervals' if any(ends) else ''}."
         )
 
 

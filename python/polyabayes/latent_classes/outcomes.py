@@ -26,6 +26,8 @@ METHODS = ("draws", "bch", "three-step")
 
 # Sweeps of memberships and parameters of the outcome under each draw of the classes.
 _SWEEPS = 5
+# Groups of a numeric outcome, of equally many rows, by which it tells classes apart.
+_GROUPS = 20
 # Dirichlet parameter of the levels of an outcome, and prior rows of a mean.
 _ALPHA, _PRIOR_ROWS = 0.5, 0.01
 # Iterations of the maximum of the three-step likelihood, and its relative gain at the end.
@@ -97,8 +99,9 @@ class ClassOutcomes(ClassPredictions):
 
         ``"draws"`` draws the classes of the rows given their answers and their outcome, under each
         posterior draw of the classes, and the parameters of the outcome given the classes of the
-        rows; classes themselves do not depend on the outcome. A numeric outcome is normal within a
-        class, with a variance of its own. ``"bch"`` and ``"three-step"`` assign rows to their most
+        rows; classes themselves do not depend on the outcome. A numeric outcome tells classes apart
+        by twenty groups of equally many rows, so that it may have any distribution within a class.
+        ``"bch"`` and ``"three-step"`` assign rows to their most
         probable class and correct for the errors of the assignment, by weights or by maximum
         likelihood; as usual, they take the classes as known.
 
@@ -111,8 +114,8 @@ class ClassOutcomes(ClassPredictions):
             categories and booleans are levels, numbers have a mean.
         method : {"draws", "bch", "three-step"}, optional
             By default ``"draws"``; ``"three-step"`` for classes fitted by ``"em"``, which has no
-            draws. ``"bch"`` assumes nothing about the distribution of numbers within a class, but
-            may give probabilities outside of 0 and 1.
+            draws. ``"three-step"`` takes numbers as normal within a class; ``"bch"`` assumes
+            nothing about them, but may give probabilities outside of 0 and 1.
         {level}
 
         Returns
@@ -178,16 +181,18 @@ class ClassOutcomes(ClassPredictions):
         assert self._counts is not None
         generator = random_generator(self.seed_)
         tables = self._counts.drawn(generator)
-        answers, state = rows.answers, None
+        answers, grouped, state = rows.answers, rows.grouped(), None
         for draw in range(len(tables.weights)):
             own = tables.take(np.array([draw]))
             ln_joint = own.ln_joint(answers.levels, answers.covariates)
             for _ in range(_SWEEPS):
-                terms = ln_joint if state is None else ln_joint + state.ln_rows(rows.codes)
+                terms = ln_joint if state is None else ln_joint + state.ln_rows(grouped.codes)
                 classes = drawn_index(generator, special.softmax(terms, axis=1))
-                state = rows.drawn(generator, np.eye(self.n_classes_)[classes])
-            assert state is not None
-            yield state.values
+                members = np.eye(self.n_classes_)[classes]
+                state = grouped.drawn(generator, members)
+            law = state if rows.n_levels else rows.drawn(generator, members)
+            assert law is not None
+            yield law.values
 
 
 class _Law(NamedTuple):
@@ -215,6 +220,14 @@ class _Rows(NamedTuple):
     answers: Answers
     codes: Floats
     n_levels: int
+
+    def grouped(self) -> _Rows:
+        """The rows with numbers cut at their quantiles: the law within a class may be any."""
+        if self.n_levels:
+            return self
+        ends = np.unique(np.quantile(self.codes, np.arange(1, _GROUPS) / _GROUPS))
+        codes = np.searchsorted(ends, self.codes, side="right").astype(np.float64)
+        return self._replace(codes=codes, n_levels=len(ends) + 1)
 
     def shown(self) -> Floats:
         """Values, shape (n_rows, 1), or indicators of the levels, shape (n_rows, n_levels)."""

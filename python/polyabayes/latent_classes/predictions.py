@@ -15,6 +15,7 @@ from polyabayes._support.docs import shared_docs
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers
 from polyabayes.latent_classes.choice import ClassChoice, criteria
+from polyabayes.latent_classes.maximum import entropy_r2
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 
@@ -217,10 +218,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         1.0
         """
         answers = self._weighted(X, weights, covariates)
-        if self.n_classes_ == 1:
-            return float("nan")
-        spread = special.entr(self._probabilities(answers)).sum(axis=1)
-        return float(1 - np.average(spread, weights=answers.weights) / np.log(self.n_classes_))
+        return entropy_r2(self._probabilities(answers), answers.weights)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_tables"):

@@ -11,7 +11,7 @@ from scipy import special
 import polyabayes as pb
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.latent_classes.answers import read_answers
-from polyabayes.latent_classes.sandwich import logit_errors
+from polyabayes.latent_classes.maximum import logit_errors
 from polyabayes.latent_classes.tables import ClassTables
 
 YES = np.array([[0.9, 0.8, 0.85, 0.2, 0.1], [0.2, 0.15, 0.3, 0.8, 0.7]])

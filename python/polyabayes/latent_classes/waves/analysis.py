@@ -457,8 +457,6 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
     def _methods_text(self) -> str:
         """Sentences about the model for a methods section."""
         self._fitted()
-        rows = {row["n_classes"]: row for row in self.choice_.rows}
-        best, numbers = rows[self.n_classes_], sorted(rows)
         stays = self.transitions().to_frame()
         stays = stays[stays["from"] == stays["to"]]
         told = ", ".join(
@@ -469,10 +467,8 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
         return (
             f"We used latent transition analysis of {len(self._columns)} waves of "
             f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
-            f"Dirichlet priors, missing answers summed out. Of {numbers[0]} to {numbers[-1]} "
-            f"classes, {self.n_classes_} have a posterior probability of "
-            f"{best['probability']:.2f} ({best['low']:.2f} to {best['high']:.2f} for the errors of "
-            f"the evidences). Probabilities to stay in a class are {told}, with 95 % intervals."
+            f"Dirichlet priors, missing answers summed out. {self.choice_._methods_text()} "
+            f"Probabilities to stay in a class are {told}, with 95 % intervals."
         )
 
 

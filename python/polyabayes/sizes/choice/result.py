@@ -240,6 +240,17 @@ class SizeChoice(Result):
     def _rows(self) -> list[dict[str, Any]]:
         return self.rows
 
+    def _methods_text(self) -> str:
+        """A sentence about the choice for a methods section."""
+        sizes = [row["size"] for row in self.rows]
+        by = "evidence" if self.criterion == "evidence" else "held-out likelihood"
+        chance = self.probabilities.get(self.best)
+        told = "" if chance is None else f" (probability {chance:.2f})"
+        return (
+            f"Of {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, compared by {by}, {self.best} "
+            f"is the best{told}; we took {self.recommended}, by the rule '{self.rule}'."
+        )
+
     def __str__(self) -> str:
         ahead = "" if self.is_decided else " so far"
         edge = f", the {self.at_edge} of those tried" if self.at_edge else ""

@@ -1,13 +1,17 @@
-"""Standard errors of maximum-likelihood tables by the sandwich (linearisation)."""
+"""Maximum likelihood: tables, criteria, standard errors and the bootstrap test."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import linalg, special
 
+from polyabayes.allocation.options import Run
 from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.choice import PRIORS, criteria, hidden_of
 from polyabayes.latent_classes.tables import ClassTables, Floats
 
 # Distance to 0 or 1 at which a probability is on the boundary and has no error.
@@ -15,6 +19,79 @@ _BOUNDARY = 1e-6
 # Relative eigenvalue of the information below which a direction is one of softmax that changes
 # nothing.
 _NULL = 1e-10
+# Starts and relative gain at the end of a fit to a data set of the bootstrap test, as in
+# benches/latent_classes.py.
+_BOOTSTRAP_STARTS, _BOOTSTRAP_TOL = 5, 1e-7
+
+
+def maxima(
+    answers: Answers, sizes: Iterable[int], run: Run, *, n_restarts: int, tol: float
+) -> dict[int, ClassTables]:
+    """Tables of the largest likelihood for each number of classes."""
+    tensor, found = answers.tensor(), {}
+    for n_classes in sizes:
+        made = (
+            PRIORS["flat"]
+            .model(tensor.axes, n_classes)
+            .decompose(
+                tensor,
+                "ml",
+                n_restarts=n_restarts,
+                tol=tol,
+                random_state=np.random.SeedSequence([run.seed, n_classes, 0]),
+                n_jobs=run.n_jobs,
+                progress=run.progress,
+            )
+        )
+        nodes = hidden_of(tensor.axes), *tensor.axes
+        weights, *items = (made.tables[node][None] for node in nodes)
+        found[n_classes] = ClassTables(weights, tuple(items))
+    return found
+
+
+def fit_rows(answers: Answers, fits: Mapping[int, ClassTables]) -> list[dict[str, Any]]:
+    """Log-likelihood, parameters and criteria of each number of classes."""
+    rows, n_rows = [], float(answers.weights.sum())
+    for n_classes, tables in fits.items():
+        value = answers.weighted_sum(tables.ln_rows(answers.levels))
+        row = {"n_classes": n_classes, "log_likelihood": value}
+        row |= {"n_parameters": tables.n_parameters}
+        rows.append(row | criteria(value, tables.n_parameters, n_rows))
+    return rows
+
+
+def entropy_r2(shares: Floats, weights: Floats) -> float:
+    """1 - Σ H(class | row) / (n ln K); NaN for one class."""
+    if shares.shape[1] == 1:
+        return float("nan")
+    spread = special.entr(shares).sum(axis=1)
+    return float(1 - np.average(spread, weights=weights) / np.log(shares.shape[1]))
+
+
+def bootstrap_p_value(
+    answers: Answers, fits: Mapping[int, ClassTables], n_classes: int, n_samples: int, run: Run
+) -> float:
+    """Share of data sets of one class less whose likelihood ratio is at least that of the rows.
+
+    Data sets lack the answers that the rows lack (McLachlan 1987).
+    """
+    answers, sizes = answers.one_each(), (n_classes - 1, n_classes)
+
+    def ratio(rows: Answers, tables: Mapping[int, ClassTables]) -> float:
+        less, more = (float(tables[n].ln_rows(rows.levels).sum()) for n in sizes)
+        return more - less
+
+    observed, n_above = ratio(answers, fits), 0
+    for sample in range(n_samples):
+        generator = np.random.default_rng([run.seed, n_classes, sample])
+        draws = np.zeros(len(answers.levels), dtype=np.int64)
+        levels, _ = fits[n_classes - 1].draw(generator, draws)
+        levels[answers.levels < 0] = -1
+        rows = answers._replace(levels=levels)
+        quick = run._replace(progress=False)
+        made = maxima(rows, sizes, quick, n_restarts=_BOOTSTRAP_STARTS, tol=_BOOTSTRAP_TOL)
+        n_above += ratio(rows, made) >= observed
+    return (1 + n_above) / (1 + n_samples)
 
 
 def logit_errors(answers: Answers, tables: ClassTables) -> ClassTables:
