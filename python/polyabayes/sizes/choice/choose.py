@@ -220,9 +220,8 @@ def choice_cost(
 
     The prediction times a few sweeps of the smallest and the largest size and the scores of 20
     documents, and extrapolates to a typical choice. Without `sizes`, the largest is `max_size`, or
-    32; the printed result also says how long more topics would take. For an AllocationModel, the
-    evidences of the smallest and the largest sizes are computed with the default options, which may
-    itself take minutes.
+    32; the printed result also says how long more topics would take. It is for held-out
+    likelihood; a choice by evidence shows its progress.
 
     Parameters
     ----------
