@@ -258,15 +258,6 @@ class PosteriorDraws(Result):
         dims = {f"p_{node}": list(family) for node, family in self.families.items()}
         return inference_data(tables, by_chain(self.log_joint), dims)
 
-    def ln_tables(self, alphas: Mapping[str, float]) -> Floats:
-        """Ln of the probability of all counts with the tables integrated out, by draw.
-
-        `alphas` has the Dirichlet parameter of every cell of a node's table.
-        """
-        found = self._by_table(lambda node, counts: ln_table(counts, alphas[node]))
-        made: Floats = np.sum(list({id(one): one for one in found.values()}.values()), axis=0)
-        return made
-
     def _by_table(self, make: Callable[[str, Floats], Floats]) -> dict[str, Floats]:
         """Apply `make` to the counts of every node; once for tied nodes, which share a table."""
         made: dict[int, Floats] = {}
@@ -325,6 +316,16 @@ def ln_table(counts: Floats, alpha: float) -> Floats:
     below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
     shape = len(counts), -1
     found: Floats = above.reshape(shape).sum(axis=1) - below.reshape(shape).sum(axis=1)
+    return found
+
+
+def ln_tables(draws: PosteriorDraws, alphas: Mapping[str, float]) -> Floats:
+    """Ln of the probability of all counts with the tables integrated out, by draw.
+
+    `alphas` has the Dirichlet parameter of every cell of a node's table; tied nodes have one table.
+    """
+    alpha_of = {id(table): (table, alphas[node]) for node, table in draws.counts.items()}
+    found: Floats = np.sum([ln_table(table, alpha) for table, alpha in alpha_of.values()], axis=0)
     return found
 
 

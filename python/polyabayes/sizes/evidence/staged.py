@@ -13,7 +13,7 @@ from scipy import special
 
 from polyabayes._support.warnings import quiet, warn
 from polyabayes.allocation import AllocationModel, Evidence, PosteriorDraws
-from polyabayes.allocation.inference.draws import DRAWS, weigh_posteriors
+from polyabayes.allocation.inference.draws import DRAWS, ln_tables, weigh_posteriors
 from polyabayes.allocation.layout import Layout, lay_out
 from polyabayes.allocation.options import Options, Run
 from polyabayes.data.tensors.tensor import CountTensor
@@ -250,7 +250,7 @@ class StagedComparison(Comparison):
             draws, layouts = self.drawn(source), self.layouts(one[0])
             weights = np.zeros(len(draws))
             if source != one:
-                ln_laws = [draws.ln_tables(layouts[at].alphas) for _, at in (one, source)]
+                ln_laws = [ln_tables(draws, layouts[at].alphas) for _, at in (one, source)]
                 weights = ln_laws[0] - ln_laws[1]
             numbers = (self.levels(source) > 0).sum(axis=1)
             for number, weight in zip(numbers.tolist(), special.softmax(weights), strict=True):
