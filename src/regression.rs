@@ -200,7 +200,7 @@ impl Regression {
 
     /// Draws λ of every topic, then σ², given the tables of each group and topic. `weights` are Σ_d q_d
     /// over the documents of each group, and `scale` is a factor of them for each topic.
-    pub fn draw(&mut self, n_tables: &[u64], weights: &[f64], scale: &[f64], key: Key) {
+    pub fn draw(&mut self, n_tables: &[f64], weights: &[f64], scale: &[f64], key: Key) {
         let (design, n_topics, precision) =
             (&self.design, self.priors.len(), self.variance.recip());
         let width = 1 + design.n_slopes;
@@ -209,10 +209,10 @@ impl Regression {
             let mut slopes = vec![0.0; design.n_slopes];
             let mut shape = shape;
             let tables = n_tables[k..].iter().step_by(n_topics).enumerate();
-            for (group, &n) in tables.filter(|(_, n)| **n > 0) {
-                shape += n as f64;
+            for (group, &n) in tables.filter(|(_, n)| **n > 0.0) {
+                shape += n;
                 let row = slopes.iter_mut().zip(design.row(group));
-                row.for_each(|(sum, x)| *sum += n as f64 * x);
+                row.for_each(|(sum, x)| *sum += n * x);
             }
             let posterior =
                 Slopes { design, sums: &slopes, shape, rate, weights, scale: scale[k], precision };

@@ -32,7 +32,9 @@ from .io import (
 )
 from .latent_classes import (
     ClassChoice as ClassChoice,
+    ClassOutcome as ClassOutcome,
     LatentClassAnalysis as LatentClassAnalysis,
+    LatentTransitionAnalysis as LatentTransitionAnalysis,
     PairResiduals as PairResiduals,
 )
 from .likelihood import (

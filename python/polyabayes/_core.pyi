@@ -202,7 +202,7 @@ class ClassRegression:
     groups: Final[NDArray[np.uint32]]
     weights: Final[_Floats]
     parameters: Final[_Floats]
-    def draw(self, n_rows: NDArray[np.uint64], exposures: _Floats, sweep: int) -> None: ...
+    def draw(self, n_rows: _Floats, exposures: _Floats, sweep: int) -> None: ...
 
 @final
 class Training:

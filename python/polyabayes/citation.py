@@ -53,8 +53,8 @@ def cite(model: Any = None, result: LogLikelihood | None = None) -> Citation:
 
     Parameters
     ----------
-    model : LatentDirichletAllocation, LatentClassAnalysis, foreign model, SizeChoice, optional
-        Fitted, or a choice of the number of topics.
+    model : LatentDirichletAllocation, LatentClassAnalysis, SizeChoice or other, optional
+        A fitted model, a foreign model, or a choice of a size.
     result : LogLikelihood, optional
         What :func:`log_likelihood` returned for it.
 

@@ -66,7 +66,7 @@ impl ClassRegression {
     /// the rows of each group of exponential variables whose rates are the sums of its weights.
     fn draw(
         &self,
-        n_rows: PyReadonlyArray1<'_, u64>,
+        n_rows: PyReadonlyArray1<'_, f64>,
         exposures: PyReadonlyArray1<'_, f64>,
         sweep: u64,
     ) -> PyResult<()> {

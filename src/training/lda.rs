@@ -92,7 +92,8 @@ impl LdaGlobals {
             let group = group as usize;
             weights[group] -= ln_beta_variate(totals[group], f64::from(n), &mut rng).0;
         }
-        regression.draw(n_tables, &weights, &vec![1.0; n_topics], key);
+        let n_tables: Vec<f64> = n_tables.iter().map(|&n| n as f64).collect();
+        regression.draw(&n_tables, &weights, &vec![1.0; n_topics], key);
         self.alpha = regression.mean();
     }
 

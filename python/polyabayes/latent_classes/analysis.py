@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
@@ -16,25 +18,31 @@ from polyabayes._support.warnings import warn
 from polyabayes.allocation.options import Run
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, UnreliableErrorWarning, argument
-from polyabayes.latent_classes.answers import Answers, read_answers, refuse_fractions
+from polyabayes.latent_classes.answers import Answers, RowWeights, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import (
     PRIORS,
     ClassChoice,
+    ClassComparison,
     ClassPrior,
     checked_ln_prior,
     checked_sizes,
-    criteria,
-    options_of,
 )
-from polyabayes.latent_classes.chooser import MOST_R_HAT, Chooser, r_hat
 from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.fitted import FittedClasses
+from polyabayes.latent_classes.maximum import (
+    bootstrap_p_value,
+    entropy_r2,
+    fit_rows,
+    logit_errors,
+    maxima,
+)
 from polyabayes.latent_classes.membership import draw_memberships
 from polyabayes.latent_classes.predictions import standardised
-from polyabayes.latent_classes.tables import ClassCounts, ClassTables
+from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.formulas import formula_columns
 from polyabayes.models.model_files import readers
+from polyabayes.sizes.evidence import MOST_R_HAT, r_hat
 from polyabayes.sizes.priors import Geometric, SizePrior
 
 # P(K) ∝ 2^-K.
@@ -196,6 +204,7 @@ class LatentClassAnalysis(FittedClasses):
         *,
         weights: Any = None,
         covariates: Any = None,
+        missing: Sequence[Any] = (),
     ) -> Self:
         """Find the classes.
 
@@ -207,10 +216,17 @@ class LatentClassAnalysis(FittedClasses):
         {y}
         weights : array of shape (n_rows,) or str, optional
             Number of respondents that each row stands for, or the column with these numbers.
-            Sampling weights, which have fractions, need ``method="em"``.
+            Weights with fractions are sampling weights. For ``"bayes"``, they are scaled to sum to
+            the effective number of rows (Kish 1965), (Σ w)² / Σ w²: draws are of the
+            pseudo-posterior with these weights as powers, and numbers of classes are compared on
+            a systematic sample of this size. Other methods of the classes use the same weights
+            unless they are given others.
         covariates : DataFrame, mapping or matrix, optional
             Covariates of membership; categories are coded by their levels. With `formula`, the
             columns that it names; by default those of `X`.
+        missing : sequence, optional
+            Values of the items that are missing answers, such as ``[9, "No answer"]``, here and in
+            other rows.
 
         Returns
         -------
@@ -226,27 +242,36 @@ class LatentClassAnalysis(FittedClasses):
         >>> classes.predict(answers).tolist()
         [0, 0, 1, 1]
         """
-        answers, sizes, ends = self._checked(X, weights)
+        answers, sizes, ends = self._checked(X, weights, missing)
+        self._missing = tuple(missing)
+        self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         design, answers = self._with_design(answers, X, covariates)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         self.seed_ = run.seed
         if self.method == "em":
-            tables, self.choice_ = self._maximum(answers, sizes, run)
+            fits = maxima(answers, sizes, run, n_restarts=self.n_restarts, tol=self.tol)
+            rows = fit_rows(answers, fits)
+            best = min(rows, key=lambda row: row["bic"])["n_classes"]
+            self.choice_, tables = ClassChoice(best, "bic", rows), fits[best]
+            self._errors = logit_errors(answers, tables)
             self._set(answers.items, answers.labels, None, tables)
             self.log_evidence_ = np.nan
         else:
+            is_weighted, answers = answers.has_fractions, self._counted(answers)
             prior = ClassPrior.of(self.prior)
-            chooser = Chooser(answers.tensor(), prior, run, self.max_time)
-            self.choice_ = chooser.choose(sizes, ends, self._size_prior())
-            best = self.choice_.best
-            counts = chooser.counts(best)
-            chooser.warn(None if design else best)
+            compared = self._comparison(answers, prior, sizes, run)
+            choice = compared.choose(ends)
+            self.choice_ = replace(choice, occupied=compared.occupied())
+            counts = compared.counts(choice.best)
+            compared.warn_of_all(choice.best, sizes[-1] if ends else None)
+            if design is None and not is_weighted:
+                compared.warn_of_draws(compared.best((choice.best,)))
             if len(prior.items) > 1:
                 ItemEvidence.of(counts).warn(answers.items)
-            rows = {row["n_classes"]: row for row in self.choice_.rows}
-            self.log_evidence_ = float(rows[best]["log_evidence"])
-            if design is not None:
-                counts, self.log_evidence_ = _by_covariates(answers, counts, run), np.nan
+            evidences = {row["n_classes"]: row["log_evidence"] for row in choice.rows}
+            self.log_evidence_ = float(evidences[choice.best])
+            if design is not None or is_weighted:
+                counts, self.log_evidence_ = _by_rows(answers, counts, run), np.nan
             self._set(answers.items, answers.labels, counts, counts.expected())
         self._design = design
         self.log_likelihood_ = answers.weighted_sum(self._ln_rows(answers))
@@ -259,6 +284,7 @@ class LatentClassAnalysis(FittedClasses):
         *,
         weights: Any = None,
         covariates: Any = None,
+        missing: Sequence[Any] = (),
     ) -> NDArray[np.intp]:
         """Find the classes, and the most probable one of each row.
 
@@ -266,6 +292,8 @@ class LatentClassAnalysis(FittedClasses):
         ----------
         {as of fit}
         {y}
+        missing
+            As for :meth:`fit`.
 
         Returns
         -------
@@ -278,10 +306,12 @@ class LatentClassAnalysis(FittedClasses):
         >>> pb.LatentClassAnalysis(2, random_state=0).fit_predict(answers)[15:25].tolist()
         [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
         """
-        fitted = self.fit(X, weights=weights, covariates=covariates)
+        fitted = self.fit(X, weights=weights, covariates=covariates, missing=missing)
         return fitted.predict(X, covariates=covariates)
 
-    def compare_priors(self, X: Any, *, weights: Any = None) -> ResultTable:
+    def compare_priors(
+        self, X: Any, *, weights: Any = None, missing: Sequence[Any] = ()
+    ) -> ResultTable:
         """Probabilities of the numbers of classes under each of the named priors.
 
         The number of classes depends on the prior of weights and answers. If the columns differ,
@@ -289,7 +319,7 @@ class LatentClassAnalysis(FittedClasses):
 
         Parameters
         ----------
-        X, weights
+        X, weights, missing
             As for :meth:`fit`.
 
         Returns
@@ -307,17 +337,97 @@ class LatentClassAnalysis(FittedClasses):
         >>> list(table)
         ['n_classes', 'learned', 'flat', 'jeffreys', 'bdeu']
         """
-        answers, sizes, ends = self._checked(X, weights)
-        refuse_fractions(answers, "evidences are of rows that are counted")
+        answers, sizes, ends = self._checked(X, weights, missing)
+        answers = self._counted(answers)
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         found = {}
         for name, prior in PRIORS.items():
-            chooser = Chooser(answers.tensor(), prior, run, self.max_time)
-            found[name] = chooser.compare(sizes, ends, self._size_prior()).probabilities
-            chooser.warn()
+            compared = self._comparison(answers, prior, sizes, run)
+            choice = compared.choose(ends)
+            found[name] = choice.probabilities
+            compared.warn_of_all(choice.best, sizes[-1] if ends else None)
         numbers = sorted(set().union(*found.values()))
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)
+
+    def compare_fits(
+        self, X: Any, *, weights: Any = None, missing: Sequence[Any] = (), n_bootstrap: int = 0
+    ) -> ResultTable:
+        """One table of all numbers of classes: criteria of maximum likelihood, and P(K).
+
+        Report P(K): criteria and tests compare maxima, whose number of parameters says little in
+        small tables, while P(K) integrates over all parameters, and has named the number of planted
+        classes more often than each criterion (see the user guide).
+
+        Parameters
+        ----------
+        X, weights, missing
+            As for :meth:`fit`.
+        n_bootstrap : int, default=0
+            Data sets of the bootstrap likelihood-ratio test of each number of classes against one
+            less, such as 99; 0 leaves it out. Every data set is fitted twice.
+
+        Returns
+        -------
+        ResultTable
+            Columns ``n_classes``, ``log_likelihood``, ``n_parameters``, ``aic``, ``bic``, ``sabic``
+            (sample-size adjusted BIC), ``entropy`` (R2), ``smallest_class`` (its weight),
+            ``probability`` (P(K), by the prior of this estimator), and ``blrt_p_value``: small if
+            one class less does not explain the rows.
+
+        {raises: bad argument}
+
+        References
+        ----------
+        G. J. McLachlan (1987). On bootstrapping the likelihood ratio test statistic for the number
+        of components in a normal mixture. Applied Statistics 36(3).
+
+        K. L. Nylund, T. Asparouhov and B. O. Muthén (2007). Deciding on the number of classes in
+        latent class analysis and growth mixture modeling. Structural Equation Modeling 14(4).
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis([1, 2], random_state=0)
+        >>> table = classes.compare_fits(answers, n_bootstrap=19).to_frame()
+        >>> table.n_classes.tolist(), bool(table.blrt_p_value[1] == 0.05)
+        ([1, 2], True)
+        """
+        n_bootstrap = checks.whole_number("n_bootstrap", n_bootstrap, 0)
+        answers, sizes, ends = self._checked(X, weights, missing)
+        if n_bootstrap:
+            refuse_fractions(answers, "data sets of as many rows are drawn from the model")
+        run = Run.of(self.random_state, self.n_jobs, self.progress)
+        counted, prior = self._counted(answers), ClassPrior.of(self.prior)
+        compared = self._comparison(counted, prior, sizes, run)
+        chances = compared.choose(ends).probabilities
+        compared.warn()
+        fits = maxima(answers, chances, run, n_restarts=self.n_restarts, tol=self.tol)
+        rows = fit_rows(answers, fits)
+        for row, (n_classes, tables) in zip(rows, fits.items(), strict=True):
+            shares = special.softmax(tables.ln_joint(answers.levels), axis=1)
+            row["entropy"] = entropy_r2(shares, answers.weights)
+            row["smallest_class"] = float(tables.weights.min())
+            row["probability"] = chances[n_classes]
+            if n_bootstrap:
+                is_tested = n_classes - 1 in fits
+                value = np.nan
+                if is_tested:
+                    value = bootstrap_p_value(answers, fits, n_classes, n_bootstrap, run)
+                row["blrt_p_value"] = value
+        return ResultTable.of_columns({name: [row[name] for row in rows] for name in rows[0]})
+
+    def _comparison(
+        self, answers: Answers, prior: ClassPrior, sizes: list[int], run: Run
+    ) -> ClassComparison:
+        """The comparison of numbers of classes; sampling weights are rounded for it."""
+        whole = answers.systematic() if answers.has_fractions else answers
+        ln_masses = checked_ln_prior(self._size_prior(), sizes)
+        return ClassComparison(whole.tensor(), prior, ln_masses, run, self.max_time)
+
+    @staticmethod
+    def _counted(answers: Answers) -> Answers:
+        """Answers for a posterior: sampling weights are scaled to the effective number of rows."""
+        return answers.scaled() if answers.has_fractions else answers
 
     def _with_design(
         self, answers: Answers, X: Any, covariates: Any
@@ -333,12 +443,15 @@ class LatentClassAnalysis(FittedClasses):
         given = rows_by_name("covariates", given, checks.index_of(X))
         # Rows with covariates stand as often as they are counted.
         n_numbers = answers.levels.shape[1] + 2
-        checks.fits("weights", int(answers.weights.sum()), n_numbers * answers.levels.itemsize)
-        counts = answers.weights.astype(np.int64)
+        n_rows = len(answers.weights) if answers.has_fractions else int(answers.weights.sum())
+        checks.fits("weights", n_rows, n_numbers * answers.levels.itemsize)
+        counts = np.ceil(answers.weights).astype(np.int64)
+        if answers.has_fractions:
+            counts = np.minimum(counts, 1)
         design, rows = Design.learn(given, self.formula, len(answers.levels), counts)
         return design, answers._replace(covariates=standardised(design, rows))
 
-    def _checked(self, X: Any, weights: Any) -> tuple[Answers, list[int], bool]:
+    def _checked(self, X: Any, weights: Any, missing: Any) -> tuple[Answers, list[int], bool]:
         """Answers, and the numbers of classes to try; bad arguments are refused."""
         checks.choice("method", self.method, ("bayes", "em"))
         ClassPrior.of(self.prior)
@@ -347,53 +460,33 @@ class LatentClassAnalysis(FittedClasses):
             checks.positive_number("max_time", self.max_time)
         checks.whole_number("n_restarts", self.n_restarts, 1)
         columns = () if self.formula is None else formula_columns(self.formula)
-        answers = read_answers(X, self.items, weights, columns)
+        answers = read_answers(X, self.items, weights, columns, missing)
         n_patterns = len(np.unique(answers.levels[answers.weights > 0], axis=0))
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, n_patterns)
         if self.method == "bayes":
-            refuse_fractions(
-                answers,
-                "rows are counted: the evidence of weighted rows is not defined; take method='em' "
-                "for point estimates, or whole numbers",
-            )
             checked_ln_prior(self._size_prior(), sizes)
         return answers, sizes, ends
 
     def _size_prior(self) -> SizePrior:
         return _SIZE_PRIOR if self.size_prior is None else self.size_prior
 
-    def _maximum(
-        self, answers: Answers, sizes: list[int], run: Run
-    ) -> tuple[ClassTables, ClassChoice]:
-        """Tables of the largest likelihood, and the criteria of every number of classes."""
-        tensor, n_rows = answers.tensor(), float(answers.weights.sum())
-        options: dict[str, Any] = {"n_restarts": self.n_restarts, "tol": self.tol}
-        found: dict[int, ClassTables] = {}
-        rows: list[dict[str, Any]] = []
-        for n_classes in sizes:
-            model, hidden = PRIORS["flat"].model(tensor.axes, n_classes)
-            made = model.decompose(tensor, "ml", **options, **options_of(run, n_classes, 0)).tables
-            tables = ClassTables(made[hidden][None], tuple(made[a][None] for a in tensor.axes))
-            value, n_parameters = (
-                answers.weighted_sum(tables.ln_rows(answers.levels)),
-                tables.n_parameters,
-            )
-            row = {"n_classes": n_classes, "log_likelihood": value, "n_parameters": n_parameters}
-            rows.append(row | criteria(value, n_parameters, n_rows))
-            found[n_classes] = tables
-        best: int = min(rows, key=lambda row: row["bic"])["n_classes"]
-        return found[best], ClassChoice(best, "bic", rows)
 
+def _by_rows(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
+    """Draws of classes whose rows have covariates or sampling weights, from draws of classes.
 
-def _by_covariates(answers: Answers, counts: ClassCounts, run: Run) -> ClassCounts:
-    """Draws of classes whose rows depend on covariates; warns where their chains disagree."""
-    found, chain = draw_memberships(answers.one_each(), counts, run)
-    assert found.coefficients is not None
-    ratio = r_hat(found.coefficients - found.coefficients[:, :1], chain)
+    Warns where chains disagree.
+    """
+    counted = answers.take(answers.weights > 0) if answers.has_fractions else answers.one_each()
+    found, chain = draw_memberships(counted, counts, run)
+    what, values = "class weights", found.classes
+    if found.coefficients is not None:
+        what = "coefficients of the covariates"
+        values = found.coefficients - found.coefficients[:, :1]
+    ratio = r_hat(values, chain)
     if ratio > MOST_R_HAT:
         warn(
-            f"chains of the draws disagree about the coefficients of the covariates (ratio "
-            f"{ratio:.2f}, above {MOST_R_HAT}): their intervals may be too narrow",
+            f"chains of the draws disagree about the {what} (ratio {ratio:.2f}, above "
+            f"{MOST_R_HAT}): their intervals may be too narrow",
             UnreliableErrorWarning,
         )
     return found

@@ -12,6 +12,7 @@ from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame, import_pandas
+from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.conversion.tables import named_as_counts
@@ -73,6 +74,21 @@ class Answers(NamedTuple):
         """Whether a weight is no whole number."""
         return bool((self.weights != np.rint(self.weights)).any())
 
+    @property
+    def n_effective(self) -> float:
+        """Effective number of rows (Kish 1965): (Σ w)² / Σ w²."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
+    def scaled(self) -> Answers:
+        """The same rows, with weights that sum to the effective number of rows."""
+        return self._replace(weights=self.weights * (self.n_effective / self.weights.sum()))
+
+    def systematic(self) -> Answers:
+        """Patterns with whole weights, a systematic sample of the rows in the order of patterns."""
+        patterns, rows = np.unique(self.levels, axis=0, return_inverse=True)
+        ends = np.rint(np.cumsum(np.bincount(rows.ravel(), self.weights)))
+        return self._replace(levels=patterns, weights=np.diff(ends, prepend=0.0), covariates=None)
+
     def weighted_sum(self, values: NDArray[np.float64]) -> float:
         """Sum of the rows' values by weight; those of weight 0 may be infinite."""
         counted = self.weights > 0
@@ -81,9 +97,13 @@ class Answers(NamedTuple):
     def one_each(self) -> Answers:
         """The same answers, each row as often as its weight, a whole number, says."""
         rows = np.repeat(np.arange(len(self.levels)), self.weights.astype(np.int64))
+        return self.take(rows)._replace(weights=np.ones(len(rows)))
+
+    def take(self, rows: NDArray[Any]) -> Answers:
+        """The answers of some rows."""
         covariates = None if self.covariates is None else self.covariates[rows]
         return self._replace(
-            levels=self.levels[rows], weights=np.ones(len(rows)), covariates=covariates
+            levels=self.levels[rows], weights=self.weights[rows], covariates=covariates
         )
 
     def tensor(self) -> CountTensor:
@@ -100,6 +120,46 @@ class Answers(NamedTuple):
         )
 
 
+class RowWeights(NamedTuple):
+    """Weights of the rows of a fit: the name of a column, or values for rows of these levels."""
+
+    column: str | None
+    fingerprint: str
+    values: NDArray[np.float64]
+    n_effective: float
+    are_sampling: bool
+
+    @classmethod
+    def of(cls, answers: Answers, weights: Any) -> RowWeights:
+        """Weights that were given to a fit."""
+        column = weights if isinstance(weights, str) else None
+        kept = answers.weights if column is None else np.empty(0)
+        fingerprint = fingerprint_of("levels", answers.levels)
+        return cls(column, fingerprint, kept, answers.n_effective, answers.has_fractions)
+
+    def sentence(self, counts: Any) -> str:
+        """A sentence for a methods section; draws have counts."""
+        named = "" if self.column is None else f" (column {self.column!r})"
+        if not self.are_sampling:
+            return f" Rows count as often as their weights say{named}."
+        how = "intervals are from sandwich standard errors"
+        if counts is not None:
+            how = "the pseudo-posterior has weights that sum to the effective number of rows, and "
+            how += "numbers of classes are compared on a systematic sample of this size"
+        return (
+            f" Rows have sampling weights{named}, worth {self.n_effective:,.0f} rows (Kish); {how}."
+        )
+
+    def put(self, answers: Answers) -> Answers:
+        """The rows of the fit with their weights; other rows are refused."""
+        if fingerprint_of("levels", answers.levels) != self.fingerprint:
+            raise InvalidArgumentError(
+                f"these classes were fitted to rows with {argument('weights')}, and X has other "
+                "rows: give their weights; numpy.ones(len(X)) counts each once"
+            )
+        return answers._replace(weights=self.values)
+
+
 def ln_orders(tensor: CountTensor) -> float:
     """Ln of the number of orders of the rows of a tensor, each with the answers it lacks."""
     shown = tensor.coordinates >= 0
@@ -108,7 +168,13 @@ def ln_orders(tensor: CountTensor) -> float:
     return float(special.gammaln(totals + 1).sum() - special.gammaln(tensor.counts + 1).sum())
 
 
-def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str] = ()) -> Answers:
+def read_answers(
+    data: Any,
+    items: Any,
+    weights: Any,
+    covariates: Collection[str] = (),
+    missing: Sequence[Any] = (),
+) -> Answers:
     """Answers to fit classes to; columns of covariates are no items unless they are named.
 
     A column that is no item, a row without an answer, and a column of counts that would be an item
@@ -121,6 +187,14 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
     if weights is None and not isinstance(data, CountTensor):
         named = () if items is None else columns
         _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
+    if isinstance(missing, str) or not isinstance(missing, Sequence):
+        raise InvalidTypeError(f"{argument('missing')} must be a list of values, got {missing!r}")
+    if unknown := [value for value in missing if not frame[columns].isin([value]).any(axis=None)]:
+        raise InvalidArgumentError(
+            f"{argument('missing')} has {unknown[0]!r}, which is no value of an item; numbers and "
+            "text differ"
+        )
+    frame = _without(frame, columns, missing)
     for column in columns:
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
@@ -144,7 +218,11 @@ def read_answers(data: Any, items: Any, weights: Any, covariates: Collection[str
 
 
 def like_answers(
-    data: Any, items: Sequence[str], labels: Sequence[Sequence[str]], weights: Any = None
+    data: Any,
+    items: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    weights: Any = None,
+    missing: Sequence[Any] = (),
 ) -> Answers:
     """Answers of new rows to the items of a fit; other levels are refused."""
     frame, counts = _frame_of(data, weights)
@@ -156,15 +234,32 @@ def like_answers(
                 f"items: {', '.join(items)}"
             )
         named = dict(zip(items, frame.columns, strict=True))
-    if missing := [item for item in items if item not in named]:
+    if lacking := [item for item in items if item not in named]:
         raise InvalidArgumentError(
-            f"X has no column {missing[0]!r}; the classes were fitted to {', '.join(items)}"
+            f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
         )
+    frame = _without(frame, [named[item] for item in items], missing)
     levels = [
         known_levels(frame, named[item], list(known))
         for item, known in zip(items, labels, strict=True)
     ]
     return Answers(tuple(items), tuple(map(tuple, labels)), np.stack(levels, axis=1), counts)
+
+
+def _without(frame: pd.DataFrame, columns: list[Any], missing: Sequence[Any]) -> pd.DataFrame:
+    """The frame with missing values in place of values that are no answers."""
+    if missing:
+        frame = frame.copy(deep=False)
+        for column in columns:
+            values, is_missing = frame[column], frame[column].isin(list(missing))
+            if getattr(values.dtype, "kind", "") in "iu":
+                values = values.astype("Int64")
+            frame[column] = values.mask(is_missing)
+            if hasattr(frame[column], "cat"):
+                frame[column] = frame[column].cat.remove_categories(
+                    [x for x in frame[column].cat.categories if x in missing]
+                )
+    return frame
 
 
 def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64]]:
@@ -298,7 +393,7 @@ def _warn_of_codes(frame: pd.DataFrame, columns: list[Any]) -> None:
         more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
         warn(
             f"item {', '.join(found[:3])}{more}, taken for an answer: if it marks a missing one, "
-            "replace it by NaN, as by frame.replace; if not, make the item categorical",
+            f"name it among the values of {argument('missing')}; if not, make the item categorical",
             DataWarning,
         )
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, text_table
 from polyabayes._support.results import Result
-from polyabayes.allocation import AllocationModel
+from polyabayes._support.warnings import warn
+from polyabayes.allocation import AllocationModel, ModelPosterior
 from polyabayes.allocation.options import Run
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.data.tensors.tensor import CountTensor
+from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.latent_classes.answers import ln_orders
+from polyabayes.latent_classes.tables import ClassCounts
+from polyabayes.sizes.evidence import Comparison, Concentrations, Networks, StagedComparison
 from polyabayes.sizes.priors import SizePrior
+from polyabayes.sizes.scores import Sizes
 
 
 class ClassPrior(NamedTuple):
@@ -46,22 +52,20 @@ class ClassPrior(NamedTuple):
         weights = checks.positive_number("prior['weights']", given["weights"])
         return cls(weights, tuple(sorted(found)))
 
-    @property
-    def middle(self) -> int:
-        """Place of the parameter of the items that is nearest to 1, by ratio."""
-        return min(range(len(self.items)), key=lambda at: abs(math.log(self.items[at] or 1.0)))
-
-    def model(
-        self, axes: Iterable[str], n_classes: int, at: int = 0
-    ) -> tuple[AllocationModel, str]:
-        """The network of so many classes, and the name of its hidden node."""
+    def model(self, axes: Iterable[str], n_classes: int, at: int = 0) -> AllocationModel:
+        """The network of so many classes."""
         names = list(axes)
-        hidden = next(name for name in ("class", "klass", "_class") if name not in names)
-        graph, parameter = f"{hidden} -> {', '.join(names)}", self.items[at]
+        hidden, parameter = hidden_of(names), self.items[at]
+        graph = f"{hidden} -> {', '.join(names)}"
         if self.weights is None or parameter is None:
-            return AllocationModel(graph, {hidden: n_classes}), hidden
+            return AllocationModel(graph, {hidden: n_classes})
         alphas = {hidden: self.weights, **dict.fromkeys(names, parameter)}
-        return AllocationModel(graph, {hidden: n_classes}, prior=alphas), hidden
+        return AllocationModel(graph, {hidden: n_classes}, prior=alphas)
+
+
+def hidden_of(axes: Collection[str]) -> str:
+    """Name of the hidden node beside these axes."""
+    return next(name for name in ("class", "klass", "_class") if name not in axes)
 
 
 PRIORS = {
@@ -70,12 +74,6 @@ PRIORS = {
     "jeffreys": ClassPrior(0.5, (0.5,)),
     "bdeu": ClassPrior(None, (None,)),
 }
-
-
-def options_of(run: Run, n_classes: int, purpose: int) -> dict[str, Any]:
-    """Keywords of a method; every number of classes has seeds of its own."""
-    seed = np.random.SeedSequence([run.seed, n_classes, purpose])
-    return {"random_state": seed, "n_jobs": run.n_jobs, "progress": run.progress}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,6 +116,17 @@ class ClassChoice(Result):
     def _rows(self) -> list[dict[str, Any]]:
         return self.rows
 
+    def _methods_text(self) -> str:
+        """A sentence about the choice for a methods section."""
+        rows = {row["n_classes"]: row for row in self.rows}
+        best, told = rows[self.best], f"Of {min(rows)} to {max(rows)} classes, {self.best} have "
+        if self.criterion == "bic":
+            return f"{told}the smallest BIC ({best['bic']:.2f})."
+        return (
+            f"{told}a posterior probability of {best['probability']:.2f} ({best['low']:.2f} to "
+            f"{best['high']:.2f} for the errors of the evidences)."
+        )
+
     def __str__(self) -> str:
         columns = {
             name: [f"{x:,}" if isinstance(x, int) else f"{x:,.4f}" for x in values]
@@ -132,6 +141,79 @@ class ClassChoice(Result):
         if self.probabilities:
             told += f", probability {self.probabilities[self.best]:.3f}"
         return f"<ClassChoice: {told} by {self.criterion}>\n{self}"
+
+
+class ClassComparison(StagedComparison):
+    """Evidences and draws of numbers of classes of one table of answers."""
+
+    def __init__(
+        self,
+        tensor: CountTensor,
+        prior: ClassPrior,
+        ln_masses: Mapping[int, float],
+        run: Run,
+        max_time: float | None = None,
+    ) -> None:
+        networks = Networks(tensor, lambda one: prior.model(tensor.axes, one[0][0], one[1]))
+        concentrations = Concentrations.even(prior.items, is_walked=True)
+        masses: dict[Sizes, float] = {(n_classes,): mass for n_classes, mass in ln_masses.items()}
+        start = concentrations.nearest(1.0)
+        super().__init__(networks, concentrations, masses, start, run, max_time)
+
+    def label(self, sizes: Sizes) -> str:
+        """Sizes in words."""
+        return f"{sizes[0]} classes"
+
+    def choose(self, ends: bool) -> ClassChoice:
+        """Compare all numbers; if it `ends`, up to the first without a chance."""
+        found: ClassChoice = self.compare(self._choice, progress=self.run.progress, ends=ends)
+        return found
+
+    def warn_of_all(self, best: int, open_end: int | None) -> None:
+        """Warn of uncertain evidences, and of a best number at the end of an open range."""
+        self.warn()
+        if best == open_end and 1 < open_end < self.networks.tensor.n_cells:
+            warn(
+                "the most probable number of classes is the largest tried; raise "
+                f"{argument('max_classes')}",
+                EdgeWarning,
+            )
+
+    def counts(self, n_classes: int) -> ClassCounts:
+        """Draws of the rows of each class and of their answers, by the best concentration."""
+        draws, axes = self.drawn(self.best((n_classes,))), self.networks.tensor.axes
+        nodes = hidden_of(axes), *axes
+        first, *items = (draws.counts[node] for node in nodes)
+        return ClassCounts(first, tuple(items), [draws.alphas[node] for node in nodes])
+
+    def _choice(self) -> ClassChoice:
+        return choice_of(self, ln_orders(self.networks.tensor))
+
+
+def choice_of(compared: Comparison, ln_rows: float = 0.0) -> ClassChoice:
+    """The choice among numbers of classes; `ln_rows` is left out of their evidences."""
+    done, values = compared.done, compared.concentrations.values
+    masses = special.softmax([compared.ln_masses[sizes] for sizes in done])
+    prior = {str(n): float(mass) for (n,), mass in zip(done, masses, strict=True)}
+    posterior = ModelPosterior({str(s[0]): compared.averaged(s) for s in done}, prior)
+    probabilities, rows = posterior.probabilities, []
+    for sizes in done:
+        name = str(sizes[0])
+        low, high = posterior.interval(name)
+        row: dict[str, Any] = {
+            "n_classes": sizes[0],
+            "log_evidence": posterior.evidences[name].value - ln_rows,
+            "std_error": posterior.evidences[name].std_error,
+            "prior": prior[name],
+            "probability": probabilities[name],
+            "low": low,
+            "high": high,
+        }
+        if len(values) > 1:
+            row["concentration"] = values[compared.best(sizes)[1]]
+        rows.append(row)
+    best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
+    return ClassChoice(best, "evidence", rows)
 
 
 def checked_sizes(n_classes: Any, max_classes: Any, n_patterns: int) -> tuple[list[int], bool]:

@@ -10,9 +10,10 @@ from scipy import special
 
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
+from polyabayes.allocation.inference.draws import ln_table
 from polyabayes.exceptions import DataWarning
 from polyabayes.latent_classes.choice import PRIORS
-from polyabayes.latent_classes.tables import ClassCounts, Floats, ln_answers
+from polyabayes.latent_classes.tables import ClassCounts, Floats
 
 # Ln of the Bayes factor that counts as clear: data of the prior pass it in one of 20 cases at most.
 _CLEAR = np.log(20)
@@ -37,9 +38,9 @@ class ItemEvidence(NamedTuple):
         """Bayes factors are means over draws of the ratios of probabilities given the classes."""
         step = -(-len(counts.classes) // _MOST_DRAWS)
         tables = [table[::step] for table in counts.items]
-        given = [ln_answers(*pair) for pair in zip(tables, counts.alphas[1:], strict=True)]
+        given = [ln_table(*pair) for pair in zip(tables, counts.alphas[1:], strict=True)]
         own, alike = (
-            np.array([[ln_answers(table, alpha) for alpha in _PARAMETERS] for table in each])
+            np.array([[ln_table(table, alpha) for alpha in _PARAMETERS] for table in each])
             for each in (tables, [table.sum(axis=2, keepdims=True) for table in tables])
         )
         ln_own, ln_common = _ln_mean(own, 1).sum(axis=0), _ln_mean(own.sum(axis=0), 0)

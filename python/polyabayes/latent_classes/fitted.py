@@ -15,10 +15,11 @@ from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.exceptions import NotFittedError, argument
-from polyabayes.latent_classes.answers import refuse_fractions
+from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice, ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
-from polyabayes.latent_classes.predictions import ClassPredictions
+from polyabayes.latent_classes.maximum import end_of_interval
+from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
@@ -33,7 +34,7 @@ _NUMBERS = ("log_evidence_", "log_likelihood_")
 
 
 @shared_docs
-class FittedClasses(ClassPredictions):
+class FittedClasses(ClassOutcomes):
     """Fitted latent classes: their profiles, what they depend on, draws, and files."""
 
     @property
@@ -121,7 +122,8 @@ class FittedClasses(ClassPredictions):
         -------
         ResultTable
             Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
-            ``lower`` and ``upper``: quantiles over draws, NaN for ``"em"``, which has none.
+            ``lower`` and ``upper``: quantiles over draws; for ``"em"``, from sandwich standard
+            errors of the logits, which are valid for sampling weights, and NaN at 0 or 1.
 
         {raises: bad level}
 
@@ -133,13 +135,19 @@ class FittedClasses(ClassPredictions):
         True
         """
         means, half = self._means(), checks.share("level", level) / 2
-        drawn = None if self._counts is None else self._counts.drawn(random_generator(self.seed_))
-        rows = _rows("", ("",), means.weights[:, None], drawn and drawn.weights[:, None], half)
-        for number, (item, labels) in enumerate(
-            zip(self.feature_names_in_, self._labels, strict=True)
-        ):
-            draws = drawn and drawn.items[number]
-            rows += _rows(item, labels, means.items[number], draws, half)
+        if self._counts is None:
+            ends = [end_of_interval(means, self._errors, 0.5 + side) for side in (-half, half)]
+        else:
+            drawn = self._counts.drawn(random_generator(self.seed_))
+            ends = [drawn.quantile(0.5 + side) for side in (-half, half)]
+        names = [("", ("",)), *zip(self.feature_names_in_, self._labels, strict=True)]
+        parts = zip(*((t.weights[:, None], *t.items) for t in (means, *ends)), strict=True)
+        rows = [
+            [k, item, label, *(float(table[0, at, k]) for table in tables)]
+            for (item, labels), tables in zip(names, parts, strict=True)
+            for k in range(self.n_classes_)
+            for at, label in enumerate(labels)
+        ]
         return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
 
     def item_discrimination(self) -> ResultTable:
@@ -218,7 +226,7 @@ class FittedClasses(ClassPredictions):
         >>> classes.residuals(answers).p_value > 0.05
         True
         """
-        answers = self._like(X, weights, covariates)
+        answers = self._weighted(X, weights, covariates)
         refuse_fractions(answers, "data sets of as many rows are drawn from the model")
         answers = answers.one_each()
         n_samples = checks.whole_number("n_samples", n_samples, 1)
@@ -313,11 +321,19 @@ class FittedClasses(ClassPredictions):
             "labels": self._labels,
             "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
             "occupied": list(self.choice_.occupied.items()),
+            "missing": list(self._missing),
         }
         kept: Any = self._tables
+        arrays: dict[str, Any] = {}
         if self._counts is not None:
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
-        arrays = {"classes": kept[0], **{f"item{n}": table for n, table in enumerate(kept[1])}}
+        else:
+            arrays = _arrays(self._errors, "error_")
+        arrays |= _arrays(kept)
+        if self._row_weights is not None:
+            own = self._row_weights._asdict()
+            arrays["weights"] = own.pop("values")
+            scalars["weights"] = own
         if self._design is not None:
             scalars["design"] = self._design._asdict()
             arrays["coefficients"] = kept.coefficients
@@ -334,14 +350,21 @@ class FittedClasses(ClassPredictions):
         scalars, arrays = content.scalars, content.arrays
         _check_stored(scalars, arrays)
         model = cls(**content.parameters)
-        tables = tuple(arrays[f"item{number}"] for number in range(len(scalars["items"])))
-        counts = None
+        numbers = range(len(scalars["items"]))
+        classes, *tables = (arrays[name] for name in ("classes", *(f"item{n}" for n in numbers)))
+        counts, made = None, ClassTables(classes, tuple(tables))
         if "alphas" in scalars:
             coefficients = arrays.get("coefficients")
-            counts = ClassCounts(arrays["classes"], tables, scalars["alphas"], coefficients)
+            counts = ClassCounts(classes, tuple(tables), scalars["alphas"], coefficients)
+            made = counts.expected()
+        else:
+            items = tuple(arrays[f"error_item{n}"] for n in numbers)
+            model._errors = ClassTables(arrays["error_classes"], items)
+        if "weights" in scalars:
+            model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
+        model._missing = tuple(scalars["missing"])
         if "design" in scalars:
             model._design = Design.from_json(scalars["design"])
-        made = ClassTables(arrays["classes"], tables) if counts is None else counts.expected()
         model._set(scalars["items"], scalars["labels"], counts, made)
         best, criterion, rows = scalars["choice"]
         model.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
@@ -350,6 +373,9 @@ class FittedClasses(ClassPredictions):
             setattr(model, name, float(scalars[name]))
         return model
 
+    # Standard errors of the logits of the probabilities, of maximum likelihood.
+    _errors: ClassTables
+
     def _set(
         self, items: Any, labels: Any, counts: ClassCounts | None, tables: ClassTables
     ) -> None:
@@ -357,6 +383,8 @@ class FittedClasses(ClassPredictions):
         order = tables.by_size()
         self._counts = None if counts is None else counts.ordered(order)
         self._tables = tables.ordered(order)
+        if counts is None:
+            self._errors = self._errors.ordered(order)
         self._labels = tuple(map(tuple, labels))
         self.feature_names_in_ = np.array(items, dtype=object)
         self.n_features_in_ = len(items)
@@ -365,32 +393,28 @@ class FittedClasses(ClassPredictions):
     def _methods_text(self) -> str:
         """Sentences about the model for a methods section."""
         table = [row for row in zip(*self.profiles().values(), strict=True) if not row[1]]
-        rows = {row["n_classes"]: row for row in self.choice_.rows}
-        best, numbers = rows[self.n_classes_], sorted(rows)
-        text = f"We used latent class analysis of {self.n_features_in_:,} items "
-        if self.choice_.criterion == "bic":
-            weights = ", ".join(f"{row[3]:.2f}" for row in table)
-            return (
-                f"{text}by maximum likelihood. Of {numbers[0]} to {numbers[-1]} classes, "
-                f"{self.n_classes_} have the smallest BIC ({best['bic']:.2f}). Class weights are "
-                f"{weights}."
-            )
-        weights = ", ".join(f"{row[3]:.2f} ({row[4]:.2f} to {row[5]:.2f})" for row in table)
-        prior = f"with {self.prior} Dirichlet priors"
-        if "concentration" in best:
-            prior = (
-                "with Dirichlet priors, the concentration of answers learned "
-                f"({best['concentration']:g} is the most probable)"
-            )
-        elif not isinstance(self.prior, str):
-            parameters = ClassPrior.of(self.prior)
-            prior = f"with Dirichlet parameters {parameters.weights:g} of weights and "
-            prior += f"{parameters.items[0]:g} of answers"
+        best = next(row for row in self.choice_.rows if row["n_classes"] == self.n_classes_)
+        how = "by maximum likelihood"
+        if self._counts is not None:
+            how = f"with {self.prior} Dirichlet priors, missing answers summed out"
+            if "concentration" in best:
+                how = (
+                    "with Dirichlet priors, the concentration of answers learned "
+                    f"({best['concentration']:g} is the most probable), missing answers summed out"
+                )
+            elif not isinstance(self.prior, str):
+                parameters = ClassPrior.of(self.prior)
+                how = (
+                    f"with Dirichlet parameters {parameters.weights:g} of weights and "
+                    f"{parameters.items[0]:g} of answers, missing answers summed out"
+                )
+        weighted = "" if self._row_weights is None else self._row_weights.sentence(self._counts)
+        ends = [f" ({row[4]:.2f} to {row[5]:.2f})" if row[4] == row[4] else "" for row in table]
+        weights = ", ".join(f"{row[3]:.2f}{end}" for row, end in zip(table, ends, strict=True))
         return (
-            f"{text}{prior}, missing answers summed out. Of {numbers[0]} to {numbers[-1]} classes, "
-            f"{self.n_classes_} have a posterior probability of {best['probability']:.2f} "
-            f"({best['low']:.2f} to {best['high']:.2f} for the errors of the evidences). "
-            f"Class weights are {weights}, with 95 % intervals."
+            f"We used latent class analysis of {self.n_features_in_:,} items {how}.{weighted} "
+            f"{self.choice_._methods_text()} Class weights are {weights}"
+            f"{', with 95 % intervals' if any(ends) else ''}."
         )
 
 
@@ -422,15 +446,7 @@ def _check_stored(scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
             raise ValueError(f"coefficients are not finite numbers of shape {wanted}")
 
 
-def _rows(
-    item: str, labels: tuple[str, ...], means: Floats, draws: Floats | None, half: float
-) -> list[list[Any]]:
-    """A row a class and label: mean and interval of a table, shape (draws, labels, classes)."""
-    low, high = np.full((2, *means.shape[1:]), np.nan)
-    if draws is not None:
-        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
-    return [
-        [k, item, label, means[0, at, k], low[at, k], high[at, k]]
-        for k in range(means.shape[2])
-        for at, label in enumerate(labels)
-    ]
+def _arrays(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
+    """Tables by name, for a file."""
+    items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
+    return {f"{prefix}classes": kept[0], **items}

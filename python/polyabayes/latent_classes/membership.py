@@ -27,26 +27,29 @@ class MembershipChain:
     p(class k | x) ∝ exp(x·λ_k). Exponential variables of rate Σ_k exp(x·λ_k), one a row, make the
     λ_k independent, each with the density of a Poisson regression. exp of each intercept, at the
     mean of the covariates, has a gamma prior, so that without slopes the weights are Dirichlet.
-    Weights and items, of shape (n_levels, n_classes) each, are those of the start; `alphas` are
-    Dirichlet parameters of the weights and of each item.
+    Rows count in proportion to `row_weights`: with fractions, draws are of the pseudo-posterior, in
+    which the answers and classes of a row have the power of its weight. Weights and items, of shape
+    (n_levels, n_classes) each, are those of the start; `alphas` are Dirichlet parameters of the
+    weights and of each item.
     """
 
     def __init__(
         self,
         levels: NDArray[np.int64],
         covariates: Floats,
+        row_weights: Floats,
         weights: Floats,
         items: list[Floats],
         alphas: list[float],
         seed: int,
     ) -> None:
-        self._levels, self._alphas = levels, alphas
+        self._levels, self._alphas, self._row_weights = levels, alphas, row_weights
         self._shapes = [table.shape for table in items]
         self._generator = np.random.default_rng(seed)
         slopes = np.ascontiguousarray(covariates[:, 1:])
         self._regression = _core.ClassRegression(slopes, weights, alphas[0], seed)
         self._groups = self._regression.groups.astype(np.intp)
-        self._n_rows = np.bincount(self._groups)
+        self._n_groups = int(self._groups.max()) + 1
         self._n_sweeps = 0
         self.classes = self._drawn_classes(items)
 
@@ -65,9 +68,9 @@ class MembershipChain:
             for table, alpha in zip(self.counts(), self._alphas[1:], strict=True)
         ]
         cells = groups * n_classes + self.classes
-        n_rows = np.bincount(cells, minlength=len(self._n_rows) * n_classes).astype(np.uint64)
-        rates = self._weights().sum(axis=1)
-        exposures = self._generator.standard_gamma(self._n_rows.astype(float)) / rates
+        n_rows = _sums(cells, self._row_weights, self._n_groups * n_classes)
+        rates, of_groups = self._weights().sum(axis=1), n_rows.reshape(-1, n_classes).sum(axis=1)
+        exposures = self._generator.standard_gamma(of_groups) / rates
         self._regression.draw(n_rows, exposures, self._n_sweeps)
         self._n_sweeps += 1
         self.classes = self._drawn_classes(items)
@@ -77,12 +80,12 @@ class MembershipChain:
         for column, (n_levels, n_classes) in zip(self._levels.T, self._shapes, strict=True):
             shown = column >= 0
             cells = column[shown] * n_classes + self.classes[shown]
-            counts = np.bincount(cells, minlength=n_levels * n_classes)
-            yield counts.reshape(n_levels, n_classes).astype(float)
+            counts = _sums(cells, self._row_weights[shown], n_levels * n_classes)
+            yield counts.reshape(n_levels, n_classes)
 
     def _weights(self) -> Floats:
         """exp(x·λ) of every group of equal covariates, shape (n_groups, n_classes)."""
-        return np.reshape(self._regression.weights, (len(self._n_rows), -1))
+        return np.reshape(self._regression.weights, (self._n_groups, -1))
 
     def _drawn_classes(self, items: list[Floats]) -> Integers:
         terms = np.log(self._weights())[self._groups]
@@ -91,16 +94,23 @@ class MembershipChain:
         return drawn_index(self._generator, special.softmax(terms, axis=1))
 
 
+def _sums(cells: Integers, weights: Floats, n_cells: int) -> Floats:
+    found: Floats = np.bincount(cells, weights, n_cells).astype(np.float64, copy=False)
+    return found
+
+
 def draw_memberships(
     answers: Answers, counts: ClassCounts, run: Run
 ) -> tuple[ClassCounts, NDArray[np.intp]]:
     """Draws of counts and coefficients, and the chain of each; chains start from given draws.
 
-    Answers have each row once. Classes of a draw are numbered as those of the start that hold the
-    same rows, as nearly as an assignment gets.
+    Rows without covariates have the intercept alone. Classes of a draw are numbered as those of the
+    start that hold the same rows, as nearly as an assignment gets.
     """
-    levels, covariates = answers.levels, answers.covariates
-    assert covariates is not None
+    levels, row_weights = answers.levels, answers.weights
+    covariates = answers.covariates
+    if covariates is None:
+        covariates = np.ones((len(levels), 1))
     tables = counts.expected()
     known = special.softmax(tables.ln_joint(levels), axis=1)
     n_classes = tables.n_classes
@@ -110,17 +120,18 @@ def draw_memberships(
         for at in np.linspace(0, len(tables.weights) - 1, N_CHAINS).astype(int):
             items, seed = [table[at] for table in tables.items], int(generator.integers(2**63))
             start = (tables.weights[at], items, list(counts.alphas), seed)
-            chain = MembershipChain(levels, covariates, *start)
+            chain = MembershipChain(levels, covariates, row_weights, *start)
             for sweep in range(_BURN_IN + _N_DRAWS * _BETWEEN):
                 chain.sweep()
                 if sweep >= _BURN_IN and (sweep + 1 - _BURN_IN) % _BETWEEN == 0:
                     shown = np.eye(n_classes)[chain.classes]
                     order = optimize.linear_sum_assignment(known.T @ shown, maximize=True)[1]
                     parts = [table[:, order] for table in chain.counts()]
-                    found.append((shown.sum(axis=0)[order], parts, chain.coefficients[order]))
+                    found.append(((row_weights @ shown)[order], parts, chain.coefficients[order]))
                     if tell is not None:
                         tell(len(found))
     sizes, items_of_draws, coefficients = zip(*found, strict=True)
     drawn = tuple(np.stack(part) for part in zip(*items_of_draws, strict=True))
     chains = np.repeat(np.arange(N_CHAINS), _N_DRAWS)
-    return ClassCounts(np.stack(sizes), drawn, counts.alphas, np.stack(coefficients)), chains
+    of_covariates = None if answers.covariates is None else np.stack(coefficients)
+    return ClassCounts(np.stack(sizes), drawn, counts.alphas, of_covariates), chains

@@ -14,8 +14,9 @@ from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes.data.naming import rows_by_name
 from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
-from polyabayes.latent_classes.answers import Answers, like_answers
+from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers
 from polyabayes.latent_classes.choice import ClassChoice, criteria
+from polyabayes.latent_classes.maximum import entropy_r2
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 
@@ -39,6 +40,9 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
     _labels: tuple[tuple[str, ...], ...]
     _tables: ClassTables
     _counts: ClassCounts | None
+    # Weights of the rows of the fit, and values that are no answers.
+    _row_weights: RowWeights | None = None
+    _missing: tuple[Any, ...] = ()
     # How the covariates that membership depends on become numbers.
     _design: Design | None = None
 
@@ -146,7 +150,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(classes.score(answers), 4)
         -0.6365
         """
-        answers = self._like(X, weights, covariates)
+        answers = self._weighted(X, weights, covariates)
         return answers.weighted_sum(self._ln_rows(answers)) / float(answers.weights.sum())
 
     def bic(self, X: Any, *, weights: Any = None, covariates: Any = None) -> float:
@@ -214,11 +218,8 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         >>> round(classes.entropy(answers), 3)
         1.0
         """
-        answers = self._like(X, weights, covariates)
-        if self.n_classes_ == 1:
-            return float("nan")
-        spread = special.entr(self._probabilities(answers)).sum(axis=1)
-        return float(1 - np.average(spread, weights=answers.weights) / np.log(self.n_classes_))
+        answers = self._weighted(X, weights, covariates)
+        return entropy_r2(self._probabilities(answers), answers.weights)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_tables"):
@@ -238,8 +239,20 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _like(self, X: Any, weights: Any = None, covariates: Any = None) -> Answers:
         self._check_fitted()
-        answers = like_answers(X, self.feature_names_in_.tolist(), self._labels, weights)
+        items = self.feature_names_in_.tolist()
+        answers = like_answers(X, items, self._labels, weights, self._missing)
         return answers._replace(covariates=self._covariates_of(X, covariates, len(answers.levels)))
+
+    def _weighted(self, X: Any, weights: Any, covariates: Any) -> Answers:
+        """Rows with their weights, by default those of the fit."""
+        self._check_fitted()
+        own = self._row_weights if weights is None else None
+        column = weights if own is None else own.column
+        answers = self._like(X, column, covariates)
+        if own is not None and own.column is None:
+            answers = own.put(answers)
+        is_scaled = self._counts is not None and answers.has_fractions
+        return answers.scaled() if is_scaled else answers
 
     def _covariates_of(self, X: Any, covariates: Any, n_rows: int | None) -> Floats | None:
         """Rows of the design matrix, standardised; None without covariates."""
@@ -268,7 +281,7 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self._tables.ln_rows(answers.levels, answers.covariates)
 
     def _criterion(self, name: str, X: Any, weights: Any, covariates: Any) -> float:
-        answers = self._like(X, weights, covariates)
+        answers = self._weighted(X, weights, covariates)
         value = answers.weighted_sum(self._ln_rows(answers))
         return criteria(value, self.n_parameters_, answers.weights.sum())[name]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -40,10 +40,19 @@ class ClassTables(NamedTuple):
         n_columns = 1 if self.coefficients is None else int(self.coefficients.shape[2])
         return (self.n_classes - 1) * n_columns + self.n_classes * free
 
+    def each(self, function: Callable[..., Floats], *others: ClassTables) -> Self:
+        """Tables that a function makes of each table, without coefficients."""
+        of_items = zip(self.items, *(other.items for other in others), strict=True)
+        weights = function(self.weights, *(other.weights for other in others))
+        return type(self)(weights, tuple(function(*tables) for tables in of_items))
+
     def mean(self) -> Self:
         """Means over the draws."""
-        first, *others = (t.mean(axis=0, keepdims=True) for t in (self.weights, *self.items))
-        return type(self)(first, tuple(others))
+        return self.each(lambda table: table.mean(axis=0, keepdims=True))
+
+    def quantile(self, share: float) -> Self:
+        """Quantiles over the draws."""
+        return self.each(lambda table: np.quantile(table, [share], axis=0))
 
     def take(self, draws: NDArray[np.intp]) -> Self:
         """The tables of some draws."""
@@ -139,35 +148,9 @@ class ClassCounts(NamedTuple):
         items = tuple(table[:, :, order] for table in self.items)
         return ClassCounts(self.classes[:, order], items, self.alphas, coefficients)
 
-    def n_occupied(self) -> NDArray[np.int64]:
-        """Number of classes that hold a row, by draw."""
-        found: NDArray[np.int64] = (self.classes > 0).sum(axis=1)
-        return found
-
-    def ln_items(self, alpha: float) -> Floats:
-        """Ln of the probability of all answers given the classes of the rows, by draw.
-
-        The profiles are integrated out under Dirichlet distributions of this parameter.
-        """
-        found: Floats = np.sum([ln_answers(table, alpha) for table in self.items], axis=0)
-        return found
-
     def _parameters(self) -> list[Floats]:
         counts = (self.classes, *self.items)
         return [table + alpha for table, alpha in zip(counts, self.alphas, strict=True)]
-
-
-def ln_answers(counts: Floats, alpha: float) -> Floats:
-    """Ln of the probability of an item's answers given the classes, by draw.
-
-    Counts have the shape (n_draws, n_levels, n_classes), and each class a profile from a Dirichlet
-    distribution of this parameter, integrated out.
-    """
-    n_levels, totals = counts.shape[1], counts.sum(axis=1)
-    above = special.gammaln(counts + alpha) - special.gammaln(alpha)
-    below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
-    found: Floats = above.sum(axis=(1, 2)) - below.sum(axis=1)
-    return found
 
 
 def ln_with_missing(table: Floats) -> Floats:

@@ -139,7 +139,8 @@ impl PfaGlobals {
         let key = self.parameters_key().unit(u64::MAX - 1);
         let Some(regression) = &mut self.regression else { return };
         let scale: Vec<f64> = self.ln_complement.iter().map(|x| -x).collect();
-        regression.draw(n_tables, &regression.n_documents(), &scale, key);
+        let n_tables: Vec<f64> = n_tables.iter().map(|&n| n as f64).collect();
+        regression.draw(&n_tables, &regression.n_documents(), &scale, key);
         self.r = regression.mean();
     }
 

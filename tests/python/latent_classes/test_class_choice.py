@@ -79,7 +79,7 @@ def test_probabilities_are_those_of_all_allocations(prior: Any, weights: Any, it
 def test_particles_tell_the_evidence_under_other_concentrations(at: int) -> None:
     prior, tensor = PRIORS["learned"], pb.CountTensor.from_frame(FRAME)
     places = sorted(range(len(prior.items)), key=lambda place: place != at)
-    layouts = [lay_out(prior.model(tensor.axes, 3, place)[0], tensor) for place in places]
+    layouts = [lay_out(prior.model(tensor.axes, 3, place), tensor) for place in places]
     options = Options.of(method="smc", n_particles=16, n_sweeps=4)
     exact = [
         math.log(sum(enumerated(3, prior.weights, prior.items[place]).values())) + ln_orders(tensor)
@@ -185,8 +185,8 @@ def test_time_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     classes = pb.LatentClassAnalysis([1, 2, 3, 4], max_time=2.0, prior="flat", random_state=0)
     clock = itertools.count()
     # A look takes a second.
-    monkeypatch.setattr("polyabayes.latent_classes.chooser.time.monotonic", lambda: next(clock))
-    with pytest.warns(TargetWarning, match="before 3 to 4 classes were evaluated"):
+    monkeypatch.setattr("polyabayes.sizes.evidence.comparison.time.monotonic", lambda: next(clock))
+    with pytest.warns(TargetWarning, match="before 3 classes to 4 classes were evaluated"):
         found = classes.fit(answers)
     assert list(found.choice_.probabilities) == [1, 2]
     assert sum(found.choice_.probabilities.values()) == pytest.approx(1.0)

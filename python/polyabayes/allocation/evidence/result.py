@@ -197,47 +197,52 @@ class Evidence(Result):
 
     @property
     def doubt(self) -> str:
-        """Why the value or its error cannot be trusted; None if it can."""
+        """Why the value or its error cannot be trusted, and the remedy; empty if it can."""
+        return "; ".join(filter(None, self.reason_and_remedy))
+
+    @property
+    def reason_and_remedy(self) -> tuple[str, str]:
+        """The two parts of `doubt`."""
         left = math.exp(min(self.log_remainder - self.value, 0.0))
         if left > _LEAST_DOUBTED:
-            return (
-                f"totals beyond the last would add about {left:.1%} to the evidence, or "
-                f"more; raise {argument('max_total')}"
-            )
+            reason = f"totals beyond the last would add about {left:.1%} to the evidence, or more"
+            return reason, f"raise {argument('max_total')}"
         if self.n_replicates == 1:
-            return f"one replicate gives no standard error; raise {argument('n_replicates')}"
+            reason = "one replicate gives no standard error"
+            return reason, f"raise {argument('n_replicates')}"
         if self.rounds and not self.converged:
-            return self._why_rounds_differ()
+            return self._why_rounds_differ(), f"raise {argument('n_samples')}"
         if self.rounds:
-            return ""
+            return "", ""
         if self.method == "smc" and self.log_remainder > -np.inf:
             return (
                 "particles seldom find the rare tables under which missing cells hold many tokens: "
-                "the value may be too low and its error too small; compare "
-                f"{argument('method', 'vb')}, or {argument('method', 'exact')} with a larger "
-                f"{argument('budget')}"
+                "the value may be too low and its error too small"
+            ), (
+                f"compare {argument('method', 'vb')}, or {argument('method', 'exact')} with a "
+                f"larger {argument('budget')}"
             )
         if self.method == "smc" and np.isnan(self.n_eff):
             return (
                 "the concentration is so small that all replicates may leave hidden states without "
-                f"tokens; use {argument('method', 'tempered')}"
-            )
+                "tokens"
+            ), f"use {argument('method', 'tempered')}"
         sizes = " or ".join(name for name in METHODS[self.method].options if name in _GROWING)
         if _core.is_doubtful(self.std_error, self.n_eff, self.n_replicates):
             return (
                 f"{self.n_replicates} replicates differ too much for their standard error to be "
-                f"trusted; raise {sizes}"
-            )
+                "trusted"
+            ), f"raise {sizes}"
         if not self.converged:
-            return f"replicates with a quarter of the particles give another value; raise {sizes}"
-        return ""
+            reason = "replicates with a quarter of the particles give another value"
+            return reason, f"raise {sizes}"
+        return "", ""
 
     def _why_rounds_differ(self) -> str:
         if self.lower_bound > self.value:
             return (
                 f"tempering has not converged: a lower bound of the evidence lies "
-                f"{self.lower_bound - self.value:,.2f} nats above it; raise "
-                f"{argument('n_samples')}"
+                f"{self.lower_bound - self.value:,.2f} nats above it"
             )
         forward, backward = self.rounds[-1].sides
         few, moved = self.round_trips < self.n_replicates, ""
@@ -247,8 +252,7 @@ class Evidence(Result):
         return (
             f"tempering has not converged to the target standard error: its two directions are "
             f"{forward - backward:+.2f} nats apart{moved}, with {self.round_trips} round trips"
-            f"{': all replicates may miss the same modes' if few else ''}; "
-            f"raise {argument('n_samples')}"
+            f"{': all replicates may miss the same modes' if few else ''}"
         )
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:

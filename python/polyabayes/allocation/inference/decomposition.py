@@ -315,6 +315,41 @@ class Decomposition(Result):
             found[chunk] = self._contracted(cells[chunk], axes, 1.0, (node,))
         return shares(found, 1)
 
+    def log_likelihood(self, data: Any = None) -> Floats:
+        """Log-probability of the observed values of rows or cells under the tables, in nats.
+
+        Hidden nodes and missing values are summed out, row by row. The tables are fixed, so rows of
+        other data are scored as new ones.
+
+        Parameters
+        ----------
+        data : DataFrame, table of polars or pyarrow, or CountTensor, optional
+            Rows with a column for each axis, or cells, as for :meth:`level_probabilities`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            ln p(row); a count does not multiply it. -inf for a row that is impossible.
+
+        Raises
+        ------
+        InvalidArgumentError, InvalidTypeError
+            If there is no such column, or a level that the tensor does not have.
+
+        Examples
+        --------
+        >>> found = pb.AllocationModel.nmf(1).decompose(counts, random_state=0)
+        >>> found.log_likelihood().shape
+        (4,)
+        """
+        cells = self.tensor.coordinates if data is None else known_cells(self.tensor, data)
+        found = np.empty(len(cells))
+        for chunk, axes in self._parts(cells):
+            found[chunk] = self._contracted(cells[chunk], axes, 1.0)
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(found)
+        return logs
+
     def level_names(self, node: str) -> list[Any]:
         """Labels of the values of a node, or their numbers if it has no labels.
 
@@ -345,7 +380,8 @@ class Decomposition(Result):
 
     def _table(self, node: Any) -> Floats:
         if not isinstance(node, str) or node not in self.tables:
-            raise InvalidArgumentError(f"no node {node!r}; there are {', '.join(self.tables)}")
+            told = repr(node) if isinstance(node, (str, int)) else f"a {type(node).__name__}"
+            raise InvalidArgumentError(f"no node {told}; there are {', '.join(self.tables)}")
         return self.tables[node]
 
     def _columns(self, node: str | None = None) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from polyabayes import _core
 from polyabayes._support import checks
@@ -302,6 +303,30 @@ def _mean_table(alpha: float, counts: Floats) -> Floats:
     # Counts of all draws are large: avoid a second array of their size.
     found: Floats = np.einsum("d...,d...->...", counts, weights) + alpha * weights.sum(axis=0)
     return found / len(counts)
+
+
+def ln_table(counts: Floats, alpha: float) -> Floats:
+    """Ln of the probability of the counts of a table, integrated out, by draw.
+
+    Counts have the shape (n_draws, n_levels, ...); every other column of levels has a distribution
+    from a symmetric Dirichlet of this parameter.
+    """
+    n_levels, totals = counts.shape[1], counts.sum(axis=1)
+    above = special.gammaln(counts + alpha) - special.gammaln(alpha)
+    below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
+    shape = len(counts), -1
+    found: Floats = above.reshape(shape).sum(axis=1) - below.reshape(shape).sum(axis=1)
+    return found
+
+
+def ln_tables(draws: PosteriorDraws, alphas: Mapping[str, float]) -> Floats:
+    """Ln of the probability of all counts with the tables integrated out, by draw.
+
+    `alphas` has the Dirichlet parameter of every cell of a node's table; tied nodes have one table.
+    """
+    alpha_of = {id(table): (table, alphas[node]) for node, table in draws.counts.items()}
+    found: Floats = np.sum([ln_table(table, alpha) for table, alpha in alpha_of.values()], axis=0)
+    return found
 
 
 def draw_posterior(

@@ -1,117 +1,46 @@
-"""Sizes of allocation models by evidence, at one concentration or averaged over several."""
+"""The choice of sizes of allocation models by evidence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from polyabayes._support import checks
 from polyabayes._support.random import RandomState, draw_seed
 from polyabayes._support.state_folder import StateFolder
 from polyabayes._support.warnings import quiet, warn
-from polyabayes.allocation import AllocationModel
+from polyabayes.allocation import AllocationModel, Evidence
 from polyabayes.allocation.observed_cells import lay_out_observed
 from polyabayes.allocation.options import METHODS
 from polyabayes.exceptions import (
     EdgeWarning,
-    Interrupted,
     InvalidArgumentError,
-    InvalidTypeError,
     UnreliableErrorWarning,
     argument,
 )
 from polyabayes.sizes.choice.result import Size, SizeChoice, gains_of, warn_at_edge
-from polyabayes.sizes.scores import Score, Sizes, identity_of, plain
+from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
+from polyabayes.sizes.scores import Score, identity_of, plain
 
-AUTO = "auto"
-# Smallest concentration of "auto", which averages over powers of 2.
-_LEAST_POWER = -2
-# Dirichlet parameter of a cell of the largest table at the largest concentration of "auto".
-_MOST_A_CELL = 4.0
-# "auto" moves away from the best concentration until ln of the evidence is this much lower.
-_NEGLIGIBLE = 10.0
-# Approximate number of concentrations that "auto" evaluates per size.
-_WALKED = 6
-# Standard errors of a difference added to the threshold of "auto".
-_DOUBT = 2.0
 # Largest log odds "not worth more than a bare mention" (Kass & Raftery 1995).
 _NO_EVIDENCE = float(np.log(3))
 
 
-class Found(NamedTuple):
-    """An evidence, its standard error in nats, and why the error cannot be trusted, if so."""
-
-    value: float
-    std_error: float
-    doubt: str
-
-
-class Concentrations(NamedTuple):
-    """Concentrations and their prior.
-
-    Values increase; `ln_weights` are ln of prior probabilities, which sum to 1; `is_walked` says
-    whether negligible values are skipped.
-    """
-
-    values: tuple[float, ...]
-    ln_weights: NDArray[np.float64]
-    is_walked: bool = False
-
-    @classmethod
-    def of(cls, given: Any, model: AllocationModel, n_cells: int) -> Concentrations:
-        """Check the argument `concentrations`.
-
-        None is the concentration of the model; `n_cells` is the number of cells of the largest
-        table at the largest sizes.
-        """
-        if given is None:
-            return cls((model.concentration,), np.zeros(1))
-        if model.prior not in ("bdeu", "bdeu-tokens"):
-            raise InvalidArgumentError(
-                "concentrations need a model with prior='bdeu', but the model has "
-                f"prior={model.prior!r}"
-            )
-        if isinstance(given, str):
-            checks.choice("concentrations", given, (AUTO,))
-            most = math.ceil(math.log2(_MOST_A_CELL * n_cells))
-            values = tuple(2.0**power for power in range(_LEAST_POWER, most + 1))
-            return cls(values, np.full(len(values), -np.log(len(values))), is_walked=True)
-        if not isinstance(given, Iterable):
-            raise InvalidTypeError(
-                "concentrations must be None, 'auto', numbers, or a mapping of numbers to their "
-                f"prior weights, got {given!r:.100}"
-            )
-        pairs = given.items() if isinstance(given, Mapping) else ((value, 1.0) for value in given)
-        weights = {
-            checks.positive_number("concentrations", value): checks.positive_number(
-                f"concentrations[{value!r}]", weight
-            )
-            for value, weight in pairs
-        }
-        if not weights:
-            raise InvalidArgumentError("concentrations is empty; give at least one, or None")
-        values = tuple(sorted(weights))
-        logs = np.log([weights[value] for value in values])
-        return cls(values, logs - special.logsumexp(logs))
-
-    @property
-    def is_averaged(self) -> bool:
-        """Whether there are several concentrations."""
-        return len(self.values) > 1
-
-
-class Evidences:
-    """Evidences of all combinations of sizes, at one concentration or at several.
+class Evidences(Comparison):
+    """Evidences of all combinations of sizes, by a method and options that the user gives.
 
     Every evidence has its own seed, from its sizes and concentration, and is saved to the folder at
     once. Bad arguments are refused.
     """
+
+    # Averages are accurate to a few thousandths of a percent.
+    least_odds, is_each_accurate = math.exp(-10), True
 
     def __init__(
         self,
@@ -134,144 +63,78 @@ class Evidences:
         layout, missing = lay_out_observed(largest, data, observed, order)
         n_cells = max(math.prod(layout.shape(node)) for node in layout.sizes)
         chosen = Concentrations.of(concentrations, model, n_cells)
-        if chosen.is_averaged and model.rate is None and observed is None:
+        self._is_averaged = len(chosen.values) > 1
+        if self._is_averaged and model.rate is None and observed is None:
             # The default rate depends on the data, so that P(T) would favour large concentrations.
             options.setdefault("given_total", True)
+        combinations = dict.fromkeys(product(*sizes.values()), 0.0)
+        super().__init__(chosen, combinations, chosen.nearest(model.concentration))
         self._model, self._data, self._sizes, self._options = model, data, sizes, options
-        self._concentrations, self._seed = chosen, draw_seed(random_state)
-        # The concentration with the nearest ratio to that of the model.
-        apart = np.abs(np.log(chosen.values) - np.log(model.concentration))
-        self._start = int(np.argmin(apart))
-        self._table: dict[Sizes, dict[int, Found]] = {}
-        self._folder = folder
+        self._seed, self._folder = draw_seed(random_state), folder
         if folder is not None:
             identity = identity_of(model, layout.tensor, options, missing)
             folder.claim("choice.safetensors", "choice", {**identity, "seed": self._seed})
 
     def choose(self) -> SizeChoice:
         """The choice among all combinations of sizes."""
-        combinations = list(product(*self._sizes.values()))
-        try:
-            for values in combinations:
-                self._of_sizes(dict(zip(self._sizes, values, strict=True)))
-                self._start = self._best_concentration(values)
-        except KeyboardInterrupt:
-            partial = self._choice(ended=False) if self._table else None
-            done = f"{len(self._table)} of {len(combinations)} sizes are done"
-            raise Interrupted(done, partial) from None
-        self._warn()
-        choice = self._choice(ended=True)
-        warn_at_edge(choice)
-        return choice
-
-    def _of_sizes(self, sizes: dict[str, int]) -> None:
-        """All evidences of one combination; "auto" goes up and down from the last best one."""
-        start, n_values = self._start, len(self._concentrations.values)
-        found: dict[int, Found] = {}
-        if not self._concentrations.is_walked:
-            found = {index: self._evidence(sizes, index) for index in range(n_values)}
-        else:
-            found[start] = self._evidence(sizes, start)
-            for step, end in ((1, n_values), (-1, -1)):
-                for index in range(start + step, end, step):
-                    if _is_negligible(found[index - step], found.values()):
-                        break
-                    found[index] = self._evidence(sizes, index)
-        self._table[tuple(sizes.values())] = found
-
-    def _best_concentration(self, values: Sizes) -> int:
-        """Index of the most probable concentration of a finished combination."""
-        found = self._table[values]
-        return max(found, key=lambda index: self._ln_joint(found, index))
-
-    def _warn(self) -> None:
-        """Warn once of all evidences that cannot be trusted."""
-        doubts = [
-            f"size {plain(values)}{self._at(index)}: {evidence.doubt}"
-            for values, found in self._table.items()
-            for index, evidence in found.items()
-            if evidence.doubt
-        ]
-        if doubts:
-            n_more = len(doubts) - 1
-            more = f"; {n_more} more evidences are unreliable" if n_more else ""
-            warn(doubts[0] + more, UnreliableErrorWarning)
-        best = max(self._table, key=lambda values: self._score(self._table[values]).value)
-        index, given = self._best_concentration(best), self._concentrations.values
-        if self._concentrations.is_averaged and index in (0, len(given) - 1):
+        choice: SizeChoice = self.compare(self._choice, progress=False)
+        self.warn(self.evidences)
+        values = self.concentrations.values
+        _, at = self.best(choice.best if isinstance(choice.best, tuple) else (choice.best,))
+        if self._is_averaged and at in (0, len(values) - 1):
             warn(
-                f"the most probable concentration, {given[index]:g} at size {plain(best)}, is the "
-                f"{'smallest' if index == 0 else 'largest'} of those to choose from: others beyond "
+                f"the most probable concentration, {values[at]:g} at size {choice.best}, is the "
+                f"{'smallest' if at == 0 else 'largest'} of those to choose from: others beyond "
                 "may be more probable, and change the choice",
                 EdgeWarning,
             )
+        warn_at_edge(choice)
+        return choice
 
-    def _choice(self, *, ended: bool) -> SizeChoice:
-        """The choice among the finished combinations."""
-        scores = {plain(values): self._score(found) for values, found in self._table.items()}
-        return choice_by_evidence(scores, self._joint(), [*self._sizes.values()], ended)
-
-    def _joint(self) -> list[dict[str, Any]]:
-        """Rows of sizes and concentrations; none for a single concentration."""
-        if not self._concentrations.is_averaged:
-            return []
-        tried = [
-            (values, index, self._ln_joint(found, index))
-            for values, found in self._table.items()
-            for index in sorted(found)
-        ]
-        shares = special.softmax([ln_joint for *_, ln_joint in tried]).tolist()
-        return [
-            {
-                "size": plain(values),
-                "concentration": self._concentrations.values[index],
-                "score": self._table[values][index].value,
-                "std_error": self._table[values][index].std_error,
-                "probability": share,
-            }
-            for (values, index, _), share in zip(tried, shares, strict=True)
-        ]
-
-    def _evidence(self, sizes: dict[str, int], index: int) -> Found:
-        """The evidence of sizes at a concentration, by its index."""
-        concentration = self._concentrations.values[index]
-        name = f"size-{'-'.join(map(str, sizes.values()))}-concentration-{concentration!r}"
+    def look(self, one: Candidate, level: int) -> None:  # noqa: ARG002
+        """The evidence of a candidate by the user's method, or from the folder."""
+        sizes, concentration = one[0], self.concentrations.values[one[1]]
+        assert concentration is not None
+        name = f"size-{'-'.join(map(str, sizes))}-concentration-{concentration!r}"
         kept = None if self._folder is None else self._folder.read(f"{name}.safetensors")
+        self.origins[one] = one
         if kept is not None:
-            return Found(*(kept[0][field] for field in Found._fields))
-        model = self._model.with_sizes(**sizes)
+            self.evidences[one] = Evidence.from_plain(kept[0]["evidence"])
+            return
+        model = self._model.with_sizes(**dict(zip(self._sizes, sizes, strict=True)))
         model.concentration = concentration
         # The seed depends on the bits of the concentration, not on the other concentrations.
         bits = int(np.float64(concentration).view(np.uint64))
-        seed = np.random.SeedSequence([self._seed % 2**63, *sizes.values(), bits])
+        seed = np.random.SeedSequence([self._seed % 2**63, *sizes, bits])
         with quiet(UnreliableErrorWarning):
-            made = model.log_evidence(self._data, random_state=seed, **self._options)
-        found = Found(made.value, made.std_error, made.doubt)
+            found = model.log_evidence(self._data, random_state=seed, **self._options)
+        self.evidences[one] = found
         if self._folder is not None:
-            self._folder.keep(f"{name}.safetensors", found._asdict(), {}, f"the evidence of {name}")
-        return found
+            content = {"evidence": asdict(found)}
+            self._folder.keep(f"{name}.safetensors", content, {}, f"the evidence of {name}")
 
-    def _ln_joint(self, found: dict[int, Found], index: int) -> float:
-        return found[index].value + float(self._concentrations.ln_weights[index])
+    def _choice(self) -> SizeChoice:
+        """The choice among the finished combinations."""
+        averages = {plain(sizes): self.averaged(sizes) for sizes in self.done}
+        scores = {size: Score(one.value, one.std_error) for size, one in averages.items()}
+        ended = len(self.done) == len(self.ln_masses)
+        return choice_by_evidence(scores, self._joint_rows(), [*self._sizes.values()], ended)
 
-    def _score(self, found: dict[int, Found]) -> Score:
-        """Log mean evidence over concentrations; errors by their shares of it."""
-        terms = np.array([self._ln_joint(found, index) for index in found])
-        errors = np.array([evidence.std_error for evidence in found.values()])
-        error = float(np.sqrt(((special.softmax(terms) * errors) ** 2).sum()))
-        return Score(float(special.logsumexp(terms)), error)
-
-    def _at(self, index: int) -> str:
-        if not self._concentrations.is_averaged:
-            return ""
-        return f", concentration {self._concentrations.values[index]:g}"
-
-
-def _is_negligible(evidence: Found, others: Iterable[Found]) -> bool:
-    """Whether an evidence is far below the largest, given the errors of both."""
-    top = max(others, key=lambda other: other.value)
-    error = np.nan_to_num(np.hypot(evidence.std_error, top.std_error), nan=0.0)
-    return bool(top.value - evidence.value > _NEGLIGIBLE + _DOUBT * error)
+    def _joint_rows(self) -> list[dict[str, Any]]:
+        """Rows of sizes and concentrations; none for a single concentration."""
+        if not self._is_averaged:
+            return []
+        shares = self.shares()
+        return [
+            {
+                "size": plain(sizes),
+                "concentration": self.concentrations.values[at],
+                "score": self.evidences[sizes, at].value,
+                "std_error": self.evidences[sizes, at].std_error,
+                "probability": shares[sizes, at],
+            }
+            for sizes, at in sorted(shares, key=lambda one: (self.done.index(one[0]), one[1]))
+        ]
 
 
 def choice_by_evidence(

@@ -182,13 +182,15 @@ class SizeChoice(Result):
         return self.rows
 
     def _methods_text(self) -> str:
-        """A sentence for :func:`polyabayes.cite`."""
-        how = "held-out likelihood" if self.criterion == "held-out" else "evidence"
-        sizes = ", ".join(str(row["size"]) for row in self.rows)
-        good = ", ".join(map(str, self.equally_good))
+        """A sentence about the choice for a methods section."""
+        sizes = [row["size"] for row in self.rows]
+        by = "evidence" if self.criterion == "evidence" else "held-out likelihood"
+        chance = self.probabilities.get(self.best)
+        told = "" if chance is None else f" (probability {chance:.2f})"
         return (
-            f"Among {sizes} topics, {self.best} had the best {how}; {good} were as good, and "
-            f"{self.recommended}, the smallest within the error or tolerance, were chosen."
+            f"Of {len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, compared by {by}, {self.best} "
+            f"is the best{told}; we took {self.recommended}, the smallest as good as it within the "
+            "error or the tolerance."
         )
 
     def __str__(self) -> str:

@@ -202,11 +202,13 @@ def test_level_probabilities_are_those_of_the_tables():
     data = CountTensor.from_frame(frame(ROWS))
     found = AllocationModel.cp(AXES, 2).decompose(data, "gibbs", random_state=0)
     probabilities = found.level_probabilities(frame(ROWS))
-    for row, probability in zip(ROWS, probabilities, strict=True):
+    ln_rows = found.log_likelihood(frame(ROWS))
+    for row, probability, ln_row in zip(ROWS, probabilities, ln_rows, strict=True):
         expected = found.tables["r"].copy()
         for axis, value in zip(AXES, row, strict=True):
             expected *= 1 if value is None else found.tables[axis][value]
         np.testing.assert_allclose(probability, expected / expected.sum())
+        assert ln_row == pytest.approx(np.log(expected.sum()))
     np.testing.assert_allclose(found.level_probabilities(data), found.level_probabilities())
     # The level of an axis is predicted from the others.
     b = found.level_probabilities(frame(ROWS), "b")
@@ -215,6 +217,8 @@ def test_level_probabilities_are_those_of_the_tables():
         found.level_probabilities(pd.DataFrame([[0, 0, 1], [2, 0, 1]], columns=AXES))
     with pytest.raises(InvalidArgumentError, match="no column 'c'"):
         found.level_probabilities(frame(ROWS)[["a", "b"]])
+    with pytest.raises(InvalidArgumentError, match="no node a DataFrame; there are"):
+        found.level_probabilities("r", frame(ROWS))
     two = AllocationModel(*GRAPHS["two hidden nodes"]).decompose(data, random_state=0)
     with pytest.raises(InvalidArgumentError, match="node must name one of"):
         two.level_probabilities()

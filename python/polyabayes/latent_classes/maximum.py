@@ -1,0 +1,169 @@
+"""Maximum likelihood: tables, criteria, standard errors and the bootstrap test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import linalg, special
+
+from polyabayes.allocation.options import Run
+from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.choice import PRIORS, criteria, hidden_of
+from polyabayes.latent_classes.tables import ClassTables, Floats
+
+# Distance to 0 or 1 at which a probability is on the boundary and has no error.
+_BOUNDARY = 1e-6
+# Relative eigenvalue of the information below which a direction is one of softmax that changes
+# nothing.
+_NULL = 1e-10
+# Starts and relative gain at the end of a fit to a data set of the bootstrap test, as in
+# benches/latent_classes.py.
+_BOOTSTRAP_STARTS, _BOOTSTRAP_TOL = 5, 1e-7
+
+
+def maxima(
+    answers: Answers, sizes: Iterable[int], run: Run, *, n_restarts: int, tol: float
+) -> dict[int, ClassTables]:
+    """Tables of the largest likelihood for each number of classes."""
+    tensor, found = answers.tensor(), {}
+    for n_classes in sizes:
+        made = (
+            PRIORS["flat"]
+            .model(tensor.axes, n_classes)
+            .decompose(
+                tensor,
+                "ml",
+                n_restarts=n_restarts,
+                tol=tol,
+                random_state=np.random.SeedSequence([run.seed, n_classes, 0]),
+                n_jobs=run.n_jobs,
+                progress=run.progress,
+            )
+        )
+        nodes = hidden_of(tensor.axes), *tensor.axes
+        weights, *items = (made.tables[node][None] for node in nodes)
+        found[n_classes] = ClassTables(weights, tuple(items))
+    return found
+
+
+def fit_rows(answers: Answers, fits: Mapping[int, ClassTables]) -> list[dict[str, Any]]:
+    """Log-likelihood, parameters and criteria of each number of classes."""
+    rows, n_rows = [], float(answers.weights.sum())
+    for n_classes, tables in fits.items():
+        value = answers.weighted_sum(tables.ln_rows(answers.levels))
+        row = {"n_classes": n_classes, "log_likelihood": value}
+        row |= {"n_parameters": tables.n_parameters}
+        rows.append(row | criteria(value, tables.n_parameters, n_rows))
+    return rows
+
+
+def entropy_r2(shares: Floats, weights: Floats) -> float:
+    """1 - Σ H(class | row) / (n ln K); NaN for one class."""
+    if shares.shape[1] == 1:
+        return float("nan")
+    spread = special.entr(shares).sum(axis=1)
+    return float(1 - np.average(spread, weights=weights) / np.log(shares.shape[1]))
+
+
+def bootstrap_p_value(
+    answers: Answers, fits: Mapping[int, ClassTables], n_classes: int, n_samples: int, run: Run
+) -> float:
+    """Share of data sets of one class less whose likelihood ratio is at least that of the rows.
+
+    Data sets lack the answers that the rows lack (McLachlan 1987).
+    """
+    answers, sizes = answers.one_each(), (n_classes - 1, n_classes)
+
+    def ratio(rows: Answers, tables: Mapping[int, ClassTables]) -> float:
+        less, more = (float(tables[n].ln_rows(rows.levels).sum()) for n in sizes)
+        return more - less
+
+    observed, n_above = ratio(answers, fits), 0
+    for sample in range(n_samples):
+        generator = np.random.default_rng([run.seed, n_classes, sample])
+        draws = np.zeros(len(answers.levels), dtype=np.int64)
+        levels, _ = fits[n_classes - 1].draw(generator, draws)
+        levels[answers.levels < 0] = -1
+        rows = answers._replace(levels=levels)
+        quick = run._replace(progress=False)
+        made = maxima(rows, sizes, quick, n_restarts=_BOOTSTRAP_STARTS, tol=_BOOTSTRAP_TOL)
+        n_above += ratio(rows, made) >= observed
+    return (1 + n_above) / (1 + n_samples)
+
+
+def logit_errors(answers: Answers, tables: ClassTables) -> ClassTables:
+    """Standard errors of the logits of all probabilities; NaN on the boundary.
+
+    The bread is the observed information (Louis 1982), the meat the sum of squares of the scores of
+    rows, which weights with fractions enter by their squares.
+    """
+    answers = answers.take(answers.weights > 0)
+    patterns, of = np.unique(answers.levels, axis=0, return_inverse=True)
+    once = np.bincount(of.ravel(), answers.weights)
+    squares = answers.weights**2 if answers.has_fractions else answers.weights
+    weights, items = tables.weights[0], [table[0] for table in tables.items]
+    n_classes, stacked = len(weights), np.concatenate(items)
+    shown = np.concatenate(
+        [
+            levels[:, None] == np.arange(len(item))
+            for levels, item in zip(patterns.T, items, strict=True)
+        ],
+        axis=1,
+    )
+    seen = np.repeat(patterns >= 0, [len(item) for item in items], axis=1)
+    member = special.softmax(tables.ln_joint(patterns), axis=1)
+    apart = [shown - seen * column for column in stacked.T]
+    scores = np.hstack([member - weights, *(member.T[:, :, None] * apart)])
+    information = scores.T @ (scores * once[:, None])
+    first = slice(n_classes)
+    masses = once @ member
+    information[first, first] += once.sum() * (np.diag(weights) - np.outer(weights, weights))
+    expected = np.diag(masses) - np.outer(masses, weights) - np.outer(weights, masses)
+    information[first, first] -= expected + once.sum() * np.outer(weights, weights)
+    for k, deviations in enumerate(apart):
+        own = slice(n_classes + k * len(stacked), n_classes + (k + 1) * len(stacked))
+        counted = once * member[:, k]
+        sides = np.outer(np.eye(n_classes)[k] - weights, counted @ deviations)
+        information[first, own] -= sides
+        information[own, first] -= sides.T
+        complete = [
+            total * (np.diag(column) - np.outer(column, column))
+            for total, column in zip(
+                counted @ (patterns >= 0), [item[:, k] for item in items], strict=True
+            )
+        ]
+        information[own, own] += linalg.block_diag(*complete)
+        information[own, own] -= deviations.T @ (deviations * counted[:, None])
+    meat = scores.T @ (scores * np.bincount(of.ravel(), squares)[:, None])
+    values = np.concatenate([weights, *stacked.T])
+    inside = (values > _BOUNDARY) & (values < 1 - _BOUNDARY)
+    bread = np.zeros_like(information)
+    kept = np.ix_(inside, inside)
+    bread[kept] = np.linalg.pinv(information[kept], rcond=_NULL, hermitian=True)
+    covariance = bread @ meat @ bread
+
+    def errors(at: slice) -> Floats:
+        own = values[at]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gradient = (np.eye(len(own)) - own) / (1 - own)[:, None]
+        variance = np.einsum("ij,jk,ik->i", gradient, covariance[at, at], gradient)
+        return np.where(inside[at], np.sqrt(np.maximum(variance, 0.0)), np.nan)
+
+    found, start = [], n_classes
+    ends = np.cumsum([0, *(len(item) for item in items)])
+    for low, high in pairwise(ends.tolist()):
+        columns = [
+            errors(slice(start + k * len(stacked) + low, start + k * len(stacked) + high))
+            for k in range(n_classes)
+        ]
+        found.append(np.stack(columns, axis=1)[None])
+    return ClassTables(errors(first)[None], tuple(found))
+
+
+def end_of_interval(tables: ClassTables, errors: ClassTables, share: float) -> ClassTables:
+    """Quantiles of probabilities whose logits are normal with these errors."""
+    quantile = special.ndtri(share)
+    return tables.each(lambda p, error: special.expit(special.logit(p) + quantile * error), errors)

@@ -1,0 +1,500 @@
+"""Latent transition analysis as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from sklearn.base import BaseEstimator
+
+from polyabayes import _core
+from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
+from polyabayes._support.output.frames import data_frame
+from polyabayes._support.random import RandomState
+from polyabayes._support.results import ResultTable
+from polyabayes.allocation import Evidence
+from polyabayes.allocation.options import Run
+from polyabayes.data.conversion.frames import frame_of
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError, argument
+from polyabayes.latent_classes.answers import Answers, like_answers, read_answers, refuse_fractions
+from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
+from polyabayes.latent_classes.tables import Floats
+from polyabayes.latent_classes.waves.sampler import (
+    ChainPrior,
+    Chains,
+    Levels,
+    Waves,
+    aligned,
+    sampled,
+)
+from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
+from polyabayes.sizes.priors import Geometric, SizePrior
+from polyabayes.sizes.scores import Sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Particles of the looks at a number of classes, one after the other, in each of the replicates.
+_PARTICLES, _REPLICATES = (64, 128, 256), 4
+# Dirichlet parameters: uniform class weights and transitions, and those of the answers of
+# LatentClassAnalysis.
+_PRIOR = ChainPrior(1.0, 1.0, tuple(4.0**power for power in range(-1, 7)))
+
+
+class _ChainComparison(Comparison):
+    """Evidences of numbers of classes, and draws, for rows in waves."""
+
+    def __init__(self, waves: Waves, ln_masses: Mapping[int, float], run: Run) -> None:
+        masses: dict[Sizes, float] = {(n,): mass for n, mass in ln_masses.items()}
+        super().__init__(Concentrations.even([None]), masses, 0)
+        self._waves, self._run = waves, run
+        self.draws: dict[Candidate, Chains] = {}
+
+    def label(self, sizes: Sizes) -> str:
+        """Sizes in words."""
+        return f"{sizes[0]} classes"
+
+    def look(self, one: Candidate, level: int) -> None:
+        """The mean of unbiased estimates by independent sets of particles."""
+        began, n_classes = time.perf_counter(), one[0][0]
+        seeds = np.random.SeedSequence([self._run.seed, n_classes, level]).spawn(_REPLICATES)
+        with ThreadPoolExecutor(self._run.n_jobs) as pool:
+            logs, chains = zip(
+                *pool.map(
+                    lambda seed: sampled(self._waves, _PRIOR, n_classes, _PARTICLES[level], seed),
+                    seeds,
+                ),
+                strict=True,
+            )
+        shares = special.softmax(logs)
+        spread = np.sqrt(((shares * _REPLICATES - 1) ** 2).sum() / (_REPLICATES - 1) / _REPLICATES)
+        # Where one replicate dominates the mean, the spread of the logarithms tells more.
+        error = float(max(spread, np.std(logs, ddof=1) / np.sqrt(_REPLICATES)))
+        n_eff = float(1 / (shares**2).sum())
+        self.evidences[one] = Evidence(
+            value=float(special.logsumexp(logs) - np.log(_REPLICATES)),
+            std_error=error,
+            method="smc",
+            given_total=True,
+            log_probability_of_total=np.nan,
+            n_tokens=len(self._waves.rows),
+            is_unbiased=True,
+            is_lower_bound=False,
+            n_replicates=_REPLICATES,
+            n_eff=n_eff,
+            seconds=time.perf_counter() - began,
+            converged=not _core.is_doubtful(error, n_eff, _REPLICATES),
+            n_free=_REPLICATES - 1,
+        )
+        self.origins[one] = one
+        # Draws of each replicate in proportion to its estimate, as of one set of particles.
+        joined, n_each = Chains.joined(chains), _PARTICLES[level]
+        points = (np.arange(_REPLICATES * n_each) + 0.5) / (_REPLICATES * n_each)
+        ends = np.cumsum(np.repeat(shares / n_each, n_each))
+        chosen = np.minimum(np.searchsorted(ends, points), len(ends) - 1)
+        self.draws[one] = joined.take(chosen)
+
+    def refine(self, tell: Callable[..., None]) -> None:
+        """More particles for numbers of classes whose errors change probabilities."""
+        n_looks = len(self.evidences)
+        for level in range(1, len(_PARTICLES)):
+            for one in self.uncertain():
+                self.look(one, level)
+                tell(n_looks := n_looks + 1, self.label(one[0]))
+
+
+@shared_docs
+class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
+    """Latent transition analysis: latent classes of the same rows in several waves.
+
+    A row is in class k in the first wave with probability w_k, and goes from class j to class k
+    from a wave to the next with probability A_jk. Within a class, answers of a wave are
+    independent. Missing answers and missing waves are summed out. Class weights, transitions and
+    answers have Dirichlet priors: uniform ones of weights and transitions; the parameter of all
+    answers is 1/4, 1, 4, ... or 4,096, and is learned. The number of classes has a posterior, from
+    evidences in which all parameters and the classes of all rows are integrated out.
+
+    Particles of the parameters take up the rows one after the other; forward sums make the classes
+    of each row exact. The cost is particles x rows x waves x classes² for each of about a hundred
+    steps.
+
+    Parameters
+    ----------
+    n_classes : int or iterable of int, optional
+        Number of classes, or numbers to choose from. By default 1, 2, 3 and so on, until a further
+        class has no chance or there are `max_classes`.
+    is_invariant : bool, default=True
+        Whether classes have the same answers in all waves (measurement invariance). Items are then
+        matched by their place in `waves`.
+    is_stationary : bool, default=False
+        Whether transitions are the same between all waves.
+    size_prior : SizePrior, optional
+        Prior of the number of classes; by default P(K) ∝ 2^-K.
+    max_classes : int, default=6
+        Largest number of classes to try if `n_classes` is not given.
+    {seed}
+    {n_jobs}
+    progress : bool, default=False
+        Show the evaluations of numbers of classes (needs tqdm).
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of classes.
+    class_weights_ : ndarray of shape (n_classes,)
+        Probabilities of the classes in the first wave, the largest first.
+    transition_probabilities_ : ndarray of shape (n_waves - 1, n_classes, n_classes)
+        Probabilities of the class in the next wave (columns, "to") given that in a wave (rows,
+        "from").
+    item_probabilities_ : dict of str to DataFrame, shape (n_classes, n_levels)
+        Probabilities of the answers, one row per class, by the names of the first wave; of all
+        waves, if classes are not invariant.
+    choice_ : ClassChoice
+        Every number of classes that was tried.
+    log_evidence_ : float
+        ln of the probability of the rows with all parameters integrated out, in nats.
+
+    References
+    ----------
+    L. M. Collins and S. T. Lanza (2010). Latent class and latent transition analysis. Wiley.
+
+    N. Chopin (2002). A sequential particle filter method for static models. Biometrika 89(3).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> first = [0] * 20 + [1] * 20
+    >>> then = [0] * 14 + [1] * 26
+    >>> frame = pd.DataFrame({"a1": first, "b1": first, "a2": then, "b2": then})
+    >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
+    >>> model = model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]])
+    >>> model.transition_probabilities_.shape, model.predict(frame).shape
+    ((1, 2, 2), (40, 2))
+    """
+
+    def __init__(
+        self,
+        n_classes: int | Iterable[int] | None = None,
+        *,
+        is_invariant: bool = True,
+        is_stationary: bool = False,
+        size_prior: SizePrior | None = None,
+        max_classes: int = 6,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.n_classes = n_classes
+        self.is_invariant = is_invariant
+        self.is_stationary = is_stationary
+        self.size_prior = size_prior
+        self.max_classes = max_classes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002
+        *,
+        waves: Sequence[Sequence[str]],
+        weights: Any = None,
+        missing: Sequence[Any] = (),
+    ) -> Self:
+        """Find the classes and how rows move between them.
+
+        Parameters
+        ----------
+        X : DataFrame or table of polars or pyarrow
+            One row per respondent; missing values are missing answers.
+        {y}
+        waves : sequence of sequences of str
+            Columns of the items of each wave, in order of time: in each wave the same items in the
+            same order.
+        weights : array of shape (n_rows,) or str, optional
+            Number of respondents that each row stands for, or the column with these numbers.
+        missing : sequence, optional
+            Values that are missing answers, such as ``[9, "No answer"]``.
+
+        Returns
+        -------
+        LatentTransitionAnalysis
+            The estimator itself.
+
+        Warns
+        -----
+        UnreliableErrorWarning
+            If an evidence that matters cannot be trusted.
+
+        {raises: bad argument}
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 0, 1, None] * 9})
+        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
+        >>> waves = [["a1", "b1"], ["a2", "b2"]]
+        >>> pb.LatentTransitionAnalysis(2, random_state=0).fit(frame, waves=waves).n_classes_
+        2
+        """
+        columns = _checked_waves(waves)
+        if frame_of(X) is None:
+            raise InvalidTypeError(f"X must be a data frame, got {type(X).__name__}")
+        flat = [column for wave in columns for column in wave]
+        answers = read_answers(X, flat, weights, missing=missing)
+        refuse_fractions(answers, "the waves of respondents are counted")
+        self._columns, self._missing = columns, tuple(missing)
+        self._labels = self._labels_of(answers)
+        levels = self._levels(answers.one_each())
+        n_items = levels.shape[2]
+        slots = np.tile(np.arange(n_items), (len(columns), 1))
+        if not self.is_invariant:
+            slots += n_items * np.arange(len(columns))[:, None]
+        n_levels = tuple(map(len, self._labels))
+        rows = Waves.of(levels, slots, n_levels, bool(self.is_stationary))
+        sizes, ends = checked_sizes(self.n_classes, self.max_classes, len(rows.shown[0]))
+        prior = Geometric(0.5) if self.size_prior is None else self.size_prior
+        run = Run.of(self.random_state, self.n_jobs, self.progress)
+        compared = _ChainComparison(rows, checked_ln_prior(prior, sizes), run)
+        self.choice_: ClassChoice = compared.compare(
+            lambda: choice_of(compared), progress=run.progress, ends=ends
+        )
+        compared.warn(compared.uncertain(), with_remedy=False)
+        self.n_classes_ = self.choice_.best
+        best = compared.best((self.n_classes_,))
+        self.log_evidence_ = compared.averaged(best[0]).value
+        self._chains, self._slots = aligned(compared.draws[best], rows), slots
+        self.feature_names_in_ = np.array(flat, dtype=object)
+        self.n_features_in_ = len(flat)
+        return self
+
+    @property
+    def class_weights_(self) -> Floats:
+        """Probabilities of the classes in the first wave."""
+        found: Floats = self._fitted().weights.mean(axis=0)
+        return found
+
+    @property
+    def transition_probabilities_(self) -> Floats:
+        """Transitions from wave to wave, shape (n_waves - 1, from, to)."""
+        found: Floats = self._of_waves(self._fitted().transitions).mean(axis=0)
+        return found
+
+    @property
+    def item_probabilities_(self) -> dict[str, pd.DataFrame]:
+        """Probabilities of the answers to each item, one row per class."""
+        found, chains = {}, self._fitted()
+        for item, labels, table in zip(self._items(), self._labels, chains.items, strict=True):
+            frame = data_frame(dict(zip(labels, table.mean(axis=0), strict=True)))
+            frame.index.name, frame.columns.name = "class", item
+            found[item] = frame
+        return found
+
+    def transitions(self, level: float = 0.95) -> ResultTable:
+        """Transitions with intervals.
+
+        Parameters
+        ----------
+        {level}
+
+        Returns
+        -------
+        ResultTable
+            Columns ``wave`` (from 0, that of ``from``), ``from``, ``to``, ``probability``, and
+            ``lower`` and ``upper``, quantiles over draws.
+
+        {raises: bad level}
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
+        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
+        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
+        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).transitions().n_rows
+        4
+        """
+        draws = self._of_waves(self._fitted().transitions)
+        names = ("wave", "from", "to")
+        return _table(names, list(np.ndindex(draws.shape[1:])), draws, level)
+
+    def profiles(self, level: float = 0.95) -> ResultTable:
+        """Class weights in the first wave and answers of each class, with intervals.
+
+        Parameters
+        ----------
+        {level}
+
+        Returns
+        -------
+        ResultTable
+            Columns ``class``, ``item`` and ``answer`` (empty for the weights), ``probability``, and
+            ``lower`` and ``upper``, quantiles over draws.
+
+        {raises: bad level}
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
+        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
+        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
+        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).profiles().n_rows
+        10
+        """
+        chains = self._fitted()
+        keys = [(k, "", "") for k in range(self.n_classes_)]
+        draws = [chains.weights]
+        for item, labels, table in zip(self._items(), self._labels, chains.items, strict=True):
+            keys += [(k, item, label) for k in range(self.n_classes_) for label in labels]
+            draws.append(table.swapaxes(1, 2).reshape(len(table), -1))
+        return _table(("class", "item", "answer"), keys, np.hstack(draws), level)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities of rows in every wave, given their answers in all waves.
+
+        Parameters
+        ----------
+        X : DataFrame or table of polars or pyarrow
+            Rows with the columns of the fit; answers may be missing, even all of a wave.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_waves, n_classes)
+            Means over the draws.
+
+        {raises: bad rows}
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
+        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
+        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
+        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).predict_proba(frame).shape
+        (36, 2, 2)
+        """
+        chains = self._fitted()
+        names, n_waves = self.feature_names_in_.tolist(), len(self._columns)
+        repeats = n_waves if self.is_invariant else 1
+        answers = like_answers(X, names, self._labels * repeats, None, self._missing)
+        levels = answers.levels.reshape(len(answers.levels), n_waves, -1)
+        rows = Waves.of(levels, self._slots, tuple(map(len, self._labels)), self.is_stationary)
+        return chains.smoothed(rows)[rows.rows]
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most probable class of each row in every wave.
+
+        Parameters
+        ----------
+        X
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows, n_waves)
+
+        {raises: bad rows}
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
+        >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
+        >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
+        >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).predict(frame).shape
+        (36, 2)
+        """
+        found: NDArray[np.intp] = self.predict_proba(X).argmax(axis=2)
+        return found
+
+    def _fitted(self) -> Chains:
+        if not hasattr(self, "_chains"):
+            raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
+        return self._chains
+
+    def _items(self) -> list[str]:
+        """Names of the tables of answers."""
+        first = [str(column) for column in self._columns[0]]
+        return first if self.is_invariant else [str(c) for wave in self._columns for c in wave]
+
+    def _of_waves(self, transitions: Floats) -> Floats:
+        """A table for each step between waves."""
+        return np.repeat(transitions, len(self._columns) - 1 if self.is_stationary else 1, axis=1)
+
+    def _labels_of(self, answers: Answers) -> tuple[tuple[str, ...], ...]:
+        """Labels of each table: of invariant items, those of any wave, in the order of the first.
+
+        Numbers are sorted.
+        """
+        if not self.is_invariant:
+            return answers.labels
+        n_items = len(self._columns[0])
+        found = []
+        for item in range(n_items):
+            union = list(dict.fromkeys(x for own in answers.labels[item::n_items] for x in own))
+            if all(label.lstrip("-").isdecimal() for label in union):
+                union.sort(key=int)
+            found.append(tuple(union))
+        return tuple(found)
+
+    def _levels(self, answers: Answers) -> Levels:
+        """Levels of the rows in the numbers of the tables, (n_rows, n_waves, n_items)."""
+        columns = []
+        tables = self._labels * (len(self._columns) if self.is_invariant else 1)
+        for own, known, codes in zip(answers.labels, tables, answers.levels.T, strict=True):
+            number = np.array([*(known.index(label) for label in own), -1])
+            columns.append(number[codes])
+        return np.stack(columns, axis=1).reshape(len(answers.levels), len(self._columns), -1)
+
+    def _methods_text(self) -> str:
+        """Sentences about the model for a methods section."""
+        self._fitted()
+        stays = self.transitions().to_frame()
+        stays = stays[stays["from"] == stays["to"]]
+        told = ", ".join(
+            f"{row.probability:.2f} ({row.lower:.2f} to {row.upper:.2f})"
+            for row in stays.itertuples()
+        )
+        answers = "the same" if self.is_invariant else "other"
+        return (
+            f"We used latent transition analysis of {len(self._columns)} waves of "
+            f"{len(self._columns[0])} items, with {answers} answers of a class in each wave and "
+            f"Dirichlet priors, missing answers summed out. {self.choice_._methods_text()} "
+            f"Probabilities to stay in a class are {told}, with 95 % intervals."
+        )
+
+
+def _checked_waves(waves: Any) -> tuple[tuple[Any, ...], ...]:
+    """Columns of each wave; anything else is refused."""
+    is_list = isinstance(waves, Sequence) and not isinstance(waves, str)
+    if not is_list or any(isinstance(w, str) or not isinstance(w, Sequence) for w in waves):
+        raise InvalidTypeError(
+            f"{argument('waves')} must be a list of lists of columns, as "
+            f"[['a1', 'b1'], ['a2', 'b2']], got {waves!r:.100}"
+        )
+    found = tuple(tuple(wave) for wave in waves)
+    if len(found) < 2 or len({len(wave) for wave in found}) > 1 or not found[0]:
+        numbers = ", ".join(str(len(wave)) for wave in found)
+        raise InvalidArgumentError(
+            f"{argument('waves')} must be two or more, with the same items in the same order, got "
+            f"{len(found)} with {numbers} items"
+        )
+    return found
+
+
+def _table(names: Sequence[str], keys: Sequence[Any], draws: Floats, level: float) -> ResultTable:
+    """Means and intervals of draws, shape (n_draws, ...), a row per key."""
+    half = checks.share("level", level) / 2
+    flat = draws.reshape(len(draws), -1)
+    ends = np.quantile(flat, [0.5 - half, 0.5 + half], axis=0)
+    values = zip(flat.mean(axis=0).tolist(), *ends.tolist(), strict=True)
+    rows = [[*key, *value] for key, value in zip(keys, values, strict=True)]
+    return ResultTable([*names, "probability", "lower", "upper"], rows)

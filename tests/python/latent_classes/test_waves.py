@@ -1,0 +1,147 @@
+"""Latent transition analysis: evidences by enumeration, planted chains, missing waves, refusals."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+import polyabayes as pb
+from polyabayes.exceptions import PolyabayesError
+from polyabayes.latent_classes.waves.sampler import ChainPrior, Waves, sampled
+
+TRANSITIONS = np.array([[0.85, 0.15], [0.3, 0.7]])
+YES = np.array([[0.9, 0.8, 0.85, 0.2], [0.2, 0.1, 0.3, 0.8]])
+WAVES = [[f"{item}{wave}" for item in "abcd"] for wave in (1, 2)]
+
+
+def planted(n_rows: int, seed: int) -> tuple[pd.DataFrame, Any]:
+    """Two waves of four items, and the classes of the rows in them."""
+    rng = np.random.default_rng([seed, 9])
+    first = rng.choice(2, n_rows, p=[0.6, 0.4])
+    then = (rng.random(n_rows) < TRANSITIONS[first, 1]).astype(int)
+    parts = [(rng.random((n_rows, 4)) < YES[of]).astype(int) for of in (first, then)]
+    frame = pd.DataFrame(np.hstack(parts), columns=[name for wave in WAVES for name in wave])
+    return frame, np.stack([first, then], axis=1)
+
+
+def ln_dirichlet(counts: Any, alpha: float) -> float:
+    """Ln of the probability of counts in an order, the last axis integrated out."""
+    counts = np.atleast_2d(counts)
+    found = special.gammaln(counts + alpha).sum() - counts.size * special.gammaln(alpha)
+    n = counts.shape[1]
+    found += len(counts) * special.gammaln(n * alpha)
+    return float(found - special.gammaln(counts.sum(axis=1) + n * alpha).sum())
+
+
+@pytest.mark.parametrize(("is_invariant", "is_stationary"), [(True, False), (False, True)])
+def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: bool) -> None:
+    # Three waves of two items; -1 is missing.
+    rows = np.array(
+        [[[0, 0], [0, 1], [-1, -1]], [[1, 1], [1, -1], [0, 0]], [[0, 1], [1, 1], [1, 1]]]
+    )
+    prior = ChainPrior(1.0, 0.5, (0.5, 2.0))
+    slots = np.tile([0, 1], (3, 1)) + (0 if is_invariant else 2) * np.arange(3)[:, None]
+    n_tables = slots.max() + 1
+    terms = []
+    for alpha in prior.items:
+        for path in itertools.product(range(2), repeat=9):
+            of = np.reshape(path, (3, 3))
+            moves, answers = np.zeros((2, 2, 2)), np.zeros((n_tables, 2, 2))
+            for row, wave in itertools.product(range(3), range(3)):
+                if wave:
+                    moves[0 if is_stationary else wave - 1, of[row, wave - 1], of[row, wave]] += 1
+                for slot, answer in zip(slots[wave], rows[row, wave], strict=True):
+                    if answer >= 0:
+                        answers[slot, of[row, wave], answer] += 1
+            value = ln_dirichlet(np.bincount(of[:, 0], minlength=2), prior.weights)
+            value += sum(ln_dirichlet(table, prior.transitions) for table in moves)
+            value += sum(ln_dirichlet(table, alpha) for table in answers)
+            terms.append(value)
+    exact = special.logsumexp(terms) - np.log(2)
+    waves = Waves.of(rows, slots, (2,) * n_tables, is_stationary)
+    ratios = np.exp(
+        [sampled(waves, prior, 2, 24, np.random.SeedSequence(s))[0] - exact for s in range(120)]
+    )
+    assert ratios.mean() == pytest.approx(1, abs=4 * ratios.std() / np.sqrt(120))
+    assert ratios.std() < 0.5
+
+
+def test_planted_chains_are_found() -> None:
+    frame, classes = planted(300, 4)
+    model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
+    assert model.n_classes_ == 2
+    assert model.choice_.probabilities[2] > 0.9
+    assert model.log_evidence_ == pytest.approx(model.choice_.rows[1]["log_evidence"])
+    table = model.transitions(0.99).to_frame()
+    assert table[["wave", "from", "to"]].to_numpy().tolist() == [
+        [0, *pair] for pair in itertools.product(range(2), repeat=2)
+    ]
+    assert ((table.lower < TRANSITIONS.ravel()) & (TRANSITIONS.ravel() < table.upper)).all()
+    assert (table.upper - table.lower).max() < 0.5
+    assert model.transition_probabilities_.sum(axis=2) == pytest.approx(1.0)
+    assert model.transition_probabilities_.ravel() == pytest.approx(table.probability.to_numpy())
+    profiles = model.profiles(0.99).to_frame()
+    for item, yes in zip(WAVES[0], YES.T, strict=True):
+        rows = profiles[(profiles.item == item) & (profiles.answer == "1")]
+        assert ((rows.lower < yes) & (yes < rows.upper)).all()
+        assert model.item_probabilities_[item]["1"].to_numpy() == pytest.approx(rows.probability)
+    assert (model.predict(frame) == classes).mean() > 0.85
+    members = model.predict_proba(frame)
+    assert members.sum(axis=2) == pytest.approx(1.0)
+    text = " ".join(pb.cite(model).methods.split())
+    assert "latent transition analysis of 2 waves of 4 items, with the same answers" in text
+    assert "Of 1 to 2 classes, 2 have a posterior probability" in text
+
+
+def test_the_chain_tells_of_missing_waves() -> None:
+    frame, _ = planted(300, 1)
+    gone = frame.copy().astype("Int64")
+    gone.loc[::3, WAVES[1]] = pd.NA
+    coded = gone.fillna(9)
+    fits = [
+        pb.LatentTransitionAnalysis(2, random_state=0, n_jobs=n_jobs).fit(
+            rows, waves=WAVES, missing=missing
+        )
+        for rows, missing, n_jobs in ((gone, [], 1), (coded, [9], 2))
+    ]
+    np.testing.assert_array_equal(*(fit.transition_probabilities_ for fit in fits))
+    shares = fits[0].predict_proba(gone)
+    np.testing.assert_array_equal(shares, fits[1].predict_proba(coded))
+    # Of a wave without answers, the transitions from the class before it are known.
+    expected = shares[::3, 0] @ fits[0].transition_probabilities_[0]
+    assert shares[::3, 1] == pytest.approx(expected, abs=0.02)
+    assert fits[0].transition_probabilities_[0] == pytest.approx(TRANSITIONS, abs=0.15)
+
+
+def test_weights_repeat_rows_and_waves_may_differ() -> None:
+    frame, _ = planted(60, 2)
+    frame[WAVES[1]] = frame[WAVES[1]].replace({0: "no", 1: "yes"})
+    weights = np.arange(60) % 3
+    options: Any = {"is_invariant": False, "is_stationary": True, "random_state": 0}
+    fit = pb.LatentTransitionAnalysis(2, **options).fit(frame, waves=WAVES, weights=weights)
+    repeated = frame.loc[np.repeat(frame.index, weights)]
+    again = pb.LatentTransitionAnalysis(2, **options).fit(repeated, waves=WAVES)
+    assert fit.log_evidence_ == again.log_evidence_
+    assert list(fit.item_probabilities_) == [name for wave in WAVES for name in wave]
+    assert fit.item_probabilities_["a2"].columns.tolist() == ["no", "yes"]
+    assert fit.predict_proba(frame).shape == (60, 2, 2)
+
+
+def test_what_are_no_waves_is_refused() -> None:
+    frame, _ = planted(30, 3)
+    fit = pb.LatentTransitionAnalysis(2).fit
+    for says, call in (
+        ("list of lists of columns", lambda: fit(frame, waves=["a1", "a2"])),
+        ("two or more", lambda: fit(frame, waves=[["a1", "b1"]])),
+        ("2 with 2, 1 items", lambda: fit(frame, waves=[["a1", "b1"], ["a2"]])),
+        ("no columns called 'z'", lambda: fit(frame, waves=[["a1", "b1"], ["a2", "z"]])),
+        ("each once", lambda: fit(frame, waves=[["a1", "b1"], ["a1", "b2"]])),
+        ("must be a data frame", lambda: fit(frame.to_numpy(), waves=WAVES)),
+        ("the fraction 0.5", lambda: fit(frame, waves=WAVES, weights=np.full(30, 0.5))),
+        ("call fit first", lambda: pb.LatentTransitionAnalysis(2).predict(frame)),
+    ):
+        with pytest.raises(PolyabayesError, match=says):
+            call()

@@ -1,0 +1,176 @@
+"""Weights of rows: what knows those of the fit, the pseudo-posterior, and sandwich errors."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
+from polyabayes.latent_classes.answers import read_answers
+from polyabayes.latent_classes.maximum import logit_errors
+from polyabayes.latent_classes.tables import ClassTables
+
+YES = np.array([[0.9, 0.8, 0.85, 0.2, 0.1], [0.2, 0.15, 0.3, 0.8, 0.7]])
+
+
+def planted(n_rows: int, seed: int) -> pd.DataFrame:
+    """Two classes; those of the second are twice as likely to be in the sample."""
+    rng = np.random.default_rng(seed)
+    classes = rng.choice(2, n_rows, p=[0.6 / 1.4, 0.8 / 1.4])
+    frame = pd.DataFrame(
+        (rng.random((n_rows, 5)) < YES[classes]).astype(int), columns=list("abcde")
+    )
+    return frame.assign(wt=np.where(classes == 0, 1.5, 0.75) * rng.uniform(0.8, 1.2, n_rows))
+
+
+@pytest.mark.parametrize("method", ["em", "bayes"])
+@pytest.mark.parametrize("weights", ["column", "array"])
+def test_criteria_know_the_weights_of_the_fit(method: str, weights: str, tmp_path: Path) -> None:
+    frame = planted(200, 0).assign(wt=lambda x: np.arange(len(x)) % 3)
+    rows, given = (frame, "wt") if weights == "column" else (frame.drop(columns="wt"), frame.wt)
+    fit = pb.LatentClassAnalysis(2, method=method, random_state=0).fit(rows, weights=given)
+    repeated = frame.loc[frame.index.repeat(frame.wt)].drop(columns="wt")
+    alike = pb.LatentClassAnalysis(2, method=method, random_state=0).fit(repeated)
+    fit.save(tmp_path / "weighted.safetensors")
+    for one in (fit, pb.load(tmp_path / "weighted.safetensors")):
+        for name in ("bic", "aic", "score", "entropy"):
+            found = getattr(one, name)(rows)
+            assert found == pytest.approx(getattr(alike, name)(repeated), rel=1e-6), name
+            assert found != pytest.approx(getattr(one, name)(rows, weights=np.ones(200)), rel=1e-4)
+    assert "count as often as their weights say" in " ".join(pb.cite(fit).methods.split())
+    if weights == "array":
+        with pytest.raises(InvalidArgumentError, match="X has other rows: give their weights"):
+            fit.bic(rows[::-1])
+    # Memberships of other rows need no weights.
+    assert fit.predict_proba(rows[:5].drop(columns="wt", errors="ignore")).shape == (5, 2)
+
+
+def test_sampling_weights_give_a_pseudo_posterior() -> None:
+    frame = planted(1500, 1)
+    classes = pb.LatentClassAnalysis([1, 2], random_state=0).fit(frame, weights="wt")
+    assert classes.n_classes_ == 2
+    assert np.isnan(classes.log_evidence_)
+    plain = pb.LatentClassAnalysis(2, random_state=0).fit(frame.drop(columns="wt"))
+    point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(frame, weights="wt")
+    # The classes have 60 and 40 % of the population, and 43 and 57 % of the sample.
+    assert classes.class_weights_ == pytest.approx([0.6, 0.4], abs=0.05)
+    assert plain.class_weights_ == pytest.approx([0.8 / 1.4, 0.6 / 1.4], abs=0.05)
+    assert classes.class_weights_ == pytest.approx(point.class_weights_, abs=0.01)
+    table, errors = (one.profiles().to_frame() for one in (classes, point))
+    wide, narrow = table.upper - table.lower, errors.upper - errors.lower
+    # Kish's size is right where the weights are independent of the answers, the sandwich always.
+    assert 0.75 < (wide / narrow).median() < 1.35
+    kish = frame.wt.sum() ** 2 / (frame.wt**2).sum()
+    text = " ".join(pb.cite(classes).methods.split())
+    assert f"sampling weights (column 'wt'), worth {kish:,.0f} rows (Kish)" in text
+    n_rows = (classes.bic(frame) + 2 * classes.log_likelihood_) / classes.n_parameters_
+    assert np.exp(n_rows) == pytest.approx(kish)
+
+
+def test_sampling_weights_and_a_formula() -> None:
+    rng = np.random.default_rng(2)
+    age = rng.normal(size=1200)
+    classes = (rng.random(1200) < special.expit(0.3 + 1.0 * age)).astype(int)
+    frame = pd.DataFrame((rng.random((1200, 5)) < YES[classes]).astype(int), columns=list("abcde"))
+    # Weights by the class and the covariate together distort its slope.
+    is_doubled = (classes == 1) & (age > 0)
+    frame = frame.assign(age=age, wt=np.where(is_doubled, 0.6, 1.2))
+    twice = frame.loc[frame.index.repeat(1 + is_doubled)].drop(columns="wt")
+    found = [
+        pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(rows, weights=given)
+        for rows, given in (
+            (frame, "wt"),
+            (twice.assign(wt=np.where(twice.age > 9, 1.0, 0.5)), "wt"),
+        )
+    ]
+    # Rows of half the weight undo their doubling: neither the rows nor weights of their own.
+    undone = twice.assign(wt=np.where((twice.index.duplicated(keep=False)), 0.25, 0.5))
+    same = pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(undone, weights="wt")
+    plain = pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(frame.drop(columns="wt"))
+    slopes = [abs(one.coefficients_[1, 1]) for one in (*found, same, plain)]
+    error = plain.coefficient_draws_[:, 1, 1].std()
+    assert slopes[2] == pytest.approx(slopes[3], abs=0.5 * error)
+    assert slopes[0] < slopes[3] - error < slopes[1]
+
+
+def test_errors_are_those_of_differences() -> None:
+    """Bread and meat against derivatives of the log-likelihood by finite differences."""
+    frame = planted(300, 3)
+    frame.iloc[::7, 1] = np.nan
+    point = pb.LatentClassAnalysis(2, method="em", random_state=0).fit(frame, weights="wt")
+    answers = read_answers(frame, None, "wt")
+    tables = point._tables
+    base = np.concatenate(
+        [special.logit(tables.weights[0, 1:]), *(special.logit(t[0, 1]) for t in tables.items)]
+    )
+
+    def ln_rows(free: Any) -> Any:
+        p = special.expit(free)
+        items = tuple(np.stack([1 - q, q])[None] for q in p[1:].reshape(5, 2))
+        return ClassTables(np.array([[1 - p[0], p[0]]]), items).ln_rows(answers.levels)
+
+    step = 1e-4
+    moves = np.eye(len(base)) * step
+    scores = np.array([(ln_rows(base + m) - ln_rows(base - m)) / (2 * step) for m in moves]).T
+    bread = np.array(
+        [
+            [
+                (
+                    answers.weights
+                    @ (
+                        ln_rows(base + m + o)
+                        - ln_rows(base + m - o)
+                        - ln_rows(base - m + o)
+                        + ln_rows(base - m - o)
+                    )
+                )
+                / (4 * step**2)
+                for o in moves
+            ]
+            for m in moves
+        ]
+    )
+    meat = scores.T @ (scores * answers.weights[:, None] ** 2)
+    errors = np.sqrt(np.diag(np.linalg.inv(bread) @ meat @ np.linalg.inv(bread)))
+    found = logit_errors(answers, tables)
+    mine = np.concatenate([found.weights[0, 1:], *(t[0, 1] for t in found.items)])
+    assert mine == pytest.approx(errors, rel=1e-3)
+    row = point.profiles(0.9).row(1)
+    middle = special.logit(row["probability"])
+    assert special.logit(row["upper"]) - middle == pytest.approx(1.6448536 * errors[0], rel=1e-3)
+
+
+def test_probabilities_of_0_have_no_error() -> None:
+    answers = np.repeat([[0, 0, 0], [1, 1, 1], [0, 1, 1]], [30, 20, 10], axis=0)
+    table = (
+        pb.LatentClassAnalysis(2, method="em", random_state=0).fit(answers).profiles().to_frame()
+    )
+    at_edge = (table.probability < 1e-6) | (table.probability > 1 - 1e-6)
+    assert at_edge.any()
+    assert table.lower.isna().equals(at_edge)
+
+
+def test_values_that_are_no_answers(tmp_path: Path) -> None:
+    frame = planted(150, 4).drop(columns="wt").assign(age=np.linspace(20, 70, 150))
+    hidden = frame.copy()
+    hidden.loc[::5, "b"] = np.nan
+    hidden["c"] = pd.Categorical(np.where(frame.c == 1, "yes", "no"), ["no", "yes", "No answer"])
+    coded = hidden.fillna({"b": 9}).astype({"b": int})
+    coded.loc[::4, "c"], hidden.loc[::4, "c"] = "No answer", None
+    hidden["c"] = hidden.c.cat.remove_categories("No answer")
+    fits = [
+        pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(rows, missing=missing)
+        for rows, missing in ((coded, [9, "No answer"]), (hidden, []))
+    ]
+    np.testing.assert_array_equal(*(fit.class_weights_ for fit in fits))
+    fits[0].save(tmp_path / "coded.safetensors")
+    again = pb.load(tmp_path / "coded.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
+    with pytest.raises(InvalidArgumentError, match="'no answer', which is no value of an item"):
+        pb.LatentClassAnalysis(2).fit(coded, missing=["no answer"])
+    with pytest.raises(InvalidTypeError, match="missing must be a list of values"):
+        pb.LatentClassAnalysis(2).fit(coded, missing="No answer")
