@@ -159,7 +159,7 @@ impl Pair<'_> {
     }
 
     /// A document of the tokens of both, under the prior of the first.
-    fn joined(self) -> Result<CountMatrix> {
+    pub(super) fn joined(self) -> Result<CountMatrix> {
         let mut cells: Vec<_> = self.observed.cells().chain(self.held_out.cells()).collect();
         cells.sort_unstable();
         let same = || cells.chunk_by(|x, y| x.0 == y.0);

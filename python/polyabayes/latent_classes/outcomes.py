@@ -16,6 +16,7 @@ from polyabayes._support.output.frames import data_frame, import_pandas
 from polyabayes._support.random import dirichlet, random_generator
 from polyabayes._support.results import Result
 from polyabayes.data.conversion.frames import frame_of
+from polyabayes.data.naming import rows_by_name
 from polyabayes.data.tensors.factors import factor, one_column
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers
@@ -279,8 +280,7 @@ def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]
             raise InvalidArgumentError(f"{argument('y')} names a column, but X is no data frame")
         values: Any = one_column(frame, y)
     else:
-        checks.row_names("y", y, checks.index_of(X))
-        values = import_pandas().Series(y)
+        values = import_pandas().Series(rows_by_name("y", y, checks.index_of(X)))
         if len(values) != n_rows:
             raise InvalidArgumentError(
                 f"{argument('y')} has {len(values):,} values, but X has {n_rows:,} rows"

@@ -303,9 +303,9 @@ def top_documents(
 
 def texts_of(corpus: Corpus, texts: Any) -> list[str] | None:
     """A text for each document, from a column of the metadata or a sequence; None if not given."""
-    written = corpus._column("texts", texts) if isinstance(texts, str) else texts
-    if written is None:
+    if texts is None:
         return None
+    written = corpus._rows("texts", texts)
     found: list[str] = checked_labels(written, "texts").tolist()
     if len(found) != corpus.n_documents:
         raise InvalidArgumentError(

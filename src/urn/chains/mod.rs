@@ -394,7 +394,7 @@ impl<U: UniformLanes> TopicChains<U> {
         self.sweep_parts(order, observer, |chains, part| match target.bursts {
             None => sweep_within(chains.swept(part), lists, target, order),
             Some(second) => {
-                bursty::sweep(chains.bursty(), part, Some(lists), target, second, order)
+                bursty::sweep(chains.bursty(), part, Some(lists), target, second, order);
             }
         })
     }

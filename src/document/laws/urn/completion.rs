@@ -34,7 +34,7 @@ enum CompletionUrns {
 }
 
 impl<'a> SplitDocument<'a> {
-    fn rows(&self, document: Document<'a>) -> Vec<(&'a [f64], u32)> {
+    fn rows(&self, document: Document<'_>) -> Vec<(&'a [f64], u32)> {
         document.cells().map(|(word, y)| (self.model.urn().weights(word), y)).collect()
     }
 
@@ -52,7 +52,12 @@ impl<'a> SplitDocument<'a> {
         if urn_of(&rows).is_none() {
             return Ok(CompletionUrns::None(f64::NAN));
         }
-        let all = [&rows[..], &self.rows(self.pair.held_out)].concat();
+        let all = if self.model.bursts().is_some() {
+            // All tokens of a word are together.
+            self.rows(self.pair.joined()?.document(0))
+        } else {
+            [&rows[..], &self.rows(self.pair.held_out)].concat()
+        };
         let ln_any = |weight: f64| {
             let n_balls = a.iter().sum::<f64>() + self.pair.observed.n_tokens() as f64;
             ln_rising(n_balls, n_held_out) + n_held_out as f64 * weight.ln()

@@ -32,10 +32,10 @@ pub(super) fn average_balls(
         mean.copy_from_slice(a);
         return Ok(());
     }
-    if model.bursts().is_some() {
-        if let Some(urn) = model.local_urn(document) {
-            return average_bursty(&urn, n_sweeps, rng, observer, a, mean, variance);
-        }
+    if model.bursts().is_some()
+        && let Some(urn) = model.local_urn(document)
+    {
+        return average_bursty(&urn, n_sweeps, rng, observer, a, mean, variance);
     }
     let weights = weights_of(model, &cells, document.exposure());
     let cells = || weights.iter().map(AsRef::as_ref).zip(cells.iter().map(|&(_, count)| count));

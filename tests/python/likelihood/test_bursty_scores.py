@@ -1,0 +1,190 @@
+"""Likelihoods of documents under bursty topics, against sums over all topics of all tokens."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+
+import polyabayes as pb
+from polyabayes.exceptions import InvalidArgumentError
+
+PHI = np.array([[0.55, 0.3, 0.1, 0.05], [0.1, 0.2, 0.3, 0.4], [0.25, 0.0, 0.05, 0.7]])
+ALPHA = np.array([0.4, 0.9, 0.15])
+R, P = np.array([0.7, 1.3, 0.4]), np.array([0.6, 0.3, 0.5])
+DOCUMENTS = [[3, 0, 2, 1], [1, 1, 1, 1], [0, 0, 5, 1], [2, 3, 0, 0]]
+CONCENTRATIONS = [[2.5, 0.3, np.inf], [40.0, 1e3, 5.0], [np.inf, np.inf, 0.1]]
+
+
+def lda(s, n_topics=3, **options):
+    return pb.LatentDirichletAllocation.from_parameters(
+        doc_topic_prior=ALPHA[:n_topics],
+        topic_word=PHI[:n_topics],
+        topic_concentration=s,
+        **options,
+    )
+
+
+def pfa(s):
+    return pb.PoissonFactorAnalysis.from_parameters(
+        topic_word=PHI, shape=R, probability=P, topic_concentration=s
+    )
+
+
+def allocations(a, s, document, scale=1.0):
+    """Weights of all topics of all tokens, and the tokens of each topic."""
+    words, rate = np.repeat(np.arange(4), document), 1 / np.asarray(s)
+    ln_weights, totals = [], []
+    scale = np.broadcast_to(scale, len(a))
+    for topics in product(range(len(a)), repeat=len(words)):
+        n, c, ln_weight = np.zeros(len(a)), np.zeros((len(a), 4)), 0.0
+        for k, w in zip(topics, words, strict=True):
+            weight = (a[k] + n[k]) * scale[k] * (PHI[k, w] + rate[k] * c[k, w])
+            ln_weight += np.log(weight / (1 + rate[k] * n[k])) if weight else -np.inf
+            n[k] += 1
+            c[k, w] += 1
+        ln_weights.append(ln_weight)
+        totals.append(n)
+    return np.array(ln_weights), np.array(totals)
+
+
+def true_lda(s, document, a=ALPHA):
+    return (
+        logsumexp(allocations(a, s, document)[0])
+        + gammaln(a.sum())
+        - gammaln(a.sum() + sum(document))
+    )
+
+
+@pytest.mark.parametrize("s", CONCENTRATIONS)
+def test_exact_sums_are_sums_over_all_allocations(s):
+    found = pb.log_likelihood(lda(s), DOCUMENTS, "exact")
+    expected = [true_lda(s, document) for document in DOCUMENTS]
+    np.testing.assert_allclose(found.values, expected, rtol=1e-12)
+    # Two topics take the totals of topics, whatever the length.
+    two = pb.log_likelihood(lda(s[:2], 2), DOCUMENTS, "exact").values
+    expected = [true_lda(s[:2], document, ALPHA[:2]) for document in DOCUMENTS]
+    np.testing.assert_allclose(two, expected, rtol=1e-12)
+    scale = P  # The rows sum to 1: 1 - p + p = 1.
+    counts = pb.log_likelihood(pfa(s), DOCUMENTS, "exact").values
+    expected = [
+        logsumexp(allocations(R, s, document, scale)[0])
+        + R @ np.log1p(-P)
+        - gammaln(np.array(document) + 1).sum()
+        for document in DOCUMENTS
+    ]
+    np.testing.assert_allclose(counts, expected, rtol=1e-12)
+
+
+def test_one_topic_is_a_dirichlet_multinomial():
+    document, s = np.array([500, 3, 0, 40]), 7.5
+    a = s * PHI[0]
+    expected = gammaln(s) - gammaln(s + document.sum()) + (gammaln(a + document) - gammaln(a)).sum()
+    assert pb.log_likelihood(lda([s], 1), [document], "exact").total == pytest.approx(expected)
+
+
+def test_large_concentrations_are_lda():
+    plain = pb.log_likelihood(lda(None), DOCUMENTS, "exact").values
+    found = pb.log_likelihood(lda(1e12), DOCUMENTS, "exact").values
+    np.testing.assert_allclose(found, plain, atol=1e-6)
+    infinite = pb.log_likelihood(lda(np.inf), DOCUMENTS, "annealed", random_state=0).values
+    assert (
+        infinite == pb.log_likelihood(lda(None), DOCUMENTS, "annealed", random_state=0).values
+    ).all()
+
+
+def test_probabilities_of_all_documents_of_a_length_sum_to_one():
+    words = np.array(list(product(range(4), repeat=3)))
+    rows = np.array([np.bincount(row, minlength=4) for row in words])
+    values = pb.log_likelihood(lda(CONCENTRATIONS[0]), rows, "exact").values
+    assert np.exp(values).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+METHODS = [
+    ("annealed", {}),
+    ("annealed", {"options": {"start": "prior"}}),
+    ("annealed", {"options": {"start": "lowered"}}),
+    ("smc", {"n_particles": 100}),
+    ("smc-lookahead", {"n_particles": 100}),
+    ("left-to-right", {}),
+    ("left-to-right-sequential", {"n_particles": 100}),
+    ("chib", {}),
+    ("direct", {"n_samples": 5_000}),
+]
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
+def test_estimates_are_right_within_their_errors(method, options):
+    for s in CONCENTRATIONS[:2]:
+        for model in (lda(s), pfa(s)):
+            exact = pb.log_likelihood(model, DOCUMENTS, "exact").values
+            found = pb.log_likelihood(
+                model, DOCUMENTS, method, n_replicates=200, random_state=3, **options
+            )
+            error = np.abs(found.values - exact) / found.std_errors
+            assert error.max() < 4, (method, error)
+            assert found.std_errors.max() < 0.25
+
+
+def test_threads_and_order_do_not_matter():
+    rows = np.random.default_rng(0).poisson(3, (12, 4))
+    call = {"method": "annealed", "random_state": 1}
+    one = pb.log_likelihood(lda(CONCENTRATIONS[0]), rows, n_jobs=1, **call).values
+    two = pb.log_likelihood(lda(CONCENTRATIONS[0]), rows[::-1], n_jobs=2, **call).values
+    assert (one == two[::-1]).all()
+
+
+@pytest.mark.parametrize("method", ["l2r", "harmonic", "mean-field", "recursive"])
+def test_methods_without_a_form_say_so(method):
+    with pytest.raises(InvalidArgumentError, match=f'"{method}" has no form for bursty topics'):
+        pb.log_likelihood(lda(3.0), DOCUMENTS, method)
+
+
+def test_completion_is_a_conditional_probability():
+    s, observed = CONCENTRATIONS[0], [2, 0, 1, 1]
+    nexts = np.eye(4, dtype=int)
+    found = pb.log_completion(lda(s), [observed] * 4, nexts, method="exact")
+    expected = [true_lda(s, observed + one) - true_lda(s, observed) for one in nexts]
+    np.testing.assert_allclose(found.values, expected, rtol=1e-11)
+    with pytest.raises(InvalidArgumentError, match=r"topics of equal .*probability"):
+        pb.log_completion(pfa(s), [observed], nexts[:1], method="exact")
+
+
+def test_topic_weights_are_posterior_means():
+    s, document = CONCENTRATIONS[0], DOCUMENTS[0]
+    ln_weights, totals = allocations(ALPHA, s, document)
+    weights = np.exp(ln_weights - logsumexp(ln_weights))
+    expected = (weights @ totals + ALPHA) / (ALPHA.sum() + sum(document))
+    draws = [lda(s, random_state=seed).transform([document])[0] for seed in range(40)]
+    found = np.mean(draws, axis=0)
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def test_simulated_documents_repeat_their_words_and_are_bracketed():
+    model = lda(1.0)
+    bounds = pb.bidirectional_bounds(model, 20, document_length=30, random_state=0)
+    gap = bounds.upper - bounds.lower
+    error = np.hypot(bounds.upper_std_errors, bounds.lower_std_errors)
+    assert (gap > -4 * error).all()
+    assert np.abs(gap).max() < 2
+
+
+def test_models_of_other_packages_take_a_concentration():
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    theirs = LatentDirichletAllocation(2, random_state=0).fit(DOCUMENTS)
+    plain = pb.log_likelihood(theirs, DOCUMENTS, "exact")
+    bursty = pb.log_likelihood(theirs, DOCUMENTS, "exact", topic_concentration=2.0)
+    assert not np.allclose(plain.values, bursty.values)
+    infinite = pb.log_likelihood(theirs, DOCUMENTS, "exact", topic_concentration=np.inf)
+    assert (infinite.values == plain.values).all()
+
+
+def test_words_left_out_take_their_pseudo_counts_along():
+    model, kept = lda([3.0, 8.0, np.inf]), np.array([True, False, True, True])
+    part = model._of_words(kept)
+    mass = PHI[:, kept].sum(axis=1)
+    np.testing.assert_allclose(part.topic_concentration_, [3.0 * mass[0], 8.0 * mass[1], np.inf])
+    with pytest.raises(InvalidArgumentError, match="cannot be restricted"):
+        pfa(3.0)._of_words(kept)
