@@ -311,7 +311,12 @@ class Parser(argparse.ArgumentParser):
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
         shown = {action.dest: action for action in self._actions}
+        # The metadata of a command are a file, those of a reader columns.
+        name = "metadata_columns" if name == "metadata" and value else name
         action = shown.get(name) or shown.get(_SAME.get(name, ""))
+        if action is None and name in _OF_FORMATS and value and "read_options" in shown:
+            name, value = "read_options", f"{name}={value}"
+            action = shown[name]
         if action is None:
             return reference
         typed = [flag for flag in action.option_strings if not flag.startswith("--no-")]

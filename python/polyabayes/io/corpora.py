@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from polyabayes._support import checks
 from polyabayes._support.files import checked_path, content_of, read_lines, within_memory
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
@@ -148,7 +149,7 @@ def read_corpus(
     (['again', 'balls', 'urn'], [5, 1])
     """
     given = {name: value for name, value in [*locals().items()] if name in _OF_FORMATS}
-    given["transpose"] = transpose or None
+    given["transpose"] = checks.flag("transpose", transpose) or None
     options |= {name: value for name, value in given.items() if value is not None}
     path = checked_path(path)
     if encoding is not None and not isinstance(vocabulary, (str, os.PathLike)):

@@ -280,7 +280,11 @@ def _read_outcome(X: Any, y: Any, n_rows: int) -> tuple[Floats, tuple[str, ...]]
             raise InvalidArgumentError(f"{argument('y')} names a column, but X is no data frame")
         values: Any = one_column(frame, y)
     else:
-        values = import_pandas().Series(rows_by_name("y", y, checks.index_of(X)))
+        given = rows_by_name("y", y, checks.index_of(X))
+        if getattr(given, "ndim", 1) != 1 or isinstance(given, (set, frozenset)):
+            rule = f"must hold one value for each row, got {given!r:.100}"
+            raise checks.wrong_type("y", given, rule)
+        values = import_pandas().Series(given)
         if len(values) != n_rows:
             raise InvalidArgumentError(
                 f"{argument('y')} has {len(values):,} values, but X has {n_rows:,} rows"

@@ -32,7 +32,7 @@ from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import covariates_by_model
 from polyabayes.likelihood.reliability import shared_caveats
 from polyabayes.likelihood.result import LogLikelihood
-from polyabayes.likelihood.scoring import conditions_on_length, log_likelihood
+from polyabayes.likelihood.scoring import EVENTS, conditions_on_length, log_likelihood
 
 # Default share of the error for new documents that the estimates may add to a difference.
 _ERROR_SHARE = 0.1
@@ -148,8 +148,11 @@ def compare(
     for model in known.values():
         conditions_on_length(model, given_length)
     rows = covariates_by_model(known, models, covariates)
+    drawn = draw_seed(random_state)
     # A number is used as the seed of log_likelihood; from anything else one seed is drawn.
-    seed = random_state if isinstance(random_state, int) else draw_seed(random_state)
+    seed = random_state if isinstance(random_state, int) else drawn
+    event = checks.choice("event", event, EVENTS)
+    check_settings(method=method, event=event, given_length=given_length)
     corpus = read_documents(known.values(), of_layer(documents, layer))
     labels = corpus._groups_of(groups, times)
     warn_of_few_groups(labels)
@@ -184,12 +187,12 @@ def compare(
         for name, model in known.items():
             try:
                 contenders[name] = Contender(
-                    model, documents, settings, seed, rows.get(name), **asked
+                    model, documents, settings, drawn, rows.get(name), **asked
                 )
             except PolyabayesError as error:
                 refused[name] = error
         with quiet():
-            errors = score_differences(contenders, share, labels, seed, results, refused)
+            errors = score_differences(contenders, share, labels, drawn, results, refused)
     elif error_share not in (None, _ERROR_SHARE):
         other = next((x for x in scoring if x not in _OF_DIFFERENCES), "method")
         raise InvalidArgumentError(

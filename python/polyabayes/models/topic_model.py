@@ -641,9 +641,9 @@ def concentrations(name: str, value: Any, n_components: int) -> NDArray[np.float
     """Concentrations of topics, one or one per topic; infinite ones are allowed."""
     if isinstance(value, str):
         raise checks.wrong(name, value, f"must be 'learn', a number or one a topic, got {value!r}")
-    given = np.asarray(value)
-    are_infinite = np.isposinf(given) if given.dtype.kind == "f" else np.zeros(given.shape, bool)
-    found = checks.positive_vector(name, np.where(are_infinite, 1.0, value), n_components)
+    given = checks.floats(name, value)
+    are_infinite = np.isposinf(given)
+    found = checks.positive_vector(name, np.where(are_infinite, 1.0, given), n_components)
     return np.where(np.broadcast_to(are_infinite, found.shape), np.inf, found)
 
 

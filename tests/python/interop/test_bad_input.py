@@ -208,7 +208,7 @@ def test_damaged_and_serialised_files_of_mallet(tmp_path):
             )
     assert_refused(
         errors.FileFormatError,
-        "Java object.*--print-instances",
+        "Java object.*give the text file that was imported",
         pb.read_corpus,
         tmp_path / "inferencer.mallet",
     )

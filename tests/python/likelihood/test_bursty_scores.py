@@ -163,7 +163,7 @@ def test_topic_weights_are_posterior_means():
 
 def test_simulated_documents_repeat_their_words_and_are_bracketed():
     model = lda(1.0)
-    bounds = pb.bidirectional_bounds(model, 20, document_length=30, random_state=0)
+    bounds = pb.bidirectional_bounds(model, n_documents=20, document_length=30, random_state=0)
     gap = bounds.upper - bounds.lower
     error = np.hypot(bounds.upper_std_errors, bounds.lower_std_errors)
     assert (gap > -4 * error).all()
@@ -182,7 +182,8 @@ def test_models_of_other_packages_take_a_concentration():
 
 
 def test_words_left_out_take_their_pseudo_counts_along():
-    model, kept = lda([3.0, 8.0, np.inf]), np.array([True, False, True, True])
+    model = lda([3.0, 8.0, np.inf], vocabulary=[*"abcd"])
+    kept = np.array([True, False, True, True])
     part = model._of_words(kept)
     mass = PHI[:, kept].sum(axis=1)
     np.testing.assert_allclose(part.topic_concentration_, [3.0 * mass[0], 8.0 * mass[1], np.inf])

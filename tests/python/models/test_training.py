@@ -381,7 +381,7 @@ def test_a_topic_has_one_share_of_the_training_documents(cls, data, tmp_path):
         assert part.tokens.sum() == pytest.approx(data.corpus[:60].n_tokens)
 
 
-def test_missing_exposures_are_warned_of(data, tmp_path):
+def test_missing_exposures_are_refused(data, tmp_path):
     corpus = data.corpus.with_exposure("total")
     model = pb.PoissonFactorAnalysis(2, max_iter=5, random_state=0).fit(corpus)
     model.save(tmp_path / "model.safetensors")
@@ -389,9 +389,9 @@ def test_missing_exposures_are_warned_of(data, tmp_path):
     loaded, other = pb.load(tmp_path / "model.safetensors"), clone(model).fit(data.corpus)
     other.score(data.corpus)
     for call in (loaded.score, loaded.transform, lambda x: pb.log_likelihood(loaded, x)):
-        with pytest.warns(errors.DataWarning, match="trained on documents with exposures"):
+        with pytest.raises(errors.InvalidArgumentError, match="trained on documents with exposure"):
             call(data.corpus[:2])
-    with pytest.warns(errors.DataWarning, match="exposure"):
+    with pytest.raises(errors.InvalidArgumentError, match="exposure"):
         pb.compare({"one": loaded, "other": other}, data.corpus[:3])
     with pytest.raises(errors.InvalidArgumentError, match="no such column"):
         corpus.with_exposure("depth")

@@ -4,6 +4,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,8 +49,8 @@ def test_the_planted_number_is_found(choice):
 
 def test_a_choice_is_cited(choice):
     told = " ".join(pb.cite(choice).methods.split())
-    assert "Among 1, 3, 9 topics, 3 had the best held-out likelihood;" in told
-    assert "and 3, the smallest within the error or tolerance, were chosen." in told
+    assert "Of 3 sizes from 1 to 9, compared by held-out likelihood, 3 is the best" in told
+    assert "we took 3, the smallest as good as it within the error or the tolerance." in told
 
 
 def test_sizes_are_found_where_none_are_given(corpus):
@@ -138,10 +139,10 @@ def test_a_fit_that_may_not_be_read_is_an_error(corpus, tmp_path, monkeypatch):
     pb.choose_n_components(LDA, corpus, [1], **options)
     read = np.fromfile
 
-    def refused(path, **options):
-        if path.name.startswith("size-1-fold-1"):
+    def refused(stream, **options):
+        if Path(stream.name).name.startswith("size-1-fold-1"):
             raise PermissionError(13, "Permission denied")
-        return read(path, **options)
+        return read(stream, **options)
 
     monkeypatch.setattr(np, "fromfile", refused)
     with pytest.raises(errors.FileAccessError, match=r"size-1-fold-1.*Permission denied"):

@@ -93,10 +93,10 @@ def test_what_may_not_be_read_is_an_error(tmp_path, monkeypatch, file):
     nested(checkpoint=tmp_path).fit(CORPUS)
     read = np.fromfile
 
-    def refused(path, **options):
-        if Path(path).name == f"{file}.safetensors":
+    def refused(stream, **options):
+        if Path(stream.name).name == f"{file}.safetensors":
             raise PermissionError(13, "Permission denied")
-        return read(path, **options)
+        return read(stream, **options)
 
     monkeypatch.setattr(np, "fromfile", refused)
     with pytest.raises(errors.FileAccessError, match=rf"{file}.*Permission denied"):

@@ -106,4 +106,4 @@ def test_an_odd_argument_gives_an_error_of_the_package(call, tmp_path, monkeypat
                 pass
             except Exception as error:
                 others.append(f"{name}={value!r:.80}: {error!r:.300}")
-    assert others == []
+    assert others == [], "\n".join(others)

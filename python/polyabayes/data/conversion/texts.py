@@ -89,7 +89,7 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
     own = {**options, **(_OF_TOKENS if are_tokens else {})}
     stem = own.pop("stem", None)
     if "ngram_range" in own:
-        own["ngram_range"] = tuple(own["ngram_range"])
+        own["ngram_range"] = tuple(checks.entries("ngram_range", own["ngram_range"]))
     stop_words = own.get("stop_words")
     try:
         if isinstance(stop_words, str) and stop_words != _OWN_LIST:
@@ -99,6 +99,9 @@ def vectoriser_of(vocabulary: Any, options: Mapping[str, Any], *, are_tokens: bo
     except TypeError as error:
         raise InvalidArgumentError(f"unknown text option: {error}") from error
     if stem is not None:
+        if not (isinstance(stem, str) and stem.isascii()):
+            rule = f"must be a language of PyStemmer, as 'english', got {stem!r:.100}"
+            raise checks.wrong_type("stem", stem, rule)
         analyzer = _stemming_analyzer(stem, own)
         idle = dict.fromkeys(("token_pattern", "preprocessor", "tokenizer"))
         vectoriser.set_params(analyzer=analyzer, **idle, **_ALL_WORDS)

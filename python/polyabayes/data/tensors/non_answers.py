@@ -44,6 +44,10 @@ def without_missing(frame: pd.DataFrame, columns: Sequence[Any], missing: Any) -
     if checks.is_single(missing) or not isinstance(missing, Collection):
         rule = f"must be a list of answers, as [9, 'No answer'], got {missing!r:.60}"
         raise checks.wrong_type("missing", missing, rule)
+    odd = [mark for mark in missing if not np.isscalar(mark) and mark is not None]
+    if odd:
+        rule = f"holds {odd[0]!r:.60}, which is neither a number nor a text"
+        raise checks.wrong_type("missing", odd[0], rule)
     marked, found = frame.copy(deep=False), set()
     for column in columns:
         values: Any = frame[column]
