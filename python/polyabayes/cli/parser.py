@@ -315,7 +315,7 @@ class Parser(argparse.ArgumentParser):
         name = "metadata_columns" if name == "metadata" and value else name
         action = shown.get(name) or shown.get(_SAME.get(name, ""))
         if action is None and name in _OF_FORMATS and value and "read_options" in shown:
-            name, value = "read_options", f"{name}={value}"
+            name, value = "read_options", f"{name}={value.strip(chr(39))}"
             action = shown[name]
         if action is None:
             return reference

@@ -377,13 +377,14 @@ class TopicModel(LatentDraws):
         return (self.topic_concentration_,) if is_bursty else ()
 
     def _of_words(self, are_kept: NDArray[np.bool_]) -> Self:
+        is_bursty = self._bursts() and not are_kept.all()
+        if is_bursty and not self._conditions_on_length:
+            raise InvalidArgumentError(
+                "bursty topics of a gamma-Poisson model cannot be restricted to some words: "
+                "train it on these words"
+            )
         made = super()._of_words(are_kept)
-        if self._bursts() and not are_kept.all():
-            if not self._conditions_on_length:
-                raise InvalidArgumentError(
-                    "bursty topics of a gamma-Poisson model cannot be restricted to some words: "
-                    "train it on these words"
-                )
+        if is_bursty:
             # Given that words are kept, theirs are Dirichlet with the pseudo-counts that they have.
             kept = self.components_[:, are_kept].sum(axis=1)
             made.topic_concentration_ = self.topic_concentration_ * kept
