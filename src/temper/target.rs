@@ -25,7 +25,7 @@ pub trait LadderTarget: Sync {
     fn sweep_cost(&self) -> f64;
 }
 
-/// [`LANES`] chains in lockstep.
+/// [`LANES`](crate::rng::LANES) chains in lockstep.
 pub trait LadderChains: Send {
     /// State of one chain, to be looked at when tempering has ended.
     type State: Send;
