@@ -54,8 +54,8 @@ class BoundTrace(Record):
         Iterations done; the first entry is the start.
     bound : ndarray
         Quantity that EM climbs, in nats: the lower bound of ln p(words | parameters) of the
-        training documents, plus ln of the prior density of the topics, Dirichlet(1 + `topic_word_prior`),
-        relative to its maximum. The estimator's ``bound_`` is the first part alone.
+        training documents, plus ln of the prior density of the topics,
+        Dirichlet(1 + `topic_word_prior`), relative to its maximum. The estimator's ``bound_`` is the first part alone.
 
     Examples
     --------
