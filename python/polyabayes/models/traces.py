@@ -55,7 +55,8 @@ class BoundTrace(Record):
     bound : ndarray
         Quantity that EM climbs, in nats: the lower bound of ln p(words | parameters) of the
         training documents, plus ln of the prior density of the topics,
-        Dirichlet(1 + `topic_word_prior`), relative to its maximum. The estimator's ``bound_`` is the first part alone.
+        Dirichlet(1 + `topic_word_prior`), relative to its maximum. The estimator's ``bound_`` is
+        the first part alone.
 
     Examples
     --------
