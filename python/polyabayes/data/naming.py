@@ -52,7 +52,7 @@ def _rows_by_column(name: str, frame: Any, wanted: list[str]) -> Any:
         if (_names_documents(column) or frame[column].dtype.kind not in "biufc")
         and set(held).issuperset(wanted)
     ]
-    # Of several columns with the names, those that agree with the order of the rows need no other.
+    # Several columns may hold the names: those that agree with the order of the rows need no other.
     if any(texts[column] == wanted for column in found):
         return frame
     if len(found) > 1:
