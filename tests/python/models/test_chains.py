@@ -133,5 +133,3 @@ def test_aligned_draws_are_of_the_same_topics(corpus):
         np.testing.assert_array_equal(own[now], was)
     again = aligned.aligned()
     np.testing.assert_array_equal(again.draws["phi"], aligned.draws["phi"])
-    with pytest.raises(errors.InvalidArgumentError, match="variables='phi'"):
-        pb.sample_chains(lda, corpus, n_chains=2, random_state=0).aligned()
