@@ -176,6 +176,9 @@ def test_targets_are_reached_within_the_budget_or_not(method):
     with pytest.warns(pb.exceptions.TargetWarning, match=f"above target_std_error: {n_missed},"):
         far = pb.log_likelihood(LDA, COUNTS, method, target_std_error=1e-9, budget=1e4, **options)
     np.testing.assert_array_equal(near.reached, near.std_errors <= 0.3)
+    exact = pb.log_likelihood(LDA, COUNTS, "exact").values
+    if near.is_unbiased:
+        assert (np.abs(near.values - exact) <= 6 * near.std_errors).all()
     assert near.reached.mean() > 0.7
     assert (near.std_errors < 0.6).all()
     np.testing.assert_array_equal(far.reached, ~COUNTS.any(axis=1))
