@@ -1,7 +1,5 @@
 """Bursty topics: planted concentrations, options, files, checkpoints, and given topics."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -115,20 +113,6 @@ def test_infinite_concentrations_are_ordinary_topics_to_the_bit():
     bursty.set_params(topic_concentration=None).fit(SMALL)
     assert np.isinf(bursty.topic_concentration_).all()
     assert not hasattr(bursty, "topic_concentration_draws_")
-
-
-@pytest.mark.parametrize("model", [LDA, PFA])
-def test_files_and_pickles_keep_concentrations(model, tmp_path):
-    for concentration in ("learn", [1.0, np.inf, 3.0]):
-        fitted = small(model, topic_concentration=concentration).fit(SMALL)
-        fitted.save(tmp_path / "model.safetensors")
-        for other in (pb.load(tmp_path / "model.safetensors"), pickle.loads(pickle.dumps(fitted))):
-            expected = fitted.topic_concentration_
-            np.testing.assert_array_equal(other.topic_concentration_, expected)
-            if concentration == "learn":
-                draws = fitted.topic_concentration_draws_
-                np.testing.assert_array_equal(other.topic_concentration_draws_, draws)
-            assert np.array_equal(other.topic_concentration, fitted.topic_concentration)
 
 
 def bits(model):
