@@ -78,19 +78,6 @@ def test_any_fitted_lda_may_be_grown_from(data, tmp_path):
     assert same.bound_ >= same.trace_.bound[0]
 
 
-def test_bits_depend_on_the_seed_only(data):
-    def fit(n_jobs, seed=3):
-        first = em(4, n_jobs=n_jobs, random_state=seed, max_iter=5).fit(data.corpus)
-        second = em(6, n_jobs=n_jobs, random_state=seed, max_iter=5, init=first).fit(data.corpus)
-        return [first.components_, second.components_, second.doc_topic_prior_, second.bound_]
-
-    expected = fit(1)
-    for n_jobs in (1, 2, 8):
-        for one, other in zip(expected, fit(n_jobs), strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert (fit(1, seed=4)[0] != expected[0]).any()
-
-
 def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum():
     topics = np.kron(np.eye(3), np.full(10, 0.1))
     data = pb.datasets.make_lda_corpus(
