@@ -75,18 +75,6 @@ def test_exact_values_for_small_and_large_priors(size):
         assert value == pytest.approx(float(expected), abs=1e-11)
 
 
-def test_shared_vectors(shared_data):
-    folder = shared_data.parent / "vectors"
-    vectors = json.loads((folder / "documents.json").read_text(encoding="utf-8"))
-    for case in vectors["lda"]:
-        counts = [np.bincount(case["tokens"], minlength=4)]
-        value = pb.log_likelihood(model_of(case | {"model": "lda"}), counts).total
-        assert value == pytest.approx(case["log_probability_of_sequence"], abs=1e-11)
-    for case in vectors["gamma_poisson"]:
-        value = pb.log_likelihood(model_of(case | {"model": "pfa"}), [case["counts"]]).total
-        assert value == pytest.approx(case["log_probability_of_counts"], abs=1e-11)
-
-
 def test_exact_values_of_a_published_corpus(shared_data):
     trained = json.loads((shared_data / "l2r_twitter100.model.json").read_text())
     table = np.loadtxt(shared_data / "l2r_twitter100.exact.csv", delimiter=",", skiprows=1)
