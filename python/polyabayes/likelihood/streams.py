@@ -207,5 +207,4 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix the bits of integers, one to one."""
     for multiplier in _MIX:
         numbers = (numbers ^ (numbers >> np.uint64(29))) * multiplier
-    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(32))
-    return mixed
+    return np.asarray(numbers ^ (numbers >> np.uint64(32)))

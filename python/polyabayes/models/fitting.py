@@ -201,8 +201,7 @@ class LastState(NamedTuple):
 
     def topic_word_parameters(self) -> NDArray[np.float64]:
         """Dirichlet parameters of phi given the topics of all tokens, (n_components, n_words)."""
-        found: NDArray[np.float64] = self.counts.toarray() + np.transpose(self.prior)
-        return found
+        return np.asarray(self.counts.toarray() + np.transpose(self.prior))
 
     def topic_word(self) -> NDArray[np.float64]:
         """E[phi | topics of all tokens], shape (n_components, n_words)."""

@@ -257,8 +257,7 @@ def learn_design(
 def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """Exp of the linear predictor, clipped to the range of prior parameters."""
     # Clipped twice, since exp(ln bound) may exceed the bound by rounding.
-    found: NDArray[np.float64] = np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE)
-    return found
+    return np.asarray(np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE))
 
 
 def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
