@@ -315,7 +315,7 @@ class Comparison(Result):
 
 
 def is_scored(result: LogLikelihood) -> NDArray[np.bool_]:
-    """Which documents have positive probability under the model."""
+    """Mask of the documents with positive probability under the model."""
     return np.asarray(np.isfinite(result.values))
 
 

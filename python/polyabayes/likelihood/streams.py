@@ -125,7 +125,7 @@ class Documents:
                 if interruption is not None:
                     break
         except KeyboardInterrupt as error:
-            # Also an interrupt while blocks are read keeps the scores so far.
+            # An interrupt while blocks are read keeps the scores so far, too.
             interruption = error
             if not found:
                 raise

@@ -100,7 +100,7 @@ class Population:
         _, first, index, copies = np.unique(
             groups, return_index=True, return_inverse=True, return_counts=True
         )
-        # In order of first appearance, for any numbering of the groups.
+        # Documents stand in the order of their first appearance, however groups are numbered.
         order = np.argsort(first)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))

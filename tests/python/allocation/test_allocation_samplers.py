@@ -344,7 +344,7 @@ def test_auto_passes_the_options_on_and_chooses_what_takes_them():
         found = model.log_evidence(few, **size, **options)
         assert found.method == "tempered"
         assert found.value == model.log_evidence(few, "tempered", **size, **options).value
-    # What is exact needs none of them.
+    # Exact values need none of the options.
     assert AllocationModel.nmf(2).log_evidence(DEEP, order="sorted").method == "exact"
 
 

@@ -99,7 +99,7 @@ def test_models_grow_from_a_file_as_from_the_model_itself(data, tmp_path):
     model = em(4, init=init, topic_word_prior=None).fit(data.corpus)
     model.save(tmp_path / "m.safetensors")
     loaded = pb.load(tmp_path / "m.safetensors")
-    # What was grown from the file knows the bound that it must not fall below.
+    # A model grown from the file knows the bound that it must not fall below.
     bounds = [em(5, init=start, max_iter=1).fit(data.corpus).trace_ for start in (model, loaded)]
     np.testing.assert_array_equal(bounds[0].bound, bounds[1].bound)
     spoilt = em(5, init=loaded, topic_word_prior=1e6).fit(data.corpus)

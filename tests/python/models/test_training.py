@@ -135,7 +135,7 @@ def test_training_goes_on_when_a_checkpoint_cannot_be_written(tmp_path, data, mo
     monkeypatch.setattr(builtins, "open", full)
     with pytest.warns(errors.CheckpointWarning) as caught:
         model.fit(data.corpus)
-    # Of two checkpoints that failed.
+    # Two checkpoints failed; one warning tells of both.
     (warning,) = caught
     assert re.search(r"after 15 sweeps.*No space left.*no warning", str(warning.message))
     assert len(written) == 4

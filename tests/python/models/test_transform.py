@@ -27,7 +27,7 @@ def known(cls, topics, random_state=0):
 
 
 def scale():
-    """Of theta given the document, under gamma-Poisson."""
+    """Scale of theta given the document, under gamma-Poisson."""
     return P / (1 - P + P * SUMS)
 
 
@@ -56,7 +56,7 @@ def test_moments_agree_with_the_enumerated_posterior(cls):
     counts = np.zeros((copies, 4 * copies), dtype=int)
     np.add.at(counts, (np.arange(copies)[:, np.newaxis], words), 1)
     mean, std = known(cls, topics).topic_weights(sparse.csr_matrix(counts))
-    # Of a finite chain the second moment is unbiased, the variance is not.
+    # The second moment of a finite chain is unbiased, its variance is not.
     for values, expected in zip((mean, std**2 + mean**2), exact_moments(cls), strict=True):
         std_errors = values.std(axis=0, ddof=1) / np.sqrt(copies)
         assert (std_errors < 0.02 * expected).all()
