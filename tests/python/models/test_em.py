@@ -6,7 +6,6 @@ from scipy.special import digamma
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes import exceptions as errors
 
 LDA = pb.LatentDirichletAllocation
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
@@ -125,7 +124,4 @@ def test_plot_trace_draws_the_bound(data):
     ax = pb.plotting.plot_trace(model)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.trace_.bound)
     assert "bound" in ax.get_ylabel()
-    for what, against in (("log_joint", "n_iter"), ("bound", "seconds"), ("held_out", "n_iter")):
-        with pytest.raises(errors.InvalidArgumentError):
-            pb.plotting.plot_trace(model, what, against)
     assert sum(bar.get_height() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
