@@ -531,7 +531,7 @@ class TopicModel(LatentDraws):
 
     def _warn_of_few_draws(self) -> None:
         """Say how long to train, if the draws of coefficients are too few for intervals."""
-        draws = getattr(self, "coefficient_draws_", ())
+        draws: NDArray[np.float64] = getattr(self, "coefficient_draws_", np.empty(0))
         if len(draws) and (short := shortage(draws)) > 1:
             self._told_of_draws = True
             added = (short - 1) * (self.n_iter_ if self.burn_in is None else len(draws))

@@ -186,5 +186,6 @@ def _lines(
     if x.dtype.kind == "M":
         from matplotlib import dates
 
-        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(ax.xaxis.get_major_locator()))
+        shown: Any = dates.ConciseDateFormatter
+        ax.xaxis.set_major_formatter(shown(ax.xaxis.get_major_locator()))
     return ax
