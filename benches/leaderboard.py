@@ -164,7 +164,7 @@ def bursty(name: str, parts: Parts, n_topics: int) -> Fitted:
         doc_topic_prior=model.doc_topic_prior_,
         topic_word=model.components_,
         topic_concentration=concentration.value,
-        vocabulary=model.get_feature_names_out(),
+        vocabulary=model.vocabulary_,
     )
     return Fitted(made, seconds=known["seconds"])
 
