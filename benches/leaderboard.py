@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 import record
 from record import DATA, ROOT, Table, golden, machine, save, texts, timed, told
+from scipy import sparse
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 import polyabayes as pb
@@ -41,8 +42,35 @@ CORPORA: dict[str, tuple[str, str | None]] = {
     "poliblog5k": ("poliblog5k", "rating"),
     "NIPS": ("nips12", None),
     "20 Newsgroups": ("20ng", None),
+    "simulated cells": ("cells", None),
+    "Enron": ("enron", None),
 }
 SIZES = (20, 50, 100)
+
+
+def cells() -> pb.Corpus:
+    """2,000 simulated cells of 1,000 genes: eight programmes whose genes come in bursts."""
+    rng = np.random.default_rng(0)
+    programmes = rng.dirichlet(np.full(1_000, 0.1), 8)
+    counts = np.zeros((2_000, 1_000), dtype=int)
+    for genes in programmes:
+        own = rng.gamma(np.maximum(30 * genes, 1e-6), size=counts.shape)
+        activities = rng.gamma(1.0, 65.0, (len(counts), 1))
+        counts += rng.poisson(activities * own / own.sum(axis=1, keepdims=True))
+    return pb.Corpus(counts, [f"gene {gene_ix}" for gene_ix in range(1_000)])
+
+
+def enron() -> pb.Corpus:
+    """To whom each of 184 employees wrote in a month: a document, its words the receivers."""
+    tensor = pb.read_tensor(DATA / "enron.tns.gz")
+    sender, receiver, month = tensor.coordinates.T
+    _, document = np.unique([sender, month], axis=1, return_inverse=True)
+    counts = sparse.coo_array((tensor.counts, (document, receiver)))
+    return pb.Corpus(counts.tocsr(), [f"employee {employee}" for employee in range(184)])
+
+
+# Corpora that are no texts, by the name of their file.
+TABLES = {"cells": cells, "enron": enron}
 # Error of the scores, in nats per token.
 STD_ERROR = 0.0005
 SWEEPS, ITERATIONS = 500, 100
@@ -225,7 +253,7 @@ MODELS |= {
 def split(name: str) -> Parts:
     """A fifth of the documents for the test; words that training lacks are left out of both."""
     file, covariates = CORPORA[name]
-    corpus = record.corpus(file)
+    corpus = TABLES[file]() if file in TABLES else record.corpus(file)
     if covariates:
         corpus = corpus.with_metadata(pd.read_csv(DATA / f"{file}.meta.csv")[[covariates]])
     train, test = corpus.split(test_size=0.2, random_state=0)
