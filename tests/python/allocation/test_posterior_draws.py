@@ -13,12 +13,7 @@ from helpers.interruption import interrupted_when_done
 from polyabayes import AllocationModel, CountTensor, n_effective_parameters
 from polyabayes.allocation import options as options_module
 from polyabayes.allocation.inference.alignment import Numbering
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    Interrupted,
-    TargetWarning,
-    UnreliableErrorWarning,
-)
+from polyabayes.exceptions import Interrupted, TargetWarning, UnreliableErrorWarning
 
 SMALL = np.array([[4, 3, 0], [0, 0, 3], [0, 0, 3]])
 CUBE = CountTensor.from_coo(
@@ -357,9 +352,3 @@ def test_there_are_as_many_draws_as_asked_for():
     # Short rounds are no doubt.
     assert draws.evidence.converged
     model.decompose(SMALL, "tempered", n_samples=64, target_std_error=1.0, random_state=0)
-
-
-def test_draws_that_memory_does_not_hold_are_refused():
-    with pytest.raises(BudgetExceededError, match=r"400,000 draws .* lower n_draws") as refused:
-        AllocationModel.nmf(2).sample_posterior(np.ones((300, 300), dtype=int), 400_000)
-    assert refused.value.argument == "n_draws"
