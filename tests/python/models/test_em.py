@@ -149,4 +149,4 @@ def test_plot_trace_draws_the_bound(data):
     for what, against in (("log_joint", "n_iter"), ("bound", "seconds"), ("held_out", "n_iter")):
         with pytest.raises(errors.InvalidArgumentError):
             pb.plotting.plot_trace(model, what, against)
-    assert sum(bar.get_height() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
+    assert sum(bar.get_width() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99

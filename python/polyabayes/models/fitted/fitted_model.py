@@ -62,6 +62,8 @@ class TopicWeights(Result):
         Posterior standard deviation of each weight.
     ids : ndarray of str objects, shape (n_documents,), or None
         Names of the documents, if any.
+    topics : list of str or None
+        Names of the topics, if they have some.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class TopicWeights(Result):
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
     ids: NDArray[np.object_] | None = None
+    topics: list[str] | None = None
 
     def __iter__(self) -> Iterator[NDArray[np.float64]]:
         return iter((self.mean, self.std))
@@ -83,7 +86,8 @@ class TopicWeights(Result):
 
     def _columns(self) -> dict[str, Any]:
         names = np.arange(len(self.mean)) if self.ids is None else self.ids
-        return topic_columns({"document": names}, {"mean": self.mean, "std": self.std})
+        tables = {"mean": self.mean, "std": self.std}
+        return topic_columns({"document": names}, tables, self.topics)
 
 
 @shared_docs
@@ -209,7 +213,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
         weights = model._topic_weights(corpus, exposure, covariates, spread=True)
-        return TopicWeights(weights[:, 0], weights[:, 1], corpus.ids)
+        named = getattr(model, "topic_names_", None)
+        return TopicWeights(weights[:, 0], weights[:, 1], corpus.ids, named)
 
     def score_samples(
         self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
