@@ -18,7 +18,7 @@ from polyabayes.likelihood.scoring import log_likelihood
 
 # Temperatures of a score, and per topic. On blog posts of 200 tokens, 20 to 200 topics, values are
 # then low by at most 0.001 nats per token, which is enough for a choice.
-_TEMPERATURES, _TEMPERATURES_PER_TOPIC = 200, 2
+_TEMPERATURES, _TEMPERATURES_PER_TOPIC = 100, 2
 # Replicates run in the lanes of one annealing run: fewer take the same time. Documents of many
 # tokens of each word, as mutations by channel, are scored by draws of topic weights, one replicate
 # after the other: with up to 16 topics four have errors below 0.001 nats per token there.
