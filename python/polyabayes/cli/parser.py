@@ -195,7 +195,7 @@ COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
             Takes("log_likelihood", _OF_CORPUS, only=(*_ESTIMATION, "budget")),
             Takes("WitnessSearch", _OF_CORPUS, only=("scoring",)),
             Takes("LatentDirichletAllocation", _OF_CORPUS, only=("max_iter", "tol")),
-            Takes("cross_validate", _OF_CORPUS, only=("n_folds", "n_workers", "groups", "times")),
+            Takes("cross_validate", _OF_CORPUS, only=("n_folds", "groups", "times")),
             Takes("read_corpus", _OF_CORPUS, names=_READING),
             Takes("Corpus.from_documents", _OF_CORPUS, only=_OF_TEXTS),
             Takes(
