@@ -297,7 +297,7 @@ pub(crate) fn bidirectional(
 }
 
 /// Posterior mean topic weights of every document and, where `spread` is set, their standard
-/// deviations, (D, 1 or 2, K).
+/// deviations and the errors of the means, (D, 1 or 3, K).
 #[pyfunction]
 #[pyo3(signature = (model, documents, *, spread, n_sweeps, seed, n_jobs, progress = None))]
 pub(crate) fn transform<'py>(
@@ -310,7 +310,7 @@ pub(crate) fn transform<'py>(
     n_jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
-    let moments = if spread { Moments::MeanAndStd } else { Moments::Mean };
+    let moments = if spread { Moments::All } else { Moments::Mean };
     let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
         document::transform(&*model.0, &documents.0, moments, n_sweeps, seed, watch)
     })?;
