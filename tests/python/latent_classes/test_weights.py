@@ -170,7 +170,7 @@ def test_values_that_are_no_answers(tmp_path: Path) -> None:
     fits[0].save(tmp_path / "coded.safetensors")
     again = pb.load(tmp_path / "coded.safetensors")
     np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
-    with pytest.raises(InvalidArgumentError, match="'no answer', which is no value of an item"):
+    with pytest.raises(InvalidArgumentError, match="'no answer', which is no answer in any"):
         pb.LatentClassAnalysis(2).fit(coded, missing=["no answer"])
     with pytest.raises(InvalidTypeError, match="missing must be a list of values"):
         pb.LatentClassAnalysis(2).fit(coded, missing="No answer")

@@ -34,12 +34,15 @@ _FEW_ROWS = 10
 _N_SHOWN = 3
 
 
-def without_missing(frame: pd.DataFrame, columns: Sequence[Any], missing: Any) -> pd.DataFrame:
+def without_missing(
+    frame: pd.DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
+) -> pd.DataFrame:
     """The frame with values that mark missing answers removed from some of its columns.
 
-    Numbers are equal by value; categories that are left out are no levels any more.
+    Numbers are equal by value; categories that are left out are no levels any more. Marks that are
+    in no column are refused, unless the columns `may_lack` them.
     """
-    if missing is None:
+    if missing is None or (isinstance(missing, (list, tuple)) and not missing):
         return frame
     if checks.is_single(missing) or not isinstance(missing, Collection):
         rule = f"must be a list of answers, as [9, 'No answer'], got {missing!r:.60}"
@@ -57,9 +60,10 @@ def without_missing(frame: pd.DataFrame, columns: Sequence[Any], missing: Any) -
         if marks and hasattr(values, "cat"):
             marked[column] = values.cat.remove_categories(marks)
         elif marks:
-            marked[column] = values.mask(values.isin(marks))
+            whole = getattr(values.dtype, "kind", "") in "iu"
+            marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(marks))
     absent = [mark for mark in missing if mark not in found]
-    if absent:
+    if absent and not may_lack:
         rule = f"holds {absent[0]!r}, which is no answer in any of the columns"
         raise checks.wrong("missing", absent[0], rule)
     return marked
@@ -130,7 +134,9 @@ def _marks(values: Any) -> list[Any]:
     levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
     known = [getattr(level, "item", lambda level=level: level)() for level in levels]
     texts = [x for x in known if isinstance(x, str) and x.strip().lower() in _TEXTS]
-    numbers = sorted(x for x in known if isinstance(x, (int, float)) and not isinstance(x, bool))
+    # Whoever makes numbers categories says that they are answers.
+    kinds = () if hasattr(values, "cat") else (int, float)
+    numbers = sorted(x for x in known if isinstance(x, kinds) and not isinstance(x, bool))
     if {-number for number in numbers} == set(numbers):
         return texts
     codes = [number for number in numbers if number < 0]
