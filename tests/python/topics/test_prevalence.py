@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, UnreliableErrorWarning
 from polyabayes._support.posterior_draws import central_interval, n_effective
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, UnreliableErrorWarning
 
 
 @pytest.fixture(scope="module")
