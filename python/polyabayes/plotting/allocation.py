@@ -13,7 +13,6 @@ from polyabayes._support import checks
 from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.inference.decomposition import Decomposition
-from polyabayes.allocation.inference.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
@@ -33,46 +32,6 @@ _MOST_LETTERS = 40
 _MOST_NUMBERS = 50
 # Area of a node of a graph, in square points.
 _NODE_SIZE = 1600
-
-
-def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None = None) -> Axes:
-    """Plot a histogram of the log probabilities of all allocations.
-
-    Parameters
-    ----------
-    allocations : Allocations
-        Result of :meth:`polyabayes.AllocationModel.allocations`.
-    bins : int, default=50
-        Number of bins.
-    {ax}
-
-    Returns
-    -------
-    matplotlib Axes
-        Numbers of allocations on a logarithmic scale, and a line at the log evidence.
-
-    {raises: bad plot}
-
-    Examples
-    --------
-    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
-    >>> nmf = pb.AllocationModel.nmf(2)
-    >>> ax = pb.plotting.plot_allocations(nmf.allocations(counts))
-    >>> ax.get_yscale()
-    'log'
-    """
-    if not isinstance(allocations, Allocations):
-        raise InvalidTypeError(f"allocations must be Allocations, got {allocations!r}")
-    heights, edges = allocations.histogram(bins)
-    ax = axes_or_new(ax, 6.4, 4.0)
-    ax.stairs(heights, edges, fill=True, color=BLUE)
-    ax.axvline(allocations.log_evidence, color=VERMILION, label="log evidence")
-    ax.set_yscale("log")
-    # A single allocation still has a bar.
-    ax.set_ylim(bottom=0.5)
-    ax.set_xlabel("ln π(S | T), nats")
-    ax.set_ylabel("allocations")
-    return finish(ax)
 
 
 def plot_evidence(

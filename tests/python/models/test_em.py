@@ -132,19 +132,6 @@ def test_fitting_by_gibbs_forgets_the_bound(data):
     assert not hasattr(model.fit(data.corpus), "bound_")
 
 
-def test_models_that_cannot_be_grown_from_are_refused(data):
-    init = em(3).fit(pb.Corpus(COUNTS, list("abcdef")))
-    without = em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))
-    for n_components, start, documents, message in (
-        (2, init, COUNTS, "more than n_components=2"),
-        (3, init, data.corpus, "vocabulary of 6 words"),
-        (3, init, pb.Corpus(COUNTS, list("fedcba")), "vocabulary"),
-        (3, without, np.array([[1, 1, 2]]), "word 0"),
-    ):
-        with pytest.raises(errors.InvalidArgumentError, match=message):
-            em(n_components, init=start).fit(documents)
-
-
 def test_a_clone_grows_from_the_same_model(data):
     init = em(3).fit(data.corpus)
     model = em(4, init=init)

@@ -281,24 +281,6 @@ def test_shards_have_topics_only(tmp_path):
         np.testing.assert_array_equal(one, other["phi"])
 
 
-@pytest.mark.parametrize(
-    ("variables", "error"),
-    [
-        ("psi", errors.InvalidArgumentError),
-        (["phi", "Z"], errors.InvalidArgumentError),
-        (3, errors.InvalidTypeError),
-        (None, errors.InvalidTypeError),
-    ],
-)
-def test_other_names_are_refused_before_any_work(variables, error, monkeypatch):
-    corpus, model = make_corpus(), LDA(3, max_iter=20, thin=2, random_state=0)
-    with pytest.raises(error, match="variables"):
-        copy.deepcopy(model).fit(corpus).posterior_draw(variables)
-    monkeypatch.setattr(LDA, "fit", None)
-    with pytest.raises(error, match="variables"):
-        pb.sample_chains(model, corpus, 2, variables=variables)
-
-
 def test_draws_that_do_not_fit_are_refused_before_any_work(monkeypatch):
     corpus, model = make_corpus(), LDA(3, max_iter=20, thin=2)
     # Five draws of two chains, which are put together.

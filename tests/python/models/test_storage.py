@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors import safe_open
-from sklearn.base import clone
 
 import polyabayes as pb
 from helpers.stored_models import COUNTS, LDA, PFA, TOPICS, WORDS, known_lda, known_pfa, rewrite
@@ -89,21 +88,15 @@ def test_a_model_file_is_open_to_other_tools(tmp_path):
         assert json.loads(about["header"])["class"] == "PoissonFactorAnalysis"
 
 
-@pytest.mark.parametrize("name", ["model.gz", "model.pkl", "model.NPZ"])
-def test_a_model_is_not_saved_under_a_name_of_another_format(tmp_path, name):
-    classes = pb.LatentClassAnalysis(2, random_state=0)
-    for model in (known_lda(), classes.fit([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9)):
-        with pytest.raises(errors.InvalidArgumentError, match=r"call it model\.safetensors"):
-            model.save(tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
+def classes():
+    return pb.LatentClassAnalysis(2, random_state=0).fit([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9)
 
 
 def test_files_tell_what_made_them_and_when(tmp_path, monkeypatch):
     path, notes = tmp_path / "m", {"corpus": "ap", "n": 3, "seeds": [1, 2]}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     model = LDA(2, max_iter=4, random_state=0).fit(COUNTS)
-    classes = pb.LatentClassAnalysis(2, random_state=0)
-    for saved in (model, classes.fit([[0, 0, 1]] * 9 + [[1, 1, 0]] * 9)):
+    for saved in (model, classes()):
         saved.save(path, notes=notes)
         found = pb.load(path).provenance_
         assert found == {
@@ -116,9 +109,6 @@ def test_files_tell_what_made_them_and_when(tmp_path, monkeypatch):
     loaded = pb.load(path)
     assert loaded.provenance_["notes"] == {}
     assert not hasattr(loaded.fit(COUNTS), "provenance_")
-    for bad in ({"a": {1}}, {"a": float("nan")}, [1], "text"):
-        with pytest.raises(errors.InvalidTypeError, match="notes must"):
-            model.save(path, notes=bad)
     rewrite(path, lambda _, header: header.__delitem__("provenance"))
     with pytest.raises(errors.FileFormatError, match="provenance"):
         pb.load(path)
@@ -181,35 +171,11 @@ def test_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     assert isinstance(pb.load(path), PFA)
 
 
-def test_only_fitted_models_are_saved(tmp_path):
-    for model in (LDA(), PFA()):
-        with pytest.raises(errors.NotFittedError):
-            model.save(tmp_path / "m")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda arrays, _: arrays["parameters"].fill(np.nan),
-        lambda arrays, _: arrays.update(parameters=-arrays["parameters"]),
-        lambda arrays, _: arrays["kept_sum"].fill(np.nan),
-        lambda arrays, _: arrays.update(kept_sum=arrays["kept_sum"][:-1].copy()),
-        lambda arrays, _: arrays.__delitem__("kept_sum"),
-        lambda arrays, _: arrays["assignments"].fill(2**16 - 1),
-        lambda arrays, _: arrays.update(assignments=arrays["assignments"].astype(np.int64)),
-        lambda arrays, _: arrays.update(parameters=arrays["parameters"][np.newaxis]),
-        lambda _, header: header.update(n_kept=10**400),
-        lambda _, header: header.update(position=["sweep", 0, -1]),
-    ],
-)
-@pytest.mark.parametrize("model", [LDA(2), PFA(2), PFA(2, prior="beta-gamma-gamma")])
-def test_states_that_no_training_was_in_are_refused(model, change, tmp_path):
-    model = clone(model).set_params(random_state=0, burn_in=1, thin=1, checkpoint=tmp_path)
-    model.set_params(max_iter=4).fit(COUNTS)
-    rewrite(tmp_path / "checkpoint.safetensors", change)
-    with pytest.raises(errors.PolyabayesError):
-        model.set_params(max_iter=6).fit(COUNTS)
+def resumed(change, model):
+    """Train on from a state that was changed, and sealed again."""
+    model.set_params(random_state=0, burn_in=1, thin=1, max_iter=4, checkpoint="folder").fit(COUNTS)
+    rewrite(Path("folder/checkpoint.safetensors"), change)
+    model.set_params(max_iter=6).fit(COUNTS)
 
 
 # Files of a user in a folder that is given as a checkpoint, with names near those of states.

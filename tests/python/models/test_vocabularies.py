@@ -168,20 +168,3 @@ def test_models_of_several_vocabularies_are_saved_compared_and_transform(tmp_pat
         pb.log_likelihood(pb.load(file), [FIRST, SECOND]).values,
         pb.log_likelihood(experts, [FIRST, SECOND]).values,
     )
-
-
-@pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        ([FIRST, SECOND, SECOND], "each of 2 vocabularies"),
-        ([None, None], "each of 2"),
-        ([FIRST], "each of 2"),
-        ([FIRST, FIRST], r"\[1\] has 3 columns"),
-        ([FIRST, SECOND[:2]], "2 documents"),
-        (FIRST, "list of 2 corpora"),
-        ([pb.Corpus(FIRST, ids=list("abc")), pb.Corpus(SECOND, ids=list("abd"))], "row 2 is 'd'"),
-    ],
-)
-def test_corpora_that_do_not_match_are_refused(documents, message):
-    with pytest.raises((InvalidArgumentError, TypeError), match=message):
-        pb.log_likelihood(MODEL, documents)
