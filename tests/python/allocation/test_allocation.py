@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 import polyabayes as pb
-from helpers.networks import cells, problem
+from helpers.networks import problem
 from polyabayes import AllocationModel, CountTensor, Evidence
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "allocation.json").read_text())
@@ -25,20 +25,6 @@ def test_exact_evidence_is_that_of_rational_arithmetic(case):
     given = model.log_evidence(tensor, "exact", given_total=True)
     assert given.value == pytest.approx(case["log_probability_given_total"], abs=1e-10)
     assert evidence.value == given.value + evidence.log_probability_of_total
-
-
-def test_exact_evidence_of_the_shared_vectors(shared_vectors):
-    for case in json.loads((shared_vectors / "allocation.json").read_text()):
-        model, tensor = problem(case)
-        value = model.log_evidence(tensor, "exact").value
-        assert value == pytest.approx(case["log_evidence"], abs=1e-10), case["name"]
-    for case in json.loads((shared_vectors / "symmetric.json").read_text()):
-        order, rank = case["order"], case["rank"]
-        options = {"concentration": case["concentration"], "rate": case["rate"]}
-        model = AllocationModel.symmetric_cp(order, rank, **options)
-        tensor = cells(case["cells"], model.axes, [case["size"]] * order)
-        value = model.log_evidence(tensor, "exact").value
-        assert value == pytest.approx(case["log_evidence"], abs=1e-10), case["name"]
 
 
 def test_exact_evidence_and_bounds_of_the_toy_matrices(shared_vectors):
