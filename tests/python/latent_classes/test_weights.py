@@ -172,5 +172,5 @@ def test_values_that_are_no_answers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
     with pytest.raises(InvalidArgumentError, match="'no answer', which is no answer in any"):
         pb.LatentClassAnalysis(2).fit(coded, missing=["no answer"])
-    with pytest.raises(InvalidTypeError, match="missing must be a list of values"):
+    with pytest.raises(InvalidTypeError, match="missing must be a list of answers"):
         pb.LatentClassAnalysis(2).fit(coded, missing="No answer")
