@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import polyabayes as pb
-from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite  # noqa: F401
+from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
 from polyabayes._support import storage
 from polyabayes.models.fitted.formulas import formula_columns
