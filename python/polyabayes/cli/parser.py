@@ -167,7 +167,7 @@ _SEARCHES = {
         Takes("log_likelihood", only=_ESTIMATION),
         Takes("WitnessSearch", only=("scoring",)),
         Takes("LatentDirichletAllocation", only=("max_iter", "tol")),
-        Takes("cross_validate", only=("n_folds", "n_workers", "groups", "times")),
+        Takes("cross_validate", only=("n_folds", "groups", "times")),
         *_CORPUS,
     ),
     "a graph and a tensor": (

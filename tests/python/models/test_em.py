@@ -124,4 +124,4 @@ def test_plot_trace_draws_the_bound(data):
     ax = pb.plotting.plot_trace(model)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.trace_.bound)
     assert "bound" in ax.get_ylabel()
-    assert sum(bar.get_height() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
+    assert sum(bar.get_width() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
