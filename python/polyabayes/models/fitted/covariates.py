@@ -282,7 +282,9 @@ def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
     dates = dates_in(frame)
     frame = complete(with_days(frame, dates))
-    levels = {name: levels_of(frame[name]) for name in frame if not is_number(frame[name])}
+    levels = {
+        name: levels_of(frame[name]) for name in map(str, frame) if not is_number(frame[name])
+    }
     for name, known in levels.items():
         if len(known) == 1:
             raise _constant(name)
