@@ -64,7 +64,7 @@ impl Law for LogisticNormal {
         observer: &dyn Observer,
     ) -> Result<Score> {
         let n_samples = settings.total.or(settings.n_samples);
-        score_document(self, document, &Settings { n_samples, ..*settings }, rng, &observer)
+        score_document(self, document, &Settings { n_samples, ..*settings }, rng, observer)
     }
 
     fn bracket(
@@ -78,7 +78,7 @@ impl Law for LogisticNormal {
         match draw {
             Draws::Latent(z) if settings.method != Method::Exact => {
                 check_length("latent vectors", z.len(), self.rank)?;
-                bracket::bounds(self, document, z, settings, rng, &observer)
+                bracket::bounds(self, document, z, settings, rng, observer)
             }
             _ => Err(Error::NoReverse),
         }
@@ -93,7 +93,7 @@ impl Law for LogisticNormal {
         means: &mut [f64],
         deviations: &mut [f64],
     ) -> Result<()> {
-        average_weights(self, document, rng, &observer, means, deviations)
+        average_weights(self, document, rng, observer, means, deviations)
     }
 
     fn covariance_factor(&self) -> &[f64] {
@@ -101,7 +101,7 @@ impl Law for LogisticNormal {
     }
 }
 
-/// What is wrong with a covariance whose lattice has too many points.
+/// The error for a covariance whose lattice has too many points.
 const TOO_WIDE: &str = "is too wide for quadrature: take \"annealed\"";
 
 fn score_document(
@@ -109,7 +109,7 @@ fn score_document(
     document: Document<'_>,
     settings: &Settings,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Score> {
     let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact.estimator());
     if document.n_tokens() == 0 {
@@ -176,7 +176,7 @@ fn average_weights(
     model: &LogisticNormal,
     document: Document<'_>,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     means: &mut [f64],
     deviations: &mut [f64],
 ) -> Result<()> {

@@ -112,7 +112,7 @@ impl Law for TopicModel {
         means: &mut [f64],
         deviations: &mut [f64],
     ) -> Result<()> {
-        moments::average_balls(self, document, n_sweeps, rng, &observer, means, deviations)?;
+        moments::average_balls(self, document, n_sweeps, rng, observer, means, deviations)?;
         self.weight_deviations(means, deviations, document.exposure());
         self.topic_weights(means, document.exposure());
         Ok(())
@@ -129,11 +129,11 @@ impl Law for TopicModel {
         key: Key,
         observer: &dyn Observer,
     ) -> Result<Score> {
-        SplitDocument { model: self, pair }.score(settings, key, &observer)
+        SplitDocument { model: self, pair }.score(settings, key, observer)
     }
 }
 
-/// What the distribution of a document's length depends on, as bits, and the length.
+/// Parameters of the distribution of a document's length, as bits, and the length.
 type Length = (Vec<u64>, u64);
 
 fn length(document: Document<'_>) -> Length {
@@ -153,7 +153,7 @@ fn ln_odds_of_lengths<'a>(
     lengths.dedup_by(|x, y| x.0 == y.0);
     let ln_odds_of_group = |group: &[(Length, Document<'_>)]| {
         let n_tokens: Vec<u64> = group.iter().map(|((_, n), _)| *n).collect();
-        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, &observer))
+        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
     };
     let groups: Vec<_> = lengths.chunk_by(|x, y| x.0.0 == y.0.0).collect();
     let ln_odds: Vec<Vec<f64>> =

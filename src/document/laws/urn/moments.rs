@@ -19,7 +19,7 @@ pub(super) fn average_balls(
     document: Document<'_>,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     mean: &mut [f64],
     variance: &mut [f64],
 ) -> Result<()> {
@@ -68,7 +68,7 @@ fn average_bursty(
     urn: &LocalUrn,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     a: &[f64],
     mean: &mut [f64],
     variance: &mut [f64],
