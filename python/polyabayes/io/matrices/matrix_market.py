@@ -13,15 +13,13 @@ from polyabayes._support.machine import memory_of_machine
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
 from polyabayes.exceptions import FileFormatError
-from polyabayes.io.integers import is_number, shown
+from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
 
 # With the line of sizes three lines, as in a bag of words, so that numbers of lines are right.
 _BANNER = b"%%MatrixMarket matrix coordinate integer general\n%\n"
-# The header; whole numbers; in files of real numbers, as R writes 100000; one blank line or entry.
+# The banner, comments and the line of sizes.
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*+[^\n]*\n?")
-_PLACE, _WHOLE, _REAL = rb"\d++", rb"\d++(?:\.0*+)?", rb"\d++(?:\.0*+)?(?:[eE]\+?\d++)?"
-_LINES = rb"(?:[ \t]*+(?:%b)?[ \t\r]*+(?:\n|\Z))*+"
 _KINDS = ("integer", "real", "unsigned-integer", "pattern", "general", "symmetric")
 _CELL_BYTES = 16
 
@@ -81,23 +79,14 @@ def _corpus(
         refuse_announced(path, n_rows, n_columns)
         if n_entries * _CELL_BYTES > memory_of_machine():
             raise FileFormatError(f"{path} announces {n_entries:,} entries, more than memory holds")
-        _check_lines(path, content, layout, field)
+        # SciPy reads numbers from the start of a line, whatever follows.
+        entry = [PLACE] * 2 * (layout == "coordinate")
+        entry += [] if field == "pattern" else [DECIMAL if field == "real" else COUNT]
+        what = ", ".join(["whole numbers: row", "column", "count"][: len(entry)])
+        what = what if layout == "coordinate" else "a count"
+        header = _HEADER.match(content)
+        start = header.end() if header else 0
+        check_lines(path, content, rb"[ \t]++".join(entry), what, start=start)
         matrix = mmread(io.BytesIO(content))
     with content_of(path):
         return Corpus(matrix.T if transpose else matrix, vocabulary)
-
-
-def _check_lines(path: Path, content: bytes, layout: str, field: str) -> None:
-    """Refuse the first line that is no entry: SciPy reads numbers from the start of any line."""
-    entry = [_PLACE] * 2 * (layout == "coordinate")
-    entry += [] if field == "pattern" else [_REAL if field == "real" else _WHOLE]
-    header = _HEADER.match(content)
-    start = header.end() if header else 0
-    found = re.compile(_LINES % rb"[ \t]++".join(entry)).match(content, start)
-    end = found.end() if found else start
-    if end < len(content):
-        number = 1 + content.count(b"\n", 0, end)
-        line = content[end : end + 100].partition(b"\n")[0].decode("utf-8", "replace").strip()
-        what = ", ".join(["whole numbers: row", "column", "count"][: len(entry)])
-        what = what if layout == "coordinate" else "a count"
-        raise FileFormatError(f"{path}, line {number}: {shown(line)!r} is not {what}")
