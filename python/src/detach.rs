@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use polyabayes::{Observer, Result};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
 use signal_hook::{SigId, consts::SIGINT, flag, low_level};
 
@@ -59,6 +59,28 @@ impl<T> Outcome<T> {
     pub(crate) fn into_parts(self, py: Python<'_>) -> (T, Option<Py<PyAny>>) {
         (self.value, self.interruption.map(|error| error.into_value(py).into_any()))
     }
+}
+
+/// Keywords that all calls of long work take behind their own.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Running {
+    seed: u64,
+    n_jobs: usize,
+    #[pyo3(default)]
+    progress: Option<Py<PyAny>>,
+}
+
+/// [`run`] by the keywords of a call, on `most` threads at most, with its seed.
+pub(crate) fn call<T: Send>(
+    py: Python<'_>,
+    running: Option<Running>,
+    most: usize,
+    work: impl FnOnce(u64, &Watch) -> Result<T> + Send,
+) -> PyResult<Outcome<T>> {
+    let wanted = || PyTypeError::new_err("seed and n_jobs are wanted");
+    let Running { seed, n_jobs, progress } = running.ok_or_else(wanted)?;
+    run(py, n_jobs.min(most).max(1), progress, |watch| work(seed, watch))
 }
 
 /// Runs `work` on `n_jobs` threads without the GIL, watching for signals and calling `progress`

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,13 @@ from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.maximum import end_of_interval
 from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
-from polyabayes.latent_classes.saved import answer_frames, profile_table
+from polyabayes.latent_classes.saved import (
+    answer_frames,
+    arrays_of,
+    names_of_tables,
+    profile_table,
+    stored_tables,
+)
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
@@ -283,8 +288,8 @@ class FittedClasses(ClassOutcomes):
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
             scalars["tells"] = list(self._counts.tells)
         else:
-            arrays = _arrays(self._errors, "error_")
-        arrays |= _arrays(kept)
+            arrays = arrays_of(self._errors, "error_")
+        arrays |= arrays_of(kept)
         if self._row_weights is not None:
             own = self._row_weights._asdict()
             arrays["weights"] = own.pop("values")
@@ -298,25 +303,33 @@ class FittedClasses(ClassOutcomes):
     def _of_store(cls, content: StoredModel) -> FittedClasses:
         """Classes of the content of a file."""
         scalars, arrays = content.scalars, content.arrays
-        _check_stored(scalars, arrays)
-        model = cls(**content.parameters)
-        numbers = range(len(scalars["items"]))
-        classes, *tables = (arrays[name] for name in ("classes", *(f"item{n}" for n in numbers)))
-        counts, made = None, ClassTables(classes, tuple(tables))
-        if "alphas" in scalars:
-            coefficients = arrays.get("coefficients")
-            tells = tuple(scalars["tells"])
-            counts = ClassCounts(classes, tuple(tables), scalars["alphas"], tells, coefficients)
+        items, labels = scalars["items"], scalars["labels"]
+        if any(not 0 < len({*names}) == len(names) for names in (items, *labels)):
+            raise ValueError("names of items or of answers are repeated")
+        has_draws = "alphas" in scalars
+        parts = [("weights", "weights"), ("coefficients", "design")]
+        known = [array for array, scalar in parts if scalar in scalars]
+        for prefix in [""] if has_draws else ["", "error_"]:
+            known += names_of_tables(len(items), prefix)
+        content.refuse_others(known)
+        model, counts, made = cls(**content.parameters), None, stored_tables(content)
+        if has_draws:
+            alphas = checks.positive_vector("alphas", scalars["alphas"], 1 + len(items)).tolist()
+            tells, coefficients = tuple(scalars["tells"]), arrays.get("coefficients")
+            if len(tells) != len(items):
+                raise ValueError("tells are not one for each item")
+            counts = ClassCounts(made.weights, made.items, alphas, tells, coefficients)
             made = counts.expected()
         else:
-            items = tuple(arrays[f"error_item{n}"] for n in numbers)
-            model._errors = ClassTables(arrays["error_classes"], items)
+            model._errors = stored_tables(content, "error_")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
         if "design" in scalars:
             model._design = Design.from_json(scalars["design"])
+            if arrays["coefficients"].shape[2] != len(model._design.names):
+                raise ValueError("coefficients are not one for each column")
         model._restore(scalars)
-        model._set(scalars["items"], scalars["labels"], counts, made)
+        model._set(items, labels, counts, made)
         for name in _NUMBERS:
             setattr(model, name, float(scalars[name]))
         return model
@@ -372,39 +385,3 @@ class FittedClasses(ClassOutcomes):
             f"{self.choice_._methods_text()} Class weights are {weights}"
             f"{', with 95 % intervals' if any(ends) else ''}."
         )
-
-
-def _check_stored(scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse tables of a file that are no counts or probabilities of its items and labels."""
-    items, labels = scalars["items"], scalars["labels"]
-    for names in (items, *labels):
-        if not all(isinstance(x, str) for x in names) or not 0 < len({*names}) == len(names):
-            raise ValueError("names of items or of answers are no text, or repeated")
-    n_draws, n_classes = arrays["classes"].shape
-    shapes = {"classes": (n_draws, n_classes)} | {
-        f"item{n}": (n_draws, len(names), n_classes) for n, names in enumerate(labels)
-    }
-    are_probabilities = "alphas" not in scalars
-    if not are_probabilities:
-        checks.positive_vector("alphas", scalars["alphas"], len(items) + 1)
-        if len(scalars["tells"]) != len(items) or not {*scalars["tells"]} <= {True, False}:
-            raise ValueError("tells is not true or false for each item")
-    for name, shape in shapes.items():
-        table = arrays[name]
-        if len(labels) != len(items) or table.shape != shape or table.dtype.kind not in "iuf":
-            raise ValueError(f"{name} is not of shape {shape}")
-        if 0 in shape or not (np.isfinite(table) & (table >= 0)).all():
-            raise ValueError(f"{name} holds negative, infinite or missing numbers")
-        if are_probabilities and not np.allclose(table.sum(axis=1), 1.0):
-            raise ValueError(f"{name} holds probabilities that do not sum to 1")
-    if "design" in scalars:
-        wanted = n_draws, n_classes, len(scalars["design"]["names"])
-        found = arrays["coefficients"]
-        if found.shape != wanted or not np.isfinite(found).all():
-            raise ValueError(f"coefficients are not finite numbers of shape {wanted}")
-
-
-def _arrays(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
-    """Tables by name, for a file."""
-    items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
-    return {f"{prefix}classes": kept[0], **items}

@@ -91,6 +91,8 @@ class SavedClasses(BaseEstimator):  # type: ignore[misc]
         self._labels = tuple(map(tuple, scalars["labels"]))
         self._missing = tuple(scalars["missing"])
         best, criterion, rows = scalars["choice"]
+        if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
+            raise ValueError("the choice has no numbers of classes")
         self.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
         self.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
 
@@ -127,3 +129,26 @@ def profile_table(
         for at, label in enumerate(own)
     ]
     return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
+
+
+def stored_tables(content: StoredModel, prefix: str = "") -> ClassTables:
+    """Tables of a file; arrays that are no tables of its items and labels are refused."""
+    labels, arrays = content.scalars["labels"], content.arrays
+    classes, *tables = (arrays[name] for name in names_of_tables(len(labels), prefix))
+    if 0 in classes.shape or [table.shape[1] for table in tables] != list(map(len, labels)):
+        raise ValueError("tables are not of the levels of the items")
+    is_probability = not prefix and "alphas" not in content.scalars
+    if is_probability and not all(np.allclose(x.sum(axis=1), 1.0) for x in (classes, *tables)):
+        raise ValueError("probabilities do not sum to 1")
+    return ClassTables(classes, tuple(tables))
+
+
+def names_of_tables(n_items: int, prefix: str = "") -> list[str]:
+    """Names of the arrays of a file that hold tables."""
+    return [f"{prefix}classes", *(f"{prefix}item{number}" for number in range(n_items))]
+
+
+def arrays_of(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
+    """Tables by name, for a file."""
+    items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
+    return {f"{prefix}classes": kept[0], **items}

@@ -33,6 +33,9 @@ _ANY_ERROR = 1e100
 _OF_LEADER = 0.001
 # Rounds of better differences, and the share of the allowed error that they aim at.
 _MOST_ROUNDS, _AIM = 3, 0.9
+# Much of the limit of a difference's bias is noise of the pilot; and a pilot tells little about the
+# samples that differences need, which therefore grow.
+_EFFORT = {"share_of_bias": 0.7, "first_aim": 4.0}
 
 
 class Contender:
@@ -131,7 +134,7 @@ class _Pair:
         """Score until the error is at most a share of that for new documents, or groups."""
         n_tokens, target = self._leader.corpus.n_tokens.astype(np.float64), _ANY_ERROR
         for _ in range(_MOST_ROUNDS):
-            found = score_to_target(self.score, self.population, target)
+            found = score_to_target(self.score, self.population, target, **_EFFORT)
             if found.scores.interruption is not None:
                 break
             kept = np.isfinite(found.scores.values)

@@ -118,9 +118,19 @@ class Population:
         return probabilities
 
 
-def score_to_target(score: Score, population: Population, target: float) -> CorrectedScores:
-    """Score until the total has the target standard error, in nats, or runs cannot be longer."""
-    levels = _Levels(score, population)
+def score_to_target(
+    score: Score,
+    population: Population,
+    target: float,
+    share_of_bias: float = _SHARE_OF_BIAS,
+    first_aim: float = _AIM,
+) -> CorrectedScores:
+    """Score until the total has the target standard error, in nats, or runs cannot be longer.
+
+    The upper limit of the bias is at most `share_of_bias` of the target. The first samples aim at
+    the squared error `first_aim` times the target's, and tell what larger ones need.
+    """
+    levels = _Levels(score, population, share_of_bias, first_aim)
     try:
         levels.climb(target)
         return levels.estimate(levels.sample(target))
@@ -184,20 +194,23 @@ class _Step(NamedTuple):
 class _Levels:
     """Levels of runs; the levels in use begin with a base, which has all documents."""
 
-    def __init__(self, score: Score, population: Population) -> None:
+    def __init__(
+        self, score: Score, population: Population, share_of_bias: float, first_aim: float
+    ) -> None:
         self._score, self._population = score, population
+        self._share_of_bias, self._first_aim = share_of_bias, first_aim
         self._pilot = population.pilot()
         self._levels: list[_Level] = []
 
     def climb(self, target: float) -> None:
         """Run the documents of the pilot up to a level with little bias."""
         self._add_level()
-        while self._can_climb() and self._bias() > _SHARE_OF_BIAS * target:
+        while self._can_climb() and self._bias() > self._share_of_bias * target:
             self._add_level()
 
     def sample(self, target: float) -> list[_Level]:
         """Sample the levels above the cheapest base until the error is small enough."""
-        base, aim = 0, _AIM
+        base, aim = 0, self._first_aim
         for _ in range(_ROUNDS):
             wanted = max(target**2 - self._of_last(), target**2 / 2)
             bases = range(base, len(self._levels))
@@ -217,6 +230,8 @@ class _Levels:
                 aim *= _AIM * wanted / of_sampling
             elif self._can_climb():
                 self._add_level()
+            elif aim > _AIM:
+                aim = min(_AIM, aim * _AIM * wanted / of_sampling)
             else:
                 break
         return self._levels[base:]

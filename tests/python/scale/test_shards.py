@@ -9,6 +9,7 @@ import textwrap
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,15 +147,6 @@ def test_streams_tables_and_cells_make_the_same_shards(tmp_path):
     np.testing.assert_array_equal(rows_of(from_table), aligned.counts.toarray())
 
 
-def test_blocks_with_other_words_are_refused(tmp_path):
-    with pytest.raises(errors.InvalidArgumentError, match="same words"):
-        pb.write_shards(iter([CORPUS, DATA.corpus.counts[:, :3]]), tmp_path)
-    with pytest.raises(errors.FileAccessError):
-        pb.read_shards(tmp_path)
-    with pytest.raises(errors.InvalidArgumentError, match="no documents"):
-        pb.write_shards(iter([]), tmp_path)
-
-
 SIZES = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 45)
 SCORED = {
     "annealed": (MODEL, None, {"method": "annealed", "n_samples": 300}),
@@ -237,34 +229,10 @@ def test_ldac_files_are_read_block_by_block(tmp_path, name, monkeypatch):
     np.testing.assert_array_equal(rows_of(named)[:, :30], COUNTS.toarray())
 
 
-def test_shards_are_no_counts_where_nothing_reads_them_by_blocks(tmp_path):
-    shards = pb.write_shards(CORPUS, tmp_path / "shards", n_shards=2)
-    lda = pb.LatentDirichletAllocation(3, max_iter=5, random_state=0).fit(CORPUS)
-    for call in (
-        lambda: pb.choose_n_components(lda, shards, [2, 3]),
-        lambda: pb.compare({"one": lda}, shards),
-        lambda: pb.topics.coherence(lda, shards),
-    ):
-        with pytest.raises(errors.InvalidTypeError, match="read by log_likelihood and by fit"):
-            call()
-
-
-def test_files_that_are_not_read_block_by_block_are_refused(tmp_path):
-    path = tmp_path / "bad.ldac"
-    path.write_text("1 0:2\n2 1:1 7:1\n1 1:1:1\n")
-    with pytest.raises(errors.FileFormatError, match=r"bad.ldac, line 3"):
-        pb.write_shards(path, tmp_path / "shards")
-    with pytest.raises(errors.FileFormatError, match=r"line 2.*word id 7 is outside"):
-        pb.write_shards(path, tmp_path / "shards", vocabulary=["a", "b"])
-    path.write_text("")
-    with pytest.raises(errors.InvalidArgumentError, match="holds no documents"):
-        pb.write_shards(path, tmp_path / "shards")
-    with pytest.raises(errors.InvalidArgumentError, match="cannot be read in blocks"):
-        pb.write_shards(tmp_path / "corpus.mtx", tmp_path / "shards")
-    with pytest.raises(errors.InvalidArgumentError, match="is for files and streams"):
-        pb.write_shards(COUNTS, tmp_path / "shards", vocabulary=["a"])
-    with pytest.raises(errors.InvalidArgumentError, match="give the vocabulary"):
-        pb.write_shards("-", tmp_path / "shards")
+def shards_of(content, **options):
+    """Shards of a file in LDA-C."""
+    Path("bad.ldac").write_text(content)
+    return pb.write_shards("bad.ldac", "shards", **options)
 
 
 LIMITED = """

@@ -76,8 +76,8 @@ class PosteriorDraws(Result):
     counts : dict of str to ndarray, shape (n_draws, size of the node, sizes of its parents)
         Tokens of every value of a node and its parents, summed over tied nodes.
     log_joint : ndarray of shape (n_draws,)
-        ln π(S | T) = ln Pr(X, S | T) of every draw, in nats, where S are the numbers of tokens, as
-        in :class:`Allocations`.
+        ln π(S | T) = ln Pr(X, S | T) of every draw, in nats, where S are the numbers of tokens
+        (Cemgil et al. 2019, equation 3.11).
     chain : ndarray of int, shape (n_draws,)
         Replicate of tempering that each draw comes from, equally many each; 0 for ``"smc"``.
     evidence : Evidence

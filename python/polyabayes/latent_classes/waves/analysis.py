@@ -22,7 +22,14 @@ from polyabayes.data.conversion.frames import frame_of
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
-from polyabayes.latent_classes.saved import SavedClasses, answer_frames, profile_table
+from polyabayes.latent_classes.saved import (
+    SavedClasses,
+    answer_frames,
+    arrays_of,
+    names_of_tables,
+    profile_table,
+    stored_tables,
+)
 from polyabayes.latent_classes.tables import Floats
 from polyabayes.latent_classes.waves.sampler import (
     ChainPrior,
@@ -418,20 +425,25 @@ class LatentTransitionAnalysis(SavedClasses):
         return Waves.of(levels, slots, tuple(map(len, self._labels)), bool(self.is_stationary))
 
     def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        scalars = {"columns": self._columns, "log_evidence_": self.log_evidence_}
-        return scalars, self._fitted().arrays()
+        chains, scalars = self._fitted(), {"waves": self._columns}
+        own = {"transitions": chains.transitions, "alphas": chains.alphas}
+        return scalars | {"log_evidence_": self.log_evidence_}, own | arrays_of(chains.tables())
 
     @classmethod
     def _of_store(cls, content: StoredModel) -> LatentTransitionAnalysis:
         """Classes of the content of a file."""
-        model, scalars = cls(**content.parameters), content.scalars
+        model, scalars, arrays = cls(**content.parameters), content.scalars, content.arrays
         model._restore(scalars)
-        model._columns = _checked_waves(scalars["columns"])
+        model._columns = _checked_waves(scalars["waves"])
         model.log_evidence_ = float(scalars["log_evidence_"])
+        content.refuse_others(["transitions", "alphas", *names_of_tables(len(model._items()))])
+        tables, moves = stored_tables(content), arrays["transitions"]
         n_steps = 1 if model.is_stationary else len(model._columns) - 1
-        if len(model._labels) != len(model._items()):
-            raise ValueError("answers are not those of the items")
-        model._set(Chains.of_arrays(content.arrays, n_steps, tuple(map(len, model._labels))))
+        if moves.shape[1] != n_steps or not np.allclose(moves.sum(axis=3), 1.0):
+            raise ValueError("transitions are not of the waves, or do not sum to 1")
+        if len(tables.items) != len(model._items()):
+            raise ValueError("tables are not those of the items")
+        model._set(Chains(tables.weights, moves, tables.items, arrays["alphas"]))
         return model
 
     def _fitted(self) -> Chains:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,29 +106,6 @@ class Chains:
     def tables(self) -> ClassTables:
         """Weights in the first wave, and probabilities of answers."""
         return ClassTables(self.weights, self.items)
-
-    def arrays(self) -> dict[str, Floats]:
-        """Arrays by name, for a file."""
-        own = {"weights": self.weights, "transitions": self.transitions, "alphas": self.alphas}
-        return own | {f"item{number}": table for number, table in enumerate(self.items)}
-
-    @classmethod
-    def of_arrays(
-        cls, arrays: Mapping[str, Any], n_steps: int, n_levels: tuple[int, ...]
-    ) -> Chains:
-        """Chains of a file's arrays; what are no probabilities is refused."""
-        items = tuple(arrays[f"item{number}"] for number in range(len(n_levels)))
-        found = cls(arrays["weights"], arrays["transitions"], items, arrays["alphas"])
-        n_draws, k = found.weights.shape
-        kept = [(found.weights, (n_draws, k), 1), (found.transitions, (n_draws, n_steps, k, k), 3)]
-        kept += [(t, (n_draws, n, k), 1) for t, n in zip(items, n_levels, strict=True)]
-        for table, shape, axis in kept:
-            is_right = table.shape == shape and 0 not in shape and (table >= 0).all()
-            if not is_right or not np.allclose(table.sum(axis=axis), 1.0):
-                raise ValueError(f"{shape} probabilities are not non-negative, or do not sum to 1")
-        if found.alphas.shape != (n_draws,):
-            raise ValueError(f"alphas are not {n_draws} numbers")
-        return found
 
     def take(self, draws: NDArray[np.intp]) -> Chains:
         """Some of the draws."""

@@ -12,7 +12,7 @@ use super::{bracket, limits, moments};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::document::laws::Vocabularies;
-use crate::document::{Bounds, Draws, Law, Method, Pair, Query, Score, Settings};
+use crate::document::{Bounds, Draws, Law, Method, Pair, Query, Score, Settings, WeightMoments};
 use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::rng::{Key, Rng};
@@ -109,12 +109,18 @@ impl Law for TopicModel {
         n_sweeps: usize,
         rng: &mut Rng,
         observer: &dyn Observer,
-        means: &mut [f64],
-        deviations: &mut [f64],
+        mut moments: WeightMoments<'_>,
     ) -> Result<()> {
-        moments::average_balls(self, document, n_sweeps, rng, &observer, means, deviations)?;
+        moments::average_balls(self, document, n_sweeps, rng, &observer, &mut moments)?;
+        let WeightMoments { means, deviations, errors } = moments;
         self.weight_deviations(means, deviations, document.exposure());
+        // Weights are multiples of the balls.
+        errors
+            .iter_mut()
+            .zip(&*means)
+            .for_each(|(error, mean)| *error /= mean.max(f64::MIN_POSITIVE));
         self.topic_weights(means, document.exposure());
+        errors.iter_mut().zip(means).for_each(|(error, mean)| *error *= *mean);
         Ok(())
     }
 
