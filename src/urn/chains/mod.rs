@@ -80,7 +80,7 @@ impl<U: UniformLanes> TopicChains<U> {
     pub fn sequence(
         urn: &LocalUrn,
         rng: &mut impl Stream<Lanes = U>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chains = TopicChains::new(urn, rng)?;
         chains.extend_all(UrnTarget::of(urn), observer, |_| ())?;
@@ -94,7 +94,7 @@ impl<U: UniformLanes> TopicChains<U> {
     pub fn extend_all(
         &mut self,
         target: UrnTarget<'_>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut each: impl FnMut(Lanes),
     ) -> Result<()> {
         let every = self.tokens_between_looks();
@@ -120,7 +120,7 @@ impl<U: UniformLanes> TopicChains<U> {
         urn: &LocalUrn,
         draw: &[u16],
         rng: &mut impl Stream<Lanes = U>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chains = TopicChains::new(urn, rng)?;
         draw.iter().for_each(|&topic| chains.put([topic; LANES]));
@@ -340,7 +340,7 @@ impl<U: UniformLanes> TopicChains<U> {
         &mut self,
         target: UrnTarget<'_>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| match target.bursts {
             None => sweep(chains.swept(part), target, order),
@@ -360,7 +360,7 @@ impl<U: UniformLanes> TopicChains<U> {
         lists: Option<&Shortlists>,
         target: UrnTarget<'_>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         let Some(second) = target.bursts else {
             return match lists {
@@ -389,7 +389,7 @@ impl<U: UniformLanes> TopicChains<U> {
         lists: &Shortlists,
         target: UrnTarget<'_>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| match target.bursts {
             None => sweep_within(chains.swept(part), lists, target, order),
@@ -403,7 +403,7 @@ impl<U: UniformLanes> TopicChains<U> {
     fn sweep_parts(
         &mut self,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut sweep: impl FnMut(&mut Self, Range<usize>),
     ) -> Result<()> {
         let (n, every) = (self.topics.len(), self.tokens_between_looks());

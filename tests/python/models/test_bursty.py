@@ -139,7 +139,7 @@ def test_topics_rest_on_tables():
     for concentration, least, most in ((0.5, 2, 12), (np.inf, 113.2, 113.4)):
         model = LDA(1, topic_concentration=concentration, random_state=0, max_iter=20).fit(counts)
         phi, std = model.components_[0], model.components_std_[0]
-        # Of Dirichlet(a) with sum A, a variance is phi (1 - phi) / (A + 1).
+        # An entry of Dirichlet(a) with sum A has the variance phi (1 - phi) / (A + 1).
         assert (least < phi * (1 - phi) / std**2).all()
         assert (phi * (1 - phi) / std**2 < most).all()
         assert model.topic_counts_.tolist() == [112]

@@ -58,6 +58,19 @@ def bounded(method, options=None, **run):
     return [found.lower, found.upper, *errors, found.sizes, found.data.counts.toarray()]
 
 
+def with_own_priors(order=slice(None), **run):
+    """Scores of documents with priors of their own, which stay with them in any order."""
+    priors = np.random.default_rng(4).gamma(0.5, size=(20, 3))
+    options = {"n_samples": 20, "doc_topic_prior": priors[order], **run}
+    return [pb.log_likelihood(SCORED["lda"], COUNTS[order], "annealed", **options).values[order]]
+
+
+def network_bounds(**run):
+    sizes = {"n_samples": 5, "n_replicates": 2}
+    found = NMF.bidirectional_bounds({"doc": 6, "word": 5}, 200, **sizes, **run)
+    return [found.lower, found.upper]
+
+
 def evidence(method, **run):
     return [NMF.log_evidence(TABLE, method, **run).value]
 
@@ -83,6 +96,8 @@ CALLS = {
     **{f"bounds {method}": partial(bounded, method) for method in ("annealed", "smc")},
     "bounds smc-lookahead": partial(bounded, "smc-lookahead"),
     "bounds from the prior": partial(bounded, "annealed", {"start": "prior"}),
+    "priors of documents": with_own_priors,
+    "bounds of a network": network_bounds,
     "evidence smc": partial(evidence, "smc", n_replicates=3),
     "evidence tempered": partial(
         evidence, "tempered", n_replicates=3, n_samples=128, target_std_error=100.0
@@ -108,3 +123,8 @@ def test_bits_depend_on_the_seed_only(name):
             np.testing.assert_array_equal(one, other)
     if name in CALLS:
         assert np.any(call(random_state=8, n_jobs=1)[0] != expected[0])
+
+
+def test_priors_stay_with_their_documents():
+    turned = with_own_priors(slice(None, None, -1), random_state=7)
+    np.testing.assert_array_equal(turned, with_own_priors(random_state=7))

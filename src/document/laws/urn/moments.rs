@@ -25,7 +25,7 @@ pub(super) fn average_balls(
     document: Document<'_>,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     moments: &mut WeightMoments<'_>,
 ) -> Result<()> {
     let a = model.pseudo_counts(document);
@@ -85,7 +85,7 @@ fn average_bursty(
     urn: &LocalUrn,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     a: &[f64],
     moments: &mut WeightMoments<'_>,
 ) -> Result<()> {
