@@ -27,7 +27,7 @@ from polyabayes.latent_classes.choice import (
     checked_ln_prior,
     checked_sizes,
 )
-from polyabayes.latent_classes.discrimination import ItemEvidence
+from polyabayes.latent_classes.discrimination import ItemSets
 from polyabayes.latent_classes.fitted import FittedClasses
 from polyabayes.latent_classes.maximum import (
     bootstrap_p_value,
@@ -81,8 +81,9 @@ class LatentClassAnalysis(FittedClasses):
         Dirichlet parameters of the class weights, and of the answers to each item in a class.
 
         * ``"learned"``: 4 for the weights, so classes are seldom empty. For the answers of all
-          items, 1/4, 1, 4, ..., 4,096 are equally probable; evidences average over them, and draws
-          use the most probable one.
+          items that tell the classes apart, 1/4, 1, 4, ..., 4,096 are equally probable; evidences
+          average over them, and draws use the most probable one. An item that does not tell has
+          one profile in all classes, and a parameter of its own: see :meth:`item_discrimination`.
         * ``"flat"``: 1 and 1. ``"jeffreys"``: 1/2 and 1/2.
         * ``"bdeu"``: 1/K and 1/(K x levels), as in :class:`AllocationModel`.
         * A mapping: ``weights``, a number, and ``items``, a number or several.
@@ -117,15 +118,16 @@ class LatentClassAnalysis(FittedClasses):
     choice_ : ClassChoice
         Every number of classes that was tried.
     log_evidence_ : float
-        ln of the probability of the rows with all parameters integrated out, in nats; NaN for
-        ``"em"``, and if membership depends on covariates.
+        ln of the probability of the rows with all parameters integrated out, in nats, averaged over
+        the sets of items that were compared as those that tell; NaN for ``"em"``, and if membership
+        depends on covariates.
     coefficients_ : ndarray of shape (n_classes, n_columns)
         If membership depends on covariates: log odds ratios against class 0, per unit of each
         column; means over ``coefficient_draws_``. ``covariate_names_`` has the columns.
     log_likelihood_ : float
         ln of the probability of the rows under the fitted probabilities, in nats.
     n_parameters_ : int
-        Free parameters: K - 1 + K Σ (levels - 1).
+        Free parameters: K - 1 + K Σ (levels - 1), an item of one profile counted once.
     feature_names_in_ : ndarray of str
         The items.
     n_features_in_ : int
@@ -259,15 +261,13 @@ class LatentClassAnalysis(FittedClasses):
         else:
             is_weighted, answers = answers.has_fractions, self._counted(answers)
             prior = ClassPrior.of(self.prior)
-            compared = self._comparison(answers, prior, sizes, run)
-            choice = compared.choose(ends)
-            self.choice_ = replace(choice, occupied=compared.occupied())
-            counts = compared.counts(choice.best)
+            sets = self._comparison(answers, prior, sizes, run)
+            choice = sets.choose(ends)
+            self.choice_ = replace(choice, occupied=sets.occupied())
+            counts, compared = sets.counts(choice.best), sets.of_best(choice.best)
             compared.warn_of_all(choice.best, sizes[-1] if ends else None)
             if design is None and not is_weighted:
                 compared.warn_of_draws(compared.best((choice.best,)))
-            if len(prior.items) > 1:
-                ItemEvidence.of(counts).warn(answers.items)
             evidences = {row["n_classes"]: row["log_evidence"] for row in choice.rows}
             self.log_evidence_ = float(evidences[choice.best])
             if design is not None or is_weighted:
@@ -342,10 +342,10 @@ class LatentClassAnalysis(FittedClasses):
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         found = {}
         for name, prior in PRIORS.items():
-            compared = self._comparison(answers, prior, sizes, run)
-            choice = compared.choose(ends)
+            sets = self._comparison(answers, prior, sizes, run)
+            choice = sets.choose(ends)
             found[name] = choice.probabilities
-            compared.warn_of_all(choice.best, sizes[-1] if ends else None)
+            sets.of_best(choice.best).warn_of_all(choice.best, sizes[-1] if ends else None)
         numbers = sorted(set().union(*found.values()))
         rows = [[n, *(table.get(n, 0.0) for table in found.values())] for n in numbers]
         return ResultTable(["n_classes", *found], rows)
@@ -398,9 +398,10 @@ class LatentClassAnalysis(FittedClasses):
             refuse_fractions(answers, "data sets of as many rows are drawn from the model")
         run = Run.of(self.random_state, self.n_jobs, self.progress)
         counted, prior = self._counted(answers), ClassPrior.of(self.prior)
-        compared = self._comparison(counted, prior, sizes, run)
-        chances = compared.choose(ends).probabilities
-        compared.warn()
+        sets = self._comparison(counted, prior, sizes, run)
+        choice = sets.choose(ends)
+        chances = choice.probabilities
+        sets.of_best(choice.best).warn()
         fits = maxima(answers, chances, run, n_restarts=self.n_restarts, tol=self.tol)
         rows = fit_rows(answers, fits)
         for row, (n_classes, tables) in zip(rows, fits.items(), strict=True):
@@ -418,11 +419,15 @@ class LatentClassAnalysis(FittedClasses):
 
     def _comparison(
         self, answers: Answers, prior: ClassPrior, sizes: list[int], run: Run
-    ) -> ClassComparison:
-        """The comparison of numbers of classes; sampling weights are rounded for it."""
+    ) -> ItemSets:
+        """Comparisons of numbers of classes; sampling weights are rounded for them."""
         whole = answers.systematic() if answers.has_fractions else answers
         ln_masses = checked_ln_prior(self._size_prior(), sizes)
-        return ClassComparison(whole.tensor(), prior, ln_masses, run, self.max_time)
+        return ItemSets(
+            whole,
+            lambda tensor: ClassComparison(tensor, prior, ln_masses, run, self.max_time),
+            is_searched=len(prior.items) > 1,
+        )
 
     @staticmethod
     def _counted(answers: Answers) -> Answers:

@@ -157,6 +157,15 @@ class RowWeights(NamedTuple):
         return answers._replace(weights=self.values)
 
 
+def indicators(levels: Integers, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """1 where a row has an answer, shape (n_rows, levels of all items one by one)."""
+    starts = np.cumsum((0, *shape[:-1]))
+    rows, items = np.nonzero(levels >= 0)
+    shown = np.zeros((len(levels), sum(shape)))
+    shown[rows, starts[items] + levels[rows, items]] = 1.0
+    return shown
+
+
 def ln_orders(tensor: CountTensor) -> float:
     """Ln of the number of orders of the rows of a tensor, each with the answers it lacks."""
     shown = tensor.coordinates >= 0

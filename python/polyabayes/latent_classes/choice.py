@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +13,10 @@ from polyabayes._support import checks
 from polyabayes._support.output.tables import columns_of, text_table
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
-from polyabayes.allocation import AllocationModel, ModelPosterior
+from polyabayes.allocation import AllocationModel, Evidence, ModelPosterior
 from polyabayes.allocation.options import Run
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import EdgeWarning, InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.latent_classes.answers import ln_orders
 from polyabayes.latent_classes.tables import ClassCounts
 from polyabayes.sizes.evidence import Comparison, Concentrations, Networks, StagedComparison
 from polyabayes.sizes.priors import SizePrior
@@ -164,11 +163,6 @@ class ClassComparison(StagedComparison):
         """Sizes in words."""
         return f"{sizes[0]} classes"
 
-    def choose(self, ends: bool) -> ClassChoice:
-        """Compare all numbers; if it `ends`, up to the first without a chance."""
-        found: ClassChoice = self.compare(self._choice, progress=self.run.progress, ends=ends)
-        return found
-
     def warn_of_all(self, best: int, open_end: int | None) -> None:
         """Warn of uncertain evidences, and of a best number at the end of an open range."""
         self.warn()
@@ -184,36 +178,52 @@ class ClassComparison(StagedComparison):
         draws, axes = self.drawn(self.best((n_classes,))), self.networks.tensor.axes
         nodes = hidden_of(axes), *axes
         first, *items = (draws.counts[node] for node in nodes)
-        return ClassCounts(first, tuple(items), [draws.alphas[node] for node in nodes])
-
-    def _choice(self) -> ClassChoice:
-        return choice_of(self, ln_orders(self.networks.tensor))
+        alphas = [draws.alphas[node] for node in nodes]
+        return ClassCounts(first, tuple(items), alphas, (True,) * len(items))
 
 
-def choice_of(compared: Comparison, ln_rows: float = 0.0) -> ClassChoice:
-    """The choice among numbers of classes; `ln_rows` is left out of their evidences."""
-    done, values = compared.done, compared.concentrations.values
-    masses = special.softmax([compared.ln_masses[sizes] for sizes in done])
+def choice_of(parts: Sequence[tuple[Comparison, float]]) -> ClassChoice:
+    """The choice among numbers of classes, whose evidences are sums over comparisons.
+
+    Each has ln of a factor.
+    """
+    first = parts[0][0]
+    values = first.concentrations.values
+    done = sorted({sizes for compared, _ in parts for sizes in compared.done})
+    masses = special.softmax([first.ln_masses[sizes] for sizes in done])
     prior = {str(n): float(mass) for (n,), mass in zip(done, masses, strict=True)}
-    posterior = ModelPosterior({str(s[0]): compared.averaged(s) for s in done}, prior)
+    summed = {sizes: _summed(parts, sizes) for sizes in done}
+    evidences = {str(sizes[0]): evidence for sizes, (evidence, _) in summed.items()}
+    posterior = ModelPosterior(evidences, prior)
     probabilities, rows = posterior.probabilities, []
     for sizes in done:
         name = str(sizes[0])
         low, high = posterior.interval(name)
         row: dict[str, Any] = {
             "n_classes": sizes[0],
-            "log_evidence": posterior.evidences[name].value - ln_rows,
-            "std_error": posterior.evidences[name].std_error,
+            "log_evidence": evidences[name].value,
+            "std_error": evidences[name].std_error,
             "prior": prior[name],
             "probability": probabilities[name],
             "low": low,
             "high": high,
         }
         if len(values) > 1:
-            row["concentration"] = values[compared.best(sizes)[1]]
+            row["concentration"] = values[summed[sizes][1].best(sizes)[1]]
         rows.append(row)
     best: Any = max(rows, key=lambda row: row["probability"])["n_classes"]
     return ClassChoice(best, "evidence", rows)
+
+
+def _summed(parts: Sequence[tuple[Comparison, float]], sizes: Sizes) -> tuple[Evidence, Comparison]:
+    """Evidence of sizes by all comparisons together, and the one with the largest."""
+    own = [(compared, shift) for compared, shift in parts if sizes in compared.done]
+    found = [compared.averaged(sizes) for compared, _ in own]
+    terms = np.array([e.value + shift for e, (_, shift) in zip(found, own, strict=True)])
+    errors = special.softmax(terms) * [e.std_error for e in found]
+    best = int(terms.argmax())
+    value, error = float(special.logsumexp(terms)), float(np.hypot.reduce(errors))
+    return replace(found[best], value=value, std_error=error), own[best][0]
 
 
 def checked_sizes(n_classes: Any, max_classes: Any, n_patterns: int) -> tuple[list[int], bool]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +14,18 @@ from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.exceptions import NotFittedError, argument
 from polyabayes.latent_classes.answers import RowWeights, refuse_fractions
-from polyabayes.latent_classes.choice import ClassChoice, ClassPrior
+from polyabayes.latent_classes.choice import ClassPrior
 from polyabayes.latent_classes.discrimination import ItemEvidence
 from polyabayes.latent_classes.maximum import end_of_interval
 from polyabayes.latent_classes.outcomes import ClassOutcomes
 from polyabayes.latent_classes.residuals import PairResiduals, pair_residuals
+from polyabayes.latent_classes.saved import (
+    answer_frames,
+    arrays_of,
+    names_of_tables,
+    profile_table,
+    stored_tables,
+)
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 from polyabayes.models.fitted.stored_model import StoredModel
@@ -40,13 +45,7 @@ class FittedClasses(ClassOutcomes):
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
         """Probabilities of the answers to each item, one row per class."""
-        means, found = self._means(), {}
-        tables = zip(self.feature_names_in_, self._labels, means.items, strict=True)
-        for item, labels, table in tables:
-            frame = data_frame(dict(zip(labels, table[0], strict=True)))
-            frame.index.name, frame.columns.name = "class", item
-            found[item] = frame
-        return found
+        return answer_frames(self.feature_names_in_.tolist(), self._labels, self._means())
 
     @property
     def covariate_names_(self) -> list[str]:
@@ -140,29 +139,21 @@ class FittedClasses(ClassOutcomes):
         else:
             drawn = self._counts.drawn(random_generator(self.seed_))
             ends = [drawn.quantile(0.5 + side) for side in (-half, half)]
-        names = [("", ("",)), *zip(self.feature_names_in_, self._labels, strict=True)]
-        parts = zip(*((t.weights[:, None], *t.items) for t in (means, *ends)), strict=True)
-        rows = [
-            [k, item, label, *(float(table[0, at, k]) for table in tables)]
-            for (item, labels), tables in zip(names, parts, strict=True)
-            for k in range(self.n_classes_)
-            for at, label in enumerate(labels)
-        ]
-        return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
+        return profile_table(self.feature_names_in_.tolist(), self._labels, [means, *ends])
 
     def item_discrimination(self) -> ResultTable:
-        """How clearly each item tells the classes apart.
+        """Which items tell the classes apart.
 
-        Under the default prior, all items share one concentration of the answers. Items that do
-        not tell classes apart may then lead to too many classes: choose the number without them.
+        Under the default prior, an item either tells, and each class has its own profile, or it has
+        one profile in all classes. The share of the items that tell is uniform a priori.
 
         Returns
         -------
         ResultTable
-            Columns ``item``; ``log_bayes_factor``, log odds that each class has its own profile,
-            against one profile for all classes (below 3, the classes hardly differ); and
-            ``concentration``, the Dirichlet parameter of this item alone (geometric mean over its
-            posterior).
+            Columns ``item``; ``probability`` that the item tells the classes apart;
+            ``log_bayes_factor``, log odds that each class has its own profile, against one profile
+            for all classes, whatever the other items do; and ``concentration``, the Dirichlet
+            parameter of this item alone (geometric mean over its posterior).
 
         Raises
         ------
@@ -174,16 +165,16 @@ class FittedClasses(ClassOutcomes):
         N. Dean and A. E. Raftery (2010). Latent class analysis variable selection. Annals of the
         Institute of Statistical Mathematics 62(1).
 
+        D. Madigan and A. E. Raftery (1994). Model selection and accounting for model uncertainty in
+        graphical models using Occam's window. Journal of the American Statistical Association
+        89(428).
+
         Examples
         --------
         >>> answers = [[0, 0, 1, 0], [0, 0, 1, 1]] * 10 + [[1, 1, 0, 0], [1, 1, 0, 1]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
-        >>> classes.item_discrimination().to_frame().log_bayes_factor.round() > 3
-        0     True
-        1     True
-        2     True
-        3    False
-        Name: log_bayes_factor, dtype: bool
+        >>> classes.item_discrimination().to_frame().probability.round(1).tolist()
+        [1.0, 1.0, 1.0, 0.0]
         """
         self._check_fitted()
         if self._counts is None:
@@ -193,6 +184,7 @@ class FittedClasses(ClassOutcomes):
         found = ItemEvidence.of(self._counts)
         columns = {
             "item": self.feature_names_in_.tolist(),
+            "probability": found.probabilities.tolist(),
             "log_bayes_factor": found.log_bayes_factors.tolist(),
             "concentration": found.concentrations.tolist(),
         }
@@ -287,49 +279,17 @@ class FittedClasses(ClassOutcomes):
         }
         return data_frame(columns), classes
 
-    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, by custom ``*.safetensors``; it appears only when it is complete.
-        notes : mapping of str to text, number, list or mapping, optional
-            Notes, kept as ``provenance_["notes"]`` of the loaded model.
-
-        Raises
-        ------
-        FileAccessError
-            If the file cannot be written.
-        InvalidArgumentError, InvalidTypeError
-            If the name is not possible for this format, or the notes cannot be JSON.
-        NotFittedError
-            If there are no classes yet.
-
-        Examples
-        --------
-        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
-        >>> file = folder / "classes.safetensors"
-        >>> classes.save(file)
-        >>> bool((pb.load(file).class_weights_ == classes.class_weights_).all())
-        True
-        """
-        self._check_fitted()
-        scalars = {name: getattr(self, name) for name in _NUMBERS} | {
-            "seed_": self.seed_,
-            "items": self.feature_names_in_.tolist(),
-            "labels": self._labels,
-            "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
-            "occupied": list(self.choice_.occupied.items()),
-            "missing": list(self._missing),
-        }
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        scalars: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        scalars["items"] = self.feature_names_in_.tolist()
         kept: Any = self._tables
         arrays: dict[str, Any] = {}
         if self._counts is not None:
             kept, scalars["alphas"] = self._counts, list(self._counts.alphas)
+            scalars["tells"] = list(self._counts.tells)
         else:
-            arrays = _arrays(self._errors, "error_")
-        arrays |= _arrays(kept)
+            arrays = arrays_of(self._errors, "error_")
+        arrays |= arrays_of(kept)
         if self._row_weights is not None:
             own = self._row_weights._asdict()
             arrays["weights"] = own.pop("values")
@@ -337,12 +297,7 @@ class FittedClasses(ClassOutcomes):
         if self._design is not None:
             scalars["design"] = self._design._asdict()
             arrays["coefficients"] = kept.coefficients
-        parameters = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in ("n_jobs", "progress", "size_prior")
-        }
-        StoredModel(type(self).__name__, parameters, scalars, arrays, None).write(path, notes)
+        return scalars, arrays
 
     @classmethod
     def _of_store(cls, content: StoredModel) -> FittedClasses:
@@ -355,28 +310,26 @@ class FittedClasses(ClassOutcomes):
         parts = [("weights", "weights"), ("coefficients", "design")]
         known = [array for array, scalar in parts if scalar in scalars]
         for prefix in [""] if has_draws else ["", "error_"]:
-            known += _names_of_tables(len(items), prefix)
+            known += names_of_tables(len(items), prefix)
         content.refuse_others(known)
-        model, counts, made = cls(**content.parameters), None, _stored_tables(content)
+        model, counts, made = cls(**content.parameters), None, stored_tables(content)
         if has_draws:
             alphas = checks.positive_vector("alphas", scalars["alphas"], 1 + len(items)).tolist()
-            counts = ClassCounts(made.weights, made.items, alphas, arrays.get("coefficients"))
+            tells, coefficients = tuple(scalars["tells"]), arrays.get("coefficients")
+            if len(tells) != len(items):
+                raise ValueError("tells are not one for each item")
+            counts = ClassCounts(made.weights, made.items, alphas, tells, coefficients)
             made = counts.expected()
         else:
-            model._errors = _stored_tables(content, "error_")
+            model._errors = stored_tables(content, "error_")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
-        model._missing = tuple(scalars["missing"])
         if "design" in scalars:
             model._design = Design.from_json(scalars["design"])
             if arrays["coefficients"].shape[2] != len(model._design.names):
                 raise ValueError("coefficients are not one for each column")
+        model._restore(scalars)
         model._set(items, labels, counts, made)
-        best, criterion, rows = scalars["choice"]
-        if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
-            raise ValueError("the choice has no numbers of classes")
-        model.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
-        model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
         for name in _NUMBERS:
             setattr(model, name, float(scalars[name]))
         return model
@@ -396,7 +349,8 @@ class FittedClasses(ClassOutcomes):
         self._labels = tuple(map(tuple, labels))
         self.feature_names_in_ = np.array(items, dtype=object)
         self.n_features_in_ = len(items)
-        self.n_classes_, self.n_parameters_ = tables.n_classes, tables.n_parameters
+        self.n_classes_ = tables.n_classes
+        self.n_parameters_ = (tables if counts is None else counts).n_parameters
 
     def _methods_text(self) -> str:
         """Sentences about the model for a methods section."""
@@ -419,30 +373,15 @@ class FittedClasses(ClassOutcomes):
         weighted = "" if self._row_weights is None else self._row_weights.sentence(self._counts)
         ends = [f" ({row[4]:.2f} to {row[5]:.2f})" if row[4] == row[4] else "" for row in table]
         weights = ", ".join(f"{row[3]:.2f}{end}" for row, end in zip(table, ends, strict=True))
+        telling = ""
+        if self._counts is not None and not all(self._counts.tells):
+            telling = (
+                f" {sum(self._counts.tells):,} of the items tell the classes apart; the others "
+                "have one profile in all classes."
+            )
         return (
-            f"We used latent class analysis of {self.n_features_in_:,} items {how}.{weighted} "
+            f"We used latent class analysis of {self.n_features_in_:,} items {how}.{telling}"
+            f"{weighted} "
             f"{self.choice_._methods_text()} Class weights are {weights}"
             f"{', with 95 % intervals' if any(ends) else ''}."
         )
-
-
-def _stored_tables(content: StoredModel, prefix: str = "") -> ClassTables:
-    """Tables of a file; arrays that are no tables of its items and labels are refused."""
-    labels, arrays = content.scalars["labels"], content.arrays
-    classes, *tables = (arrays[name] for name in _names_of_tables(len(labels), prefix))
-    if 0 in classes.shape or [table.shape[1] for table in tables] != list(map(len, labels)):
-        raise ValueError("tables are not of the levels of the items")
-    is_probability = not prefix and "alphas" not in content.scalars
-    if is_probability and not all(np.allclose(x.sum(axis=1), 1.0) for x in (classes, *tables)):
-        raise ValueError("probabilities do not sum to 1")
-    return ClassTables(classes, tuple(tables))
-
-
-def _names_of_tables(n_items: int, prefix: str = "") -> list[str]:
-    return [f"{prefix}classes", *(f"{prefix}item{number}" for number in range(n_items))]
-
-
-def _arrays(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
-    """Tables by name, for a file."""
-    items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
-    return {f"{prefix}classes": kept[0], **items}

@@ -13,7 +13,13 @@ from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import dirichlet
 from polyabayes.allocation.options import Run
 from polyabayes.latent_classes.answers import Answers
-from polyabayes.latent_classes.tables import ClassCounts, Floats, drawn_index, ln_with_missing
+from polyabayes.latent_classes.tables import (
+    ClassCounts,
+    Floats,
+    drawn_index,
+    ln_with_missing,
+    profiles,
+)
 
 Integers = NDArray[np.intp]
 
@@ -30,7 +36,7 @@ class MembershipChain:
     Rows count in proportion to `row_weights`: with fractions, draws are of the pseudo-posterior, in
     which the answers and classes of a row have the power of its weight. Weights and items, of shape
     (n_levels, n_classes) each, are those of the start; `alphas` are Dirichlet parameters of the
-    weights and of each item.
+    weights and of each item; items that do not tell have one profile in all classes.
     """
 
     def __init__(
@@ -41,9 +47,11 @@ class MembershipChain:
         weights: Floats,
         items: list[Floats],
         alphas: list[float],
+        tells: tuple[bool, ...],
         seed: int,
     ) -> None:
         self._levels, self._alphas, self._row_weights = levels, alphas, row_weights
+        self._tells = tells
         self._shapes = [table.shape for table in items]
         self._generator = np.random.default_rng(seed)
         slopes = np.ascontiguousarray(covariates[:, 1:])
@@ -65,7 +73,9 @@ class MembershipChain:
         n_classes, groups = self._shapes[0][1], self._groups
         items = [
             dirichlet(self._generator, table + alpha, axis=0)
-            for table, alpha in zip(self.counts(), self._alphas[1:], strict=True)
+            for table, alpha in zip(
+                map(profiles, self.counts(), self._tells), self._alphas[1:], strict=True
+            )
         ]
         cells = groups * n_classes + self.classes
         n_rows = _sums(cells, self._row_weights, self._n_groups * n_classes)
@@ -119,7 +129,7 @@ def draw_memberships(
     with progress_bar(run.progress, N_CHAINS * _N_DRAWS, "draw") as tell:
         for at in np.linspace(0, len(tables.weights) - 1, N_CHAINS).astype(int):
             items, seed = [table[at] for table in tables.items], int(generator.integers(2**63))
-            start = (tables.weights[at], items, list(counts.alphas), seed)
+            start = (tables.weights[at], items, list(counts.alphas), counts.tells, seed)
             chain = MembershipChain(levels, covariates, row_weights, *start)
             for sweep in range(_BURN_IN + _N_DRAWS * _BETWEEN):
                 chain.sweep()
@@ -134,4 +144,5 @@ def draw_memberships(
     drawn = tuple(np.stack(part) for part in zip(*items_of_draws, strict=True))
     chains = np.repeat(np.arange(N_CHAINS), _N_DRAWS)
     of_covariates = None if answers.covariates is None else np.stack(coefficients)
-    return ClassCounts(np.stack(sizes), drawn, counts.alphas, of_covariates), chains
+    found_counts = counts._replace(classes=np.stack(sizes), items=drawn, coefficients=of_covariates)
+    return found_counts, chains

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import InvalidArgumentError, NotFittedError, argument
+from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.latent_classes.answers import Answers, RowWeights, like_answers
-from polyabayes.latent_classes.choice import ClassChoice, criteria
+from polyabayes.latent_classes.choice import criteria
 from polyabayes.latent_classes.maximum import entropy_r2
+from polyabayes.latent_classes.saved import SavedClasses
 from polyabayes.latent_classes.tables import ClassCounts, ClassTables, Floats
 from polyabayes.models.fitted.covariates import Design
 
 
 @shared_docs
-class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class ClassPredictions(DensityMixin, SavedClasses):  # type: ignore[misc]
     """Base class of latent class analysis: predictions for rows under fitted classes."""
 
-    n_classes_: int
-    choice_: ClassChoice
     log_evidence_: float
     log_likelihood_: float
     n_parameters_: int
-    feature_names_in_: NDArray[np.object_]
-    n_features_in_: int
-    seed_: int
-    # Version of the package, date and notes, of classes from a file.
-    provenance_: Mapping[str, Any]
 
-    # Levels of each item; tables of the classes, one for each draw, and the draws' counts.
-    _labels: tuple[tuple[str, ...], ...]
+    # Tables of the classes, one for each draw, and the draws' counts.
     _tables: ClassTables
     _counts: ClassCounts | None
-    # Weights of the rows of the fit, and values that are no answers.
+    # Weights of the rows of the fit.
     _row_weights: RowWeights | None = None
-    _missing: tuple[Any, ...] = ()
     # How the covariates that membership depends on become numbers.
     _design: Design | None = None
 
@@ -221,17 +212,10 @@ class ClassPredictions(DensityMixin, BaseEstimator):  # type: ignore[misc]
         answers = self._weighted(X, weights, covariates)
         return entropy_r2(self._probabilities(answers), answers.weights)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "_tables"):
-            raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_tables")
 
     def _means(self) -> ClassTables:
         self._check_fitted()

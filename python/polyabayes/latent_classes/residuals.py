@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.results import Result
-from polyabayes.latent_classes.answers import Answers
+from polyabayes.latent_classes.answers import Answers, indicators
 from polyabayes.latent_classes.tables import ClassTables, Floats
 
 
@@ -92,10 +92,7 @@ def pair_residuals(
 
 def _pair_table(levels: Any, weights: Floats, shape: tuple[int, ...]) -> Floats:
     """Rows by pairs of answers, shape (answers, answers), the levels of all items one by one."""
-    starts = np.cumsum((0, *shape[:-1]))
-    rows, items = np.nonzero(levels >= 0)
-    shown = np.zeros((len(levels), sum(shape)))
-    shown[rows, starts[items] + levels[rows, items]] = 1.0
+    shown = indicators(levels, shape)
     table: Floats = (shown * weights[:, None]).T @ shown
     return table
 

@@ -129,28 +129,50 @@ class ClassCounts(NamedTuple):
     classes: Floats
     items: tuple[Floats, ...]
     alphas: Sequence[float]
+    # Whether each item tells the classes apart; the others have one profile in all classes.
+    tells: tuple[bool, ...]
     coefficients: Floats | None = None
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters of the tables."""
+        n_shared = sum(
+            table.shape[1] - 1
+            for table, tells in zip(self.items, self.tells, strict=True)
+            if not tells
+        )
+        n_classes = int(self.classes.shape[1])
+        return self.expected().n_parameters - (n_classes - 1) * n_shared
 
     def expected(self) -> ClassTables:
         """Tables that each draw of the counts expects: they predict the next row."""
-        first, *others = self._parameters()
-        items = tuple(table / table.sum(axis=1, keepdims=True) for table in others)
-        return ClassTables(first / first.sum(axis=1, keepdims=True), items, self.coefficients)
+        return self._made(lambda table: table / table.sum(axis=1, keepdims=True))
 
     def drawn(self, generator: np.random.Generator) -> ClassTables:
         """Tables from their posterior, one for each draw of the counts."""
-        first, *others = (dirichlet(generator, table, axis=1) for table in self._parameters())
-        return ClassTables(first, tuple(others), self.coefficients)
+        return self._made(lambda table: dirichlet(generator, table, axis=1))
 
     def ordered(self, order: NDArray[np.intp]) -> ClassCounts:
         """The same counts, with the classes in another order."""
         coefficients = None if self.coefficients is None else self.coefficients[:, order]
         items = tuple(table[:, :, order] for table in self.items)
-        return ClassCounts(self.classes[:, order], items, self.alphas, coefficients)
+        return self._replace(classes=self.classes[:, order], items=items, coefficients=coefficients)
 
-    def _parameters(self) -> list[Floats]:
-        counts = (self.classes, *self.items)
-        return [table + alpha for table, alpha in zip(counts, self.alphas, strict=True)]
+    def _made(self, make: Callable[[Floats], Floats]) -> ClassTables:
+        """Tables from the parameters of their posterior."""
+        n_classes = self.classes.shape[1]
+        counts = (self.classes, *map(profiles, self.items, self.tells))
+        first, *others = (
+            make(table + alpha) for table, alpha in zip(counts, self.alphas, strict=True)
+        )
+        items = tuple(np.repeat(t, n_classes // t.shape[2], axis=2) for t in others)
+        return ClassTables(first, items, self.coefficients)
+
+
+def profiles(counts: Floats, tells: bool) -> Floats:
+    """Counts of the answers to an item, shape (..., n_classes); (..., 1) if it tells no classes."""
+    found: Floats = counts if tells else counts.sum(axis=-1, keepdims=True)
+    return found
 
 
 def ln_with_missing(table: Floats) -> Floats:

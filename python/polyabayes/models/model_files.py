@@ -35,9 +35,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LatentDirichletAllocation, PoissonFactorAnalysis, DocumentModel or LatentClassAnalysis
-        The fitted model. Its ``provenance_`` has the ``version`` of the package that wrote the
-        file, the ``date`` (UTC) and the ``notes`` given to ``save``.
+    fitted model
+        Of the class that was saved: LatentDirichletAllocation, PoissonFactorAnalysis,
+        DocumentModel, LatentClassAnalysis or LatentTransitionAnalysis. Its ``provenance_`` has the
+        ``version`` of the package that wrote the file, the ``date`` (UTC) and the ``notes`` given
+        to ``save``.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from polyabayes.plotting.allocation import (
 from polyabayes.plotting.choice import plot_choice
 from polyabayes.plotting.comparison import plot_comparison
 from polyabayes.plotting.convergence import plot_convergence
-from polyabayes.plotting.latent_classes import plot_item_probabilities
+from polyabayes.plotting.latent_classes import plot_item_probabilities, plot_transitions
 from polyabayes.plotting.prevalence import plot_prevalence
 from polyabayes.plotting.signatures import plot_signatures
 from polyabayes.plotting.topics import plot_topics
@@ -41,6 +41,7 @@ __all__ = [
     "plot_topics",
     "plot_total",
     "plot_trace",
+    "plot_transitions",
 ]
 
 fill_room(globals())

@@ -1,4 +1,4 @@
-"""Plot of the answers of latent classes, by item."""
+"""Plots of latent classes: their answers by item, and how rows move between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError
-from polyabayes.latent_classes import LatentClassAnalysis
+from polyabayes.latent_classes import LatentClassAnalysis, LatentTransitionAnalysis
 from polyabayes.plotting.axes import axes_or_new, finish
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Share of the height of an item for its classes.
 _FILLED = 0.8
+# Probability above which a cell is dark.
+_DARK = 0.6
 
 
 def plot_item_probabilities(
@@ -80,3 +82,63 @@ def plot_item_probabilities(
         ax.axhline(place - 0.5, color="0.5", linewidth=0.4, zorder=0)
     ax.set(xlim=(-0.02, 1.02), xlabel="probability of the answer")
     return finish(ax)
+
+
+def plot_transitions(
+    classes: LatentTransitionAnalysis, level: float = 0.95, *, wave: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Plot the transitions from a wave to the next, with intervals.
+
+    Rows are the classes from which people go, columns those to which they go.
+
+    Parameters
+    ----------
+    classes : LatentTransitionAnalysis
+        Fitted classes.
+    {level}
+    wave : int, default=0
+        Number of the first of both waves, from 0.
+    {ax}
+
+    Returns
+    -------
+    matplotlib Axes
+
+    {raises: bad plot}
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a1": [0, 0, 1, 1] * 9, "a2": [0, 1, 1, 1] * 9})
+    >>> frame = frame.assign(b1=frame.a1, b2=frame.a2)
+    >>> model = pb.LatentTransitionAnalysis(2, random_state=0)
+    >>> model = model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]])
+    >>> len(pb.plotting.plot_transitions(model).texts)
+    4
+    """
+    if not isinstance(classes, LatentTransitionAnalysis):
+        raise InvalidTypeError(
+            f"classes must be a LatentTransitionAnalysis, got {type(classes).__name__}"
+        )
+    table: Any = classes.transitions(level).to_frame()
+    last = int(table.wave.max())
+    wave = checks.whole_number("wave", wave, 0, last)
+    means = classes.transition_probabilities_[wave]
+    ax = axes_or_new(ax, 2.5 + 1.1 * len(means), 1.5 + 0.8 * len(means))
+    image = ax.imshow(means, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+    ax.figure.colorbar(image, ax=ax, label="probability")
+    for row in table[table.wave == wave].to_dict("records"):
+        ax.text(
+            row["to"],
+            row["from"],
+            f"{row['probability']:.2f}\n{row['lower']:.2f} to {row['upper']:.2f}",
+            ha="center",
+            va="center",
+            size="small",
+            color="white" if row["probability"] > _DARK else "black",
+        )
+    names = [f"class {k}" for k in range(len(means))]
+    ax.set_xticks(range(len(means)), names)
+    ax.set_yticks(range(len(means)), names)
+    ax.set(xlabel=f"to, in wave {wave + 1}", ylabel=f"from, in wave {wave}")
+    return ax

@@ -46,7 +46,14 @@ def test_draws_are_calibrated() -> None:
         levels[rng.random(levels.shape) < 0.1] = -1
         start = [np.array([[0.6, 0.4], [0.4, 0.6]])] * n_items
         chain = MembershipChain(
-            levels, covariates, np.ones(n_rows), np.ones(2) / 2, start, [1.0] * 5, data
+            levels,
+            covariates,
+            np.ones(n_rows),
+            np.ones(2) / 2,
+            start,
+            [1.0] * 5,
+            (True,) * n_items,
+            data,
         )
 
         # What no numbering of the classes changes.

@@ -1,6 +1,7 @@
 """Latent transition analysis: evidences by enumeration, planted chains, missing waves, refusals."""
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_evidences_are_those_of_all_paths(is_invariant: bool, is_stationary: boo
     assert ratios.std() < 0.5
 
 
-def test_planted_chains_are_found() -> None:
+def test_planted_chains_are_found(tmp_path: Path) -> None:
     frame, classes = planted(300, 4)
     model = pb.LatentTransitionAnalysis([1, 2], random_state=0).fit(frame, waves=WAVES)
     assert model.n_classes_ == 2
@@ -91,6 +92,17 @@ def test_planted_chains_are_found() -> None:
     assert (model.predict(frame) == classes).mean() > 0.85
     members = model.predict_proba(frame)
     assert members.sum(axis=2) == pytest.approx(1.0)
+    ax = pb.plotting.plot_transitions(model, 0.99)
+    for row, text in zip(table.itertuples(), ax.texts, strict=True):
+        assert text.get_position() == (row.to, row._2)
+        told = f"{row.probability:.2f}\n{row.lower:.2f} to {row.upper:.2f}"
+        assert text.get_text() == told
+    model.save(tmp_path / "waves.safetensors")
+    loaded = pb.load(tmp_path / "waves.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(frame), members)
+    assert loaded.choice_.rows == model.choice_.rows
+    assert loaded.profiles().to_frame().equals(model.profiles().to_frame())
+    assert pb.cite(loaded).methods == pb.cite(model).methods
     text = " ".join(pb.cite(model).methods.split())
     assert "latent transition analysis of 2 waves of 4 items, with the same answers" in text
     assert "Of 1 to 2 classes, 2 have a posterior probability" in text
@@ -130,9 +142,12 @@ def test_weights_repeat_rows_and_waves_may_differ() -> None:
     assert fit.predict_proba(frame).shape == (60, 2, 2)
 
 
-def test_what_are_no_waves_is_refused() -> None:
+def test_what_are_no_waves_is_refused(tmp_path: Path) -> None:
     frame, _ = planted(30, 3)
     fit = pb.LatentTransitionAnalysis(2).fit
+    known = pb.LatentTransitionAnalysis(1, random_state=0).fit(frame, waves=WAVES)
+    known._chains.weights[3] = 0.5
+    known.save(damaged := tmp_path / "damaged.safetensors")
     for says, call in (
         ("list of lists of columns", lambda: fit(frame, waves=["a1", "a2"])),
         ("two or more", lambda: fit(frame, waves=[["a1", "b1"]])),
@@ -141,6 +156,9 @@ def test_what_are_no_waves_is_refused() -> None:
         ("each once", lambda: fit(frame, waves=[["a1", "b1"], ["a1", "b2"]])),
         ("must be a data frame", lambda: fit(frame.to_numpy(), waves=WAVES)),
         ("the fraction 0.5", lambda: fit(frame, waves=WAVES, weights=np.full(30, 0.5))),
+        ("wave", lambda: pb.plotting.plot_transitions(known, wave=1)),
+        ("LatentTransitionAnalysis, got", lambda: pb.plotting.plot_transitions(frame)),
+        ("does not hold a complete model", lambda: pb.load(damaged)),
         ("call fit first", lambda: pb.LatentTransitionAnalysis(2).predict(frame)),
     ):
         with pytest.raises(PolyabayesError, match=says):

@@ -10,20 +10,26 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from sklearn.base import BaseEstimator
 
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
-from polyabayes._support.output.frames import data_frame
 from polyabayes._support.random import RandomState
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation import Evidence
 from polyabayes.allocation.options import Run
 from polyabayes.data.conversion.frames import frame_of
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, NotFittedError, argument
+from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
 from polyabayes.latent_classes.answers import Answers, like_answers, read_answers, refuse_fractions
 from polyabayes.latent_classes.choice import ClassChoice, checked_ln_prior, checked_sizes, choice_of
+from polyabayes.latent_classes.saved import (
+    SavedClasses,
+    answer_frames,
+    arrays_of,
+    names_of_tables,
+    profile_table,
+    stored_tables,
+)
 from polyabayes.latent_classes.tables import Floats
 from polyabayes.latent_classes.waves.sampler import (
     ChainPrior,
@@ -33,6 +39,8 @@ from polyabayes.latent_classes.waves.sampler import (
     aligned,
     sampled,
 )
+from polyabayes.models.fitted.stored_model import StoredModel
+from polyabayes.models.model_files import readers
 from polyabayes.sizes.evidence import Candidate, Comparison, Concentrations
 from polyabayes.sizes.priors import Geometric, SizePrior
 from polyabayes.sizes.scores import Sizes
@@ -110,7 +118,7 @@ class _ChainComparison(Comparison):
 
 
 @shared_docs
-class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
+class LatentTransitionAnalysis(SavedClasses):
     """Latent transition analysis: latent classes of the same rows in several waves.
 
     A row is in class k in the first wave with probability w_k, and goes from class j to class k
@@ -253,26 +261,19 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
         self._columns, self._missing = columns, tuple(missing)
         self._labels = self._labels_of(answers)
         levels = self._levels(answers.one_each())
-        n_items = levels.shape[2]
-        slots = np.tile(np.arange(n_items), (len(columns), 1))
-        if not self.is_invariant:
-            slots += n_items * np.arange(len(columns))[:, None]
-        n_levels = tuple(map(len, self._labels))
-        rows = Waves.of(levels, slots, n_levels, bool(self.is_stationary))
+        rows = self._waves(levels)
         sizes, ends = checked_sizes(self.n_classes, self.max_classes, len(rows.shown[0]))
         prior = Geometric(0.5) if self.size_prior is None else self.size_prior
         run = Run.of(self.random_state, self.n_jobs, self.progress)
+        self.seed_ = run.seed
         compared = _ChainComparison(rows, checked_ln_prior(prior, sizes), run)
         self.choice_: ClassChoice = compared.compare(
-            lambda: choice_of(compared), progress=run.progress, ends=ends
+            lambda: choice_of([(compared, 0.0)]), progress=run.progress, ends=ends
         )
         compared.warn(compared.uncertain(), with_remedy=False)
-        self.n_classes_ = self.choice_.best
-        best = compared.best((self.n_classes_,))
+        best = compared.best((self.choice_.best,))
         self.log_evidence_ = compared.averaged(best[0]).value
-        self._chains, self._slots = aligned(compared.draws[best], rows), slots
-        self.feature_names_in_ = np.array(flat, dtype=object)
-        self.n_features_in_ = len(flat)
+        self._set(aligned(compared.draws[best], rows))
         return self
 
     @property
@@ -290,12 +291,7 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
         """Probabilities of the answers to each item, one row per class."""
-        found, chains = {}, self._fitted()
-        for item, labels, table in zip(self._items(), self._labels, chains.items, strict=True):
-            frame = data_frame(dict(zip(labels, table.mean(axis=0), strict=True)))
-            frame.index.name, frame.columns.name = "class", item
-            found[item] = frame
-        return found
+        return answer_frames(self._items(), self._labels, self._fitted().tables())
 
     def transitions(self, level: float = 0.95) -> ResultTable:
         """Transitions with intervals.
@@ -321,9 +317,12 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
         >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).transitions().n_rows
         4
         """
-        draws = self._of_waves(self._fitted().transitions)
-        names = ("wave", "from", "to")
-        return _table(names, list(np.ndindex(draws.shape[1:])), draws, level)
+        draws, half = self._of_waves(self._fitted().transitions), checks.share("level", level) / 2
+        low, high = np.quantile(draws, [0.5 - half, 0.5 + half], axis=0)
+        tables = draws.mean(axis=0), low, high
+        keys = np.ndindex(low.shape)
+        rows = [[*key, *(float(table[key]) for table in tables)] for key in keys]
+        return ResultTable(["wave", "from", "to", "probability", "lower", "upper"], rows)
 
     def profiles(self, level: float = 0.95) -> ResultTable:
         """Class weights in the first wave and answers of each class, with intervals.
@@ -349,13 +348,9 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
         >>> model.fit(frame, waves=[["a1", "b1"], ["a2", "b2"]]).profiles().n_rows
         10
         """
-        chains = self._fitted()
-        keys = [(k, "", "") for k in range(self.n_classes_)]
-        draws = [chains.weights]
-        for item, labels, table in zip(self._items(), self._labels, chains.items, strict=True):
-            keys += [(k, item, label) for k in range(self.n_classes_) for label in labels]
-            draws.append(table.swapaxes(1, 2).reshape(len(table), -1))
-        return _table(("class", "item", "answer"), keys, np.hstack(draws), level)
+        tables, half = self._fitted().tables(), checks.share("level", level) / 2
+        ends = [tables.quantile(0.5 + side) for side in (-half, half)]
+        return profile_table(self._items(), self._labels, [tables.mean(), *ends])
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities of rows in every wave, given their answers in all waves.
@@ -386,7 +381,7 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
         repeats = n_waves if self.is_invariant else 1
         answers = like_answers(X, names, self._labels * repeats, None, self._missing)
         levels = answers.levels.reshape(len(answers.levels), n_waves, -1)
-        rows = Waves.of(levels, self._slots, tuple(map(len, self._labels)), self.is_stationary)
+        rows = self._waves(levels)
         return chains.smoothed(rows)[rows.rows]
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -415,9 +410,44 @@ class LatentTransitionAnalysis(BaseEstimator):  # type: ignore[misc]
         found: NDArray[np.intp] = self.predict_proba(X).argmax(axis=2)
         return found
 
+    def _set(self, chains: Chains) -> None:
+        """Keep draws of the classes of the waves whose columns are known."""
+        self._chains, self.n_classes_ = chains, int(chains.weights.shape[1])
+        self.feature_names_in_ = np.array([c for wave in self._columns for c in wave], dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+
+    def _waves(self, levels: Levels) -> Waves:
+        """Rows in waves, with the table of each wave and item."""
+        n_waves, n_items = levels.shape[1:]
+        slots = np.tile(np.arange(n_items), (n_waves, 1))
+        if not self.is_invariant:
+            slots += n_items * np.arange(n_waves)[:, None]
+        return Waves.of(levels, slots, tuple(map(len, self._labels)), bool(self.is_stationary))
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        chains, scalars = self._fitted(), {"waves": self._columns}
+        own = {"transitions": chains.transitions, "alphas": chains.alphas}
+        return scalars | {"log_evidence_": self.log_evidence_}, own | arrays_of(chains.tables())
+
+    @classmethod
+    def _of_store(cls, content: StoredModel) -> LatentTransitionAnalysis:
+        """Classes of the content of a file."""
+        model, scalars, arrays = cls(**content.parameters), content.scalars, content.arrays
+        model._restore(scalars)
+        model._columns = _checked_waves(scalars["waves"])
+        model.log_evidence_ = float(scalars["log_evidence_"])
+        content.refuse_others(["transitions", "alphas", *names_of_tables(len(model._items()))])
+        tables, moves = stored_tables(content), arrays["transitions"]
+        n_steps = 1 if model.is_stationary else len(model._columns) - 1
+        if moves.shape[1] != n_steps or not np.allclose(moves.sum(axis=3), 1.0):
+            raise ValueError("transitions are not of the waves, or do not sum to 1")
+        if len(tables.items) != len(model._items()):
+            raise ValueError("tables are not those of the items")
+        model._set(Chains(tables.weights, moves, tables.items, arrays["alphas"]))
+        return model
+
     def _fitted(self) -> Chains:
-        if not hasattr(self, "_chains"):
-            raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
+        self._check_fitted()
         return self._chains
 
     def _items(self) -> list[str]:
@@ -490,11 +520,4 @@ def _checked_waves(waves: Any) -> tuple[tuple[Any, ...], ...]:
     return found
 
 
-def _table(names: Sequence[str], keys: Sequence[Any], draws: Floats, level: float) -> ResultTable:
-    """Means and intervals of draws, shape (n_draws, ...), a row per key."""
-    half = checks.share("level", level) / 2
-    flat = draws.reshape(len(draws), -1)
-    ends = np.quantile(flat, [0.5 - half, 0.5 + half], axis=0)
-    values = zip(flat.mean(axis=0).tolist(), *ends.tolist(), strict=True)
-    rows = [[*key, *value] for key, value in zip(keys, values, strict=True)]
-    return ResultTable([*names, "probability", "lower", "upper"], rows)
+readers["LatentTransitionAnalysis"] = LatentTransitionAnalysis._of_store

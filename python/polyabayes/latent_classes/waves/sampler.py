@@ -13,7 +13,7 @@ from scipy import optimize, special
 
 from polyabayes._support.random import dirichlet
 from polyabayes.allocation.inference.draws import ln_table
-from polyabayes.latent_classes.tables import Floats
+from polyabayes.latent_classes.tables import ClassTables, Floats
 
 # Share of effective particles at which they are resampled, and Gibbs sweeps of each afterwards.
 _LEAST_SHARE, _SWEEPS = 0.5, 2
@@ -102,6 +102,10 @@ class Chains:
             [np.zeros((n_draws, n, n_classes)) for n in waves.n_levels],
         )
         return counts.drawn(prior, generator)
+
+    def tables(self) -> ClassTables:
+        """Weights in the first wave, and probabilities of answers."""
+        return ClassTables(self.weights, self.items)
 
     def take(self, draws: NDArray[np.intp]) -> Chains:
         """Some of the draws."""

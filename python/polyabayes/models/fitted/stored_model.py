@@ -50,6 +50,8 @@ _ARRAYS: dict[str, tuple[str, str, float | None, float]] = {
     "error_item": ("e * k", "f", None, 0),
     "coefficients": ("n k p", "f", -_MOST, _MOST),
     "weights": ("r", "f", 0, _MOST),
+    "transitions": ("n s k k", "f", 0, 1),
+    "alphas": ("n", "f", _LEAST, _MOST),
 }
 _NUMBER = (int, float)
 _PLAIN = (bool, str, *_NUMBER)
@@ -66,6 +68,8 @@ _SCALARS: dict[str, Any] = {
     "occupied": [[int, float]],
     "missing": [(*_PLAIN, None)],
     "alphas": [_NUMBER],
+    "tells": [bool],
+    "waves": [[_PLAIN]],
     "weights": {
         "column": (str, None),
         "fingerprint": str,

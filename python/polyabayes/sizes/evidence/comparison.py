@@ -54,7 +54,7 @@ class Comparison(ABC):
         # Sizes of which all concentrations that matter have an evidence.
         self.done: list[Sizes] = []
         self._start = start
-        self._end = np.inf if max_time is None else time.monotonic() + max_time
+        self.end = np.inf if max_time is None else time.monotonic() + max_time
         self._left_out: list[Sizes] = []
 
     @abstractmethod
@@ -125,7 +125,7 @@ class Comparison(ABC):
 
     def is_late(self) -> bool:
         """Whether the time is over."""
-        return time.monotonic() >= self._end
+        return time.monotonic() >= self.end
 
     def possible(self) -> list[Candidate]:
         """Candidates whose odds against the best, with errors more, are not low.

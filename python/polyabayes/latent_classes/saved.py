@@ -1,0 +1,154 @@
+"""What fitted classes of one wave and of several share: tables of their answers, and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from polyabayes._support import checks
+from polyabayes._support.docs import shared_docs
+from polyabayes._support.output.frames import data_frame
+from polyabayes._support.results import ResultTable
+from polyabayes.exceptions import NotFittedError
+from polyabayes.latent_classes.choice import ClassChoice
+from polyabayes.latent_classes.tables import ClassTables
+from polyabayes.models.fitted.stored_model import StoredModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@shared_docs
+class SavedClasses(BaseEstimator):  # type: ignore[misc]
+    """Base class of fitted classes, which have names of items, labels of answers and a choice."""
+
+    n_classes_: int
+    choice_: ClassChoice
+    feature_names_in_: NDArray[np.object_]
+    n_features_in_: int
+    seed_: int
+    # Version of the package, date and notes, of classes from a file.
+    provenance_: Mapping[str, Any]
+
+    # Levels of each item, and values that are no answers.
+    _labels: tuple[tuple[str, ...], ...]
+    _missing: tuple[Any, ...] = ()
+
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the classes to a safetensors file that :func:`polyabayes.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, by custom ``*.safetensors``; it appears only when it is complete.
+        notes : mapping of str to text, number, list or mapping, optional
+            Notes, kept as ``provenance_["notes"]`` of the loaded model.
+
+        Raises
+        ------
+        FileAccessError
+            If the file cannot be written.
+        InvalidArgumentError, InvalidTypeError
+            If the name is not possible for this format, or the notes cannot be JSON.
+        NotFittedError
+            If there are no classes yet.
+
+        Examples
+        --------
+        >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
+        >>> file = folder / "classes.safetensors"
+        >>> classes.save(file)
+        >>> bool((pb.load(file).class_weights_ == classes.class_weights_).all())
+        True
+        """
+        self._check_fitted()
+        scalars, arrays = self._content()
+        scalars |= {
+            "seed_": self.seed_,
+            "labels": self._labels,
+            "choice": [self.choice_.best, self.choice_.criterion, self.choice_.rows],
+            "occupied": list(self.choice_.occupied.items()),
+            "missing": list(self._missing),
+        }
+        parameters = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in ("n_jobs", "progress", "size_prior")
+        }
+        StoredModel(type(self).__name__, parameters, scalars, arrays, None).write(path, notes)
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Scalars and arrays of a file beside those of all classes."""
+        raise NotImplementedError
+
+    def _restore(self, scalars: Mapping[str, Any]) -> None:
+        """Set what all classes keep in a file."""
+        self._labels = tuple(map(tuple, scalars["labels"]))
+        self._missing = tuple(scalars["missing"])
+        best, criterion, rows = scalars["choice"]
+        if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
+            raise ValueError("the choice has no numbers of classes")
+        self.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
+        self.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} has no classes yet: call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_classes_")
+
+
+def answer_frames(
+    items: Sequence[str], labels: Sequence[Sequence[str]], tables: ClassTables
+) -> dict[str, pd.DataFrame]:
+    """Means of the probabilities of the answers to each item, one row per class."""
+    found = {}
+    for item, own, table in zip(items, labels, tables.mean().items, strict=True):
+        frame = data_frame(dict(zip(own, table[0], strict=True)))
+        frame.index.name, frame.columns.name = "class", item
+        found[item] = frame
+    return found
+
+
+def profile_table(
+    items: Sequence[str], labels: Sequence[Sequence[str]], tables: Sequence[ClassTables]
+) -> ResultTable:
+    """Weights and answers of each class: means, and both ends of intervals."""
+    names = [("", ("",)), *zip(items, labels, strict=True)]
+    parts = zip(*((t.weights[:, None], *t.items) for t in tables), strict=True)
+    rows = [
+        [k, item, label, *(float(table[0, at, k]) for table in of_item)]
+        for (item, own), of_item in zip(names, parts, strict=True)
+        for k in range(tables[0].n_classes)
+        for at, label in enumerate(own)
+    ]
+    return ResultTable(["class", "item", "answer", "probability", "lower", "upper"], rows)
+
+
+def stored_tables(content: StoredModel, prefix: str = "") -> ClassTables:
+    """Tables of a file; arrays that are no tables of its items and labels are refused."""
+    labels, arrays = content.scalars["labels"], content.arrays
+    classes, *tables = (arrays[name] for name in names_of_tables(len(labels), prefix))
+    if 0 in classes.shape or [table.shape[1] for table in tables] != list(map(len, labels)):
+        raise ValueError("tables are not of the levels of the items")
+    is_probability = not prefix and "alphas" not in content.scalars
+    if is_probability and not all(np.allclose(x.sum(axis=1), 1.0) for x in (classes, *tables)):
+        raise ValueError("probabilities do not sum to 1")
+    return ClassTables(classes, tuple(tables))
+
+
+def names_of_tables(n_items: int, prefix: str = "") -> list[str]:
+    """Names of the arrays of a file that hold tables."""
+    return [f"{prefix}classes", *(f"{prefix}item{number}" for number in range(n_items))]
+
+
+def arrays_of(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:
+    """Tables by name, for a file."""
+    items = {f"{prefix}item{number}": table for number, table in enumerate(kept[1])}
+    return {f"{prefix}classes": kept[0], **items}
