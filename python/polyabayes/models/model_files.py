@@ -86,7 +86,7 @@ def _made(stored: StoredModel) -> FittedModel:
     if "design" in scalars:
         _take_design(model, scalars.pop("design"))
     # An attribute that needs no property to be set.
-    vars(model).update(scalars)
+    model.__dict__.update(scalars)
     # The core makes its own copy, and aborts the process if there is no memory for it.
     np.empty_like(model.components_)
     if model._has_likelihood():

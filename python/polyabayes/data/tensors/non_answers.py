@@ -39,8 +39,9 @@ def without_missing(
 ) -> pd.DataFrame:
     """The frame with values that mark missing answers removed from some of its columns.
 
-    Numbers are equal by value; categories that are left out are no levels any more. Marks that are
-    in no column are refused, unless the columns `may_lack` them.
+    Numbers are equal by value; categories that are left out are no levels any more. One list may
+    serve many tables, so some marks may occur nowhere. Unless the columns `may_lack` all marks, they
+    are refused if none occurs, and so is a mark that differs from an answer only in case or type.
     """
     if missing is None or (isinstance(missing, (list, tuple)) and not missing):
         return frame
@@ -51,21 +52,24 @@ def without_missing(
     if odd:
         rule = f"holds {odd[0]!r:.60}, which is neither a number nor a text"
         raise checks.wrong_type("missing", odd[0], rule)
-    marked, found = frame.copy(deep=False), set()
+    marked, found, answers = frame.copy(deep=False), set(), set()
     for column in columns:
         values: Any = frame[column]
         levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
         marks = [level for level in levels if level in missing]
         found.update(marks)
+        answers.update(str(level).strip().casefold() for level in levels)
         if marks and hasattr(values, "cat"):
             marked[column] = values.cat.remove_categories(marks)
         elif marks:
             whole = getattr(values.dtype, "kind", "") in "iu"
             marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(marks))
     absent = [mark for mark in missing if mark not in found]
-    if absent and not may_lack:
-        rule = f"holds {absent[0]!r}, which is no answer in any of the columns"
-        raise checks.wrong("missing", absent[0], rule)
+    alike = [mark for mark in absent if str(mark).strip().casefold() in answers]
+    if (alike or not found) and not may_lack:
+        wrong = (alike or absent)[0]
+        rule = f"holds {wrong!r}, which is no answer in any of the columns"
+        raise checks.wrong("missing", wrong, rule)
     return marked
 
 

@@ -273,8 +273,7 @@ def learn_design(
 def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """Exp of the linear predictor, clipped to the range of prior parameters."""
     # Clipped twice, since exp(ln bound) may exceed the bound by rounding.
-    found: NDArray[np.float64] = np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE)
-    return found
+    return np.asarray(np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE))
 
 
 def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
@@ -283,7 +282,9 @@ def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
     dates = dates_in(frame)
     frame = complete(with_days(frame, dates))
-    levels = {name: levels_of(frame[name]) for name in frame if not is_number(frame[name])}
+    levels = {
+        name: levels_of(frame[name]) for name in map(str, frame) if not is_number(frame[name])
+    }
     for name, known in levels.items():
         if len(known) == 1:
             raise _constant(name)
