@@ -184,13 +184,10 @@ def open_binary(path: Path) -> Generator[Any]:
             raw.close()
 
 
-def line_blocks(
-    path: Path, n_bytes: int = _BLOCK_BYTES, *, keeps_blanks: bool = False
-) -> Iterator[tuple[int, bytes]]:
+def line_blocks(path: Path, n_bytes: int = _BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines, each with the number of its first line, counted from 1.
 
-    Blank space at the end of a block is left out, and blank lines at the end of the file, unless
-    `keeps_blanks`: then a block is as it stands in the file, but for its last newline.
+    Blank space at the end of a block is left out, and blank lines at the end of the file.
     """
     line, pending, ended = 1, bytearray(), False
     with open_binary(path) as stream:
@@ -209,12 +206,16 @@ def line_blocks(
                 if len(pending) > _LONGEST_LINE:
                     raise FileFormatError(f"{path}, line {line}: the line has no end in 64 MiB")
                 continue
-            body = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1])
-            body = body.removesuffix(b"\n") if keeps_blanks else body.rstrip()
-            if body:
-                pending = pending[len(body) :].partition(b"\n")[2]
+            whole = bytes(pending if ended else pending[: pending.rfind(b"\n") + 1])
+            body = whole.rstrip()
+            # Blank lines begin the next block, unless there is nothing else.
+            pending = pending[len(body) if body else len(whole) :]
+            if not body:
+                line += whole.count(b"\n")
+            else:
+                pending = pending.partition(b"\n")[2]
                 found = body.removeprefix(codecs.BOM_UTF8) if line == 1 else body
-                if not keeps_blanks and b"\r" in found:
+                if b"\r" in found:
                     found = found.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
                 yield line, found
                 line += found.count(b"\n") + 1

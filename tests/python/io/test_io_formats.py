@@ -140,8 +140,10 @@ def test_csv_keeps_names_as_they_are_written(write):
     assert corpus.vocabulary.tolist() == ["a b", "c"]
     with pytest.raises(InvalidArgumentError, match="sep must be one ASCII character"):
         read_corpus(write("x.csv", "a,b\n1,2\n"), sep="1")
-    with pytest.raises(InvalidArgumentError, match="writes digits unlike ASCII"):
-        read_corpus(write("x.csv", "a,b\n1,2\n"), encoding="utf-16")
+    wide = write("wide.csv", "id,urn\na,1\n".encode("utf-16"))
+    with pytest.raises(FileFormatError, match=r"line 1: .* try encoding='utf-16'"):
+        read_corpus(wide)
+    assert read_corpus(wide, encoding="utf-16").ids.tolist() == ["a"]
 
 
 def test_csv_of_many_blocks(tmp_path):

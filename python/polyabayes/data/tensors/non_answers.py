@@ -40,8 +40,9 @@ def without_missing(
     """The frame with values that mark missing answers removed from some of its columns.
 
     Numbers are equal by value; categories that are left out are no levels any more. One list may
-    serve many tables, so some marks may occur nowhere. Unless the columns `may_lack` all marks, they
-    are refused if none occurs, and so is a mark that differs from an answer only in case or type.
+    serve many tables, so some marks may occur nowhere. Unless the columns `may_lack` all marks,
+    they are refused if none occurs, and so is a mark that differs from an answer only in case or
+    type.
     """
     if missing is None or (isinstance(missing, (list, tuple)) and not missing):
         return frame

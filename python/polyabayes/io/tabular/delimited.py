@@ -8,7 +8,7 @@ import re
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import BOMS_UTF16, line_blocks
+from polyabayes._support.files import BOMS_UTF16, open_binary, reading
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.tables import (
     DOCUMENT_NAMES,
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
-# Bytes and fields per read, so that numbers stay in the cache.
-_BLOCK_BYTES = 1 << 20
+# Characters of a line.
+_LONGEST_LINE = 1 << 26
+# Fields per read, so that numbers stay in the cache.
 _BLOCK_FIELDS = 1 << 17
 # Fewer lists than trigger Python's garbage collector.
 _BLOCK_ROWS = 512
@@ -61,7 +62,7 @@ class Dialect:
     """How a file is divided into fields.
 
     `sep` None means the most frequent separator of the header. `quotechar` encloses fields with
-    separators, quotes or newlines. The encoding must write digits and newlines as ASCII does.
+    separators, quotes or newlines.
     `skiprows` lines come before the header. `columns` are names for a file without a header. Fields
     that are among `missing` are read as empty.
     """
@@ -91,17 +92,12 @@ class Dialect:
             raise InvalidArgumentError(
                 f"{argument('skiprows')} must be a number of lines, got {self.skiprows!r}"
             )
-        plain = f"{_NO_SEPARATORS}{_SEPARATORS}{self.quotechar}"
         try:
-            is_like_ascii = plain.encode(self.encoding) == plain.encode()
+            "".encode(self.encoding)
         except (LookupError, ValueError, TypeError) as error:
             raise InvalidArgumentError(
                 f"encoding={self.encoding!r} is not one of text: {error}"
             ) from error
-        if not is_like_ascii:
-            raise InvalidArgumentError(
-                f"encoding={self.encoding!r} writes digits unlike ASCII: store the file as UTF-8"
-            )
 
 
 class _Block(NamedTuple):
@@ -275,22 +271,22 @@ class DelimitedTable(Table):
 
 def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
     """The records of a file, without blank lines; the one reader of delimited text."""
-    lines = chain.from_iterable(_lines(path, dialect.encoding))
-    n_skipped = sum(1 for _ in islice(lines, dialect.skiprows))
-    before = list(_until_filled(lines))
-    header = before[-1] if before else ""
-    sep, said = dialect.sep, _SAID.fullmatch(header.strip("\r\n"))
-    if said:  # Spreadsheets write the separator into a first line.
-        sep, n_skipped = sep or said[1], n_skipped + len(before)
-        before = list(_until_filled(lines))
-        header = before[-1] if before else ""
+    lines, sep, header = _lines(path, dialect.encoding), dialect.sep, ""
+    n_skipped = sum(1 for _ in islice(lines, dialect.skiprows)) - 1
+    for header in lines:
+        n_skipped += 1
+        said = _SAID.fullmatch(header.strip("\r\n"))
+        if said:  # Spreadsheets write the separator into a first line.
+            sep = sep or said[1]
+        elif header.strip():
+            break
     sep = sep or separator_of(header, dialect.quotechar) or ","
     if sep not in header and dialect.columns is not None:
         sep = " "
     # A limit of the whole process: the parser's default is too short for texts of books.
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     reader = csv.reader(
-        chain(before, lines),
+        chain([header], lines),
         delimiter=sep,
         quotechar=dialect.quotechar,
         skipinitialspace=sep == " ",
@@ -308,18 +304,23 @@ def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
         raise _refused(path, line, reason) from error
 
 
-def _lines(path: Path, encoding: str) -> Iterator[Iterable[str]]:
-    """The lines of each block of a file, with their line ends: CR, LF or both."""
-    for number, block in line_blocks(path, _BLOCK_BYTES, keeps_blanks=True):
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    """The lines of a file, with their ends: CR, LF or both."""
+    number, own = 1, "utf-8-sig" if encoding == "utf-8" else encoding
+    with open_binary(path) as stream, reading(path):
+        text = io.TextIOWrapper(stream, own, newline="")
         try:
-            text = block.decode(encoding)
-        except UnicodeError as error:
-            line = number + block[: getattr(error, "start", 0)].count(b"\n")
-            is_wide = number == 1 and block[:2] in BOMS_UTF16
-            remedy = f"try {argument('encoding', 'latin-1')}"
-            remedy = "the file is UTF-16: store it as UTF-8" if is_wide else remedy
-            raise _refused(path, line, f"the file is not valid {encoding}; {remedy}") from error
-        yield io.StringIO(text + "\n", newline="")
+            while line := text.readline(_LONGEST_LINE):
+                if len(line) == _LONGEST_LINE:
+                    raise _refused(path, number, "the line has no end in 64 MiB")
+                number += 1
+                yield line
+        except UnicodeDecodeError as error:
+            number += error.object[: error.start].count(b"\n")
+            is_wide = number == 1 and error.object[:2] in BOMS_UTF16
+            remedy = argument("encoding", "utf-16" if is_wide else "latin-1")
+            told = f"the file is not valid {encoding}; try {remedy}"
+            raise _refused(path, number, told) from error
 
 
 def _without(fields: list[str], missing: Collection[str]) -> list[str]:
@@ -343,14 +344,6 @@ def _array_of(texts: list[str | None]) -> NDArray[Any]:
 
 def _mistake_of(text: str) -> str | None:
     return count_mistake(text) if text else "no count; write 0 where there is none"
-
-
-def _until_filled(lines: Iterator[str]) -> Iterator[str]:
-    """Lines up to the first that is not blank."""
-    for line in lines:
-        yield line
-        if line.strip():
-            return
 
 
 def separator_of(line: str, quotechar: str = '"') -> str | None:
