@@ -73,10 +73,7 @@ def topics(
     found = pb.topics.diagnostics(fitted, documents, **words)
     order = sorted(range(len(found.tokens)), key=lambda topic: -found.tokens[topic])
     if output is not None:
-        columns = {"topic": order} | {
-            name: [" ".join(row[k]) if name == "words" else row[k] for k in order]
-            for name, row in vars(found).items()
-        }
+        columns = {name: [row[k] for k in order] for name, row in found._columns().items()}
         write_table(columns, output)
         say(f"wrote {output}")
         return 0

@@ -227,7 +227,7 @@ class _Levels:
                 aim *= _AIM * wanted / of_sampling
             elif self._can_climb():
                 self._add_level()
-            elif aim > _AIM:
+            elif aim > _AIM and of_sampling:
                 aim = min(_AIM, aim * _AIM * wanted / of_sampling)
             else:
                 break

@@ -35,9 +35,10 @@ def by(formula):
     return LDA(3, max_iter=12, thin=2, random_state=0, formula=formula).fit(DESCRIBED)
 
 
-def log_tables(*tables, **options):
-    mean, covariance = np.zeros(1), np.eye(1)
-    return pb.DocumentModel.logistic_normal([*tables], mean, covariance, random_state=0, **options)
+def softmax():
+    tables, bias = [np.log(table) for table in HALVES.values()], [[0.0, 1, 2], [1, 0]]
+    options = {"decoder": "softmax", "bias": bias, "random_state": 0}
+    return pb.DocumentModel.logistic_normal(tables, np.zeros(1), np.eye(1), **options)
 
 
 MODELS = {
@@ -59,9 +60,7 @@ MODELS = {
     "numpy sizes": lambda: LDA(np.int64(2), max_iter=np.int32(4), random_state=np.uint8(3)).fit(
         COUNTS
     ),
-    "frame": lambda: PFA(2, max_iter=4, random_state=2).fit(
-        pd.DataFrame(COUNTS, columns=[*"abcdef"])
-    ),
+    "frame": lambda: PFA(2, max_iter=4, random_state=2).fit(FRAME),
     "bursty LDA": lambda: bursty(LDA, "learn").fit(COUNTS),
     "bursty PFA": lambda: bursty(PFA, "learn").fit(COUNTS),
     "given concentrations": lambda: bursty(PFA, [1.0, np.inf, 3.0]).fit(COUNTS),
@@ -71,7 +70,7 @@ MODELS = {
     "interaction": lambda: by("~ party*day"),
     "levels": lambda: by("~ C(day > 5) + day"),
     "vocabularies": lambda: pb.DocumentModel.dirichlet(HALVES, [0.5, 1.0], random_state=0),
-    "softmax": lambda: log_tables(*HALVES.values(), bias=[[0.0, 1, 2], [1, 0]], decoder="softmax"),
+    "softmax": softmax,
 }
 
 

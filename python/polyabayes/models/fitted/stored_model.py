@@ -29,7 +29,8 @@ _MOST, _LEAST = float(np.finfo(float).max), float(np.finfo(float).tiny)
 # Arrays of all kinds of models: sizes, of which equal letters are equal and a star is any, or
 # another number of sizes; kinds of numbers; the smallest and the largest number, if any.
 _ARRAYS: dict[str, tuple[str, str, float | None, float]] = {
-    "components_": ("k w", "f", 0, _MOST),
+    # Loadings of a softmax may be negative; other topics refuse negative weights themselves.
+    "components_": ("k w", "f", -_MOST, _MOST),
     "doc_topic_prior_": ("k", "f", _LEAST, _MOST),
     "shape_": ("k", "f", _LEAST, _MOST),
     "probability_": ("k", "f", _LEAST, 1 - 2**-53),

@@ -58,8 +58,8 @@ class TopicTable(Record):
     def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]
         found = {**super()._columns(), "words": words}
-        named = found.pop("names")
-        return found if named is None else {**found, "topic": named}
+        del found["names"]
+        return found if self.names is None else {**found, "topic": self.names}
 
 
 def topic_table(
