@@ -84,7 +84,9 @@ def table_of_curves(pieces: dict[tuple[str, int, str], dict[str, Any]]) -> None:
     }
     table = Table(KEPT, COMMAND, columns, ["lda, Gibbs"])
     for name, size in sorted({key[:2] for key in pieces}):
-        of = [pieces[name, size, kind] for kind in MODELS]
+        of = [pieces[name, size, kind] for kind in MODELS if (name, size, kind) in pieces]
+        if len(of) < len(MODELS):
+            continue
         figures = [piece[figure] for figure in formats for piece in of]
         table.add(name, size, of[0]["s"], *figures)
     save(table, note=told([*pieces.values()]))

@@ -41,7 +41,7 @@ impl Documents {
         PyArray1::from_iter(py, self.0.documents().map(polyabayes::counts::Document::n_tokens))
     }
 
-    /// For each row, which of the different documents it is, (D,).
+    /// Number of the distinct document of each row, (D,).
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_iter(py, self.0.distinct().index.into_iter().map(|index| index as i64))
     }
@@ -60,7 +60,7 @@ fn matrix<T: Element + Copy + Into<i64>>(
     detach::briefly(indices.py(), || CountMatrix::new(n_words, indptr, words, counts))
 }
 
-/// What is known of rows beside their counts.
+/// Exposures and priors of rows.
 struct RowFields {
     exposures: Option<Vec<f64>>,
     priors: Option<Vec<f64>>,

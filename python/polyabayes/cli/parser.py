@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 from polyabayes.cli.values import how_to_read, is_repeatable
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-# Options with another name than their parameter, beside that.
+# Additional flags of options, by parameter.
 _ALSO = {
     "random_state": "--seed",
     "n_components": "-k",
@@ -32,7 +32,7 @@ _ALSO = {
     "output": "-o",
     "formula": "--prevalence",
 }
-# Arguments that several commands have.
+# Help of arguments that several commands share.
 _SHARED = {
     "model": "A file of fit or save, a fit of R's stm, or a state of MALLET",
     "corpus": "A file or folder of documents of any format; '-' is LDA-C from standard input",
@@ -46,14 +46,14 @@ _METADATA = (
     "Table with a row for each document, of which formulas and groups are columns; a column with "
     "the names of all documents matches the rows, else their order does; .npz keeps its own"
 )
-# Names that messages of the library use for what an option of another name asks for.
+# Options of commands by the names that messages of the library use for them.
 _SAME = {
     "observed": "missing",
     "predict_missing": "predict",
     "X": "corpus",
     "covariates": "metadata",
 }
-# Parameters that no text can stand for.
+# Parameters whose values cannot be written as text.
 _UNTYPED = {"self", "executor", "callback", "init", "predictive", "observed", "ax"}
 
 
@@ -131,11 +131,11 @@ class Takes:
     """Parameters of a function that a command hands on: all that text can stand for."""
 
     call: str
-    # Kind of input or model that they are for, where a command has several.
+    # Kind of input or model, if the command has several kinds.
     of: str = ""
     only: Collection[str] = ()
     without: Collection[str] = ()
-    # Parameters that the command calls something else.
+    # Other names of parameters on the command line.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> Iterator[tuple[str, Parameter]]:
@@ -152,7 +152,7 @@ _READING = {"options": "read_options", "metadata": "metadata_columns"}
 _OF_TEXTS = ("stop_words", "min_df", "max_df", "ngram_range", "stem", "on_empty")
 _CORPUS = Takes("read_corpus", names=_READING), Takes("Corpus.from_documents", only=_OF_TEXTS)
 _TENSOR = Takes("read_tensor", names=_READING)
-# What every command takes, even one that has no use for it.
+# Options of every command, even of one without use for them.
 _GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
 # Arrays with a row for each document come with the model or the corpus.
 _OF_DOCUMENTS = ("layer", "exposure", "doc_topic_prior", "shape", "covariates")
@@ -290,7 +290,7 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgumentError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # That of argparse passes over what cannot be written.
+        # argparse ignores errors of writing; here they are raised.
         (file or sys.stderr).write(message)
         (file or sys.stderr).flush()
 
@@ -307,7 +307,7 @@ class Parser(argparse.ArgumentParser):
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
         shown = {action.dest: action for action in self._actions}
-        # The metadata of a command are a file, those of a reader columns.
+        # --metadata is a file; the metadata of a reader are columns.
         name = "metadata_columns" if name == "metadata" and value else name
         action = shown.get(name) or shown.get(_SAME.get(name, ""))
         if action is None and name in _OF_FORMATS and value and "read_options" in shown:

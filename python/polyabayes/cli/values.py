@@ -22,7 +22,7 @@ _DISTRIBUTIONS: dict[str, tuple[str, tuple[type, ...]]] = {
 }
 _PRIORS = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
 
-# Most sizes that one evidence after the other is computed for.
+# Largest number of sizes of one --try.
 _MOST_SIZES = 10_000
 
 
@@ -128,8 +128,8 @@ def _distribution(text: str) -> priors.UnivariatePrior:
     return made
 
 
-# Beginnings of annotations, the first that matches, with what reads a value and its name in the
-# help; any other annotation takes a value by its form.
+# Reader and name in the help of a value by the beginning of its annotation; the first match counts.
+# A value of any other annotation is read by its form.
 _READERS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
     ("tuple[str, range]", named_sizes, "NODE=N..M"),
     ("SizePrior", prior, "NAME:NUMBERS"),
@@ -148,7 +148,7 @@ _READERS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
     ("int", int, "N"),
     ("float", number, "X"),
 )
-# Parameters of any type that are names of files, folders or columns.
+# Parameters that are names of files, folders or columns, whatever their annotation.
 _NAMES = ("checkpoint", "exposure", "groups", "times")
 
 

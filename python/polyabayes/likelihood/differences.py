@@ -22,7 +22,7 @@ from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.likelihood.priors import GivenPriors
-from polyabayes.likelihood.result import LogLikelihood, collect
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import CorrectedScores, Population, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -86,16 +86,8 @@ class Contender:
 
     def result(self, scores: BlockScores, shared_std_error: float) -> LogLikelihood:
         """A result of these scores, whose sum has a further error; raises what interrupted them."""
-        corpus, is_exact = self.corpus, bool((scores.methods == "exact").all())
-        return collect(
-            scores,
-            self.settings,
-            n_tokens=corpus.n_tokens,
-            n_unseen_tokens=corpus.n_unseen,
-            ids=corpus.ids,
-            groups=corpus.groups,
-            correction_std_error=None if is_exact else shared_std_error,
-        )
+        is_exact = bool((scores.methods == "exact").all())
+        return self.corpus.result(scores, self.settings, None if is_exact else shared_std_error)
 
 
 class _Pair:

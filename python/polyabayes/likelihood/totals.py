@@ -100,7 +100,7 @@ class Population:
         _, first, index, copies = np.unique(
             groups, return_index=True, return_inverse=True, return_counts=True
         )
-        # In order of first appearance, for any numbering of the groups.
+        # Documents stand in the order of their first appearance, however groups are numbered.
         order = np.argsort(first)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -114,8 +114,7 @@ class Population:
         measure = self.copies * np.sqrt(self.n_tokens)
         if len(measure) <= 2 * _PILOT:
             return np.ones_like(measure)
-        probabilities: Floats = np.minimum(_PILOT * measure / measure.sum(), 1.0)
-        return probabilities
+        return np.asarray(np.minimum(_PILOT * measure / measure.sum(), 1.0))
 
 
 def score_to_target(
@@ -164,8 +163,7 @@ class _Level:
     @property
     def weights(self) -> Floats:
         """Sampling weight of each of them: 1 / probability."""
-        weights: Floats = 1.0 / self.probabilities[self.drawn]
-        return weights
+        return np.asarray(1.0 / self.probabilities[self.drawn])
 
     def values(self, *, is_last: bool) -> Floats:
         """Ln of the mean of the runs at the last level, else their mean ln; 0 if p is 0.
@@ -175,8 +173,7 @@ class _Level:
         scores = self.scores
         correction = scores.std_errors**2 / 2 if is_last else -scores.shortfalls
         values = scores.values + correction
-        found: Floats = np.where(np.isneginf(values), 0.0, values)
-        return found
+        return np.asarray(np.where(np.isneginf(values), 0.0, values))
 
 
 class _Step(NamedTuple):
@@ -294,8 +291,7 @@ class _Levels:
 
     def _spread(self, base: _Level) -> Floats:
         """Standard deviation of ln of a run, roughly proportional to the differences."""
-        spread: Floats = np.sqrt(base.scores.variances)
-        return spread
+        return np.asarray(np.sqrt(base.scores.variances))
 
     def _measure(self, base: _Level) -> Floats:
         """Relative sampling probabilities, by spread and cost (Neyman allocation)."""

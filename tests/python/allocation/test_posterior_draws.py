@@ -266,31 +266,15 @@ def test_fits_have_the_moments_of_the_posterior():
 
 
 @pytest.mark.parametrize(
-    ("families", "hidden", "tied", "classes"),
+    ("text", "hidden", "tied", "classes"),
     [
-        ({"r": ("r",), "i": ("i", "r"), "j": ("j", "r")}, ["r"], [], [["r"]]),
-        (
-            {"r": ("r",), "s": ("s", "r"), "i": ("i", "r"), "j": ("j", "s")},
-            ["r", "s"],
-            [],
-            [["r"], ["s"]],
-        ),
-        (
-            {
-                "a": ("a",),
-                "b": ("b", "a"),
-                "c": ("c", "b"),
-                "x": ("x", "a"),
-                "y": ("y", "b"),
-                "z": ("z", "c"),
-            },
-            ["a", "b", "c"],
-            [("b", "c"), ("x", "y", "z")],
-            [["a", "b", "c"]],
-        ),
+        ("r; i r; j r", ["r"], [], [["r"]]),
+        ("r; s r; i r; j s", ["r", "s"], [], [["r"], ["s"]]),
+        ("a; b a; c b; x a; y b; z c", [*"abc"], [("b", "c"), ("x", "y", "z")], [["a", "b", "c"]]),
     ],
 )
-def test_changed_numbers_are_found(families, hidden, tied, classes):
+def test_changed_numbers_are_found(text, hidden, tied, classes):
+    families = {family[0]: tuple(family.split()) for family in text.split("; ")}
     numbering = Numbering(families, hidden, tied)
     rng, size = np.random.default_rng(0), 4
     first = {node: nodes[0] for nodes in tied for node in nodes}

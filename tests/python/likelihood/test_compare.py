@@ -78,11 +78,7 @@ def test_tables_name_every_model():
     frame = comparison.to_frame()
     assert frame.index.tolist() == list(comparison.results)
     best, other = frame.index
-    assert frame.loc[best, ["behind_best", "behind_best_std_error", "p_better"]].tolist() == [
-        0,
-        0,
-        0.5,
-    ]
+    assert [*frame.loc[best, "behind_best":"p_better"]] == [0, 0, 0.5]
     behind, std_error = comparison.difference(best, other)
     row = frame.loc[other]
     assert (row["behind_best"], row["behind_best_std_error"]) == (behind, std_error)

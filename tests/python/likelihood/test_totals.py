@@ -216,7 +216,7 @@ def test_a_comparison_stops_below_the_error_between_documents():
 
 
 def test_the_error_of_a_difference_holds():
-    """Of 20 seeds against long runs: mean squares of errors in units of those told."""
+    """Mean squares of errors in units of the reported ones: 20 seeds against long runs."""
     expected, _ = compared(method="annealed", n_samples=3000, random_state=1).difference(
         "one", "other"
     )

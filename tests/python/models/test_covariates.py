@@ -120,18 +120,6 @@ def test_covariates_help_on_documents_that_were_held_out():
     assert ahead > 3 * std_error > 0
 
 
-def test_the_saved_model_scores_the_same_and_runs_nothing(tmp_path):
-    for formula in ("~ party + bs(day, df=4)", "~ party*day", "~ C(day > 5) + day"):
-        model = lda(formula=formula).fit(CORPUS)
-        model.save(tmp_path / "model.safetensors")
-        loaded = pb.load(tmp_path / "model.safetensors")
-        assert loaded.covariate_names_.tolist() == model.covariate_names_.tolist()
-        for name in ("coefficients_", "coefficient_draws_"):
-            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
-        some = CORPUS[:7]
-        np.testing.assert_array_equal(loaded.score_samples(some), model.score_samples(some))
-
-
 def redesigned(**change):
     """Read a file whose design was changed."""
     stored = fitted()._to_store()

@@ -9,11 +9,12 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
 import polyabayes as pb
-from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite  # noqa: F401
+from helpers.stored_models import COUNTS, LDA, TOPICS, WORDS, known_lda, known_pfa, rewrite
 from polyabayes import exceptions as errors
 from polyabayes._support import storage
 from polyabayes.models.fitted.formulas import formula_columns
@@ -166,3 +167,96 @@ def test_missing_files_and_folders(tmp_path):
 def test_formulas_within_the_limits_are_read(formula):
     pytest.importorskip("formulaic")
     assert sorted(formula_columns(formula)) == ["a", "b", "c"]
+
+
+def rows_of(n):
+    generator = np.random.default_rng(0)
+    return pd.DataFrame({"age": generator.normal(size=n), "party": generator.choice(["a", "b"], n)})
+
+
+def fitted_classes(**options):
+    fit = {key: options.pop(key) for key in ("covariates", "weights") if key in options}
+    return pb.LatentClassAnalysis(2, random_state=0, **options).fit(
+        [[0, 0, 1], [1, 1, 0]] * 8, **fit
+    )
+
+
+KINDS = {
+    "LDA": lambda: LDA(2, max_iter=4, topic_concentration="learn", random_state=0).fit(COUNTS),
+    "covariates": lambda: LDA(2, max_iter=4, formula="~ bs(age, df=4) + party", random_state=0).fit(
+        COUNTS, covariates=rows_of(20)
+    ),
+    "PFA": known_pfa,
+    "logistic normal": lambda: pb.DocumentModel.logistic_normal(
+        TOPICS, [0.0, 0.0], np.eye(2), decoder="softmax"
+    ),
+    "DMR": lambda: pb.DocumentModel.dirichlet(TOPICS, coefficients=[[0.0, 1.5], [0.0, -1.5]]),
+    "classes": lambda: fitted_classes(method="em", weights=np.full(16, 1.5)),
+    "classes with covariates": lambda: fitted_classes(covariates=rows_of(16)),
+}
+ARRAYS = {
+    "NaN": lambda array: np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array),
+    "minus infinity": lambda array: np.full(array.shape, -np.inf),
+    "fewer": lambda array: np.ascontiguousarray(array[..., :-1]),
+    "one axis more": lambda array: array[None, None],
+    "bytes": lambda array: np.ones(array.shape, np.uint8),
+}
+# Sizes that no other array shares.
+FREE = {"weights fewer", "coefficients_ fewer", "components_ fewer"}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_each_array_and_entry_of_a_file_has_its_kind_range_and_shape(make, tmp_path):
+    path = tmp_path / "m.safetensors"
+    make().save(path)
+    header, arrays = storage.read_arrays(path)
+    machine = {**header["parameters"], "n_jobs": 999, "progress": True}
+    storage.write_arrays(path, {**header, "parameters": machine}, arrays)
+    assert pb.load(path).n_jobs is None
+
+    def refuse(scalars, others):
+        storage.write_arrays(path, {**header, "scalars": scalars}, others)
+        with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
+            pb.load(path)
+
+    refuse(header["scalars"], {**arrays, "unknown": np.ones(2)})
+    refuse({**header["scalars"], "unknown": 1}, arrays)
+    for name, array in arrays.items():
+        for kind, change in ARRAYS.items():
+            if f"{name} {kind}" not in FREE and not name.startswith("error_"):
+                refuse(header["scalars"], {**arrays, name: change(array.astype(float))})
+    for name, value in header["scalars"].items():
+        refuse({**header["scalars"], name: [{}] if isinstance(value, dict) else {}}, arrays)
+
+
+DESIGNS = {
+    "names twice": {"names": ["Intercept", *["party[T.b]"] * 5]},
+    "level that is no text": {"levels": {"party": ["a", ["b"]]}},
+    "levels twice": {"levels": {"party": ["a", "a"]}},
+    "columns of another formula": {"columns": ["age", "day"]},
+    "formula without end": {"formula": "~ (a+b)**40"},
+    "transform that is no name": {"transforms": [[1, [["lower_bound", 0], ["", "dict"]]]]},
+    "bounds that are no numbers": {
+        "transforms": [["bs(age, df=4)", [["lower_bound", "x"], ["", "dict"]]], ["", "dict"]]
+    },
+    "deviations of 0": {"deviations": [0.0] * 5},
+    "dates of no column": {"dates": ["day"]},
+}
+
+
+@pytest.mark.parametrize("changes", DESIGNS.values(), ids=DESIGNS)
+def test_tampered_designs_are_refused(changes, tmp_path):
+    pytest.importorskip("formulaic")
+    path = tmp_path / "m.safetensors"
+    KINDS["covariates"]().save(path)
+    rewrite(path, lambda _, header: header["scalars"]["design"].update(changes))
+    with pytest.raises(errors.FileFormatError, match=r"m\.safetensors"):
+        pb.load(path)
+
+
+def test_tampered_classes_are_refused(tmp_path):
+    path = tmp_path / "m.safetensors"
+    fitted_classes(method="em").save(path)
+    rewrite(path, set_scalar("labels", [["0", "0"]] * 3))
+    with pytest.raises(errors.FileFormatError, match="does not hold a complete model"):
+        pb.load(path)

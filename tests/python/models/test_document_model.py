@@ -63,29 +63,6 @@ def test_gamma_shapes_of_documents():
         assert found.values == pytest.approx(alone, abs=1e-11)
 
 
-def test_order_threads_and_executors_leave_the_bits():
-    rng = np.random.default_rng(0)
-    documents, priors = rng.poisson(4.0, (12, 4)), rng.gamma(0.5, size=(12, 3))
-    model = lda(1.0)
-
-    def score(rows, **options):
-        return pb.log_likelihood(
-            model,
-            documents[rows],
-            "annealed",
-            doc_topic_prior=priors[rows],
-            n_samples=20,
-            random_state=3,
-            **options,
-        ).values
-
-    rows = np.arange(12)
-    expected = score(rows, n_jobs=1)
-    assert np.array_equal(score(rows[::-1], n_jobs=2)[::-1], expected)
-    with ThreadPoolExecutor(2) as executor:
-        assert np.array_equal(score(rows, executor=executor), expected)
-
-
 def test_regression_on_covariates_is_a_prior_for_each_document():
     coefficients = np.array([[0.1, 1.0], [-0.5, 0.3], [0.2, -1.0]])
     covariates = np.column_stack([np.ones(4), [0.0, 1.0, -1.0, 0.5]])

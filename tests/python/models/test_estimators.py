@@ -22,11 +22,6 @@ def by_em(n_components, **options):
     return LDA(n_components, **{"fit_method": "em"} | options)
 
 
-def parameters(model):
-    names = ("components_", "doc_topic_prior_", "shape_", "probability_")
-    return [getattr(model, name) for name in names if hasattr(model, name)]
-
-
 @parametrize_with_checks([
     LDA(2, max_iter=10, random_state=0),
     LDA(2, fit_method="em", max_iter=10, random_state=0),
@@ -119,28 +114,6 @@ def test_fitted_parameters_are_proper(cls, n_components):
     else:
         r, p = model.shape_, model.probability_
         np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        LDA(4, max_iter=12, random_state=3),
-        *(PFA(4, prior=prior, max_iter=12, random_state=3) for prior in PFA_PRIORS),
-        PFA(4, prior="nmf", n_init=2, max_iter=12, random_state=3),
-    ],
-    ids=["lda", *PFA_PRIORS, "nmf"],
-)
-def test_bits_depend_on_the_seed_only(model):
-    def fit(n_jobs, seed=3):
-        other = clone(model).set_params(n_jobs=n_jobs, random_state=seed).fit(COUNTS)
-        scores = [other.score_samples(COUNTS)] if other._has_likelihood() else []
-        return [*parameters(other), other.transform(COUNTS), other.trace_.log_joint, *scores]
-
-    expected = fit(1)
-    for again in (fit(1), fit(2), fit(4)):
-        for one, other in zip(expected, again, strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert (fit(1, seed=4)[0] != expected[0]).any()
 
 
 def test_shapes_are_recovered_where_topics_share_no_word():

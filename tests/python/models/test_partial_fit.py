@@ -75,15 +75,6 @@ def test_new_topics_are_seen_and_old_ones_kept():
         assert ahead - 4 * error > 1
 
 
-def test_bits_depend_on_the_seed_only():
-    def train(seed, n_jobs):
-        model = LDA(3, max_iter=20, random_state=seed, n_jobs=n_jobs)
-        return model.partial_fit(COUNTS[:10]).partial_fit(COUNTS[10:]).components_
-
-    np.testing.assert_array_equal(train(1, 1), train(1, 3))
-    assert (train(1, 1) != train(2, 1)).any()
-
-
 def test_equal_batches_have_streams_of_their_own():
     model = LDA(3, max_iter=20, random_state=0).fit(COUNTS)
     first = model.partial_fit(COUNTS).trace_.log_joint

@@ -1,6 +1,5 @@
 """Poisson factor analysis: NMF, and the table of topics."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -93,15 +92,6 @@ def test_plug_in_perplexity_of_nmf_is_below_that_of_its_mean_topic(corpus, nmf):
     flat = PFA(1, prior="nmf", max_iter=5, random_state=0).fit(corpus)
     value = pb.plug_in_perplexity(nmf, observed, held_out)
     assert 1 < value < pb.plug_in_perplexity(flat, observed, held_out)
-
-
-def test_nmf_is_saved_and_pickled(tmp_path, corpus, nmf):
-    nmf.save(tmp_path / "nmf.safetensors")
-    for copy in (pb.load(tmp_path / "nmf.safetensors"), pickle.loads(pickle.dumps(nmf))):
-        np.testing.assert_array_equal(copy.transform(corpus), nmf.transform(corpus))
-        assert not hasattr(copy, "score")
-        with pytest.raises(errors.InvalidArgumentError, match="likelihood"):
-            pb.log_likelihood(copy, corpus)
 
 
 def test_a_model_may_be_fitted_again_with_another_prior(corpus):

@@ -32,7 +32,7 @@ def known(cls, topics, random_state=0, topic_concentration=None):
 
 
 def scale(sums=SUMS):
-    """Of theta given the document, under gamma-Poisson."""
+    """Scale of theta given the document, under gamma-Poisson."""
     return P / (1 - P + P * sums)
 
 
@@ -70,7 +70,7 @@ def test_moments_and_errors_agree_with_the_enumerated_posterior(cls, topics, s):
     counts = np.bincount(TOKENS, minlength=4)[np.newaxis]
     found = [known(cls, topics, seed, s).topic_weights(counts) for seed in range(400)]
     mean, std = (np.array([getattr(one, name)[0] for one in found]) for name in ("mean", "std"))
-    # Of a finite chain the second moment is unbiased, the variance is not.
+    # The second moment of a finite chain is unbiased, its variance is not.
     expected = exact_moments(cls, topics, s)
     for values, right in zip((mean, std**2 + mean**2), expected, strict=True):
         std_errors = values.std(axis=0, ddof=1) / np.sqrt(len(found))

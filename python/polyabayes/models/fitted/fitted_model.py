@@ -225,7 +225,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
         weights = model._topic_weights(corpus, exposure, covariates, spread=True)
         named = getattr(model, "topic_names_", None)
-        return TopicWeights(*np.moveaxis(weights, 1, 0), corpus.ids, named)
+        mean, std, std_errors = np.moveaxis(weights, 1, 0)
+        return TopicWeights(mean, std, std_errors, corpus.ids, named)
 
     def score_samples(
         self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None

@@ -88,8 +88,8 @@ class SizeChoice(Result):
         * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
           ``exclusivity``; ``seconds`` of the fits.
         * ``repeats``: how many times as often two tokens of a held-out document are the same word
-          as the model expects, given the lengths, and ``repeats_std_error``, that of one fold. Above
-          1, words come in bursts. LDA without covariates only, else NaN.
+          as the model expects, given the lengths, and ``repeats_std_error``, that of one fold.
+          Above 1, words come in bursts. LDA without covariates only, else NaN.
 
         By evidence, ``score`` is the log evidence in nats, ``probability`` the posterior of the
         size, and ``concentration`` the most probable one at that size, if averaged over.

@@ -41,21 +41,6 @@ def test_exact_joint_is_that_of_rational_arithmetic(case):
     assert not found.std_errors.any()
 
 
-def test_evidence_by_total_of_the_toy_matrices(shared_vectors):
-    toys = json.loads((shared_vectors / "toy_matrices.json").read_text())
-    matrices = {"X3": X3, "X4": np.ma.masked_equal([[-1, 1], [4, 4]], -1)}
-    n_checked = 0
-    for name, value in toys["log_evidence"].items():
-        if name[:2] not in matrices:
-            continue
-        matrix, rank, total, concentration, rate = (part.split("=")[-1] for part in name.split())
-        model = AllocationModel.nmf(int(rank), concentration=float(concentration), rate=float(rate))
-        found = model.predict_missing(matrices[matrix], method="exact", max_total=15)
-        assert found.log_joint[int(total) - 9] == pytest.approx(value, abs=1e-10), name
-        n_checked += 1
-    assert n_checked == 56
-
-
 def test_shares_are_those_of_the_joint():
     found = NMF.predict_missing(SEEN, "exact", observed=OBSERVED, max_total=12)
     joint = np.exp(found.log_joint)
