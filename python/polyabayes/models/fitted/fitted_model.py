@@ -452,7 +452,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         size = corpus.n_documents * len(self.components_)
         if size > _MOST_KEPT:
             return self._computed_weights(core, corpus, spread=spread)
-        arrays = {"exposure": corpus.exposure, "priors": priors}
+        arrays: dict[str, Any] = {"exposure": corpus.exposure, "priors": priors}
         given = [name for name, array in arrays.items() if array is not None]
         parts = counts.indptr, counts.indices, counts.data, *(arrays[name] for name in given)
         key = fingerprint_of((counts.shape, self.seed_, given), *parts)
