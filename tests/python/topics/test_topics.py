@@ -16,6 +16,7 @@ from sklearn.base import clone
 import polyabayes as pb
 import polyabayes.exceptions as errors
 from helpers.small_models import known_lda, known_pfa
+from polyabayes import _core
 from polyabayes._support.output.tables import measured
 
 ROOT = Path(__file__).parents[3]
@@ -463,6 +464,24 @@ def test_names_of_topics_are_kept_and_shown(tmp_path):
     for names in (["a"], ["a", "a"], {2: "c"}):
         with pytest.raises(errors.InvalidArgumentError, match="names"):
             lda.name_topics(names)
+
+
+def test_weights_of_the_same_documents_are_computed_once(monkeypatch):
+    calls, compute = [], _core.transform
+    monkeypatch.setattr(_core, "transform", lambda *x, **y: calls.append(1) or compute(*x, **y))
+    lda = known_lda([0.5, 0.2], [[0.8, 0.2], [0.1, 0.9]], random_state=0)
+    counts = np.array([[9, 0], [8, 1], [0, 9], [1, 7]])
+    first = lda.transform(counts)
+    expected = first.copy()
+    first[:] = 0
+    pb.topics.by_group(lda, counts, [0, 0, 1, 1])
+    pb.topics.diagnostics(lda, counts, 2)
+    np.testing.assert_array_equal(lda.topic_weights(counts).mean, expected)
+    assert len(calls) == 1
+    np.testing.assert_array_equal(lda.transform(counts[:2]), expected[:2])
+    lda.doc_topic_prior_ = np.array([5.0, 0.2])
+    assert not np.isclose(lda.transform(counts[:2]), expected[:2]).any()
+    assert len(calls) == 3
 
 
 def test_groups_take_weights_that_are_there():

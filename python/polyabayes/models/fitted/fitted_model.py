@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from polyabayes._support.output.tables import counted, topic_columns
 from polyabayes._support.progress import progress_bar
 from polyabayes._support.random import draw_seed
 from polyabayes._support.results import Result
+from polyabayes._support.state_folder import fingerprint_of
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.data.counts import checked_labels, kept_columns
@@ -44,6 +46,11 @@ _SCALARS = (
 )
 
 _TRANSFORM_SWEEPS = 100
+# The last topic weights of each living model, if there are not too many: the model and a hash of
+# the documents. They are kept outside of models, so that pickles and copies do not hold them.
+_MOST_KEPT = 2_000_000
+_kept: WeakKeyDictionary[FittedModel, tuple[_core.Model, str, NDArray[np.float64]]]
+_kept = WeakKeyDictionary()
 
 # Standard error of a mean per token: about a tenth of the error of the difference of two models
 # over a thousand documents.
@@ -431,12 +438,36 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _topic_weights(
         self, corpus: Corpus, exposure: Any, covariates: Any, *, spread: bool
     ) -> NDArray[np.float64]:
-        """Moments of the topic weights, (n_documents, 1 or 3, n_components)."""
+        """Moments of the topic weights, (n_documents, 1 or 3, n_components).
+
+        Those of the last documents are kept, since tables, files and pictures ask for the same.
+        """
         corpus = exposed(self, corpus, exposure)
-        corpus = corpus._with_priors(self._priors_of(corpus, covariates))
+        priors, core, counts = (
+            self._priors_of(corpus, covariates),
+            self._core_model(),
+            corpus.counts,
+        )
+        corpus = corpus._with_priors(priors)
+        size = corpus.n_documents * len(self.components_)
+        if size > _MOST_KEPT:
+            return self._computed_weights(core, corpus, spread=spread)
+        arrays: dict[str, Any] = {"exposure": corpus.exposure, "priors": priors}
+        given = [name for name, array in arrays.items() if array is not None]
+        parts = counts.indptr, counts.indices, counts.data, *(arrays[name] for name in given)
+        key = fingerprint_of((counts.shape, self.seed_, given), *parts)
+        of_model, of_documents, found = _kept.get(self, (None, None, None))
+        if found is None or of_model is not core or of_documents != key:
+            found = self._computed_weights(core, corpus, spread=True)
+            _kept[self] = core, key, found
+        return found.copy()
+
+    def _computed_weights(
+        self, core: _core.Model, corpus: Corpus, *, spread: bool
+    ) -> NDArray[np.float64]:
         with progress_bar(self.progress, corpus.n_documents, "document") as update:
             return _core.transform(
-                self._core_model(),
+                core,
                 corpus._core_documents(),
                 spread=spread,
                 n_sweeps=_TRANSFORM_SWEEPS,
