@@ -65,7 +65,7 @@ _EQUAL = 0.2
 _SHOWN, _ERROR = 0.05, 0.003
 
 # Bursty topics are named where words repeat this many times as often as expected, or more.
-# benches/choice/bursts.py: 4 to 7 times on AP. Planted LDA has 0.9 to 1.1, bursts of s = 20 1.6 to 1.9.
+# benches/choice/bursts.py: 4 to 7 times on AP; 0.9 to 1.1 on planted LDA, 1.6 to 1.9 at s = 20.
 _OFTEN = 1.1
 
 # Topics that double the time of a fit, about.
