@@ -114,7 +114,7 @@ impl Estimate {
 }
 
 /// Standard error of what none of `n_draws` draws has seen.
-fn unseen(n_draws: usize) -> f64 {
+pub(crate) fn unseen(n_draws: usize) -> f64 {
     std::f64::consts::FRAC_1_SQRT_2 / n_draws as f64
 }
 

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::law::{Bounds, Draws, Law, Pair};
+use super::law::{Bounds, Draws, Law, Pair, WeightMoments};
 use super::result::Score;
 use super::settings::Settings;
 use crate::control::{Observer, unless_stopped};
@@ -22,8 +22,8 @@ const MOST_ROUNDS: usize = 2;
 pub enum Moments {
     /// E[θ | document].
     Mean,
-    /// The same, and sd[θ | document] behind it.
-    MeanAndStd,
+    /// The same, sd[θ | document] behind it, and the standard error of the mean.
+    All,
 }
 
 impl Moments {
@@ -31,7 +31,7 @@ impl Moments {
     pub fn n_arrays(self) -> usize {
         match self {
             Moments::Mean => 1,
-            Moments::MeanAndStd => 2,
+            Moments::All => 3,
         }
     }
 }
@@ -45,7 +45,7 @@ pub fn score(
     documents: &CountMatrix,
     settings: &Settings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Option<Score>>> {
     let distinct = documents.distinct();
     let rows = &distinct.representatives;
@@ -134,7 +134,7 @@ pub fn bidirectional(
     draws: Draws<'_>,
     settings: &Settings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Option<Bounds>>> {
     let rows: Vec<usize> = (0..documents.n_documents()).collect();
     check_rows(law, documents, &rows, settings)?;
@@ -168,7 +168,7 @@ pub fn completion(
     held_out: &CountMatrix,
     settings: &Settings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Option<Score>>> {
     check_completion(law, observed, held_out, settings)?;
     let key = Key::new(seed, Purpose::Score);
@@ -223,7 +223,7 @@ pub fn transform(
     moments: Moments,
     n_sweeps: usize,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<f64>> {
     law.check_documents(documents)?;
     let (n_topics, key) = (law.n_topics(), Key::new(seed, Purpose::Transform));
@@ -234,13 +234,12 @@ pub fn transform(
         |(row, out)| -> Result<()> {
             let document = documents.document(row);
             let mut rng = key.document(document).rng();
-            let mut unasked = Vec::new();
-            let (means, mut deviations) = out.split_at_mut(n_topics);
-            if moments == Moments::Mean {
-                unasked.resize(n_topics, 0.0);
-                deviations = &mut unasked;
-            }
-            law.moments(document, n_sweeps, &mut rng, observer, means, deviations)?;
+            let mut unasked = vec![0.0; 3 * n_topics - width];
+            let mut arrays =
+                (out.chunks_exact_mut(n_topics)).chain(unasked.chunks_exact_mut(n_topics));
+            let mut next = || arrays.next().unwrap_or_default();
+            let moments = WeightMoments { means: next(), deviations: next(), errors: next() };
+            law.moments(document, n_sweeps, &mut rng, observer, moments)?;
             observer.advance(1);
             Ok(())
         },

@@ -17,13 +17,13 @@ pub trait Law: Send + Sync {
     /// Number of topics or components.
     fn n_topics(&self) -> usize;
 
-    /// Which words are of which vocabulary.
+    /// Words of each vocabulary.
     fn vocabularies(&self) -> &Vocabularies;
 
     /// Refuses documents that are none of the law's: another vocabulary, exposures, priors.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first of them that is refused, and why.
     fn check_documents(&self, documents: &CountMatrix) -> Result<()>;
 
     /// Refuses, before any work, a method that the law does not have, and what would make the document
@@ -82,8 +82,7 @@ pub trait Law: Send + Sync {
         Err(Error::NoReverse)
     }
 
-    /// Sets `means` to the posterior means of a document's topic weights, and `deviations` to their
-    /// posterior standard deviations, by so many sweeps of Gibbs sampling where it takes some.
+    /// Moments of a document's topic weights, by so many sweeps of Gibbs sampling where it takes some.
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop; too little memory.
@@ -93,8 +92,7 @@ pub trait Law: Send + Sync {
         n_sweeps: usize,
         rng: &mut Rng,
         observer: &dyn Observer,
-        means: &mut [f64],
-        deviations: &mut [f64],
+        moments: WeightMoments<'_>,
     ) -> Result<()>;
 
     /// Refuses what [`completion`](Law::completion) would refuse of the document in this row.
@@ -133,6 +131,17 @@ pub trait Law: Send + Sync {
     fn covariance_factor(&self) -> &[f64] {
         &[]
     }
+}
+
+/// What is found out about the topic weights of a document; all are zero at first.
+#[derive(Debug)]
+pub struct WeightMoments<'a> {
+    /// Posterior means.
+    pub means: &'a mut [f64],
+    /// Posterior standard deviations.
+    pub deviations: &'a mut [f64],
+    /// Standard errors of the means, 0 where they are exact.
+    pub errors: &'a mut [f64],
 }
 
 /// The observed and the held-out tokens of a document.

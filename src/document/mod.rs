@@ -22,7 +22,7 @@ pub use estimators::runs::Runs;
 pub use estimators::sampler::Sampler;
 pub use estimators::table::{ESTIMATORS, Estimator, SampleSize};
 pub use estimators::urn_path::Start;
-pub use law::{Bounds, Draws, Law, Pair};
+pub use law::{Bounds, Draws, Law, Pair, WeightMoments};
 pub use laws::{FiniteMixture, LengthLaw, LogisticNormal, TopicModel, Vocabularies};
 pub use result::{Score, Spread, TracePoint};
 pub use settings::{Event, Method, Query, Settings};

@@ -6,7 +6,7 @@
 use super::Vocabularies;
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::document::{Law, Method, Score, Settings};
+use crate::document::{Law, Method, Score, Settings, WeightMoments};
 use crate::error::{Error, Result, check_all, check_length};
 use crate::estimate::Estimate;
 use crate::math::{LogSum, ln_rising};
@@ -156,8 +156,7 @@ impl Law for FiniteMixture {
         _: usize,
         _: &mut Rng,
         _: &dyn Observer,
-        means: &mut [f64],
-        deviations: &mut [f64],
+        moments: WeightMoments<'_>,
     ) -> Result<()> {
         let terms = self.ln_terms(document);
         let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -172,7 +171,8 @@ impl Law for FiniteMixture {
             x if 2.0 * x < total => total - x,
             _ => powers[..own].iter().chain(&powers[own + 1..]).sum(),
         };
-        for (own, (mean, deviation)) in means.iter_mut().zip(deviations).enumerate() {
+        for (own, (mean, deviation)) in moments.means.iter_mut().zip(moments.deviations).enumerate()
+        {
             *mean = powers[own] / total;
             *deviation = (powers[own] * rest(own)).sqrt() / total;
         }
@@ -213,8 +213,8 @@ mod tests {
         let own = documents.with_priors(vec![0.0, 1.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
         let found = values(&multinomials, &own);
         assert!(found[0] == f64::NEG_INFINITY && (found[1] + 64_f64.ln()).abs() < 1e-14);
-        let posterior = transform(&multinomials, &own, Moments::MeanAndStd, 0, 0, &()).unwrap();
-        assert_eq!(posterior[..8], [0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+        let posterior = transform(&multinomials, &own, Moments::All, 0, 0, &()).unwrap();
+        assert_eq!(posterior[..8], [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
     }
 
     #[test]

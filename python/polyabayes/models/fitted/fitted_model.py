@@ -60,8 +60,12 @@ class TopicWeights(Result):
         E[theta | document, model].
     std : ndarray of shape (n_documents, n_components)
         Posterior standard deviation of each weight.
+    std_errors : ndarray of shape (n_documents, n_components)
+        Standard error of each mean, by the spread of batches of Gibbs sweeps.
     ids : ndarray of str objects, shape (n_documents,), or None
         Names of the documents, if any.
+    topics : list of str or None
+        Names of the topics, if they have some.
 
     Examples
     --------
@@ -72,7 +76,9 @@ class TopicWeights(Result):
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
+    std_errors: NDArray[np.float64]
     ids: NDArray[np.object_] | None = None
+    topics: list[str] | None = None
 
     def __iter__(self) -> Iterator[NDArray[np.float64]]:
         return iter((self.mean, self.std))
@@ -83,7 +89,8 @@ class TopicWeights(Result):
 
     def _columns(self) -> dict[str, Any]:
         names = np.arange(len(self.mean)) if self.ids is None else self.ids
-        return topic_columns({"document": names}, {"mean": self.mean, "std": self.std})
+        tables = {"mean": self.mean, "std": self.std, "std_error": self.std_errors}
+        return topic_columns({"document": names}, tables, self.topics)
 
 
 @shared_docs
@@ -154,7 +161,8 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_documents, n_components)
             E[theta | document, model], averaged over Gibbs sweeps of each document: probabilities
             for LDA, rates at exposure 1 for gamma-Poisson. The average of 100 sweeps is itself
-            uncertain: by up to 12 % of weights of less than a token. For NMF, weights after 200 of
+            uncertain, by up to 12 % of weights of less than a token: the ``std_errors`` of
+            ``topic_weights`` tell by how much. For NMF, weights after 200 of
             scikit-learn's updates from equal weights; words that no topic can produce are ignored,
             with an ImpossibleDocumentWarning. After ``set_output(transform="pandas")``, a
             DataFrame with the ids as index.
@@ -193,12 +201,12 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         TopicWeights
-            ``mean``, equal to the result of ``transform``, and ``std``, the posterior standard
-            deviation of every weight given document and model; both of shape (n_documents,
-            n_components). ``std`` follows from the closed-form moments of theta given the topics of
-            tokens, over the same Gibbs sweeps (law of total variance). For a mixture it is
-            sqrt(p (1 - p)), with p the probability of a component. Uncertainty of the model is not
-            included.
+            ``mean``, equal to the result of ``transform``, ``std``, the posterior standard
+            deviation of every weight given document and model, and ``std_errors``, the errors of
+            the means; all of shape (n_documents, n_components). ``std`` follows from the
+            closed-form moments of theta given the topics of tokens, over the same Gibbs sweeps (law
+            of total variance). For a mixture it is sqrt(p (1 - p)), with p the probability of a
+            component. Uncertainty of the model is not included.
 
         {raises: bad documents}
 
@@ -209,7 +217,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
         weights = model._topic_weights(corpus, exposure, covariates, spread=True)
-        return TopicWeights(weights[:, 0], weights[:, 1], corpus.ids)
+        named = getattr(model, "topic_names_", None)
+        mean, std, std_errors = np.moveaxis(weights, 1, 0)
+        return TopicWeights(mean, std, std_errors, corpus.ids, named)
 
     def score_samples(
         self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None
@@ -421,7 +431,7 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _topic_weights(
         self, corpus: Corpus, exposure: Any, covariates: Any, *, spread: bool
     ) -> NDArray[np.float64]:
-        """Moments of the topic weights, (n_documents, 1 or 2, n_components)."""
+        """Moments of the topic weights, (n_documents, 1 or 3, n_components)."""
         corpus = exposed(self, corpus, exposure)
         corpus = corpus._with_priors(self._priors_of(corpus, covariates))
         with progress_bar(self.progress, corpus.n_documents, "document") as update:

@@ -6,7 +6,9 @@ use super::target::Potential;
 use super::{Decoder, LogisticNormal, bracket, fit, quadrature};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
-use crate::document::{Bounds, Draws, Law, Method, Sampler, Score, Settings, Spread, Vocabularies};
+use crate::document::{
+    Bounds, Draws, Law, Method, Sampler, Score, Settings, Spread, Vocabularies, WeightMoments,
+};
 use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::math::LogSum;
@@ -64,7 +66,7 @@ impl Law for LogisticNormal {
         observer: &dyn Observer,
     ) -> Result<Score> {
         let n_samples = settings.total.or(settings.n_samples);
-        score_document(self, document, &Settings { n_samples, ..*settings }, rng, &observer)
+        score_document(self, document, &Settings { n_samples, ..*settings }, rng, observer)
     }
 
     fn bracket(
@@ -78,7 +80,7 @@ impl Law for LogisticNormal {
         match draw {
             Draws::Latent(z) if settings.method != Method::Exact => {
                 check_length("latent vectors", z.len(), self.rank)?;
-                bracket::bounds(self, document, z, settings, rng, &observer)
+                bracket::bounds(self, document, z, settings, rng, observer)
             }
             _ => Err(Error::NoReverse),
         }
@@ -90,10 +92,9 @@ impl Law for LogisticNormal {
         _: usize,
         rng: &mut Rng,
         observer: &dyn Observer,
-        means: &mut [f64],
-        deviations: &mut [f64],
+        moments: WeightMoments<'_>,
     ) -> Result<()> {
-        average_weights(self, document, rng, &observer, means, deviations)
+        average_weights(self, document, rng, observer, moments)
     }
 
     fn covariance_factor(&self) -> &[f64] {
@@ -101,7 +102,7 @@ impl Law for LogisticNormal {
     }
 }
 
-/// What is wrong with a covariance whose lattice has too many points.
+/// The error for a covariance whose lattice has too many points.
 const TOO_WIDE: &str = "is too wide for quadrature: take \"annealed\"";
 
 fn score_document(
@@ -109,7 +110,7 @@ fn score_document(
     document: Document<'_>,
     settings: &Settings,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Score> {
     let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact.estimator());
     if document.n_tokens() == 0 {
@@ -176,10 +177,10 @@ fn average_weights(
     model: &LogisticNormal,
     document: Document<'_>,
     rng: &mut Rng,
-    observer: &impl Observer,
-    means: &mut [f64],
-    deviations: &mut [f64],
+    observer: &dyn Observer,
+    moments: WeightMoments<'_>,
 ) -> Result<()> {
+    let WeightMoments { means, deviations, errors } = moments;
     let prior = model.prior(document);
     let local = model.decoder.local(model.n_topics, document);
     let (Some(local), true) = (local, model.rank > 0) else {
@@ -193,20 +194,27 @@ fn average_weights(
     let (ln_weights, mut walk) = ln_weights(&target, n, &path, rng, observer)?;
     let total: LogSum = ln_weights.iter().copied().collect();
     let shares: Lanes = ln_weights.map(|x| (x - total.ln_sum()).exp() / MOMENT_STEPS as f64);
+    let mut of_lanes = vec![[0.0; LANES]; means.len()];
     for _ in 0..MOMENT_STEPS {
         observer.check_stop()?;
         walk.step(&target, 1.0, path.angle, rng);
         walk.look(&target);
         for (lane, share) in shares.iter().enumerate() {
             let theta = weights(model.link, &target.coordinates(&walk.room, lane));
-            for ((mean, square), x) in means.iter_mut().zip(&mut *deviations).zip(theta) {
-                *mean += share * x;
-                *square += share * x * x;
+            for (topic, x) in theta.into_iter().enumerate() {
+                means[topic] += share * x;
+                deviations[topic] += share * x * x;
+                of_lanes[topic][lane] += share * x;
             }
         }
     }
-    for (deviation, mean) in deviations.iter_mut().zip(means) {
-        *deviation = (*deviation - *mean * *mean).max(0.0).sqrt();
+    for (topic, parts) in of_lanes.iter().enumerate() {
+        let mean = means[topic];
+        deviations[topic] = (deviations[topic] - mean * mean).max(0.0).sqrt();
+        // Lanes are independent, and the mean is a ratio of theirs (delta method).
+        let gaps =
+            parts.iter().zip(shares).map(|(x, share)| x - share * MOMENT_STEPS as f64 * mean);
+        errors[topic] = gaps.map(|gap| gap * gap).sum::<f64>().sqrt();
     }
     Ok(())
 }

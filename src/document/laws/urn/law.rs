@@ -12,7 +12,7 @@ use super::{bracket, limits, moments};
 use crate::control::Observer;
 use crate::counts::{CountMatrix, Document};
 use crate::document::laws::Vocabularies;
-use crate::document::{Bounds, Draws, Law, Method, Pair, Query, Score, Settings};
+use crate::document::{Bounds, Draws, Law, Method, Pair, Query, Score, Settings, WeightMoments};
 use crate::error::{Error, Result, check_length};
 use crate::estimate::Estimate;
 use crate::rng::{Key, Rng};
@@ -109,12 +109,18 @@ impl Law for TopicModel {
         n_sweeps: usize,
         rng: &mut Rng,
         observer: &dyn Observer,
-        means: &mut [f64],
-        deviations: &mut [f64],
+        mut moments: WeightMoments<'_>,
     ) -> Result<()> {
-        moments::average_balls(self, document, n_sweeps, rng, &observer, means, deviations)?;
+        moments::average_balls(self, document, n_sweeps, rng, observer, &mut moments)?;
+        let WeightMoments { means, deviations, errors } = moments;
         self.weight_deviations(means, deviations, document.exposure());
+        // Weights are multiples of the balls.
+        errors
+            .iter_mut()
+            .zip(&*means)
+            .for_each(|(error, mean)| *error /= mean.max(f64::MIN_POSITIVE));
         self.topic_weights(means, document.exposure());
+        errors.iter_mut().zip(means).for_each(|(error, mean)| *error *= *mean);
         Ok(())
     }
 
@@ -129,11 +135,11 @@ impl Law for TopicModel {
         key: Key,
         observer: &dyn Observer,
     ) -> Result<Score> {
-        SplitDocument { model: self, pair }.score(settings, key, &observer)
+        SplitDocument { model: self, pair }.score(settings, key, observer)
     }
 }
 
-/// What the distribution of a document's length depends on, as bits, and the length.
+/// Parameters of the distribution of a document's length, as bits, and the length.
 type Length = (Vec<u64>, u64);
 
 fn length(document: Document<'_>) -> Length {
@@ -153,7 +159,7 @@ fn ln_odds_of_lengths<'a>(
     lengths.dedup_by(|x, y| x.0 == y.0);
     let ln_odds_of_group = |group: &[(Length, Document<'_>)]| {
         let n_tokens: Vec<u64> = group.iter().map(|((_, n), _)| *n).collect();
-        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, &observer))
+        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
     };
     let groups: Vec<_> = lengths.chunk_by(|x, y| x.0.0 == y.0.0).collect();
     let ln_odds: Vec<Vec<f64>> =

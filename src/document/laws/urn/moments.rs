@@ -5,23 +5,28 @@ use std::borrow::Cow;
 use super::topic_model::TopicModel;
 use crate::control::Observer;
 use crate::counts::Document;
+use crate::document::WeightMoments;
 use crate::error::{Result, array_of};
+use crate::estimate::unseen;
+use crate::math::variance;
 use crate::rng::{LANES, Rng};
 use crate::urn::{Balls, LocalUrn, SweepOrder, Sweeper, TopicChains, UrnTarget};
 
 /// Gibbs sweeps before the first that counts.
 const BURN_IN: usize = 20;
 
-/// Sets `mean` to the mean of the balls a + n over the posterior of the document's colours, and
-/// `variance` to their variance.
+/// Batches of sweeps, whose means tell the error of their mean.
+const N_BATCHES: usize = 10;
+
+/// Sets the means to those of the balls a + n over the posterior of the document's colours, with their
+/// errors, and the deviations to the variances of the balls.
 pub(super) fn average_balls(
     model: &TopicModel,
     document: Document<'_>,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
-    mean: &mut [f64],
-    variance: &mut [f64],
+    observer: &dyn Observer,
+    moments: &mut WeightMoments<'_>,
 ) -> Result<()> {
     let a = model.pseudo_counts(document);
     // A word that no topic can produce says nothing about the topics.
@@ -29,34 +34,46 @@ pub(super) fn average_balls(
     let cells: Vec<_> = document.cells().filter(|&(word, _)| possible(word)).collect();
     let n_tokens: usize = cells.iter().map(|&(_, count)| count as usize).sum();
     if n_tokens == 0 {
-        mean.copy_from_slice(a);
+        moments.means.copy_from_slice(a);
         return Ok(());
     }
     if model.bursts().is_some()
         && let Some(urn) = model.local_urn(document)
     {
-        return average_bursty(&urn, n_sweeps, rng, observer, a, mean, variance);
+        return average_bursty(&urn, n_sweeps, rng, observer, a, moments);
     }
     let weights = weights_of(model, &cells, document.exposure());
     let cells = || weights.iter().map(AsRef::as_ref).zip(cells.iter().map(|&(_, count)| count));
     let mut assignments = array_of("topics of a document", n_tokens, 0u16)?;
     let mut balls = Balls::new(a);
     let mut sweeper = Sweeper::new(a.len());
+    let n_batches = N_BATCHES.min(n_sweeps);
+    let mut batches = vec![0.0; n_batches * a.len()];
     sweeper.draw_all::<false>(cells(), &mut assignments, &mut balls, rng);
     for sweep in 0..BURN_IN + n_sweeps {
         observer.check_stop()?;
         sweeper.draw_all::<true>(cells(), &mut assignments, &mut balls, rng);
         if sweep >= BURN_IN {
-            for (sum, x) in mean.iter_mut().zip(balls.totals()) {
+            for (sum, x) in moments.means.iter_mut().zip(balls.totals()) {
                 *sum += x / n_sweeps as f64;
             }
-            for (sum, &n) in variance.iter_mut().zip(balls.drawn()) {
-                *sum += f64::from(n).powi(2) / n_sweeps as f64;
+            let batch = (sweep - BURN_IN) * n_batches / n_sweeps;
+            let batches = &mut batches[batch * a.len()..][..a.len()];
+            for ((sum, part), &n) in moments.deviations.iter_mut().zip(batches).zip(balls.drawn()) {
+                let n = f64::from(n);
+                *sum += n * n / n_sweeps as f64;
+                *part += n / n_sweeps as f64;
             }
         }
     }
-    for ((square, mean), a) in variance.iter_mut().zip(mean).zip(a) {
-        *square = (*square - (*mean - a).powi(2)).max(0.0);
+    for (topic, a) in a.iter().enumerate() {
+        let parts = batches.iter().skip(topic).step_by(balls.totals().len());
+        let n = moments.means[topic] - a;
+        moments.deviations[topic] = (moments.deviations[topic] - n * n).max(0.0);
+        moments.errors[topic] = match cells().any(|(q, _)| q[topic] > 0.0) {
+            true => error_of_sum(parts.copied(), n_sweeps),
+            false => 0.0,
+        };
     }
     Ok(())
 }
@@ -68,20 +85,19 @@ fn average_bursty(
     urn: &LocalUrn,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     a: &[f64],
-    mean: &mut [f64],
-    variance: &mut [f64],
+    moments: &mut WeightMoments<'_>,
 ) -> Result<()> {
     let target = UrnTarget::of(urn);
     let mut chains = TopicChains::sequence(urn, rng, observer)?;
     let n_kept = n_sweeps.div_ceil(LANES);
-    let (mut sums, mut squares) = (vec![0.0; urn.n_topics()], vec![0.0; urn.n_topics()]);
+    let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
     for sweep in 0..BURN_IN + n_kept {
-        chains.sweep(target, SweepOrder::Forward, observer)?;
+        chains.sweep_words(None, target, SweepOrder::Forward, observer)?;
         if sweep >= BURN_IN {
             for ((sum, square), balls) in sums.iter_mut().zip(&mut squares).zip(chains.balls()) {
-                for n in balls.map(f64::from) {
+                for (sum, n) in sum.iter_mut().zip(balls.map(f64::from)) {
                     *sum += n;
                     *square += n * n;
                 }
@@ -89,17 +105,28 @@ fn average_bursty(
         }
     }
     let n_states = (n_kept * LANES) as f64;
-    for (topic, (mean, variance)) in mean.iter_mut().zip(variance).enumerate() {
-        (*mean, *variance) = (a[topic], 0.0);
-        if let Some(place) = urn.place(topic as u32) {
-            let share = a[topic] / urn.pseudo_counts()[place];
-            let n = sums[place] / n_states;
-            *mean += share * n;
-            // Given the tokens of all of them, those of one are beta-binomial; the part without them.
-            *variance = share * share * (squares[place] / n_states - n * n).max(0.0);
-        }
+    moments.means.copy_from_slice(a);
+    for (topic, a) in a.iter().enumerate() {
+        let Some(place) = urn.place(topic as u32) else { continue };
+        let (all, square) = (urn.pseudo_counts()[place], squares[place] / n_states);
+        let (share, n) = (a / all, sums[place].iter().sum::<f64>() / n_states);
+        // Given the tokens of all of them, those of one are beta-binomial.
+        let within = share * (1.0 - share) * (all * n + square) / (all + 1.0);
+        moments.means[topic] += share * n;
+        moments.deviations[topic] = share * share * (square - n * n).max(0.0) + within;
+        let parts = sums[place].iter().map(|sum| sum / n_states);
+        moments.errors[topic] = share * error_of_sum(parts, n_kept * LANES);
     }
     Ok(())
+}
+
+/// Standard error of the sum of independent parts, or of what none of so many sweeps has seen.
+fn error_of_sum(parts: impl Iterator<Item = f64>, n_sweeps: usize) -> f64 {
+    let parts: Vec<f64> = parts.collect();
+    if parts.iter().sum::<f64>() == 0.0 {
+        return unseen(n_sweeps);
+    }
+    (parts.len() as f64 * variance(&parts)).sqrt()
 }
 
 /// The weights of a document's words, at its exposure.
