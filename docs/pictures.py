@@ -1,6 +1,6 @@
 """Pictures of README and guide: ``python docs/pictures.py`` draws them.
 
-Most are those of gallery programs; that of the calibration is drawn from its record.
+Most are those of gallery programs; those of the calibration and of curves are drawn from records.
 """
 
 import json
@@ -19,14 +19,40 @@ PROGRAMS = {
     "latent-classes": "plot_e7_latent_classes",
 }
 
-RECORD = HERE.parent / "benches" / "records" / "latent-classes-calibration.json"
+RECORDS = HERE.parent / "benches" / "records"
+
+
+def rows_of(record: str) -> list:
+    """Rows of a record."""
+    return json.loads((RECORDS / f"{record}.json").read_text())["rows"]
+
+
+def draw_curves() -> None:
+    """Gain of more topics over the fewest, of bursty topics and of LDA."""
+    figure, axes = plt.subplots(
+        2, figsize=(6, 5), sharex=True, sharey=True, layout="constrained"
+    )
+    rows = rows_of("choice-bursts-curves")
+    for ax, name, column in zip(axes, ("bursty topics", "LDA"), (3, 4), strict=True):
+        for corpus in dict.fromkeys(row[0] for row in rows):
+            own = [row for row in rows if row[0] == corpus]
+            gains = [row[column] - own[0][column] for row in own]
+            label = corpus if name == "LDA" else None
+            ax.plot([row[1] for row in own], gains, "o-", label=label)
+        ax.set_title(name)
+    axes[1].set_xscale("log", base=2)
+    sizes = sorted({row[1] for row in rows})
+    axes[1].set_xticks(sizes, [str(size) for size in sizes])
+    axes[1].set_xlabel("number of topics")
+    figure.supylabel(f"nats per token gained over {sizes[0]} topics")
+    figure.legend(loc="outside lower center", ncols=4)
 
 
 def draw_calibration() -> None:
     """Share of true claims by the probability claimed, with intervals of 95 % (Wilson 1927)."""
     figure, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
     ax.plot([0, 1], [0, 1], color="grey", linewidth=0.8, label="calibrated")
-    for n, row in enumerate(json.loads(RECORD.read_text())["rows"]):
+    for n, row in enumerate(rows_of("latent-classes-calibration")):
         _, claims, claimed, true = row
         interval = binomtest(round(true * claims), claims).proportion_ci(
             method="wilson"
@@ -57,3 +83,5 @@ if __name__ == "__main__":
         save(name)
     draw_calibration()
     save("calibration-of-classes")
+    draw_curves()
+    save("bursts-curves")

@@ -80,22 +80,6 @@ def test_the_trace_of_two_sizes(bound):
     )
 
 
-def test_best_first_weighs_the_width_against_the_time(monkeypatch):
-    slow = {(1, 2): 64.0}
-    clock = {"time": 0.0}
-
-    def score(a, b):
-        clock["time"] += slow.get((a, b), 1.0)
-        return math.log(0.5)
-
-    monkeypatch.setattr("time.perf_counter", lambda: clock["time"])
-    search = WitnessSearch(
-        score, priors.Product(HALF, HALF), strategy="best-first", max_steps=5
-    ).fit()
-    # (1, 2) took 64 s, so its successors come after those of (2, 1), down to a 64th of their mass.
-    assert [step.sizes for step in search.trace_] == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)]
-
-
 def plateau(a, b):
     """Sizes (1, b) stay below all others, however large b is."""
     return -9.0 - 1.0 / b if a == 1 else -3.0 - 1.0 / (a * b)

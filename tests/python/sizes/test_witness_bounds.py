@@ -161,7 +161,7 @@ def test_nested_bounds_of_two_sizes_contain_the_sum(seed):
             added(one.score, two.score),
             added(one.predict, two.predict),
             bound=("witness", "min-witness")[case // 2 % 2],
-            strategy=("successor", "best-first", "widest")[case // 4 % 3],
+            strategy=("successor", "widest")[case // 4 % 2],
             # Never beyond the box where the truth is known size by size.
             max_steps=min(most),
         )

@@ -130,7 +130,7 @@ def test_a_seed_nobody_gave_is_kept_by_the_checkpoint(tmp_path):
         ({"estimator": lda(doc_topic_prior=0.3)}, CORPUS, "its doc_topic_prior of the"),
         ({"scoring": "likelihood"}, CORPUS, "its scoring is 'bound', here"),
         ({"random_state": 2}, CORPUS, "its seed is"),
-        ({"strategy": "best-first"}, CORPUS, "its strategy is 'successor'"),
+        ({"strategy": "widest"}, CORPUS, "its strategy is 'successor'"),
     ],
 )
 def test_another_search_is_refused(tmp_path, options, corpus, message):

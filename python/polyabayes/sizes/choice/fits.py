@@ -43,13 +43,6 @@ def comparable(model: Any, size: int, seed: int) -> Any:
     return made
 
 
-def comparable_sweeps(model: Any) -> int:
-    """Sweeps of a fit by :func:`comparable`, including its starts."""
-    burn_in = model.max_iter // 2 if model.burn_in is None else model.burn_in
-    n_sweeps: int = model.max_iter + max(model.n_init, _STARTS) * LONG_START.n_sweeps(burn_in)
-    return n_sweeps
-
-
 class FoldFit(NamedTuple):
     """Result of one fit on one fold.
 

@@ -75,11 +75,6 @@ class Concentrations(NamedTuple):
         logs = np.log([weights[value] for value in values])
         return cls(values, logs - special.logsumexp(logs))
 
-    @property
-    def is_averaged(self) -> bool:
-        """Whether there are several concentrations."""
-        return len(self.values) > 1
-
     def nearest(self, value: float) -> int:
         """Place of the concentration with the nearest ratio to a value."""
         apart = [abs(math.log(one or 1.0) - math.log(value)) for one in self.values]

@@ -91,15 +91,13 @@ class WitnessSearch(SearchResults):
         whose "vb" is a lower bound. The default method takes most of the time of a search;
         {"method": "smc-lookahead", "n_particles": 100, "n_replicates": 8} is much faster, with
         larger errors.
-    strategy : {"successor", "widest", "best-first"}, optional
+    strategy : {"successor", "widest"}, optional
         The configuration to score next:
 
         * ``"successor"``: the one with the largest prior mass above the lowest witness (the paper's
           choice). It raises the lower bound fastest, but with several sizes it may stay on one
           axis forever.
         * ``"widest"``: the one with the largest contribution to the width of the bounds.
-        * ``"best-first"``: the one with the largest contribution per second of its witness, which
-          depends on the machine.
 
         Default: "successor" for nested scores, "widest" for evidence. A single size always grows
         one by one.

@@ -23,7 +23,7 @@ from polyabayes.sizes.scores import Intervals, Record, Score, Sizes, named
 
 KINDS = ("nested", "evidence")
 BOUNDS = ("witness", "min-witness", "paper")
-STRATEGIES = ("successor", "widest", "best-first")
+STRATEGIES = ("successor", "widest")
 
 _LARGEST_GRID = 10**6
 
@@ -256,17 +256,12 @@ class Search:
         return survey.sizes(chosen), None if witness < 0 else self.records[witness].sizes
 
     def _worth(self, cell: Sizes) -> float:
-        """Priority by strategy: prior mass, or contribution to the width, or that per second."""
+        """Priority by strategy: prior mass, or contribution to the width."""
         survey = self.survey
         log_mass = float(survey.log_mass[cell])
         if self.rules.strategy == "successor":
             return log_mass
-        width = log_difference(float(survey.upper[cell]), float(survey.lower[cell]))
-        if self.rules.strategy == "widest":
-            return log_mass + width
-        witness = int(survey.witness[cell])
-        seconds = self.records[witness].seconds if witness >= 0 else 1.0
-        return log_mass + width - math.log(max(seconds, 1e-9))
+        return log_mass + log_difference(float(survey.upper[cell]), float(survey.lower[cell]))
 
     def _take(self, records: list[Record], intervals: Intervals) -> None:
         """Survey the grid; list the best witnesses of all configurations, by increasing score.
