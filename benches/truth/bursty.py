@@ -51,7 +51,7 @@ def ln_words(s: float, phi: Any, c: Any) -> Any:
 
 
 def ln_likelihood(prior: Floats, phi: Floats, s: Floats, counts: Any, p: Floats | None) -> float:
-    """Log-probability of the tokens in order under LDA; of the counts, given p, under gamma-Poisson."""
+    """Of the tokens in order under LDA; of the counts under gamma-Poisson, which has p."""
     is_own = (phi > 0).sum(axis=0) == 1
     splits = np.indices(counts[~is_own] + 1)
     total = np.full(splits.shape[1:], -np.inf)
