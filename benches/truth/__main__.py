@@ -14,7 +14,7 @@ import zlib
 
 import numpy as np
 from benches.record import Table
-from benches.truth import documents, others
+from benches.truth import bursty, documents, others
 from benches.truth.table import COLUMNS, add
 
 # Problems of a kind for each unit of size.
@@ -32,7 +32,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print(f"seed {given.seed}, size {given.size}")
     table = Table("truth", "python -m benches.truth", COLUMNS)
-    kinds = [(name, part, N_DOCUMENTS) for name, part in documents.SIMULATORS.items()]
+    of_documents = documents.SIMULATORS | bursty.SIMULATORS
+    kinds = [(name, part, N_DOCUMENTS) for name, part in of_documents.items()]
     kinds += [(name, part, 1) for name, part in others.SIMULATORS.items()]
     for name, simulator, n in kinds:
         if any(word in name for word in given.only):

@@ -20,7 +20,8 @@ pub(super) struct IndependentWords {
     pub(super) ln_sum: f64,
 }
 
-/// One word: its weights are divided by their largest growth, the i-th by its power i.
+/// One word: its weights are divided by a scale, the i-th by its power i. Coefficients themselves would
+/// leave the range of numbers where a word has hundreds of tokens.
 struct Word {
     /// m_k q_kw of each topic.
     first: Vec<f64>,
@@ -28,8 +29,8 @@ struct Word {
     growth: Vec<f64>,
     /// p_1, p_2, ..., p_y.
     groups: Vec<f64>,
-    /// C_0, C_1, ..., C_y.
-    coefficients: Vec<f64>,
+    /// C_j / C_{j-1} for j = 1, ..., y.
+    ratios: Vec<f64>,
 }
 
 impl IndependentWords {
@@ -40,17 +41,16 @@ impl IndependentWords {
             let growth = (0..q.len()).map(|k| balls[k] * bursts.repeat(cell, k));
             let growth: Vec<f64> = growth.collect();
             let possible = growth.iter().zip(q).filter(|(_, q)| **q > 0.0);
-            // Powers of the largest growth and the total of the weights stay out of the recursion.
             let first: Vec<f64> = balls.iter().zip(q).map(|(m, q)| m * q).collect();
             let total: f64 = first.iter().sum();
-            let scale = possible.fold(total, |most, (growth, _)| growth.max(most));
+            let scale = possible.fold(total / f64::from(y), |most, (growth, _)| growth.max(most));
             let word = Word::new(
                 first.iter().map(|x| x / scale).collect(),
                 growth.iter().map(|x| x / scale).collect(),
                 y as usize,
             );
-            let ln_coefficient = word.coefficients[y as usize].ln() + f64::from(y) * scale.ln();
-            ln_sum += ln_coefficient + ln_factorial(u64::from(y));
+            let ln_coefficient: f64 = word.ratios.iter().map(|ratio| ratio.ln()).sum();
+            ln_sum += ln_coefficient + f64::from(y) * scale.ln() + ln_factorial(u64::from(y));
             words.push(word);
         }
         IndependentWords { words, ln_sum }
@@ -87,21 +87,28 @@ impl Word {
             groups.push(powers.iter().sum());
             powers.iter_mut().zip(&growth).for_each(|(power, growth)| *power *= growth);
         }
-        let mut coefficients = vec![1.0];
+        let mut word = Word { first, growth, groups, ratios: Vec::with_capacity(y) };
         for j in 1..=y {
-            let terms = groups[..j].iter().zip(coefficients.iter().rev());
-            let sum: f64 = terms.map(|(p, c): (&f64, &f64)| p * c).sum();
-            coefficients.push(sum / j as f64);
+            let sum: f64 = word.terms(j).sum();
+            word.ratios.push(sum / j as f64);
         }
-        Word { first, growth, groups, coefficients }
+        word
+    }
+
+    /// p_i C_{n-i} / C_{n-1} for i = 1, ..., n, up to those that vanish.
+    fn terms(&self, n: usize) -> impl Iterator<Item = f64> {
+        let mut below = 1.0;
+        let groups = self.groups[..n].iter().take_while(|group| **group > 0.0);
+        groups.enumerate().map(move |(place, group)| {
+            below /= if place > 0 { self.ratios[n - place - 1] } else { 1.0 };
+            group * below
+        })
     }
 
     /// The group of the last of n tokens: its size and topic.
     fn draw_group(&self, n: usize, u_size: f64, u_topic: f64) -> (usize, usize) {
-        let sizes = self.groups[..n].iter().zip(self.coefficients[..n].iter().rev());
-        let sizes = sizes.map(|(p, c)| p * c);
-        let size =
-            pick(sizes, u_size * self.coefficients[n] * n as f64).map_or(n, |place| place + 1);
+        let dart = u_size * self.ratios[n - 1] * n as f64;
+        let size = pick(self.terms(n), dart).map_or(n, |place| place + 1);
         let topics = self.first.iter().zip(&self.growth);
         let weights = topics.map(|(first, growth)| first * growth.powi(size as i32 - 1));
         let total: f64 = weights.clone().sum();

@@ -126,6 +126,15 @@ def test_estimates_are_right_within_their_errors(method, options):
             assert found.std_errors.max() < 0.25
 
 
+@pytest.mark.parametrize("s", [3.0, 1e4])
+def test_a_word_may_have_hundreds_of_tokens(s):
+    model, document = lda(s, 2), [[900, 0, 0, 40]]
+    exact = pb.log_likelihood(model, document, "exact").total
+    found = pb.log_likelihood(model, document, "annealed", n_samples=100, random_state=0)
+    assert found.total == pytest.approx(exact, abs=4 * found.total_std_error)
+    assert found.total_std_error < 0.3
+
+
 def test_threads_and_order_do_not_matter():
     rows = np.random.default_rng(0).poisson(3, (12, 4))
     call = {"method": "annealed", "random_state": 1}
