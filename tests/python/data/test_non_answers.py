@@ -77,4 +77,4 @@ def test_missing_takes_a_list_of_answers_that_are_given():
     frame = pd.DataFrame({"q1": each(1, 2, 9), "q2": each("x", "y")})
     make = pb.CountTensor.from_frame
     assert_refused(InvalidTypeError, "must be a list of answers", make, frame, missing="x")
-    assert_refused(InvalidArgumentError, "no answer in any", make, frame, missing=[9, 99])
+    assert_refused(InvalidArgumentError, "no answer in any", make, frame, missing=[99])
