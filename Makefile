@@ -13,11 +13,11 @@ BASE ?= target/base.json
 demo: .venv/built
 	$(BIN)/polyabayes demo
 
-test: .venv/built
+test: .venv/built .venv/tested
 	cargo test --quiet
 	$(BIN)/python -m pytest --quiet -n auto --dist worksteal --durations=10
 
-check: .venv/built
+check: .venv/built .venv/tested
 	$(MAKE) --jobs=2 check-rust check-python
 
 check-rust:
@@ -34,12 +34,12 @@ check-python:
 	$(BIN)/python -m mypy.stubtest polyabayes._core
 
 # Laws of large samples: release build, minutes.
-test-slow: .venv/built
+test-slow: .venv/built .venv/tested
 	cargo test --quiet --release -- --include-ignored
 	$(BIN)/python -m pytest --quiet -m slow
 
 # Hostile arrays, files and faults of the machine: make fuzz SECONDS=600
-fuzz: .venv/built
+fuzz: .venv/built .venv/tested
 	PROPTEST_CASES=20000 cargo test --quiet --release --test core hostile::
 	$(BIN)/python fuzz/fuzz.py --seconds $(SECONDS) --seed $$(date +%s)
 	$(BIN)/python fuzz/faults.py --rounds $$(( $(SECONDS) / 10 )) --seed $$(date +%s)
@@ -50,7 +50,7 @@ fuzz: .venv/built
 if_answers = @if $(1) > /dev/null 2>&1; then echo "$(2)"; $(2); else echo "not run: $(1) fails"; fi
 AUDITED := ^(numpy|scipy|scikit-learn|safetensors)==
 VALGRIND := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='valgrind --quiet --error-exitcode=9'
-audit: .venv/built
+audit: .venv/built .venv/tested
 	@$(BIN)/pip freeze | grep -E "$(AUDITED)" > target/audited.txt
 	$(call if_answers,cargo deny --version,cargo deny check licenses bans sources)
 	$(call if_answers,cargo audit --version,cargo audit)
@@ -59,14 +59,14 @@ audit: .venv/built
 	$(call if_answers,valgrind --version,$(VALGRIND) cargo test --release --test core -- hostile:: exact::)
 
 # Kernels by instructions, times of one thread, Ctrl-C, and the tables beside other packages.
-bench: .venv/built
+bench: .venv/built .venv/tested
 	$(BIN)/python benches/record.py kernels
 	$(BIN)/python benches/record.py run --output $(RECORD)
 	$(BIN)/python benches/interruption.py
 	$(BIN)/python benches/peers.py
 
 # Times of one thread in RECORD: a base for the comparison below.
-bench-record: .venv/built
+bench-record: .venv/built .venv/tested
 	$(BIN)/python benches/record.py run --output $(RECORD)
 
 # Times of one thread against an earlier record: make bench-compare BASE=target/base.json
@@ -78,7 +78,7 @@ bench-fill:
 	$(BIN)/python benches/record.py fill
 
 # Every table and figure of the papers, in a small form; SIZE=middle makes those of the pages anew.
-papers: .venv/built
+papers: .venv/built .venv/tested
 ifeq ($(SIZE),)
 	$(BIN)/python -m benches.papers --no-pictures
 else
@@ -87,42 +87,48 @@ else
 endif
 
 # Every estimator against the truth; ten minutes on one thread.
-bench-estimators: .venv/built
+bench-estimators: .venv/built .venv/tested
 	$(BIN)/python benches/estimators.py
 
 # Simulators of every kind of claim against the truth, of the day's seed: make truth SIZE=10
-truth: .venv/built
+truth: .venv/built .venv/tested
 	$(BIN)/python -m benches.truth --size $(or $(SIZE),1)
 
 # Training over seeds, beside tomotopy, on four corpora; some hours on one thread, likewise.
-bench-training: .venv/built
+bench-training: .venv/built .venv/tested
 	$(BIN)/python benches/starts.py
 
 # Who finds the number of topics; some hours on one thread, which go on where they were broken off.
-bench-choice: .venv/built
+bench-choice: .venv/built .venv/tested
 	$(BIN)/python -m benches.choice
 
 # The site in target/docs: programs of the gallery and notebooks run, warnings are errors.
-docs: .venv/docs
+docs: .venv/built .venv/docs
 	cargo doc --quiet --no-deps --package polyabayes
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -d target/docs-trees docs target/docs
 
-.venv/docs: .venv/built pyproject.toml
+.venv/docs: .venv/tested pyproject.toml
 	$(BIN)/pip install --quiet --group docs
 	touch $@
 
+# What tests and checks need beside the package.
+.venv/tested: .venv/made pyproject.toml
+	@echo "polyabayes: installing what tests and checks need"
+	$(BIN)/pip install --quiet --no-compile --group dev
+	touch $@
+
 .venv/built: .venv/made $(RUST)
-	@echo "polyabayes: compiling the core"
+	@echo "polyabayes: compiling the core as far as it has changed"
 	. $(BIN)/activate && maturin develop --release --quiet
 	touch $@
 
 # The core is compiled while packages are downloaded.
 .venv/made: pyproject.toml
-	@echo "polyabayes: compiling the core while packages are installed, a few minutes"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip 'maturin>=1.8,<2'
-	. $(BIN)/activate; maturin build --release --quiet --out target/wheels & \
-		pip install --quiet --group dev && wait $$!
+	$(BIN)/pip install --quiet --no-compile --upgrade pip 'maturin>=1.8,<2'
+	@echo "polyabayes: compiling the core while packages are installed, about a minute on two processors"
+	. $(BIN)/activate; maturin build --release --out target/wheels & \
+		pip install --quiet --no-compile --group run && wait $$!
 	touch $@
 
 # What a release uploads, checked and tried: source distribution, manylinux wheel, crate, licences.

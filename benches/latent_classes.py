@@ -10,7 +10,6 @@ of processor time: the next set is of the cell with the least time so far, of 5,
 all other cells are full.
 """
 
-import argparse
 import itertools
 import time
 import warnings
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from record import Table, keep, kept, save, told
+from record import Table, keep, kept, main, save, told
 
 import polyabayes as pb
 from polyabayes.exceptions import DataWarning
@@ -58,7 +57,7 @@ def planted(n_rows: int, n_items: int, n_classes: int, seed: int, missing: float
     return pd.DataFrame(columns), tables, np.array(WEIGHTS[n_classes])
 
 
-def choice(n_sets: int, minutes: float) -> None:
+def choice(sets: int = 30, minutes: float = 60.0) -> None:
     """How often the planted number is named, of the sets of each cell that there was time for."""
     pieces = kept("latent-classes-choice")
     sizes = [(*cell, k) for cell in (*CELLS, (LAST, 6), (LAST, 20)) for k in WEIGHTS]
@@ -70,7 +69,7 @@ def choice(n_sets: int, minutes: float) -> None:
 
     end = time.process_time() + 60 * minutes
     while time.process_time() < end and (
-        open_cells := [size for size in sizes if len(made[size]) < n_sets]
+        open_cells := [size for size in sizes if len(made[size]) < sets]
     ):
         size = min(open_cells, key=lambda size: (size[0] == LAST, after_next(size)))
         seed = FIRST_SEED + len(made[size])
@@ -87,7 +86,7 @@ def choice(n_sets: int, minutes: float) -> None:
     save(table, note=f"sets by {commits}; {told(pieces)}")
 
 
-def bootstrap(_: int) -> None:
+def bootstrap() -> None:
     """How often bootstrap tests name the planted number, for a tenth of the sets of few rows."""
     made = kept("latent-classes-bootstrap")
     tested = {(*piece["cell"], piece["seed"]): piece["bootstrap"] for piece in made}
@@ -171,19 +170,19 @@ def counted(
             yield [*(cell or [None] * 3), len(own), *hits, seconds]
 
 
-def coverage(n_sets: int) -> None:
+def coverage(sets: int = 30) -> None:
     """Share of 95 % intervals that hold the planted weights and probabilities; two classes."""
     columns = {"answers missing": ".0%", "rows": ",", "weights": ".3f", "answers": ".3f"}
     table = Table(
         "latent-classes-coverage",
-        f"{COMMAND} coverage --sets {n_sets}",
+        f"{COMMAND} coverage --sets {sets}",
         columns | {"mean weight of the first, planted 0.6": ".3f"},
         RESTS_ON,
     )
     for missing in (0.0, 0.2, 0.5):
         held: list[list[bool]] = [[], []]
         firsts = []
-        for seed in range(n_sets):
+        for seed in range(sets):
             frame, tables, weights = planted(300, 8, 2, seed, missing)
             found = pb.LatentClassAnalysis(2, random_state=0, n_jobs=1).fit(frame)
             rows = found.profiles().to_frame()
@@ -200,7 +199,7 @@ def coverage(n_sets: int) -> None:
     save(table)
 
 
-def peers(n_sets: int) -> None:
+def peers(sets: int = 30) -> None:
     """Log-likelihoods and seconds of both for the maximum of three classes, 20 starts each."""
     from stepmix import StepMix
 
@@ -212,11 +211,11 @@ def peers(n_sets: int) -> None:
         "polyabayes, s": ".2f",
         "StepMix, s": ".2f",
     }
-    command = f"{COMMAND} peers --sets {n_sets}"
+    command = f"{COMMAND} peers --sets {sets}"
     table = Table("latent-classes-peers", command, columns, ["decomposition, em"])
     for n_rows, n_items in (*CELLS, (5000, 20)):
         found = []
-        for seed in range(n_sets):
+        for seed in range(sets):
             frame, _, _ = planted(n_rows, n_items, 3, seed)
             clocks, values = [time.process_time()], []
             ours = pb.LatentClassAnalysis(3, method="em", random_state=0, n_jobs=1).fit(frame)
@@ -233,29 +232,32 @@ def peers(n_sets: int) -> None:
     save(table)
 
 
-def speed(n_sets: int) -> None:
+def speed(sets: int = 30) -> None:
     """Processor seconds for the choice among six numbers of classes, beside StepMix and BIC.
 
-    StepMix fits the first `n_sets`; the last takes it minutes.
+    StepMix fits the first `sets`; the last takes it minutes.
     """
     from stepmix import StepMix
 
     columns = {"answers": "s", "rows": ",", "items": "d", "ours named": "d", "P": ".2f"}
     columns |= {"polyabayes, s": ".1f", "StepMix named": "d", "StepMix, s": ".1f"}
-    sets = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
+    answers = [("3 classes", planted(n, 8, 3, 1)[0]) for n in (300, 1000)]
     noise = np.random.default_rng(0).integers(5, size=(200, 20))
     rng = np.random.default_rng(0)
     of, yes = rng.choice(3, size=5000, p=[0.5, 0.3, 0.2]), rng.random((3, 20))
     binary = (rng.random((5000, 20)) < yes[of]).astype(int)
-    sets += [("noise, 5 levels", pd.DataFrame(noise)), ("3 classes, binary", pd.DataFrame(binary))]
-    command = f"{COMMAND} speed" + (f" --sets {n_sets}" if n_sets < len(sets) else "")
+    answers += [
+        ("noise, 5 levels", pd.DataFrame(noise)),
+        ("3 classes, binary", pd.DataFrame(binary)),
+    ]
+    command = f"{COMMAND} speed" + (f" --sets {sets}" if sets < len(answers) else "")
     table = Table("latent-classes-speed", command, columns, RESTS_ON)
-    for nth, (name, frame) in enumerate(sets):
+    for nth, (name, frame) in enumerate(answers):
         start = time.process_time()
         ours = pb.LatentClassAnalysis(range(1, 7), random_state=0).fit(frame)
         mine, start = time.process_time() - start, time.process_time()
         named = theirs = None
-        if nth < n_sets:
+        if nth < sets:
             codes = frame.apply(lambda column: column.astype("category").cat.codes)
             options = {"n_init": 5, "random_state": 0, "progress_bar": 0, "verbose": 0}
             fits = [
@@ -268,14 +270,14 @@ def speed(n_sets: int) -> None:
     save(table)
 
 
-def mixed(n_sets: int) -> None:
+def mixed(sets: int = 30) -> None:
     """Two classes by five items that tell them apart, beside fifteen of noise, and without them.
 
     The number named with all items, whether a warning names the noise, and the number named by the
     items that it leaves; the same of as many sets with 20 items of one concentration.
     """
     columns = {"items": "s", "sets": ",", "warned": ",", "2 named": ",", "mean P(2)": ".2f"}
-    table = Table("latent-classes-mixed", f"{COMMAND} mixed --sets {n_sets}", columns, RESTS_ON)
+    table = Table("latent-classes-mixed", f"{COMMAND} mixed --sets {sets}", columns, RESTS_ON)
     found: dict[str, list[tuple[bool, bool, float]]] = {}
 
     def chosen(name: str, frame: pd.DataFrame) -> Any:
@@ -287,7 +289,7 @@ def mixed(n_sets: int) -> None:
         found.setdefault(name, []).append(row)
         return fit
 
-    for seed in range(n_sets):
+    for seed in range(sets):
         rng = np.random.default_rng(seed)
         of = rng.choice(2, size=200, p=[0.6, 0.4])
         telling = rng.random((200, 5)) < np.where(of, 0.85, 0.2)[:, None]
@@ -303,13 +305,13 @@ def mixed(n_sets: int) -> None:
     save(table)
 
 
-def calibration(n_sets: int) -> None:
+def calibration(sets: int = 30) -> None:
     """Numbers of classes and data drawn from the prior: how often what is called probable is so."""
     columns = {"P(K) called": "s", "claims": ",", "mean": ".3f", "true": ".3f"}
-    command = f"{COMMAND} calibration --sets {n_sets}"
+    command = f"{COMMAND} calibration --sets {sets}"
     table = Table("latent-classes-calibration", command, columns, RESTS_ON)
     called, is_true = [], []
-    for seed in range(n_sets):
+    for seed in range(sets):
         rng = np.random.default_rng([seed, 7])
         n_classes, items = int(rng.geometric(0.5)), rng.choice(PRIORS["learned"].items)
         weights = rng.dirichlet(np.full(n_classes, PRIORS["learned"].weights))
@@ -340,30 +342,5 @@ def calibration(n_sets: int) -> None:
     save(table)
 
 
-MEASURES = {
-    "bootstrap": bootstrap,
-    "coverage": coverage,
-    "mixed": mixed,
-    "calibration": calibration,
-    "peers": peers,
-    "speed": speed,
-}
-
-
-def main() -> int:
-    """Print one table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["choice", *MEASURES])
-    parser.add_argument("--sets", type=int, default=30)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if given.what == "choice":
-        choice(given.sets, given.minutes)
-    else:
-        MEASURES[given.what](given.sets)
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main(choice, bootstrap, coverage, mixed, calibration, peers, speed)

@@ -92,6 +92,7 @@ FITS: dict[str, Callable[[leaderboard.Parts, int], leaderboard.Fitted]] = {
     ),
     "polyabayes, 200 sweeps": leaderboard.polyabayes_lda,
     "polyabayes, 1000 sweeps": partial(leaderboard.polyabayes_lda, max_iter=1000),
+    "polyabayes, bursty topics": partial(leaderboard.polyabayes_lda, topic_concentration="learn"),
 }
 
 

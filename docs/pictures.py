@@ -13,7 +13,11 @@ import matplotlib.pyplot as plt
 from scipy.stats import binomtest
 
 HERE = Path(__file__).parent
-PROGRAMS = {"choice": "plot_d1_choose", "latent-classes": "plot_e7_latent_classes"}
+PROGRAMS = {
+    "bursty": "plot_c9_bursty",
+    "choice": "plot_d1_choose",
+    "latent-classes": "plot_e7_latent_classes",
+}
 
 RECORD = HERE.parent / "benches" / "records" / "latent-classes-calibration.json"
 

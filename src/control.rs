@@ -33,17 +33,6 @@ pub trait Observer: Sync {
 /// Neither watches nor stops.
 impl Observer for () {}
 
-impl<A: Observer, B: Observer> Observer for (A, B) {
-    fn advance(&self, units: u64) {
-        self.0.advance(units);
-        self.1.advance(units);
-    }
-
-    fn stopped(&self) -> bool {
-        self.0.stopped() || self.1.stopped()
-    }
-}
-
 impl<O: Observer + ?Sized> Observer for &O {
     fn advance(&self, units: u64) {
         (**self).advance(units);
@@ -51,15 +40,6 @@ impl<O: Observer + ?Sized> Observer for &O {
 
     fn stopped(&self) -> bool {
         (**self).stopped()
-    }
-}
-
-/// Lets work be stopped, and does not report it: it is beside the work that is reported.
-pub struct Unseen<'a, O>(pub &'a O);
-
-impl<O: Observer> Observer for Unseen<'_, O> {
-    fn stopped(&self) -> bool {
-        self.0.stopped()
     }
 }
 

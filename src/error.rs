@@ -120,12 +120,6 @@ pub enum Error {
         most_bytes: f64,
         has_missing: bool,
     },
-    /// Listing all allocations would cost more than its budget.
-    #[error(
-        "listing the allocations of {n_tokens} tokens adds up at least {operations:.1e} marginal \
-         counts in {bytes:.1e} bytes; the budget is {budget:.1e} counts and {most_bytes:.1e} bytes"
-    )]
-    AllocationsBudget { n_tokens: u64, operations: f64, bytes: f64, budget: f64, most_bytes: f64 },
     /// More tokens than a sampler of allocations counts.
     #[error("samplers count {n_tokens} tokens one by one, and at most {most}")]
     TooManyTokens { n_tokens: u64, most: u64 },

@@ -104,7 +104,7 @@ pub struct Regression {
 }
 
 impl Regression {
-    /// Without slopes, from the pseudo-counts `start`; gamma priors (shape, rate) of their intercepts.
+    /// A regression without slopes, from the pseudo-counts `start`; gamma priors (shape, rate) of their intercepts.
     ///
     /// # Errors
     /// Pseudo-counts that are not positive; more than memory holds.

@@ -11,6 +11,7 @@ import argparse
 import time
 import warnings
 
+from benches.choice.bursts import BURSTS
 from benches.choice.pieces import measure, share_table, size_table
 from benches.choice.signatures import SIGNATURES
 from benches.choice.tables import TABLES
@@ -19,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polyabayes.exceptions import PolyabayesWarning
 
-PARTS = {part.name: part for part in (TOPICS, TABLES, SIGNATURES)}
+PARTS = {part.name: part for part in (TOPICS, BURSTS, TABLES, SIGNATURES)}
 
 
 def main() -> None:

@@ -23,13 +23,19 @@ def _documents(weights: Shares, topics: Shares, rng: np.random.Generator, length
     return np.array([rng.multinomial(length, row) for row in weights @ topics])
 
 
-def bursty(rng: np.random.Generator) -> Any:
-    """Each document has topics of its own, drawn around 6 common ones."""
-    topics = rng.dirichlet(np.full(N_WORDS, 0.05), 6)
+def bursty(
+    rng: np.random.Generator,
+    n_topics: int = 6,
+    concentration: float = 100,
+    n_documents: int = 400,
+    length: int = 100,
+) -> Any:
+    """Each document has topics of its own, drawn around common ones."""
+    topics = rng.dirichlet(np.full(N_WORDS, 0.05), n_topics)
     rows = []
-    for weights in rng.dirichlet(np.full(6, 0.1), 400):
-        own = np.array([rng.dirichlet(100 * topic + 1e-6) for topic in topics])
-        rows.append(rng.multinomial(100, weights @ own))
+    for weights in rng.dirichlet(np.full(n_topics, 0.1), n_documents):
+        own = np.array([rng.dirichlet(concentration * topic + 1e-6) for topic in topics])
+        rows.append(rng.multinomial(length, weights @ own))
     return np.array(rows)
 
 

@@ -113,13 +113,13 @@ def measure(
         show(keep(f"choice-{part.name}", piece))
 
 
-def by_choice(model: Any) -> Method:
-    """Our call, without sizes."""
+def by_choice(model: Any, of: str = "") -> Method:
+    """Our call, without sizes; `of` names the model beside others."""
 
     def choose(case: Case) -> dict[str, Choice]:
         found = pb.choose_n_components(model, case.data, random_state=0)
         good = tuple(map(int, found.equally_good))
-        sizes = {"`recommended`": found.recommended, "`best`": found.best}
+        sizes = {f"`recommended`{of}": found.recommended, f"`best`{of}": found.best}
         return {name: Choice(size, good) for name, size in sizes.items()}
 
     return choose

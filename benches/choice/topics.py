@@ -14,7 +14,6 @@ import numpy as np
 import tomotopy
 from benches.choice import ldatuning
 from benches.choice.pieces import Case, Choice, Method, Part, by_choice, grid, least
-from benches.choice.singular import largest_ln_likelihood, sbic
 from gensim.corpora import Dictionary
 from gensim.matutils import Sparse2Corpus
 from gensim.models import CoherenceModel, LdaModel
@@ -167,15 +166,6 @@ def by_bic(case: Case) -> dict[str, Choice]:
     return {"BIC": Choice(least(costs))}
 
 
-def by_sbic(case: Case) -> dict[str, Choice]:
-    """The singular Bayesian information criterion; weights of documents are parameters, too."""
-    counts = case.data.counts.toarray()
-    counts = counts[:, counts.any(axis=0)]
-    fits = {size: largest_ln_likelihood(counts, size) for size in case.sizes}
-    values = sbic(fits, counts.shape[1], counts.shape[0], float(counts.sum()))
-    return {"sBIC": Choice(least({size: -value for size, value in values.items()}))}
-
-
 METHODS: dict[str, Method] = {
     "choose": by_choice(pb.LatentDirichletAllocation()),
     "fits": by_our_fits,
@@ -183,7 +173,6 @@ METHODS: dict[str, Method] = {
     "scikit-learn": by_scikit_learn,
     "stability": by_stability,
     "bic": by_bic,
-    "sbic": by_sbic,
     "gensim": by_gensim,
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from benches.papers.figure import Picture, Row, figure, mean_and_error
 from benches.record import timed
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 from scipy.stats import nbinom
 
 import polyabayes as pb
@@ -96,17 +96,36 @@ def example34(a=4.0, b=0.01, ranks=(1, 2, 3, 4)) -> Iterator[Row]:
 )
 def allocations(rank=3, a=(10.0, 0.1, 1e-10)) -> Iterator[Row]:
     """All allocations of X1: how many use d parameters, and their share of the evidence."""
+    counts, cells = X1[X1 > 0], np.argwhere(X1 > 0)
+    ways = ([way for way in np.ndindex(*[n + 1] * rank) if sum(way) == n] for n in counts)
+    every = np.array([*itertools.product(*ways)])
+    topics = every.sum(axis=1)
+    tables = [
+        np.stack([every[:, cells[:, axis] == i].sum(axis=1) for i in range(size)], axis=1)
+        for axis, size in enumerate(X1.shape)
+    ]
+    n_parameters = sum(np.count_nonzero(table, axis=(1, 2)) for table in tables) - 1
+    n_parameters -= np.count_nonzero(topics, axis=1)
+
+    def rising(x, n):
+        terms = gammaln(x + n) - gammaln(x)
+        return terms.reshape(len(every), -1).sum(axis=1)
+
     for concentration in a:
-        found = Model.nmf(rank, concentration=concentration).allocations(X1)
-        for d in range(found.n_parameters.min(), found.n_parameters.max() + 1):
-            group = found.n_parameters == d
-            weights = found.log_probabilities[group] - found.log_evidence
+        # Equation 3.11.
+        ln_p = gammaln(X1.sum() + 1) - gammaln(every + 1).sum(axis=(1, 2))
+        ln_p += gammaln(concentration) - gammaln(concentration + X1.sum())
+        ln_p -= rising(concentration / rank, topics)
+        for table in tables:
+            ln_p += rising(concentration / table[0].size, table)
+        for d in np.unique(n_parameters):
+            group = ln_p[n_parameters == d]
             yield {
                 "a": concentration,
-                "parameters": d,
-                "allocations": int(found.multiplicities[group].sum()),
-                "share of the evidence": float(found.multiplicities[group] @ np.exp(weights)),
-                "largest ln p(S)": float(found.log_probabilities[group].max()),
+                "parameters": int(d),
+                "allocations": len(group),
+                "share of the evidence": float(np.exp(group - logsumexp(ln_p)).sum()),
+                "largest ln p(S)": float(group.max()),
             }
 
 

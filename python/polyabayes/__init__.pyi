@@ -11,7 +11,6 @@ from . import (
 )
 from .allocation import (
     AllocationModel as AllocationModel,
-    Allocations as Allocations,
     Decomposition as Decomposition,
     Evidence as Evidence,
     MissingCells as MissingCells,

@@ -69,17 +69,8 @@ class Documents:
         cls,
         n_words: int,
         indptr: _Integers,
-        indices: _Integers,
-        data: _Integers,
-        exposure: _Floats | None = None,
-        priors: _Floats | None = None,
-    ) -> Documents: ...
-    @staticmethod
-    def narrow(
-        n_words: int,
-        indptr: _Integers,
-        indices: NDArray[np.uint32],
-        data: NDArray[np.uint32],
+        indices: _Integers | NDArray[np.uint32],
+        data: _Integers | NDArray[np.uint32],
         exposure: _Floats | None = None,
         priors: _Floats | None = None,
     ) -> Documents: ...
@@ -323,14 +314,11 @@ class Allocation:
     n_states: Final[int]
     is_stepwise: Final[bool]
     n_tokens: Final[int]
-    n_cliques: Final[int]
-    n_cells: Final[int]
     n_marginals: Final[int]
     def ln_total(self, rate: float) -> float: ...
     def evidence(
         self, options: Options, **run: Unpack[_Run]
     ) -> tuple[_Evidence, BaseException | None]: ...
-    def allocations(self, budget: float) -> tuple[_Floats, _Floats, NDArray[np.int64]]: ...
     def draws(
         self, options: Options, others: Sequence[Allocation], *, n_draws: int, **run: Unpack[_Run]
     ) -> tuple[AllocationDraws, BaseException | None]: ...
@@ -365,10 +353,6 @@ class IncompleteAllocation:
     def __new__(
         cls, allocation: Allocation, missing: NDArray[np.int64], rate: float
     ) -> IncompleteAllocation: ...
-    n_states: Final[int]
-    n_tokens: Final[int]
-    n_cliques: Final[int]
-    n_marginals: Final[int]
     n_missing: Final[int]
     def complete(
         self, options: Options, *, max_total: int | None, **run: Unpack[_Run]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use polyabayes::document::laws::logistic_normal::{Decoder, Link};
 use polyabayes::document::laws::mixture::Component;
 use polyabayes::document::{FiniteMixture, Law, LogisticNormal};
@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 
 use crate::detach;
 
-/// Count matrix in compressed sparse rows, with an exposure of each row perhaps; checked.
+/// Count matrix in compressed sparse rows, with an exposure of each row perhaps; checked. Indices and
+/// data are of 64 bits, or unsigned of 32.
 #[pyclass(frozen, module = "polyabayes._core")]
 pub(crate) struct Documents(pub(crate) Arc<CountMatrix>);
 
@@ -23,33 +24,16 @@ impl Documents {
         py: Python<'_>,
         n_words: usize,
         indptr: PyReadonlyArray1<'_, i64>,
-        indices: PyReadonlyArray1<'_, i64>,
-        data: PyReadonlyArray1<'_, i64>,
+        indices: &Bound<'_, PyAny>,
+        data: &Bound<'_, PyAny>,
         exposure: Option<PyReadonlyArray1<'_, f64>>,
         priors: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Self> {
-        let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        let rows = RowFields::new(exposure, priors)?;
-        let new = || CountMatrix::new(n_words, offsets, words, counts);
-        detach::briefly(py, || rows.of(new()?))
-    }
-
-    /// The same from words and counts of 32 bits.
-    #[staticmethod]
-    #[pyo3(signature = (n_words, indptr, indices, data, exposure = None, priors = None))]
-    fn narrow(
-        py: Python<'_>,
-        n_words: usize,
-        indptr: PyReadonlyArray1<'_, i64>,
-        indices: PyReadonlyArray1<'_, u32>,
-        data: PyReadonlyArray1<'_, u32>,
-        exposure: Option<PyReadonlyArray1<'_, f64>>,
-        priors: Option<PyReadonlyArray2<'_, f64>>,
-    ) -> PyResult<Self> {
-        let (offsets, words, counts) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-        let rows = RowFields::new(exposure, priors)?;
-        let new = || CountMatrix::new(n_words, offsets, words, counts);
-        detach::briefly(py, || rows.of(new()?))
+        let (indptr, rows) = (indptr.as_slice()?, RowFields::new(exposure, priors)?);
+        let is_narrow = indices.extract::<PyReadonlyArray1<'_, u32>>().is_ok();
+        let new = if is_narrow { matrix::<u32> } else { matrix::<i64> };
+        let counts = new(n_words, indptr, indices, data)?;
+        detach::briefly(py, || rows.of(counts))
     }
 
     /// Tokens of each row, (D,).
@@ -57,20 +41,26 @@ impl Documents {
         PyArray1::from_iter(py, self.0.documents().map(polyabayes::counts::Document::n_tokens))
     }
 
-    /// For each row, which of the different documents it is, (D,).
+    /// Number of the distinct document of each row, (D,).
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_iter(py, self.0.distinct().index.into_iter().map(|index| index as i64))
     }
 }
 
-impl Documents {
-    /// Threads that have something to do where each takes whole documents.
-    pub(crate) fn threads(&self, n_jobs: usize) -> usize {
-        n_jobs.min(self.0.n_documents()).max(1)
-    }
+/// Counts whose words and numbers of tokens have this type.
+fn matrix<T: Element + Copy + Into<i64>>(
+    n_words: usize,
+    indptr: &[i64],
+    indices: &Bound<'_, PyAny>,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<CountMatrix> {
+    let words: PyReadonlyArray1<'_, T> = indices.extract()?;
+    let counts: PyReadonlyArray1<'_, T> = data.extract()?;
+    let (words, counts) = (words.as_slice()?, counts.as_slice()?);
+    detach::briefly(indices.py(), || CountMatrix::new(n_words, indptr, words, counts))
 }
 
-/// What is known of rows beside their counts.
+/// Exposures and priors of rows.
 struct RowFields {
     exposures: Option<Vec<f64>>,
     priors: Option<Vec<f64>>,

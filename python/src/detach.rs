@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use polyabayes::{Observer, Result};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
 use signal_hook::{SigId, consts::SIGINT, flag, low_level};
 
@@ -61,6 +61,28 @@ impl<T> Outcome<T> {
     }
 }
 
+/// Keywords that all calls of long work take behind their own.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Running {
+    seed: u64,
+    n_jobs: usize,
+    #[pyo3(default)]
+    progress: Option<Py<PyAny>>,
+}
+
+/// [`run`] by the keywords of a call, on `most` threads at most, with its seed.
+pub(crate) fn call<T: Send>(
+    py: Python<'_>,
+    running: Option<Running>,
+    most: usize,
+    work: impl FnOnce(u64, &Watch) -> Result<T> + Send,
+) -> PyResult<Outcome<T>> {
+    let wanted = || PyTypeError::new_err("seed and n_jobs are wanted");
+    let Running { seed, n_jobs, progress } = running.ok_or_else(wanted)?;
+    run(py, n_jobs.min(most).max(1), progress, |watch| work(seed, watch))
+}
+
 /// Runs `work` on `n_jobs` threads without the GIL, watching for signals and calling `progress`
 /// with the units done.
 ///
@@ -72,45 +94,59 @@ pub(crate) fn run<T: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Watch) -> Result<T> + Send,
 ) -> PyResult<Outcome<T>> {
-    let watch = Watch::default();
-    let interrupts = Interrupts::new(py)?;
-    let (value, interruption) = py.detach(|| {
-        let (finished, waiting) = channel::<()>();
-        std::thread::scope(|scope| {
-            let watch = &watch;
-            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let _finished = finished;
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).build();
-                let pool = pool.map_err(io::Error::other)?;
-                Ok(catch_unwind(AssertUnwindSafe(|| pool.install(|| work(watch)))))
-            });
-            let mut interruption = None;
-            while waiting.recv_timeout(SLICE) == Err(RecvTimeoutError::Timeout) {
-                if interruption.is_none()
-                    && let Err(error) =
-                        Python::attach(|py| look(py, watch, &interrupts, progress.as_ref()))
-                {
-                    watch.stopped.store(true, Ordering::Relaxed);
-                    interruption = Some(error);
-                }
-            }
-            let value =
-                worker.and_then(|worker| worker.join().unwrap_or_else(|panic| Ok(Err(panic))));
-            (value, interruption)
-        })
-    });
-    // A signal of the last slice, left alone, would be raised by the caller and lose the result.
-    let interruption = interruption.or_else(|| interrupts.check(py).err());
-    match value.map_err(|error| errors::no_threads(py, n_jobs, &error))? {
-        Err(panic) => Err(errors::internal(py, &*panic)),
-        Ok(Err(error)) => Err(interruption.unwrap_or_else(|| errors::to_python(py, &error))),
-        Ok(Ok(value)) => {
+    let (watch, mut work, mut found) = (Watch::default(), Some(work), None);
+    let interruption = watched(py, n_jobs, progress.as_ref(), &watch, &mut || {
+        found = work.take().map(|work| work(&watch));
+    })?;
+    match found {
+        Some(Ok(value)) => {
             if let (None, Some(progress)) = (&interruption, &progress) {
                 progress.call1(py, (watch.done.load(Ordering::Relaxed),))?;
             }
             Ok(Outcome { value, interruption })
         }
+        Some(Err(error)) => Err(interruption.unwrap_or_else(|| errors::to_python(py, &error))),
+        None => unreachable!("work without a panic has a result"),
     }
+}
+
+/// The exception that cut work short. One function for work of every kind: it compiles once.
+fn watched(
+    py: Python<'_>,
+    n_jobs: usize,
+    progress: Option<&Py<PyAny>>,
+    watch: &Watch,
+    work: &mut (dyn FnMut() + Send),
+) -> PyResult<Option<PyErr>> {
+    let interrupts = Interrupts::new(py)?;
+    let (ended, interruption) = py.detach(|| {
+        let (finished, waiting) = channel::<()>();
+        std::thread::scope(|scope| {
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
+                let _finished = finished;
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_jobs).build();
+                let pool = pool.map_err(io::Error::other)?;
+                Ok(catch_unwind(AssertUnwindSafe(|| pool.install(work))))
+            });
+            let mut interruption = None;
+            while waiting.recv_timeout(SLICE) == Err(RecvTimeoutError::Timeout) {
+                if interruption.is_none()
+                    && let Err(error) = Python::attach(|py| look(py, watch, &interrupts, progress))
+                {
+                    watch.stopped.store(true, Ordering::Relaxed);
+                    interruption = Some(error);
+                }
+            }
+            let ended =
+                worker.and_then(|worker| worker.join().unwrap_or_else(|panic| Ok(Err(panic))));
+            (ended, interruption)
+        })
+    });
+    // A signal of the last slice, left alone, would be raised by the caller and lose the result.
+    let interruption = interruption.or_else(|| interrupts.check(py).err());
+    let ended = ended.map_err(|error| errors::no_threads(py, n_jobs, &error))?;
+    ended.map_err(|panic| errors::internal(py, &*panic))?;
+    Ok(interruption)
 }
 
 /// Runs short work of the core on the calling thread; a panic becomes an `InternalError`.

@@ -5,7 +5,7 @@ use polyabayes::training::{self, EmFit, EmSettings, EmStart};
 use pyo3::prelude::*;
 
 use crate::convert::Documents;
-use crate::detach;
+use crate::detach::{self, Running};
 
 /// Result of EM.
 #[pyclass(frozen, get_all, module = "polyabayes._core")]
@@ -28,7 +28,7 @@ pub(crate) struct EmResult {
 /// `start` gives them.
 #[pyfunction]
 #[pyo3(signature = (documents, alpha, start, *, learned, topic_word_prior, max_iter, tolerance,
-                    start_sweeps, n_init, seed, n_jobs, progress = None))]
+                    start_sweeps, n_init, **running))]
 pub(crate) fn fit_em(
     py: Python<'_>,
     documents: &Documents,
@@ -40,21 +40,9 @@ pub(crate) fn fit_em(
     tolerance: f64,
     start_sweeps: u64,
     n_init: u64,
-    seed: u64,
-    n_jobs: usize,
-    progress: Option<Py<PyAny>>,
+    running: Option<Running>,
 ) -> PyResult<EmResult> {
     let alpha = alpha.as_slice()?.to_vec();
-    let settings = EmSettings {
-        alpha,
-        learned,
-        topic_word_prior,
-        max_iter,
-        tolerance,
-        start_sweeps,
-        n_starts: n_init,
-        seed,
-    };
     let start = match start {
         None => None,
         Some((phi, alpha, bound)) => Some(EmStart {
@@ -63,7 +51,17 @@ pub(crate) fn fit_em(
             bound,
         }),
     };
-    let outcome = detach::run(py, n_jobs, progress, |watch| {
+    let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
+        let settings = EmSettings {
+            alpha,
+            learned,
+            topic_word_prior,
+            max_iter,
+            tolerance,
+            start_sweeps,
+            n_starts: n_init,
+            seed,
+        };
         training::fit_em(&documents.0, start, &settings, watch)
     })?;
     let (fit, interruption) = outcome.into_parts(py);

@@ -47,7 +47,6 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         Error::Budget { .. }
         | Error::SamplingBudget { .. }
         | Error::EnumerationBudget { .. }
-        | Error::AllocationsBudget { .. }
         | Error::SamplerMemory { .. }
         | Error::Memory { .. } => "BudgetExceededError",
         _ => "InvalidArgumentError",
@@ -154,11 +153,6 @@ fn costs(error: &Error) -> Facts {
                 format!("use {}", named("method='tempered'"))
             };
             let message = format!("{error}: {}{instead}", raise(bytes <= most_bytes));
-            Facts::of("budget", message, operations, budget)
-        }
-        Error::AllocationsBudget { operations, bytes, budget, most_bytes, .. } => {
-            let raise = raise(bytes <= most_bytes);
-            let message = format!("{error}: {raise}take a smaller tensor or fewer hidden values");
             Facts::of("budget", message, operations, budget)
         }
         Error::SamplingBudget { operations, budget, .. } => {

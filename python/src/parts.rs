@@ -178,7 +178,7 @@ impl Tokens for ShardTokens {
         _: u64,
         tables: bool,
         counts: &mut [u32],
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<SweptTokens> {
         observer.check_stop()?;
         let TopicWeights { a, weights, scale, rates, bursts } = weights;

@@ -25,7 +25,7 @@ pub(crate) struct ClassRegression {
 
 #[pymethods]
 impl ClassRegression {
-    /// Without slopes, from the weights `start`; exp of each intercept has a gamma prior of this shape
+    /// A regression without slopes, from the weights `start`; exp of each intercept has a gamma prior of this shape
     /// and rate 1.
     #[new]
     fn new(

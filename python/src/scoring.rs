@@ -14,7 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::{Documents, Model};
-use crate::detach;
+use crate::detach::{self, Running};
 
 /// How to score: read from an object with these attributes.
 #[derive(FromPyObject)]
@@ -187,19 +187,17 @@ impl Scores {
 /// ln p of every document under the model; through so many temperatures for the sake of their sum, where
 /// they are given.
 #[pyfunction]
-#[pyo3(signature = (model, documents, settings, *, n_temperatures = None, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, settings, *, n_temperatures = None, **running))]
 pub(crate) fn score(
     py: Python<'_>,
     model: &Model,
     documents: &Documents,
     settings: ScoreSettings,
     n_temperatures: Option<usize>,
-    seed: u64,
-    n_jobs: usize,
-    progress: Option<Py<PyAny>>,
+    running: Option<Running>,
 ) -> PyResult<Scores> {
     let settings = Settings { total: n_temperatures, ..settings.to_core()? };
-    let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
+    let outcome = detach::call(py, running, documents.0.n_documents(), |seed, watch| {
         document::score(&*model.0, &documents.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
@@ -234,19 +232,17 @@ pub(crate) fn check_completion(
 
 /// ln p of held-out tokens given the observed tokens of every document.
 #[pyfunction]
-#[pyo3(signature = (model, observed, held_out, settings, *, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, observed, held_out, settings, **running))]
 pub(crate) fn completion(
     py: Python<'_>,
     model: &Model,
     observed: &Documents,
     held_out: &Documents,
     settings: ScoreSettings,
-    seed: u64,
-    n_jobs: usize,
-    progress: Option<Py<PyAny>>,
+    running: Option<Running>,
 ) -> PyResult<Scores> {
     let settings = settings.to_core()?;
-    let outcome = detach::run(py, observed.threads(n_jobs), progress, |watch| {
+    let outcome = detach::call(py, running, observed.0.n_documents(), |seed, watch| {
         document::completion(&*model.0, &observed.0, &held_out.0, &settings, seed, watch)
     })?;
     Ok(Scores::new(py, outcome))
@@ -262,23 +258,21 @@ pub(crate) enum Drawn<'py> {
 /// Stochastic lower and upper bounds of documents simulated from the model: values and standard
 /// errors of either, and the sizes of the replicates.
 #[pyfunction]
-#[pyo3(signature = (model, documents, draws, settings, *, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, draws, settings, **running))]
 pub(crate) fn bidirectional(
     py: Python<'_>,
     model: &Model,
     documents: &Documents,
     draws: Drawn<'_>,
     settings: ScoreSettings,
-    seed: u64,
-    n_jobs: usize,
-    progress: Option<Py<PyAny>>,
+    running: Option<Running>,
 ) -> PyResult<Py<PyArray2<f64>>> {
     let settings = settings.to_core()?;
     let draws = match &draws {
         Drawn::Topics(topics) => Draws::Topics(topics.as_slice()?),
         Drawn::Latent(latent) => Draws::Latent(latent.as_slice()?),
     };
-    let found = detach::run(py, n_jobs, progress, |watch| {
+    let found = detach::call(py, running, usize::MAX, |seed, watch| {
         document::bidirectional(&*model.0, &documents.0, draws, &settings, seed, watch)
     })?;
     let found = found.uninterrupted()?;
@@ -299,19 +293,17 @@ pub(crate) fn bidirectional(
 /// Posterior mean topic weights of every document and, where `spread` is set, their standard
 /// deviations and the errors of the means, (D, 1 or 3, K).
 #[pyfunction]
-#[pyo3(signature = (model, documents, *, spread, n_sweeps, seed, n_jobs, progress = None))]
+#[pyo3(signature = (model, documents, *, spread, n_sweeps, **running))]
 pub(crate) fn transform<'py>(
     py: Python<'py>,
     model: &Model,
     documents: &Documents,
     spread: bool,
     n_sweeps: usize,
-    seed: u64,
-    n_jobs: usize,
-    progress: Option<Py<PyAny>>,
+    running: Option<Running>,
 ) -> PyResult<Bound<'py, PyArray3<f64>>> {
     let moments = if spread { Moments::All } else { Moments::Mean };
-    let outcome = detach::run(py, documents.threads(n_jobs), progress, |watch| {
+    let outcome = detach::call(py, running, documents.0.n_documents(), |seed, watch| {
         document::transform(&*model.0, &documents.0, moments, n_sweeps, seed, watch)
     })?;
     let shape = [documents.0.n_documents(), moments.n_arrays(), model.0.n_topics()];

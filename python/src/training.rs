@@ -293,7 +293,7 @@ impl Training {
         PyArray1::from_slice(py, counts).reshape([counts.len() / n_topics, n_topics])
     }
 
-    /// Those of the counts that φ rests on, (V, K): tokens that open tables of bursty topics.
+    /// The counts that φ rests on, (V, K): tokens that open tables of bursty topics.
     fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
         let (counts, n_topics) = chain!(&self.chain, chain => (chain.tables(), chain.n_topics()));
         PyArray1::from_slice(py, counts).reshape([counts.len() / n_topics, n_topics])

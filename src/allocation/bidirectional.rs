@@ -45,7 +45,7 @@ pub fn bidirectional_bounds(
     n_temperatures: usize,
     n_replicates: usize,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<BidirectionalBounds> {
     let axes = network.axes();
     let shape: Vec<usize> = axes.iter().map(|&node| network.sizes()[node]).collect();
@@ -90,14 +90,14 @@ pub fn bidirectional_bounds(
 }
 
 /// A path, its temperatures, and a draw of the distribution at its end, in all lanes.
-struct Sides<'a, O> {
+struct Sides<'a> {
     path: &'a PowerPath<'a>,
     betas: &'a [f64],
     states: &'a [States],
-    observer: &'a O,
+    observer: &'a dyn Observer,
 }
 
-impl<O: Observer> Sides<'_, O> {
+impl Sides<'_> {
     /// ln of the mean of Ẑ over all chains.
     fn forward(&self, n_groups: u64, key: Key) -> Result<f64> {
         let group =
@@ -122,7 +122,7 @@ fn simulate(
     network: &Network,
     total: u64,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Vec<u32>>> {
     let order = network.order();
     let sizes = network.sizes();

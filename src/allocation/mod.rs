@@ -24,7 +24,6 @@ pub use evidence::{
     Evidence, EvidenceMethod, EvidenceRun, EvidenceSampler, EvidenceSettings, Task, TaskResult,
     evidence, from_bytes, to_bytes,
 };
-pub use exact::allocations::{Allocations, allocations};
 pub use missing::ascent::MissingAscent;
 pub use missing::completion::Completion;
 pub use missing::incomplete::Incomplete;

@@ -96,7 +96,7 @@ pub fn posterior(
     settings: &EvidenceSettings,
     n_draws: usize,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Posterior> {
     let n_alike = others.iter().filter(|other| problem.has_states_of(other)).count();
     check_length("problems that differ by their priors", n_alike, others.len())?;
@@ -176,7 +176,7 @@ fn draw_particles(
     settings: &EvidenceSettings,
     n_draws: usize,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Posterior> {
     let (filter, n_replicates) = (settings.filter(), settings.n_replicates(EvidenceSampler::Smc));
     if filter.n_sweeps == 0 {

@@ -44,7 +44,7 @@ impl Hash for Document<'_> {
 pub struct Distinct {
     /// A row that holds each different document.
     pub representatives: Vec<usize>,
-    /// For each row, the index of its document within `representatives`.
+    /// Index of the document of each row within `representatives`.
     pub index: Vec<usize>,
 }
 

@@ -45,7 +45,7 @@ pub fn score(
     documents: &CountMatrix,
     settings: &Settings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Option<Score>>> {
     let distinct = documents.distinct();
     let rows = &distinct.representatives;
@@ -134,7 +134,7 @@ pub fn bidirectional(
     draws: Draws<'_>,
     settings: &Settings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Option<Bounds>>> {
     let rows: Vec<usize> = (0..documents.n_documents()).collect();
     check_rows(law, documents, &rows, settings)?;
@@ -168,7 +168,7 @@ pub fn completion(
     held_out: &CountMatrix,
     settings: &Settings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<Option<Score>>> {
     check_completion(law, observed, held_out, settings)?;
     let key = Key::new(seed, Purpose::Score);
@@ -223,7 +223,7 @@ pub fn transform(
     moments: Moments,
     n_sweeps: usize,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<f64>> {
     law.check_documents(documents)?;
     let (n_topics, key) = (law.n_topics(), Key::new(seed, Purpose::Transform));

@@ -17,13 +17,13 @@ pub trait Law: Send + Sync {
     /// Number of topics or components.
     fn n_topics(&self) -> usize;
 
-    /// Which words are of which vocabulary.
+    /// Words of each vocabulary.
     fn vocabularies(&self) -> &Vocabularies;
 
     /// Refuses documents that are none of the law's: another vocabulary, exposures, priors.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first of them that is refused, and why.
     fn check_documents(&self, documents: &CountMatrix) -> Result<()>;
 
     /// Refuses, before any work, a method that the law does not have, and what would make the document

@@ -33,7 +33,7 @@ pub enum Event {
     Counts,
 }
 
-/// Which probability to compute.
+/// The probability to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Query {
     /// Ordered tokens or bag of words.

@@ -130,7 +130,7 @@ pub fn rearrange(from: &[u32], to: &mut [u32], ancestors: &[u32]) {
 #[polyabayes_macros::vectorised]
 fn compose(outer: &[u32], inner: &[u32], result: &mut [u32]) {
     for (value, &index) in result.iter_mut().zip(inner) {
-        // Without a branch for what cannot be, the loads are gathered.
+        // The loads are gathered, as there is no branch for what cannot be.
         *value = outer.get(index as usize).copied().unwrap_or(0);
     }
 }

@@ -39,7 +39,7 @@ pub fn run<T: FilterTarget>(
     population: &mut Population<T::Block>,
     n_tokens: usize,
     rng: &mut impl rand::Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<()> {
     for token in 0..n_tokens {
         observer.check_stop()?;

@@ -119,7 +119,7 @@ fn within(slope: f64, from: f64, to: f64, u: f64) -> f64 {
     if drop < FLAT {
         return from + u * (to - from);
     }
-    // From the higher end, with 1 - u in (0, 1] for u.
+    // The higher end comes first, with 1 - u in (0, 1] for u.
     let distance = -(-(1.0 - u) * -(-drop).exp_m1()).ln_1p() / slope.abs();
     if slope > 0.0 { to - distance } else { from + distance }
 }

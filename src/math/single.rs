@@ -38,7 +38,7 @@ pub fn ln(x: f32) -> f32 {
     let e = ((shifted as i32) >> 23) as f32;
     let f = f32::from_bits((shifted & 0x007f_ffff) + HALF_ROOT) - 1.0;
     let z = f * f;
-    // In parts that do not wait for each other.
+    // The parts do not wait for each other.
     let low = (3.333_333e-1 - 2.499_999_4e-1 * f) + z * (2.000_071_5e-1 - 1.666_805_8e-1 * f);
     let high = (1.424_932_3e-1 - 1.242_014_1e-1 * f) + z * (1.167_699_9e-1 - 1.151_461e-1 * f);
     let z2 = z * z;

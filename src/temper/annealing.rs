@@ -31,7 +31,7 @@ pub trait AnnealingPath<S: Stream> {
         reference: &Self::Level,
         ln_values: &mut Lanes,
         rng: &mut S,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self::Chains>;
 
     /// Adds to `ln_values` what [`draw`](AnnealingPath::draw) adds where it ends in the chains' present
@@ -47,7 +47,7 @@ pub trait AnnealingPath<S: Stream> {
         level: &Self::Level,
         chains: &mut Self::Chains,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()>;
 
     /// Adds ln γ_after - ln γ_before of the present states to `ln_values`.
@@ -63,7 +63,7 @@ pub fn ln_sums<S: Stream, P: AnnealingPath<S>>(
     path: &P,
     betas: &[f64],
     rng: &mut S,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Lanes> {
     let mut ln_values = [path.ln_factor(); _];
     let mut chains = path.draw(&path.level(betas[0]), &mut ln_values, rng, observer)?;
@@ -86,7 +86,7 @@ pub fn ln_sums_reversed<S: Stream, P: AnnealingPath<S>>(
     path: &P,
     betas: &[f64],
     mut chains: P::Chains,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Lanes> {
     let mut ln_values = [path.ln_factor(); _];
     for (step, pair) in betas.windows(2).rev().enumerate() {

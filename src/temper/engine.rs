@@ -18,7 +18,7 @@ use crate::rng::Key;
 pub fn anneal<'a, T: LadderTarget>(
     target: &'a T,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<T::Chains<'a>> {
     let mut chains = target.chains(&mut key.rng(), observer)?;
     pilot(&mut chains, observer)?;
@@ -34,7 +34,7 @@ pub fn annealing_schedule<T: LadderTarget>(
     target: &T,
     n_steps: usize,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<f64>> {
     let mut chains = target.chains(&mut key.rng(), observer)?;
     Ok(pilot(&mut chains, observer)?.ladder(n_steps + 1))
@@ -60,7 +60,7 @@ pub fn temper<'a, T: LadderTarget>(
     plan: RoundPlan,
     n_draws: usize,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<TemperingRun<State<'a, T>>> {
     let start = |replicate: usize| Ladder::new(target, replicate, key, plan.max_chains, observer);
     let mut ladders: Vec<Ladder<'_, T>> =
@@ -104,7 +104,7 @@ impl LadderPart<'_> {
         target: &T,
         plan: RoundPlan,
         key: Key,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<(Vec<u8>, Option<RoundResult>)> {
         let mut ladder = match self.saved {
             Some(saved) => Ladder::restore(target, saved)?,
@@ -149,7 +149,7 @@ mod tests {
     impl LadderTarget for Valley {
         type Chains<'a> = Walkers<'a>;
 
-        fn chains(&self, rng: &mut Rng, _: &impl Observer) -> Result<Walkers<'_>> {
+        fn chains(&self, rng: &mut Rng, _: &dyn Observer) -> Result<Walkers<'_>> {
             Ok(Walkers { values: &self.0, states: [0; LANES], uniforms: rng.lanes() })
         }
 
@@ -161,7 +161,7 @@ mod tests {
     impl LadderChains for Walkers<'_> {
         type State = usize;
 
-        fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
+        fn sweep(&mut self, betas: Lanes, observer: &dyn Observer) -> Result<()> {
             observer.check_stop()?;
             let (n, moves, darts) = (self.values.len(), self.uniforms.next(), self.uniforms.next());
             for lane in 0..LANES {
@@ -210,7 +210,7 @@ mod tests {
         target: &Valley,
         plan: RoundPlan,
         key: Key,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<TemperingOutcome> {
         temper(target, plan, 0, key, observer).map(|found| found.outcome)
     }

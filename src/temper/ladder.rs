@@ -86,7 +86,7 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         replicate: usize,
         key: Key,
         max_chains: usize,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let key = key.unit(replicate as u64);
         let mut first = target.chains(&mut key.unit(1).rng(), observer)?;
@@ -116,7 +116,7 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
     }
 
     /// Takes every chain to its rung, from the end of the ladder where all are.
-    fn anneal(&mut self, observer: &impl Observer) -> Result<()> {
+    fn anneal(&mut self, observer: &dyn Observer) -> Result<()> {
         let betas = self.rungs.betas.clone();
         let last = betas.len() - 1;
         for step in 0..=last {
@@ -127,7 +127,7 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
     }
 
     /// One sweep of all chains, at these inverse temperatures of their rungs.
-    fn sweep(&mut self, betas: &[f64], observer: &impl Observer) -> Result<()> {
+    fn sweep(&mut self, betas: &[f64], observer: &dyn Observer) -> Result<()> {
         let mut by_chain = vec![[0.0; LANES]; self.groups.len()];
         for (&chain, &beta) in self.rungs.chains.iter().zip(betas) {
             by_chain[chain / LANES][chain % LANES] = beta;
@@ -148,7 +148,7 @@ impl<'a, T: LadderTarget> Ladder<'a, T> {
         n_scans: usize,
         most: usize,
         n_draws: usize,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Option<RoundResult>> {
         let betas = self.rungs.betas.clone();
         let left = n_scans.saturating_sub(self.rungs.tally.n_scans());

@@ -17,7 +17,7 @@ const FIRST_EQUILIBRATION: usize = 8;
 
 /// Anneals chains in lockstep from the reference to the target, in steps that cross equal parts of
 /// the barrier: half the mean difference of V between two draws, times the step in β.
-pub(super) fn pilot(chains: &mut impl LadderChains, observer: &impl Observer) -> Result<Barrier> {
+pub(super) fn pilot(chains: &mut impl LadderChains, observer: &dyn Observer) -> Result<Barrier> {
     let (mut betas, mut crossed) = (vec![0.0], Vec::new());
     let mut beta = 0.0;
     chains.sweep([beta; LANES], observer)?;
@@ -38,7 +38,7 @@ pub(super) fn pilot(chains: &mut impl LadderChains, observer: &impl Observer) ->
 pub(super) fn equilibrate(
     chains: &mut impl LadderChains,
     most: usize,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<()> {
     let (mut n_sweeps, mut left) = (FIRST_EQUILIBRATION, most);
     let mut before: Option<Lanes> = None;

@@ -4,7 +4,7 @@ use super::ladder::RoundResult;
 use super::outcome::TemperingOutcome;
 use crate::rng::LANES;
 
-/// What tempering is to reach, and by how much.
+/// Accuracy and effort that are asked of tempering.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundPlan {
     /// Independent ladders, at least two.

@@ -19,7 +19,7 @@ pub trait LadderTarget: Sync {
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop;
     /// [`Error::Memory`](crate::Error::Memory) for more than memory holds.
-    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Self::Chains<'_>>;
+    fn chains(&self, rng: &mut Rng, observer: &dyn Observer) -> Result<Self::Chains<'_>>;
 
     /// Cost of one sweep of the chains in lockstep, in draws of one number.
     fn sweep_cost(&self) -> f64;
@@ -35,7 +35,7 @@ pub trait LadderChains: Send {
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-    fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()>;
+    fn sweep(&mut self, betas: Lanes, observer: &dyn Observer) -> Result<()>;
 
     /// Takes over the states of other chains, but not their generators.
     fn copy(&mut self, other: &Self);

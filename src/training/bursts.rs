@@ -137,7 +137,7 @@ impl TopicBursts {
 /// The words that documents repeat, by topic.
 pub(super) struct RepeatedWords(Vec<RepeatedTopic>);
 
-/// What the density of one concentration depends on: Π_w Π_r (s φ_w + r)^{m_wr} / Π_j (s + j)^{m_j}, where
+/// Counts that the density of one concentration depends on: Π_w Π_r (s φ_w + r)^{m_wr} / Π_j (s + j)^{m_j}, where
 /// m_wr documents have more than r tokens of word w, and m_j more than j tokens in all.
 struct RepeatedTopic {
     /// Words and φ/r, for every r from 1 on, and m_wr.

@@ -1,119 +1,15 @@
 //! A chain of Gibbs sampling: topics of all tokens, φ and the other parameters in turn.
 
 use super::bursts::{RepeatedWords, TopicBursts};
-use super::pseudo_counts::PseudoCounts;
+use super::globals::{DocumentTotals, Globals, Swept, WordCounts};
+use super::limits::check_finite;
 use super::schedule::{Schedule, TopicStep};
 use super::start::{TopicStart, find_topics};
-use super::sweeps::{Bursts, ExposedTokens, SweptTokens, TopicWeights, Topics, totals};
+use super::sweeps::{Bursts, ExposedTokens, SweptTokens, TopicWeights, Topics};
 use super::tokens::{ChainState, FirstTopics, Position, Tokens};
 use crate::control::Observer;
 use crate::error::{Error, Result, array_of, check_all, check_length};
-use crate::math::ExactSum;
 use crate::rng::{Key, Purpose};
-
-/// The part of a Gibbs sampler that belongs to no document: φ and the other parameters between two
-/// sweeps over the tokens, wherever the tokens are. Counts are words x topics.
-pub trait Globals: Send + Sync {
-    /// φ and the counts of tokens by topic.
-    fn topics(&self) -> &Topics;
-
-    /// The same, to change their concentrations.
-    fn topics_mut(&mut self) -> &mut Topics;
-
-    /// Pseudo-counts of documents.
-    fn pseudo_counts(&self) -> PseudoCounts<'_>;
-
-    /// Coefficients of covariates that the pseudo-counts depend on, topics x (1 + covariates).
-    fn coefficients(&self) -> &[f64] {
-        &[]
-    }
-
-    /// Sweeps done.
-    fn n_sweeps(&self) -> u64;
-
-    /// The parameters beside φ, one array after the other.
-    fn parameters(&self) -> Vec<f64>;
-
-    /// Takes up the parameters beside φ after `n_sweeps` sweeps.
-    ///
-    /// # Errors
-    /// Another number of parameters; values outside their domain.
-    fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()>;
-
-    /// Draws φ of the present sweep, or sets it to its mean.
-    fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep);
-
-    /// Whether the parameters depend on tables of topics, and on the tokens of topics by exposure.
-    fn needs(&self) -> (bool, bool);
-
-    /// Draws all parameters after one more sweep over the tokens.
-    fn update(&mut self, counts: WordCounts<'_>, swept: Swept<'_>, step: TopicStep);
-
-    /// ln of the joint density, from sums over documents.
-    fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64;
-
-    /// Expected parameters beside φ given the topics of all tokens, one array after the other.
-    fn expected(&self) -> Vec<f64>;
-
-    /// Rates of the gamma distributions of θ, by which documents of different exposures differ.
-    fn rates(&self) -> Option<&[f64]> {
-        None
-    }
-
-    /// Urn weights of words in each topic over their probabilities φ, where they are not 1.
-    fn factors(&self) -> Option<&[f64]> {
-        None
-    }
-
-    /// Number of different exposures of documents; 0 where these have none.
-    fn n_exposures(&self) -> usize {
-        0
-    }
-}
-
-/// Counts of every word in each topic, words x topics.
-#[derive(Clone, Copy)]
-pub struct WordCounts<'a> {
-    /// All tokens.
-    pub tokens: &'a [u32],
-    /// Those that φ rests on: tokens that open tables, where some topic is bursty; else all.
-    pub tables: &'a [u32],
-}
-
-impl WordCounts<'_> {
-    /// All tokens of each topic, once `topics` are updated.
-    pub(super) fn n_tokens(self, topics: &Topics) -> Vec<u64> {
-        match topics.bursts {
-            Some(_) => totals(self.tokens, topics.n_tokens.len()),
-            None => topics.n_tokens.clone(),
-        }
-    }
-}
-
-/// Results of a sweep over all tokens beside the counts of words by topic.
-#[derive(Clone, Copy)]
-pub struct Swept<'a> {
-    /// Tables of each topic, summed over the documents of each group of equal pseudo-counts.
-    pub n_tables: &'a [u64],
-    /// Lengths of all documents, in order.
-    pub lengths: &'a [u32],
-    /// Tokens of every topic by exposure: where documents have exposures, and p is learned.
-    pub exposed: &'a [ExposedTokens],
-}
-
-/// Properties of all documents that the joint density depends on.
-#[derive(Clone, Copy)]
-pub struct DocumentTotals<'a> {
-    /// Σ_d of ln of the urns.
-    pub ln_urns: ExactSum,
-    /// ln of the probability of the words given the topics of all tokens: φ integrated out, but where
-    /// some topic is bursty given φ.
-    pub ln_words: f64,
-    /// Lengths of all documents.
-    pub lengths: &'a [u32],
-    /// Tokens of every topic by exposure, where documents have exposures.
-    pub exposed: &'a [ExposedTokens],
-}
 
 /// A chain between two sweeps.
 pub struct Chain<T> {
@@ -122,7 +18,7 @@ pub struct Chain<T> {
     schedule: Schedule,
     /// Tokens of every word in each topic, words x topics.
     counts: Vec<u32>,
-    /// Those of them that opened tables, where some topic is bursty; else empty.
+    /// Tokens of every word that opened tables in each topic, where some topic is bursty; else empty.
     tables: Vec<u32>,
     n_kept: u64,
     /// Sums of φ, the other parameters and φ² over the kept sweeps, one array after the other.
@@ -138,14 +34,14 @@ impl<T: Tokens> Chain<T> {
     /// `begun` is the state of a start that was broken off.
     ///
     /// # Errors
-    /// As [`find_topics`]; [`Error::Memory`] where there is no room for the counts.
+    /// The errors of [`find_topics`]; [`Error::Memory`] where there is no room for the counts.
     pub fn new(
         globals: Box<dyn Globals>,
         tokens: T,
         schedule: Schedule,
         start: Option<&TopicStart>,
         begun: Option<&ChainState>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chain = Chain::at(globals, tokens, schedule)?;
         let n_topics = chain.n_topics();
@@ -254,7 +150,7 @@ impl<T: Tokens> Chain<T> {
         &self.counts
     }
 
-    /// Those of [`counts`](Self::counts) that φ rests on: tokens that open tables of bursty topics.
+    /// The part of [`counts`](Self::counts) that φ rests on: tokens that open tables of bursty topics.
     pub fn tables(&self) -> &[u32] {
         word_counts(&self.counts, &self.tables).tables
     }
@@ -281,7 +177,7 @@ impl<T: Tokens> Chain<T> {
         check_length("parameters of the state", parameters.len(), n_others + n_drawn + n_tables)?;
         let (others, own) = parameters.split_at(n_others);
         let (ln_s, tables) = own.split_at(n_drawn);
-        if let Some(bursts) = &mut self.globals.topics_mut().bursts {
+        if let Some(bursts) = &mut self.globals.common_mut().topics.bursts {
             bursts.restore(ln_s)?;
         }
         for ((to, &n), &most) in self.tables.iter_mut().zip(tables).zip(&self.counts) {
@@ -326,7 +222,7 @@ impl<T: Tokens> Chain<T> {
 
     /// Sweeps done.
     pub fn n_sweeps(&self) -> u64 {
-        self.globals.n_sweeps()
+        self.globals.common().n_sweeps
     }
 
     /// Samples until there are `until` sweeps in all, at most those of the schedule; `look` is
@@ -341,7 +237,7 @@ impl<T: Tokens> Chain<T> {
         &mut self,
         until: u64,
         look_every: u64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut look: impl FnMut(u64, f64),
     ) -> Result<()> {
         let (last, mut is_seen) = (self.schedule.max_iter, false);
@@ -368,7 +264,7 @@ impl<T: Tokens> Chain<T> {
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop: the state is then that of the sweep before,
     /// but for the topics of tokens in memory, some of which have been drawn again.
-    pub fn sweep(&mut self, observer: &impl Observer) -> Result<()> {
+    pub fn sweep(&mut self, observer: &dyn Observer) -> Result<()> {
         let (n_sweeps, seed) = (self.n_sweeps(), self.schedule.seed);
         let (to, step) = (Position::Chain { sweep: n_sweeps + 1 }, self.schedule.step(n_sweeps));
         let (tables, exposed) = self.globals.needs();
@@ -403,7 +299,7 @@ impl<T: Tokens> Chain<T> {
     /// Draws concentrations given φ and the topics of all tokens, then the tables.
     fn seat(&mut self, found: Bursts, factors: &[f64], (step, n_sweeps): (TopicStep, u64)) {
         let n_topics = self.n_topics();
-        let Topics { weights, scale, bursts, .. } = self.globals.topics_mut();
+        let Topics { weights, scale, bursts, .. } = &mut self.globals.common_mut().topics;
         let Some(bursts) = bursts else { return };
         let key = Key::new(self.schedule.seed, Purpose::Parameters).unit(n_sweeps);
         let phi = |word: u32, topic: usize| {
@@ -525,16 +421,4 @@ fn check_kept(
     let name = "sums of the state";
     check_finite(name, sum, n_parameters)?;
     check_all(name, &sum[..n_counts], "not negative", |x| x >= 0.0)
-}
-
-/// Checks that a state has that many parameters beside the topics of all tokens, and that all of them
-/// are numbers.
-pub(super) fn check_parameters(parameters: &[f64], expected: usize) -> Result<()> {
-    check_finite("parameters of the state", parameters, expected)
-}
-
-/// Checks that there are so many values, and that all of them are numbers.
-fn check_finite(name: &'static str, values: &[f64], expected: usize) -> Result<()> {
-    check_length(name, values.len(), expected)?;
-    check_all(name, values, "finite", f64::is_finite)
 }

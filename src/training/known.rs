@@ -4,19 +4,16 @@
 use crate::error::{Result, check_length, check_positive};
 
 use super::bursts::TopicBursts;
-use super::chain::{DocumentTotals, Globals, Swept, WordCounts, check_parameters};
+use super::globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
 use super::limits::check_n_topics;
-use super::pseudo_counts::PseudoCounts;
 use super::schedule::TopicStep;
 use super::sweeps::Topics;
 
 /// Known φ and pseudo-counts.
 pub struct KnownGlobals {
-    topics: Topics,
-    a: Vec<f64>,
+    common: Common,
     /// Urn weights of words over φ: 1, or p.
     factors: Vec<f64>,
-    n_sweeps: u64,
 }
 
 impl KnownGlobals {
@@ -38,25 +35,17 @@ impl KnownGlobals {
         check_length("topic_word", phi.len(), topics.weights.len())?;
         (topics.weights, topics.bursts) = (phi, bursts);
         topics.scale.copy_from_slice(&factors);
-        Ok(KnownGlobals { topics, a, factors, n_sweeps: 0 })
+        Ok(KnownGlobals { common: Common::new(topics, a, 0), factors })
     }
 }
 
 impl Globals for KnownGlobals {
-    fn topics(&self) -> &Topics {
-        &self.topics
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    fn topics_mut(&mut self) -> &mut Topics {
-        &mut self.topics
-    }
-
-    fn pseudo_counts(&self) -> PseudoCounts<'_> {
-        PseudoCounts::shared(&self.a)
-    }
-
-    fn n_sweeps(&self) -> u64 {
-        self.n_sweeps
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
     }
 
     fn parameters(&self) -> Vec<f64> {
@@ -64,12 +53,11 @@ impl Globals for KnownGlobals {
     }
 
     fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
-        self.n_sweeps = n_sweeps;
-        check_parameters(parameters, 0)
+        self.common.restore(n_sweeps, parameters, 0, |_| Ok(())).map(drop)
     }
 
     fn update_topics(&mut self, counts: WordCounts<'_>, _: TopicStep) {
-        self.topics.count(counts.tables);
+        self.common.topics.count(counts.tables);
     }
 
     fn needs(&self) -> (bool, bool) {
@@ -77,7 +65,7 @@ impl Globals for KnownGlobals {
     }
 
     fn update(&mut self, counts: WordCounts<'_>, _: Swept<'_>, step: TopicStep) {
-        self.n_sweeps += 1;
+        self.common.n_sweeps += 1;
         self.update_topics(counts, step);
     }
 

@@ -6,13 +6,10 @@ use rand_distr::Distribution as _;
 use crate::error::{Result, check_drawn, check_positive};
 use crate::math::{ExactSum, gamma_law, ln_beta_variate, ln_rising};
 use crate::regression::{Design, Regression};
-use crate::rng::{Key, Purpose};
 use crate::urn::LEAST_PRIOR;
 
-use super::bursts::TopicBursts;
-use super::chain::{DocumentTotals, Globals, Swept, WordCounts, check_parameters};
+use super::globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
 use super::limits::check_n_topics;
-use super::pseudo_counts::PseudoCounts;
 use super::schedule::TopicStep;
 use super::sweeps::Topics;
 
@@ -30,13 +27,8 @@ pub struct LdaPrior {
 
 /// α, β and φ between two sweeps over the tokens, wherever the tokens are.
 pub struct LdaGlobals {
-    topics: Topics,
+    common: Common,
     prior: LdaPrior,
-    /// α; where documents have covariates, its mean over them.
-    alpha: Vec<f64>,
-    regression: Option<Regression>,
-    seed: u64,
-    n_sweeps: u64,
 }
 
 impl LdaGlobals {
@@ -49,8 +41,7 @@ impl LdaGlobals {
         check_positive("doc_topic_prior", &prior.alpha)?;
         check_positive("topic_word_prior", &[prior.beta])?;
         let topics = Topics::new(n_words, prior.alpha.len(), prior.beta)?;
-        let alpha = prior.alpha.clone();
-        Ok(LdaGlobals { topics, prior, alpha, regression: None, seed, n_sweeps: 0 })
+        Ok(LdaGlobals { common: Common::new(topics, prior.alpha.clone(), seed), prior })
     }
 
     /// The same parameters with φ_k ~ Dirichlet(row k of `priors`) instead, which is word-major; β is
@@ -59,15 +50,8 @@ impl LdaGlobals {
     /// # Errors
     /// Another size than words x topics; values that are not positive.
     pub fn with_topic_priors(mut self, priors: Vec<f64>) -> Result<Self> {
-        self.topics = self.topics.with_priors(priors)?;
+        self.common.topics = self.common.topics.with_priors(priors)?;
         Ok(self)
-    }
-
-    /// The same parameters with bursty topics.
-    #[must_use]
-    pub fn with_bursts(mut self, bursts: Option<TopicBursts>) -> Self {
-        self.topics.bursts = bursts;
-        self
     }
 
     /// The same parameters with α_dk = exp(x_d·λ_k): the exponential of an intercept has the
@@ -78,14 +62,14 @@ impl LdaGlobals {
     /// Too little memory for α of all documents that differ in it.
     pub fn with_covariates(mut self, design: Design) -> Result<Self> {
         let priors = self.prior.alpha.iter().map(|mean| (1.0, mean.recip())).collect();
-        self.regression = Some(Regression::new(design, &self.alpha, priors)?);
+        self.common.regression = Some(Regression::new(design, &self.common.a, priors)?);
         Ok(self)
     }
 
     /// λ of all topics, given tables and q_d ~ Beta(α_d+, N_d), whose -ln are summed by group.
     fn update_coefficients(&mut self, lengths: &[u32], n_tables: &[u64]) {
-        let (key, n_topics) = (self.parameters_key().unit(u64::MAX - 1), self.alpha.len());
-        let Some(regression) = &mut self.regression else { return };
+        let (key, n_topics) = (self.common.key().unit(u64::MAX - 1), self.common.a.len());
+        let Some(regression) = &mut self.common.regression else { return };
         let (totals, mut rng) = (regression.totals(), key.rng());
         let mut weights = vec![0.0; totals.len()];
         for (&n, &group) in lengths.iter().zip(regression.groups()).filter(|(n, _)| **n > 0) {
@@ -94,111 +78,87 @@ impl LdaGlobals {
         }
         let n_tables: Vec<f64> = n_tables.iter().map(|&n| n as f64).collect();
         regression.draw(&n_tables, &weights, &vec![1.0; n_topics], key);
-        self.alpha = regression.mean();
+        self.common.a = regression.mean();
     }
 
     /// α_k ~ Gamma(1 + Σ_d l_dk, rate - Σ_d ln q_d), with the tables l_dk ~ CRT(n_dk, α_k) and
     /// q_d ~ Beta(α_+, N_d): θ is integrated out.
     fn update_alpha(&mut self, lengths: &[u32], n_tables: &[u64]) {
-        let mut rng = self.parameters_key().unit(u64::MAX - 1).rng();
-        let total: f64 = self.alpha.iter().sum();
+        let mut rng = self.common.key().unit(u64::MAX - 1).rng();
+        let total: f64 = self.common.a.iter().sum();
         let lengths = lengths.iter().filter(|n| **n > 0);
         let ln_q: f64 = lengths.map(|&n| ln_beta_variate(total, f64::from(n), &mut rng).0).sum();
-        for (k, alpha) in self.alpha.iter_mut().enumerate() {
+        for (k, alpha) in self.common.a.iter_mut().enumerate() {
             let rate = self.prior.alpha[k].recip() - ln_q;
             let drawn = gamma_law(1.0 + n_tables[k] as f64).sample(&mut rng) / rate;
             *alpha = drawn.max(LEAST_PRIOR);
         }
     }
-
-    fn parameters_key(&self) -> Key {
-        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
-    }
 }
 
 impl Globals for LdaGlobals {
-    fn topics(&self) -> &Topics {
-        &self.topics
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    fn topics_mut(&mut self) -> &mut Topics {
-        &mut self.topics
-    }
-
-    fn pseudo_counts(&self) -> PseudoCounts<'_> {
-        let shared = PseudoCounts::shared(&self.alpha);
-        self.regression.as_ref().map_or(shared, PseudoCounts::of)
-    }
-
-    fn coefficients(&self) -> &[f64] {
-        self.regression.as_ref().map_or(&[], Regression::coefficients)
-    }
-
-    fn n_sweeps(&self) -> u64 {
-        self.n_sweeps
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
     }
 
     /// α, then β; where documents have covariates, then λ and σ².
     fn parameters(&self) -> Vec<f64> {
-        let regression = self.regression.as_ref().map_or(vec![], Regression::parameters);
-        [&self.alpha[..], &[self.topics.prior], &regression].concat()
+        [&self.common.a[..], &[self.common.topics.prior], &self.common.of_regression()].concat()
     }
 
     fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
-        let n_topics = self.alpha.len();
-        let of_regression = self.regression.as_ref().map_or(0, Regression::n_parameters);
-        check_parameters(parameters, n_topics + 1 + of_regression)?;
-        let (parameters, of_regression) = parameters.split_at(n_topics + 1);
-        check_drawn("Dirichlet priors of the state", parameters)?;
-        if let Some(regression) = &mut self.regression {
-            regression.restore(of_regression)?;
-        }
-        self.n_sweeps = n_sweeps;
-        self.alpha.copy_from_slice(&parameters[..n_topics]);
-        self.topics.prior = parameters[n_topics];
+        let n_topics = self.common.a.len();
+        let check = |own: &[f64]| check_drawn("Dirichlet priors of the state", own);
+        let own = self.common.restore(n_sweeps, parameters, n_topics + 1, check)?;
+        self.common.a.copy_from_slice(&own[..n_topics]);
+        self.common.topics.prior = own[n_topics];
         Ok(())
     }
 
     fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep) {
-        let key = self.parameters_key();
-        self.topics.update(counts.tables, step, key);
+        let key = self.common.key();
+        self.common.topics.update(counts.tables, step, key);
     }
 
     fn needs(&self) -> (bool, bool) {
-        (self.prior.learned || self.regression.is_some(), false)
+        (self.prior.learned || self.common.regression.is_some(), false)
     }
 
     fn update(&mut self, counts: WordCounts<'_>, swept: Swept<'_>, step: TopicStep) {
-        self.n_sweeps += 1;
-        if self.regression.is_some() {
+        self.common.n_sweeps += 1;
+        if self.common.regression.is_some() {
             self.update_coefficients(swept.lengths, swept.n_tables);
         } else if self.prior.learned {
             self.update_alpha(swept.lengths, swept.n_tables);
         }
-        if self.prior.learned && !self.topics.has_own_priors() {
-            let key = self.parameters_key().unit(u64::MAX - 2);
-            self.topics.update_prior(counts.tables, self.prior.beta.recip(), key);
+        if self.prior.learned && !self.common.topics.has_own_priors() {
+            let key = self.common.key().unit(u64::MAX - 2);
+            self.common.topics.update_prior(counts.tables, self.prior.beta.recip(), key);
         }
         self.update_topics(counts, step);
     }
 
     fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64 {
-        let total: f64 = self.alpha.iter().sum();
-        let totals = self.regression.as_ref().map_or(vec![total], Regression::totals);
+        let total: f64 = self.common.a.iter().sum();
+        let totals = self.common.regression.as_ref().map_or(vec![total], Regression::totals);
         let a = self.pseudo_counts();
         let lengths = documents.lengths.iter().enumerate();
         let ln_length = |(doc_ix, &n): (usize, &u32)| ln_rising(totals[a.group(doc_ix)], n.into());
         let ln_lengths: ExactSum = lengths.map(ln_length).sum();
         let ln_documents = documents.ln_urns.value() - ln_lengths.value();
         let mut ln_value = ln_documents + documents.ln_words;
-        if let Some(regression) = &self.regression {
+        if let Some(regression) = &self.common.regression {
             ln_value += regression.ln_prior();
         } else if self.prior.learned {
-            let drawn = self.alpha.iter().zip(&self.prior.alpha);
+            let drawn = self.common.a.iter().zip(&self.prior.alpha);
             ln_value -= drawn.map(|(alpha, mean)| alpha / mean).sum::<f64>();
         }
         if self.prior.learned {
-            ln_value -= self.topics.prior / self.prior.beta;
+            ln_value -= self.common.topics.prior / self.prior.beta;
         }
         ln_value
     }

@@ -1,6 +1,6 @@
 //! Limits that all ways of training share.
 
-use crate::error::{Error, Result, check_length};
+use crate::error::{Error, Result, check_all, check_length};
 use crate::memory::check_bytes;
 use crate::urn::MAX_TOPICS;
 
@@ -39,4 +39,10 @@ pub(super) fn check_topics(topics: &[u16], n_tokens: usize, n_topics: usize) -> 
     let index = index.unwrap_or_default();
     let (value, domain) = (f64::from(topics[index]), "below the number of topics");
     Err(Error::Parameter { name, index, value, domain })
+}
+
+/// Checks that there are so many values, and that all of them are numbers.
+pub(super) fn check_finite(name: &'static str, values: &[f64], expected: usize) -> Result<()> {
+    check_length(name, values.len(), expected)?;
+    check_all(name, values, "finite", f64::is_finite)
 }

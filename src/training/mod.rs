@@ -12,6 +12,7 @@
 mod bursts;
 mod chain;
 mod em;
+mod globals;
 mod known;
 mod lda;
 mod limits;
@@ -24,8 +25,9 @@ mod sweeps;
 mod tokens;
 
 pub use bursts::{Concentration, TopicBursts};
-pub use chain::{Chain, DocumentTotals, Globals, Swept, WordCounts};
+pub use chain::Chain;
 pub use em::{EmFit, EmSettings, EmStart, fit_em};
+pub use globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
 pub use known::KnownGlobals;
 pub use lda::{LdaGlobals, LdaPrior};
 pub use parts::{

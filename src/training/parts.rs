@@ -120,7 +120,7 @@ pub fn sweep_part(
     (seed, to): (u64, Position),
     tables: bool,
     counts: &mut [u32],
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<u64>> {
     let (n_topics, n_weights) = (weights.a.n_topics(), part.n_words * weights.a.n_topics());
     check_length("topic_word", weights.weights.len(), n_weights)?;

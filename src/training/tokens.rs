@@ -135,7 +135,7 @@ pub trait Tokens {
         seed: u64,
         tables: bool,
         counts: &mut [u32],
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<SweptTokens>;
 
     /// Gives the topics of one position these numbers at another.
@@ -277,7 +277,7 @@ impl<C: Deref<Target = CountMatrix>> Tokens for MemoryTokens<C> {
         seed: u64,
         tables: bool,
         counts: &mut [u32],
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<SweptTokens> {
         let (step, n_topics) = (Step { urns: weights, key: to.key(seed) }, weights.a.n_topics());
         let longest = self.counts.documents().map(Document::n_tokens).max().unwrap_or(0);

@@ -10,7 +10,7 @@ use crate::rng::{LANES, UniformLanes};
 const FIRST_BALLS: f64 = 1.0;
 
 impl<U: UniformLanes> TopicChains<U> {
-    /// In every chain, one Metropolis move of a topic drawn by its share of `shares`.
+    /// Makes one Metropolis move in every chain, of a topic drawn by its share of `shares`.
     ///
     /// A topic without tokens is offered each token in turn, beside the topic that holds it; a topic
     /// that holds some gives them to the others in turn. Either is the other's reversal. Moves of

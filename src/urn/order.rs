@@ -3,9 +3,9 @@
 /// The order in which a sweep visits the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SweepOrder {
-    /// From the first to the last.
+    /// The first token comes first.
     Forward,
-    /// From the last to the first: the reversal of a forward sweep.
+    /// The last token comes first: the reversal of a forward sweep.
     Backward,
 }
 

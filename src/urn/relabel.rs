@@ -11,7 +11,7 @@ use crate::rng::{LANES, UniformLanes};
 const UNSCALED: RangeInclusive<f64> = 1e-100..=1e100;
 
 impl<U: UniformLanes> TopicChains<U> {
-    /// In every chain, gives the tokens of one topic, that of a random token, the name of a topic
+    /// Gives the tokens of one topic in every chain, that of a random token, the name of a topic
     /// drawn from all that hold none and the topic itself, by their weights. Single tokens hardly
     /// ever get there where pseudo-counts are tiny: a topic costs ln a to open. The move is its own
     /// reversal.

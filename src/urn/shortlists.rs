@@ -2,7 +2,7 @@
 
 use super::LocalUrn;
 
-/// For each distinct word of a document, the topics among which sweeps mostly move its tokens.
+/// Topics among which sweeps mostly move the tokens of each distinct word of a document.
 #[derive(Debug, Clone)]
 pub struct Shortlists {
     /// Where each word's list starts in `topics` and `q`, and at the end where the last list ends.
@@ -10,7 +10,7 @@ pub struct Shortlists {
     topics: Vec<u16>,
     /// Weight of the word under each topic of its list.
     q: Vec<f32>,
-    /// For each word, whether each topic is on its list.
+    /// Whether each topic is on the list of each word.
     is_listed: Vec<bool>,
     n_topics: usize,
 }
@@ -24,7 +24,7 @@ pub(super) struct Shortlist<'a> {
 }
 
 impl Shortlists {
-    /// For each word, the fewest topics that together have all of its probability but the share
+    /// The fewest topics, for each word, that together have all of its probability but the share
     /// `left_out`, where each topic holds as many balls as `balls` says.
     pub fn new(urn: &LocalUrn, balls: &[f64], left_out: f64) -> Self {
         let n_topics = balls.len();

@@ -4,7 +4,8 @@ use polyabayes::CountMatrix;
 use polyabayes::math::{dirichlet, ln_rising, mean_and_error};
 use polyabayes::rng::{Key, Purpose};
 use polyabayes::training::{
-    Chain, Concentration, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule, TopicBursts,
+    Chain, Concentration, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Schedule,
+    TopicBursts,
 };
 use rand::RngExt;
 

@@ -14,13 +14,13 @@ use crate::common::{
 };
 
 /// A binary covariate and a continuous one.
-const N_SLOPES: usize = 2;
+pub(crate) const N_SLOPES: usize = 2;
 const WIDTH: usize = 1 + N_SLOPES;
 
 /// Prior means of α, or of r.
 const MEAN: f64 = 0.6;
 
-fn covariates(n_documents: usize) -> Vec<f64> {
+pub(crate) fn covariates(n_documents: usize) -> Vec<f64> {
     let row = |doc_ix: usize| [(doc_ix % 2) as f64 - 0.5, (doc_ix * 7 % 15) as f64 / 5.0 - 1.4];
     (0..n_documents).flat_map(row).collect()
 }
@@ -189,23 +189,4 @@ fn coefficients_stay_finite_where_a_level_never_has_a_topic() {
         let (counts, topic) = (sampler.counts(), usize::from(apart < 0.0));
         assert_eq!((counts[topic], counts[2 * 3 + 1 - topic]), (0, 0), "{counts:?}");
     }
-}
-
-#[test]
-fn the_draws_do_not_depend_on_the_number_of_threads() {
-    let (_, counts) = simulated(4, 30, 0.4, 40, 60, 8);
-    let run = |n_threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        pool.install(|| {
-            let prior = LdaPrior { alpha: vec![0.5; 4], beta: 0.1, learned: true };
-            let design = Design::new(&covariates(60), 60, N_SLOPES).unwrap();
-            let mut sampler = lda_by_covariates(&counts, prior, design, 6);
-            (0..12).for_each(|_| sampler.sweep(&()).unwrap());
-            (sampler.parameters(), sampler.ln_joint().unwrap())
-        })
-    };
-    let first = run(1);
-    assert!(first.0.iter().all(|x| x.is_finite()));
-    assert_eq!(first, run(2));
-    assert_eq!(first, run(8));
 }

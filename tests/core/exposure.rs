@@ -117,55 +117,33 @@ fn completions_keep_the_exposure_of_their_documents() {
 }
 
 #[test]
-fn every_estimator_is_near_the_exact_value_in_its_errors() {
+fn every_estimator_has_the_value_of_the_scaled_model() {
     let mean_field = MeanField { order: UpdateRule::First, n_iterations: 20 };
-    let samplers = [
-        (Sampler::Direct, 20_000),
-        (Sampler::MeanField(mean_field), 2_000),
-        (Sampler::LeftToRight(Form::MeanOfProducts), 200),
-        (Sampler::L2r(Conditionals::Exact), 200),
-        (Sampler::L2r(Conditionals::Sampled(3)), 200),
-        (Sampler::Smc, 500),
-        (Sampler::SmcLookahead, 500),
-        (Sampler::Annealed(Some(Start::Prior)), 500),
-        (Sampler::Annealed(Some(Start::MeanField)), 500),
-        (Sampler::Chib, 200),
-        (Sampler::LeftToRight(Form::Sequential), 500),
-    ];
-    let rows: [&[i64]; 3] = [&[5, 2, 4, 3], &[5, 2, 4, 3], &[1, 9, 0, 2]];
-    let documents = documents(&rows, &[0.1, 7.0, 3.0]);
-    let exact = scored(&model(), &documents, COUNTS);
-    assert!((exact[0] - exact[1]).abs() > 1.0, "{exact:?}");
-    for (sampler, size) in samplers {
-        let settings = Settings {
-            n_samples: Some(size),
-            n_particles: Some(size),
-            ..Settings { method: Method::Sample(sampler), ..Settings::new(COUNTS) }
-        };
-        let scores = score(&model(), &documents, &settings, 3, &()).unwrap();
-        for (found, exact) in scores.into_iter().flatten().zip(&exact) {
-            let error = found.estimate.ln_value - exact;
-            assert!(error.abs() < 4.0 * found.estimate.std_error, "{sampler:?}: {error}");
-            // Annealing from the prior of small shapes has rare large weights.
-            let most = if sampler == Sampler::Annealed(Some(Start::Prior)) { 1.0 } else { 0.3 };
-            assert!(found.estimate.std_error < most, "{sampler:?}: {found:?}");
-        }
-    }
-}
-
-#[test]
-fn biased_estimators_have_the_bias_of_the_scaled_model() {
     let exposures = [0.1, 7.0, 3.0];
     let rows: [&[i64]; 3] = [&[5, 2, 4, 3], &[5, 2, 4, 3], &[1, 9, 0, 2]];
+    let exposed = documents(&rows, &exposures);
+    let exact = scored(&model(), &exposed, COUNTS);
+    assert!((exact[0] - exact[1]).abs() > 1.0, "{exact:?}");
     for (method, size) in [
         (Method::Recursive, 1),
+        (Method::Sample(Sampler::Direct), 20_000),
         (Method::Sample(Sampler::Harmonic), 2_000),
+        (Method::Sample(Sampler::MeanField(mean_field)), 2_000),
+        (Method::Sample(Sampler::LeftToRight(Form::MeanOfProducts)), 200),
         (Method::Sample(Sampler::LeftToRight(Form::ProductOfMeans)), 200),
+        (Method::Sample(Sampler::LeftToRight(Form::Sequential)), 500),
+        (Method::Sample(Sampler::L2r(Conditionals::Exact)), 200),
+        (Method::Sample(Sampler::L2r(Conditionals::Sampled(3))), 200),
+        (Method::Sample(Sampler::Smc), 500),
+        (Method::Sample(Sampler::SmcLookahead), 500),
+        (Method::Sample(Sampler::Annealed(Some(Start::Prior))), 500),
+        (Method::Sample(Sampler::Annealed(Some(Start::MeanField))), 500),
+        (Method::Sample(Sampler::Chib), 200),
     ] {
         let sizes =
             Settings { n_samples: Some(size), n_particles: Some(size), ..Settings::new(COUNTS) };
         let settings = Settings { method, ..sizes };
-        let found = score(&model(), &documents(&rows, &exposures), &settings, 3, &()).unwrap();
+        let found = score(&model(), &exposed, &settings, 3, &()).unwrap();
         for ((row, exposure), found) in rows.iter().zip(exposures).zip(found.into_iter().flatten())
         {
             let documents = documents(&[row], &[1.0]);
@@ -174,7 +152,7 @@ fn biased_estimators_have_the_bias_of_the_scaled_model() {
             let off = (found.ln_value - scaled.ln_value).abs();
             let error = found.std_error.hypot(scaled.std_error);
             let slack = if method == Method::Recursive { 1e-12 } else { 4.0 * error };
-            assert!(off < slack, "{method:?} {exposure}: {found:?} {scaled:?}");
+            assert!(off < slack && error < 1.5, "{method:?} {exposure}: {found:?} {scaled:?}");
         }
     }
 }

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 
 use polyabayes::CountMatrix;
 use polyabayes::math::{ln_gamma, ln_rising, mean_and_error};
+use polyabayes::regression::Design;
 use polyabayes::training::{
     Chain, ChainState, Globals, LdaGlobals, LdaPrior, MemoryTokens, PfaPrior, Position,
     PseudoCounts, Schedule, Tokens, TopicStart, TopicWeights,
 };
 
+use crate::covariates::{N_SLOPES, covariates};
 use common::{MemoryChain, drawing, lda, lda_globals, pfa, pfa_globals, uniform};
 
 /// Three documents, six tokens, three words.
@@ -251,8 +253,12 @@ fn any_number_of_threads_gives_the_same_bits() {
         pool.install(|| {
             let few = LdaPrior { alpha: vec![0.1; 6], beta: 0.05, learned: false };
             let many = LdaPrior { alpha: vec![0.01; 200], beta: 0.05, learned: true };
-            let chains: [(Box<dyn Globals>, TopicStart); 3] = [
+            let by_covariates = LdaPrior { alpha: vec![0.5; 6], beta: 0.1, learned: true };
+            let by_covariates = lda_globals(&counts, by_covariates, 7);
+            let design = Design::new(&covariates(200), 200, N_SLOPES).unwrap();
+            let chains: [(Box<dyn Globals>, TopicStart); 4] = [
                 (Box::new(lda_globals(&counts, few, 7)), start(0.1, 6)),
+                (Box::new(by_covariates.with_covariates(design).unwrap()), start(0.5, 6)),
                 (Box::new(lda_globals(&counts, many, 7)), start(0.01, 200)),
                 (
                     Box::new(pfa_globals(&counts, PFA_PRIOR, (vec![1.0; 6], vec![0.5; 6]), 7)),

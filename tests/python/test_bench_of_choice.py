@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benches.choice import factors, signatures, singular, tables
+from benches.choice import factors, signatures, tables
 from benches.choice.pieces import Case
 
 
@@ -40,31 +40,3 @@ def test_criteria_find_the_blocks_of_a_clear_table():
     assert named["BIC"] == 3
     assert named["largest silhouette over starts (NMFk)"] == 3
     assert named["stability of clusters (cNMF)"] == 3
-
-
-def test_a_size_that_is_needed_costs_half_a_unit_for_each_free_parameter():
-    """Topics and weights are known up to a change of basis, of size * (size - 1) parameters."""
-    for n_words, n_documents, size in ((300, 300, 8), (50, 400, 3), (400, 50, 4)):
-        n_free = size * (n_words - 1) + n_documents * (size - 1) - size * (size - 1)
-        found = singular.learning_coefficient(n_words, n_documents, size, size)
-        assert found == (n_free / 2, 1)
-        for n_true in range(1, size):
-            assert singular.learning_coefficient(n_words, n_documents, size, n_true)[0] < n_free / 2
-
-
-def test_sbic_solves_its_equations():
-    ln_likelihoods, ln_n = {2: -10.0, 3: -5.0, 4: -6.2}, np.log(20.0)
-    found = singular.sbic(ln_likelihoods, 5, 6, 20.0)
-
-    def under(size, n_true):
-        slope, multiplicity = singular.learning_coefficient(5, 6, size, n_true)
-        return ln_likelihoods[size] - slope * ln_n + (multiplicity - 1) * np.log(ln_n)
-
-    for size in found:
-        up_to = [n_true for n_true in found if n_true <= size]
-        left = sum(np.exp(found[size] + found[n_true]) for n_true in up_to)
-        right = sum(np.exp(under(size, n_true) + found[n_true]) for n_true in up_to)
-        assert left == pytest.approx(right, rel=1e-12)
-    # A larger size that fits hardly better is not chosen, however small the numbers.
-    far = singular.sbic({2: -50_000.0, 3: -49_999.0}, 300, 300, 24_000.0)
-    assert far[2] > far[3]

@@ -25,9 +25,11 @@ TABLE = np.array([[4, 3, 0, 1], [0, 0, 3, 1], [1, 0, 3, 2]])
 SMALL = {"n_components": 3, "max_iter": 20, "burn_in": 10, "random_state": 9}
 
 
-def lda():
+def lda(topic_concentration=None):
     return pb.LatentDirichletAllocation.from_parameters(
-        doc_topic_prior=[0.2, 0.5, 1.0], topic_word=TOPIC_WORD
+        doc_topic_prior=[0.2, 0.5, 1.0],
+        topic_word=TOPIC_WORD,
+        topic_concentration=topic_concentration,
     )
 
 
@@ -87,10 +89,14 @@ CASES: dict[str, Callable[[], list[float]]] = {
     "lda, mean-field": lambda: scored(lda(), "mean-field", n_samples=40),
     "lda, direct": lambda: scored(lda(), "direct", n_samples=40),
     "lda, harmonic": lambda: scored(lda(), "harmonic", n_samples=20),
+    "bursty lda, annealed": lambda: scored(lda([2.0, 9.0, np.inf]), "annealed", n_samples=10),
     "pfa, exact": lambda: scored(pfa(), "exact"),
     "pfa, annealed": lambda: scored(pfa(), "annealed", n_samples=10),
     "logistic normal, annealed": lambda: scored(logistic_normal(), "annealed", n_samples=10),
     "lda, Gibbs": lambda: fitted(pb.LatentDirichletAllocation(**SMALL)),
+    "bursty lda, Gibbs": lambda: fitted(
+        pb.LatentDirichletAllocation(**SMALL, topic_concentration="learn")
+    ),
     "lda, many topics": lambda: fitted(
         pb.LatentDirichletAllocation(70, max_iter=6, burn_in=2, random_state=9)
     ),

@@ -39,7 +39,6 @@ def displays():
         pb.topics.match_topics(lda, pfa),
         nmf,
         nmf.log_evidence(tensor),
-        nmf.allocations(tensor),
         pb.sample_chains(lda.set_params(thin=1), corpus, 2, random_state=0),
         pb.posterior_over_models({EVIL: nmf, "one": pb.AllocationModel.nmf(1)}, tensor),
         tensor,

@@ -1,6 +1,8 @@
 """The table of refusals: each call, with the constants of the tests of its room, and its error."""
 
+import gzip
 import importlib.util
+import math
 from functools import cache, partial
 from pathlib import Path
 
@@ -34,7 +36,7 @@ def constants(module):
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     common = {"Path": Path, "np": np, "pb": pb, "pd": pd, "errors": exceptions, "partial": partial}
-    return {**common, **vars(loaded)}
+    return {**common, "gzip": gzip, "math": math, **vars(loaded)}
 
 
 @pytest.mark.parametrize(("module", "call", "kinds", "message"), ROWS)

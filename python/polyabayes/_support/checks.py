@@ -38,7 +38,7 @@ def positive_number(name: str, value: Any) -> float:
     """`value` as a positive, finite float."""
     found = number(name, value)
     if not (found > 0 and np.isfinite(found)):
-        raise wrong(name, value, f"must be positive and finite, got {value!r}")
+        raise wrong(name, value, f"must be positive and finite, got {value!r:.100}")
     return found
 
 
@@ -46,7 +46,7 @@ def not_negative_number(name: str, value: Any) -> float:
     """`value` as a finite float of at least 0."""
     found = number(name, value)
     if not (found >= 0 and np.isfinite(found)):
-        raise wrong(name, value, f"must be finite and not negative, got {value!r}")
+        raise wrong(name, value, f"must be finite and not negative, got {value!r:.100}")
     return found
 
 

@@ -32,13 +32,13 @@ from polyabayes.exceptions import (
 
 STANDARD_INPUT = Path("-")
 _BLOCK_BYTES = 1 << 24
-# Bytes of a line: its numbers may take twenty times as much.
+# Longest line in bytes; its numbers may take twenty times as much memory.
 _LONGEST_LINE = 1 << 26
 MAX_WORDS = 2**31 - 1
-# A pipe opened so is there at once, without a writer.
+# Flags with which a pipe opens at once, without waiting for a writer.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-# No operating system gives these for a file: a parser does, for an offset in it that is none.
+# Error numbers of parsers that meet an invalid offset; no operating system gives them for a file.
 _OF_THE_CONTENT = (None, errno.EINVAL)
 BOMS_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CORRUPT = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
@@ -129,7 +129,7 @@ def content_of(path: Path) -> Generator[None]:
     except (FileFormatError, FileAccessError):
         raise
     except (InvalidArgumentError, InvalidTypeError) as error:
-        # The message itself: its references to arguments are not lost in the text of the error.
+        # args[0] keeps the references to arguments, which the text of the error replaces.
         raise FileFormatError(f"{path}: {error.args[0]}") from error
     except MemoryError as error:
         raise _too_large(path) from error

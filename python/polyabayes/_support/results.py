@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS_SHOWN = 20
-# Rows that the text of a table shows, the last ones.
+# Number of last rows in the text of a table.
 _LAST_ROWS = 12
 
 
@@ -33,7 +33,7 @@ class Result:
     Results compare equal only to themselves, since they hold arrays and run times.
     """
 
-    # The column that names the rows of the table, if one does.
+    # Name of the column that labels the rows; empty if there is none.
     _index: ClassVar[str] = ""
 
     def to_frame(self) -> pd.DataFrame:

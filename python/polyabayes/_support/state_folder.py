@@ -24,7 +24,7 @@ from polyabayes.exceptions import (
     InvalidTypeError,
 )
 
-# Entries of a list, and characters of another value, that a message shows.
+# Largest number of list entries, and of characters of other values, in a message.
 _MOST_TOLD, _MOST_CHARACTERS = 8, 200
 
 

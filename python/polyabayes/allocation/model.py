@@ -18,7 +18,6 @@ from polyabayes.allocation.graphs.rates import Rate
 from polyabayes.allocation.inference.decomposition import Decomposition
 from polyabayes.allocation.inference.draws import DRAWING, DRAWS, PosteriorDraws, draw_posterior
 from polyabayes.allocation.inference.fitting import find_decomposition
-from polyabayes.allocation.inference.histogram import Allocations, enumerate_allocations
 from polyabayes.allocation.layout import Cost, lay_out
 from polyabayes.allocation.missing_cells import MissingCells, find_missing
 from polyabayes.allocation.observed_cells import lay_out_observed
@@ -382,42 +381,6 @@ class AllocationModel(Network):
             max_total,
             Run.of(random_state, n_jobs, progress),
         )
-
-    def allocations(self, data: Any, *, budget: float | None = None) -> Allocations:
-        """Enumerate all allocations of a small tensor to hidden values.
-
-        Parameters
-        ----------
-        data : CountTensor, Corpus, array or sparse matrix
-            As for :meth:`log_evidence`.
-        budget : float, optional
-            Most marginal counts that the enumeration adds up; default 10^8. Each cell takes
-            (groups of allocations so far) x (ways to allocate the cell) x (cells of all tables and
-            joint hidden states).
-
-        Returns
-        -------
-        Allocations
-            ln π(S | T), multiplicities and effective numbers of parameters, and their histogram
-            (figure 5 of Cemgil et al. 2019).
-
-        Raises
-        ------
-        BudgetExceededError
-            If the enumeration would exceed its budget.
-        InvalidArgumentError, InvalidCountsError, InvalidTypeError
-            If an argument is bad, or model and data do not fit; before any work.
-
-        References
-        ----------
-        {Cemgil 2019}
-
-        Examples
-        --------
-        >>> AllocationModel.nmf(2).allocations(counts)
-        <Allocations: 320 in 98 groups, log evidence -13.651705 nats given the total>
-        """
-        return enumerate_allocations(lay_out(self, data), budget)
 
     def simulate(
         self,

@@ -82,8 +82,7 @@ def _draw(
     steps = np.cumsum(table, axis=0)
     steps = steps / steps[-1] + np.arange(table.shape[1])
     found = np.searchsorted(steps.T.ravel(), given + generator.random(len(given)), side="right")
-    values: NDArray[np.int64] = np.minimum(found - given * len(table), len(table) - 1)
-    return values
+    return np.asarray(np.minimum(found - given * len(table), len(table) - 1))
 
 
 def _sizes(

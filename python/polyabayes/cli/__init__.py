@@ -23,7 +23,7 @@ from polyabayes.exceptions import Interrupted, PolyabayesError, PolyabayesWarnin
 
 __all__ = ["main"]
 
-# Exit status after a mistake of the user, after Ctrl-C, and when nobody reads the output.
+# Exit status after an input error, after Ctrl-C, and when nobody reads the output.
 _USER_ERROR, _INTERRUPTED, _BROKEN_PIPE = 2, 130, 141
 
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = _run(given)
             sys.stdout.flush()
         except SystemExit as stop:
-            # Help and version.
+            # argparse exits after help and version.
             return int(stop.code or 0)
         except (Interrupted, KeyboardInterrupt):
             _say("interrupted")

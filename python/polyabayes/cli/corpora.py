@@ -15,7 +15,7 @@ from polyabayes.io.tabular.parquet import read_parquet_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-# These formats do not tell the number of words, only the largest that occurs.
+# Formats without the number of words: they hold only the words that occur.
 _FORMATS_WITHOUT_WIDTH = (".ldac", ".dat", ".lda-c", ".svmlight", ".libsvm")
 
 
@@ -39,7 +39,7 @@ def read(path: str, given: Given, model: Any = None) -> pb.Corpus:
     return corpus.with_metadata(read_table(given.metadata))
 
 
-# Texts of missing values. None, which pandas takes for one, is an answer of many surveys.
+# Texts of missing values; None is an answer of many surveys, although pandas reads it as missing.
 _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A")
 
 
@@ -69,5 +69,5 @@ def given_exposure(corpus: pb.Corpus, given: Given) -> dict[str, Any]:
 
 
 def size(corpus: pb.Corpus) -> str:
-    """How large a corpus is."""
+    """Size of a corpus in words."""
     return repr(corpus).removeprefix("<Corpus: ").removesuffix(">")

@@ -21,7 +21,7 @@ from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgum
 if TYPE_CHECKING:
     from polyabayes import LogLikelihood
 
-# Exit status of a model that does not pass, and of work that takes too long.
+# Exit status of a model that fails a limit, and of work that takes too long.
 _FAILED, _TIMED_OUT = 1, 124
 
 

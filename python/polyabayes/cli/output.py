@@ -26,13 +26,13 @@ from polyabayes.exceptions import FileAccessError, InvalidArgumentError, Missing
 # Exit status after Ctrl-C.
 INTERRUPTED = 130
 
-# Arguments that name what is written.
+# Arguments that name output files.
 _OUTPUTS = ("output", "profiles", "save", "plot", "predict")
 
-# First letters of what a spreadsheet takes for a formula; numbers have these, too.
+# First letters of formulas in a spreadsheet; numbers may have them, too.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-# Endings that the help of an argument names.
+# File name endings in the help of an argument.
 _SUFFIX = re.compile(r"\.[a-z]+")
 
 
@@ -84,7 +84,7 @@ def refuse_unwritable(folder: Path, n_bytes: int = 0) -> None:
             if n_bytes and hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(stream.fileno(), 0, n_bytes)
     except OSError as error:
-        # A file system may not let one ask for room.
+        # Some file systems cannot reserve space.
         if n_bytes and error.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
             return
         reason = error.strerror or error

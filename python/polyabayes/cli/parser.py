@@ -13,8 +13,8 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 from polyabayes.cli.values import how_to_read, is_repeatable
 from polyabayes.exceptions import InvalidArgumentError, argument
 
-# Options with another name than their parameter, beside that.
+# Additional flags of options, by parameter.
 _ALSO = {
     "random_state": "--seed",
     "n_components": "-k",
@@ -32,7 +32,7 @@ _ALSO = {
     "output": "-o",
     "formula": "--prevalence",
 }
-# Arguments that several commands have.
+# Help of arguments that several commands share.
 _SHARED = {
     "model": "A file of fit or save, a fit of R's stm, or a state of MALLET",
     "corpus": "A file or folder of documents of any format; '-' is LDA-C from standard input",
@@ -46,14 +46,14 @@ _METADATA = (
     "Table with a row for each document, of which formulas and groups are columns; a column with "
     "the names of all documents matches the rows, else their order does; .npz keeps its own"
 )
-# Names that messages of the library use for what an option of another name asks for.
+# Options of commands by the names that messages of the library use for them.
 _SAME = {
     "observed": "missing",
     "predict_missing": "predict",
     "X": "corpus",
     "covariates": "metadata",
 }
-# Parameters that no text can stand for.
+# Parameters whose values cannot be written as text.
 _UNTYPED = {"self", "executor", "callback", "init", "predictive", "observed", "ax"}
 
 
@@ -66,6 +66,10 @@ class Parameter(NamedTuple):
     default: Any
     help: str
     kind: Any
+
+    def how_to_read(self) -> dict[str, Any]:
+        """Arguments of ``add_argument`` that read its value."""
+        return how_to_read(self.name, self.annotation, self.default)
 
     @property
     def is_variadic(self) -> bool:
@@ -127,11 +131,11 @@ class Takes:
     """Parameters of a function that a command hands on: all that text can stand for."""
 
     call: str
-    # Kind of input or model that they are for, where a command has several.
+    # Kind of input or model, if the command has several kinds.
     of: str = ""
     only: Collection[str] = ()
     without: Collection[str] = ()
-    # Parameters that the command calls something else.
+    # Other names of parameters on the command line.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def options(self) -> Iterator[tuple[str, Parameter]]:
@@ -148,79 +152,71 @@ _READING = {"options": "read_options", "metadata": "metadata_columns"}
 _OF_TEXTS = ("stop_words", "min_df", "max_df", "ngram_range", "stem", "on_empty")
 _CORPUS = Takes("read_corpus", names=_READING), Takes("Corpus.from_documents", only=_OF_TEXTS)
 _TENSOR = Takes("read_tensor", names=_READING)
-# What every command takes, even one that has no use for it.
+# Options of every command, even of one without use for them.
 _GENERAL = Takes("log_likelihood", only=("random_state", "n_jobs", "progress"))
 # Arrays with a row for each document come with the model or the corpus.
 _OF_DOCUMENTS = ("layer", "exposure", "doc_topic_prior", "shape", "covariates")
 _SCORING = Takes("log_likelihood", without=(*_OF_DOCUMENTS, "trace"))
 _CHOSEN = ("n_components", "checkpoint", "checkpoint_every", "random_state", "progress")
+_LDA, _PFA = Takes("LatentDirichletAllocation", "lda"), Takes("PoissonFactorAnalysis", "pfa")
 _MODEL = Takes("AllocationModel", without=("axes",))
-_OF_NETWORK, _OF_CORPUS = "a graph and a tensor", "a corpus"
-_ESTIMATION = ["method", "n_particles", "n_samples", "n_replicates", "target_std_error"]
+_ESTIMATION = ("method", "n_particles", "n_samples", "n_replicates", "target_std_error", "budget")
+# Options of a search by its input.
+_SEARCHES = {
+    "a corpus": (
+        Takes("log_likelihood", only=_ESTIMATION),
+        Takes("WitnessSearch", only=("scoring",)),
+        Takes("LatentDirichletAllocation", only=("max_iter", "tol")),
+        Takes("cross_validate", only=("n_folds", "groups", "times")),
+        *_CORPUS,
+    ),
+    "a graph and a tensor": (
+        replace(_MODEL, names={"prior": "table_prior"}),
+        Takes("AllocationModel.log_evidence", only=(*_ESTIMATION, "given_total")),
+        _TENSOR,
+    ),
+}
+_SEARCHING = tuple(replace(takes, of=of) for of, those in _SEARCHES.items() for takes in those)
 
 # Module of each command, and the functions that it calls.
-COMMANDS: dict[str, tuple[str, tuple[Takes, ...]]] = {
-    "fit": (
-        "documents",
-        (
-            *_CORPUS,
-            Takes("LatentDirichletAllocation", "lda"),
-            Takes("PoissonFactorAnalysis", "pfa"),
-        ),
-    ),
-    "score": ("documents", (*_CORPUS, _SCORING)),
+COMMANDS: dict[str, tuple[str, Sequence[Takes]]] = {
+    "fit": ("documents", [*_CORPUS, _LDA, _PFA]),
+    "score": ("documents", [*_CORPUS, _SCORING]),
     "compare": (
         "documents",
-        (Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, *_CORPUS),
+        [Takes("compare", without=(*_OF_DOCUMENTS, "scoring")), _SCORING, *_CORPUS],
     ),
     "choose": (
         "documents",
-        (
+        [
             *_CORPUS,
             Takes("choose_n_components", without=("options", "layer", "exposure")),
-            Takes("LatentDirichletAllocation", "lda", without=_CHOSEN),
-            Takes("PoissonFactorAnalysis", "pfa", without=_CHOSEN),
-        ),
+            replace(_LDA, without=_CHOSEN),
+            replace(_PFA, without=_CHOSEN),
+        ],
     ),
-    "topics": ("topics", (*_CORPUS, Takes("topics.report", without=("title", "layer")))),
+    "topics": ("topics", [*_CORPUS, Takes("topics.report", without=("title", "layer"))]),
     "transform": (
         "topics",
-        (*_CORPUS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))),
+        [*_CORPUS, Takes("LatentDirichletAllocation.topic_weights", only=("unseen",))],
     ),
-    "plot": ("topics", (*_CORPUS, Takes("plotting.plot_topics", only=("n_words",)))),
+    "plot": ("topics", [*_CORPUS, Takes("plotting.plot_topics", only=("n_words",))]),
     "search": (
         "networks",
-        (
-            Takes("WitnessSearch", without=("kind", "scoring", "scoring_options")),
-            Takes("log_likelihood", _OF_CORPUS, only=(*_ESTIMATION, "budget")),
-            Takes("WitnessSearch", _OF_CORPUS, only=("scoring",)),
-            Takes("LatentDirichletAllocation", _OF_CORPUS, only=("max_iter", "tol")),
-            Takes("cross_validate", _OF_CORPUS, only=("n_folds", "n_workers", "groups", "times")),
-            Takes("read_corpus", _OF_CORPUS, names=_READING),
-            Takes("Corpus.from_documents", _OF_CORPUS, only=_OF_TEXTS),
-            Takes(
-                "AllocationModel", _OF_NETWORK, without=("axes",), names={"prior": "table_prior"}
-            ),
-            Takes(
-                "AllocationModel.log_evidence",
-                _OF_NETWORK,
-                only=(*_ESTIMATION, "budget", "given_total"),
-            ),
-            Takes("read_tensor", _OF_NETWORK, names=_READING),
-        ),
+        [Takes("WitnessSearch", without=("kind", "scoring", "scoring_options")), *_SEARCHING],
     ),
     "evidence": (
         "networks",
-        (
+        [
             _TENSOR,
             _MODEL,
             Takes("AllocationModel.log_evidence"),
             Takes("posterior_over_models", only=("checkpoint",)),
-        ),
+        ],
     ),
-    "decompose": ("networks", (_TENSOR, _MODEL, Takes("AllocationModel.decompose"))),
-    "classes": ("classes", (Takes("LatentClassAnalysis"),)),
-    "demo": ("demo", ()),
+    "decompose": ("networks", [_TENSOR, _MODEL, Takes("AllocationModel.decompose")]),
+    "classes": ("classes", [Takes("LatentClassAnalysis")]),
+    "demo": ("demo", []),
 }
 
 
@@ -260,7 +256,7 @@ class Given(argparse.Namespace):
                 )
 
 
-def _kinds_of_options(functions: tuple[Takes, ...]) -> dict[str, list[str]]:
+def _kinds_of_options(functions: Sequence[Takes]) -> dict[str, list[str]]:
     """Kinds of input or model that each option is for."""
     kinds: dict[str, list[str]] = {}
     for takes in functions:
@@ -294,7 +290,7 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgumentError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # That of argparse passes over what cannot be written.
+        # argparse ignores errors of writing; here they are raised.
         (file or sys.stderr).write(message)
         (file or sys.stderr).flush()
 
@@ -311,7 +307,7 @@ class Parser(argparse.ArgumentParser):
         name, equals, value = reference.partition("=")
         name, _, entry = name.partition("[")
         shown = {action.dest: action for action in self._actions}
-        # The metadata of a command are a file, those of a reader columns.
+        # --metadata is a file; the metadata of a reader are columns.
         name = "metadata_columns" if name == "metadata" and value else name
         action = shown.get(name) or shown.get(_SAME.get(name, ""))
         if action is None and name in _OF_FORMATS and value and "read_options" in shown:
@@ -363,9 +359,7 @@ def make_parser(version: str, named: str | None) -> Parser:
     return parser
 
 
-def _add_options(
-    parser: Parser, own: Mapping[str, Parameter], functions: tuple[Takes, ...]
-) -> None:
+def _add_options(parser: Parser, own: Mapping[str, Parameter], functions: Sequence[Takes]) -> None:
     for parameter in own.values():
         _add_own(parser, parameter)
     parser.add_argument("--verbose", action="store_true", help="Tell what is being done")
@@ -377,7 +371,7 @@ def _add_options(
             if name not in added:
                 is_of_one = takes.of and set(kinds[name]) == {takes.of}
                 help_ = f"of {takes.of}: " if is_of_one else ""
-                how = {**how_to_read(parameter), "help": help_ + _help(parameter)}
+                how = {**parameter.how_to_read(), "help": help_ + _help(parameter)}
                 parser.add_argument(*_flags(name, parameter), dest=name, default=None, **how)
                 added.add(name)
 
@@ -392,7 +386,8 @@ def _help(parameter: Parameter) -> str:
 
 
 def _flags(name: str, parameter: Parameter) -> list[str]:
-    typed = (name.removesuffix("s") if is_repeatable(parameter) else name).replace("_", "-")
+    one = name.removesuffix("s") if is_repeatable(parameter.annotation) else name
+    typed = one.replace("_", "-")
     short = [f"--{typed.removeprefix('n-')}"] if typed.startswith("n-") else []
     return [f"--{typed.rstrip('-')}", *short, *filter(None, [_ALSO.get(name)])]
 
@@ -401,7 +396,7 @@ def _add_own(parser: Parser, parameter: Parameter) -> None:
     """An argument, or an option, of the command itself."""
     name, wording = parameter.name, parameter.wording
     text = parameter.help or _SHARED.get(name, "")
-    how: dict[str, Any] = {**how_to_read(parameter), "help": text.replace("%", "%%")}
+    how: dict[str, Any] = {**parameter.how_to_read(), "help": text.replace("%", "%%")}
     if "metavar" in how and wording:
         how["metavar"] = wording
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY:

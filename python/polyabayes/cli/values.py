@@ -1,4 +1,4 @@
-"""Values of options: by their form, by the annotation of their parameter, and of forms of ours."""
+"""Readers of option values: by the annotation of the parameter, else by the form of the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from polyabayes.exceptions import PolyabayesError
 
 if TYPE_CHECKING:
-    from polyabayes.cli.parser import Parameter
     from polyabayes.sizes import priors
 
 # Class in `polyabayes.priors` of each distribution, and the types of its numbers.
@@ -23,7 +22,7 @@ _DISTRIBUTIONS: dict[str, tuple[str, tuple[type, ...]]] = {
 }
 _PRIORS = "poisson:MEAN, geometric:P, negative-binomial:MEAN,SHAPE or uniform:LOW,HIGH"
 
-# Most sizes that one evidence after the other is computed for.
+# Largest number of sizes of one --try.
 _MOST_SIZES = 10_000
 
 
@@ -129,8 +128,8 @@ def _distribution(text: str) -> priors.UnivariatePrior:
     return made
 
 
-# Beginnings of annotations, the first that matches, with what reads a value and its name in the
-# help; any other annotation takes a value by its form.
+# Reader and name in the help of a value by the beginning of its annotation; the first match counts.
+# A value of any other annotation is read by its form.
 _READERS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
     ("tuple[str, range]", named_sizes, "NODE=N..M"),
     ("SizePrior", prior, "NAME:NUMBERS"),
@@ -149,25 +148,25 @@ _READERS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
     ("int", int, "N"),
     ("float", number, "X"),
 )
-# Parameters of any type that are names of files, folders or columns.
+# Parameters that are names of files, folders or columns, whatever their annotation.
 _NAMES = ("checkpoint", "exposure", "groups", "times")
 
 
-def how_to_read(parameter: Parameter) -> dict[str, Any]:
-    """Arguments of ``add_argument`` for a parameter."""
-    kind = parameter.annotation.removesuffix(" | None")
+def how_to_read(name: str, annotation: str, default: Any) -> dict[str, Any]:
+    """Arguments of ``add_argument`` for a parameter, by its name, annotation and default."""
+    kind = annotation.removesuffix(" | None")
     if kind == "bool":
-        is_off = parameter.default is False and parameter.name != "progress"
+        is_off = default is False and name != "progress"
         return {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
-    kind = "str" if parameter.name in _NAMES else kind
+    kind = "str" if name in _NAMES else kind
     found = (row[1:] for row in _READERS if kind.startswith(row[0]))
     read, metavar = next(found, (value, "VALUE"))
     made = {"type": read, "metavar": metavar}
     if kind.startswith("Mapping"):
         return {**made, "action": _Collect}
-    return {**made, "action": "append"} if is_repeatable(parameter) else made
+    return {**made, "action": "append"} if is_repeatable(annotation) else made
 
 
-def is_repeatable(parameter: Parameter) -> bool:
-    """Whether the option is given once for each of several values."""
-    return parameter.annotation.startswith(("Mapping", "Sequence[S", "list"))
+def is_repeatable(annotation: str) -> bool:
+    """Whether an option of this type is given once for each of several values."""
+    return annotation.startswith(("Mapping", "Sequence[S", "list"))

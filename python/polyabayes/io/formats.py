@@ -14,9 +14,12 @@ from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileAccessError, InvalidArgumentError, argument
 from polyabayes.io.cells import matrix_of_folder, read_10x, read_h5ad
 from polyabayes.io.mallet import read_mallet
-from polyabayes.io.matrices.docword import read_docword
 from polyabayes.io.matrices.ldac import read_ldac, write_ldac
-from polyabayes.io.matrices.matrix_market import read_matrix_market, write_matrix_market
+from polyabayes.io.matrices.matrix_market import (
+    read_docword,
+    read_matrix_market,
+    write_matrix_market,
+)
 from polyabayes.io.matrices.npz import read_npz, write_npz
 from polyabayes.io.matrices.svmlight import read_svmlight
 from polyabayes.io.tabular.corpora import read_csv, read_json_lines, read_parquet

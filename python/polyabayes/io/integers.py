@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -15,9 +16,13 @@ from polyabayes.exceptions import FileFormatError
 
 _MAX_DIGITS = 18
 _MOST_SHOWN = 40
-_BLANK = ord(" ")
 _ALLOWED = b"0123456789: \t\r\n"
-_DECIMAL = b"0123456789+-.eE \t\r\n"
+# Patterns of whole numbers that unsigned integers of 64 bits hold: places, counted from 1, counts,
+# and decimals such as 1e+05, as R writes them.
+PLACE, COUNT = rb"0*+[1-9]\d{0,17}+(?!\d)", rb"\d{1,19}+(?!\d)(?:\.0*+)?"
+DECIMAL = COUNT + rb"(?:[eE]\+?\d++)?"
+POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
+_LINES = rb"(?:[ \t]*+(?:%b)?[ \t\r]*+(?:\n|\Z))*+"
 _COLON, _NEWLINE, _ZERO, _NINE = b":\n09"
 
 
@@ -103,63 +108,16 @@ def checked_lines(
         yield text
 
 
-def read_cells(
-    path: Path,
-    first_line: int,
-    block: bytes,
-    limits: Sequence[tuple[int, int]],
-    mistake: Callable[[list[str]], str | None],
-) -> NDArray[np.int64]:
-    """Whole numbers within the limits of their columns, shape (n_lines, n_columns).
+def check_lines(
+    path: Path, content: bytes, entry: bytes, what: str, line: int = 1, start: int = 0
+) -> None:
+    """Refuse the first line from `start` that is neither blank nor the entry, a pattern.
 
-    The last may be a decimal such as "3.0". Blank lines are skipped. `mistake` says what is wrong
-    with the fields of a line.
+    `line` is the number of the first line of the content.
     """
-    width = len(limits)
-    table = _parse_cells(block, width)
-    least, most = np.array(limits).T
-    if table is not None and ((table >= least) & (table <= most)).all():
-        return table
-
-    def of_line(line: str) -> str | None:
-        fields = line.split()
-        return mistake(fields) if fields else None
-
-    lines = map(str.split, checked_lines(path, first_line, block, of_line))
-    rows = [[*map(int, fields[:-1]), whole_count(fields[-1])] for fields in lines if fields]
-    return np.array(rows, dtype=np.int64).reshape(-1, width)
-
-
-def _parse_cells(block: bytes, width: int) -> NDArray[np.int64] | None:
-    """Lines of `width` integers, of which the last may be a decimal; None if there are others."""
-    lines = parse_integer_lines(block)
-    if lines is None:
-        return _parse_decimals(block, width)
-    if lines.after_colon.any() or not np.isin(lines.per_line, (0, width)).all():
-        return None
-    return lines.values.reshape(-1, width)
-
-
-def _parse_decimals(block: bytes, width: int) -> NDArray[np.int64] | None:
-    """As :func:`_parse_cells`, for counts written as decimals, up to 2**32 - 1."""
-    if block.translate(None, _DECIMAL):
-        return None
-    text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
-    is_blank = text <= _BLANK
-    starts = np.flatnonzero(is_blank[:-1] & ~is_blank[1:]) + 1
-    per_line = np.diff(np.searchsorted(starts, np.flatnonzero(text == _NEWLINE)))
-    if not (per_line[per_line > 0] == width).all():
-        return None
-    texts = block.split()
-    # An array of strings takes the space of the longest for each.
-    if max(map(len, texts), default=0) > _MOST_SHOWN:
-        return None
-    fields = np.array(texts, dtype=bytes).reshape(-1, width)
-    try:
-        places = fields[:, :-1].astype(np.int64)
-        counts = fields[:, -1].astype(np.float64)
-    except (ValueError, OverflowError):
-        return None
-    if not ((counts >= 0) & (counts <= MAX_COUNT) & (counts == np.floor(counts))).all():
-        return None
-    return np.column_stack([places, counts.astype(np.int64)])
+    found = re.compile(_LINES % entry).match(content, start)
+    end = found.end() if found else start
+    if end < len(content):
+        number = line + content.count(b"\n", 0, end)
+        text = content[end : end + 100].partition(b"\n")[0].decode("utf-8", "replace").strip()
+        raise FileFormatError(f"{path}, line {number}: {shown(text)!r} is not {what}")

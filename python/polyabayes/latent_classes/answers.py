@@ -25,6 +25,7 @@ from polyabayes.data.tensors.factors import (
     known_levels,
     one_column,
 )
+from polyabayes.data.tensors.non_answers import warn_of_non_answers, without_missing
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import (
     DataWarning,
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
 _MOST_LEVELS = 50
 # Rows above which a column with another value in each is taken for the names of the rows.
 _FEW_ROWS = 10
-
-# What marks a missing answer; numbers do if they are far above all others.
-_MISSING_TEXTS = {"", "na", "n/a", "nan", "none", "null", "missing", ".", "?"}
-_MISSING_NUMBERS = {8, 9, *(10**n + m for n in (2, 3, 4) for m in (-3, -2, -1)), 77, 88, 888}
 
 # Units that weights with fractions are rounded to, in all: their relative error is far below that
 # of an ascent.
@@ -187,14 +184,8 @@ def read_answers(
     if weights is None and not isinstance(data, CountTensor):
         named = () if items is None else columns
         _refuse_counts(frame[[column for column in others if column not in named]], bool(named))
-    if isinstance(missing, str) or not isinstance(missing, Sequence):
-        raise InvalidTypeError(f"{argument('missing')} must be a list of values, got {missing!r}")
-    if unknown := [value for value in missing if not frame[columns].isin([value]).any(axis=None)]:
-        raise InvalidArgumentError(
-            f"{argument('missing')} has {unknown[0]!r}, which is no value of an item; numbers and "
-            "text differ"
-        )
-    frame = _without(frame, columns, missing)
+    frame = without_missing(frame, columns, missing)
+    warn_of_non_answers(frame, columns)
     for column in columns:
         _refuse_measurement(frame[column], column)
     codes, known = zip(*(factor(frame, column) for column in columns), strict=True)
@@ -206,7 +197,6 @@ def read_answers(
                 f"item {column!r} has the answer {labels[number][seen[0]]!r} in all rows, which "
                 f"tells no classes apart; leave it out of {argument('items')}"
             )
-    _warn_of_codes(frame, columns)
     empty = np.flatnonzero((levels < 0).all(axis=1) & (counts > 0))
     if len(empty):
         rows = ", ".join(str(frame.index[row]) for row in empty[:5])
@@ -238,28 +228,12 @@ def like_answers(
         raise InvalidArgumentError(
             f"X has no column {lacking[0]!r}; the classes were fitted to {', '.join(items)}"
         )
-    frame = _without(frame, [named[item] for item in items], missing)
+    frame = without_missing(frame, [named[item] for item in items], missing, may_lack=True)
     levels = [
         known_levels(frame, named[item], list(known))
         for item, known in zip(items, labels, strict=True)
     ]
     return Answers(tuple(items), tuple(map(tuple, labels)), np.stack(levels, axis=1), counts)
-
-
-def _without(frame: pd.DataFrame, columns: list[Any], missing: Sequence[Any]) -> pd.DataFrame:
-    """The frame with missing values in place of values that are no answers."""
-    if missing:
-        frame = frame.copy(deep=False)
-        for column in columns:
-            values, is_missing = frame[column], frame[column].isin(list(missing))
-            if getattr(values.dtype, "kind", "") in "iu":
-                values = values.astype("Int64")
-            frame[column] = values.mask(is_missing)
-            if hasattr(frame[column], "cat"):
-                frame[column] = frame[column].cat.remove_categories(
-                    [x for x in frame[column].cat.categories if x in missing]
-                )
-    return frame
 
 
 def _frame_of(data: Any, weights: Any) -> tuple[pd.DataFrame, NDArray[np.float64]]:
@@ -380,37 +354,6 @@ def _refuse_measurement(values: Any, column: Any) -> None:
             f"item {column!r} has {n_levels:,} levels{in_each}; {remedy}, or make it categorical "
             "if these are levels"
         )
-
-
-def _warn_of_codes(frame: pd.DataFrame, columns: list[Any]) -> None:
-    """Warn of levels by which surveys mark missing answers."""
-    found = []
-    for column in columns:
-        if not hasattr(frame[column], "cat"):
-            codes = _missing_codes(frame[column].dropna().unique().tolist())
-            found += [f"{column!r} has {code!r}" for code in codes]
-    if found:
-        more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""
-        warn(
-            f"item {', '.join(found[:3])}{more}, taken for an answer: if it marks a missing one, "
-            f"name it among the values of {argument('missing')}; if not, make the item categorical",
-            DataWarning,
-        )
-
-
-def _missing_codes(levels: list[Any]) -> list[Any]:
-    if not all(isinstance(level, int) for level in levels):
-        return [x for x in levels if isinstance(x, str) and x.strip().lower() in _MISSING_TEXTS]
-    if {-level for level in levels} == set(levels):
-        return []
-    codes, last = [level for level in sorted(levels) if level < 0], 0
-    for level in sorted(levels):
-        if level in _MISSING_NUMBERS and level > last + 2:
-            codes.append(level)
-        elif level > last:
-            last = level
-    # An item has two answers at least.
-    return codes if len(codes) < len(levels) - 1 else []
 
 
 def refuse_fractions(answers: Answers, reason: str) -> None:

@@ -348,25 +348,33 @@ class FittedClasses(ClassOutcomes):
     def _of_store(cls, content: StoredModel) -> FittedClasses:
         """Classes of the content of a file."""
         scalars, arrays = content.scalars, content.arrays
-        _check_stored(scalars, arrays)
-        model = cls(**content.parameters)
-        numbers = range(len(scalars["items"]))
-        classes, *tables = (arrays[name] for name in ("classes", *(f"item{n}" for n in numbers)))
-        counts, made = None, ClassTables(classes, tuple(tables))
-        if "alphas" in scalars:
-            coefficients = arrays.get("coefficients")
-            counts = ClassCounts(classes, tuple(tables), scalars["alphas"], coefficients)
+        items, labels = scalars["items"], scalars["labels"]
+        if any(not 0 < len({*names}) == len(names) for names in (items, *labels)):
+            raise ValueError("names of items or of answers are repeated")
+        has_draws = "alphas" in scalars
+        parts = [("weights", "weights"), ("coefficients", "design")]
+        known = [array for array, scalar in parts if scalar in scalars]
+        for prefix in [""] if has_draws else ["", "error_"]:
+            known += _names_of_tables(len(items), prefix)
+        content.refuse_others(known)
+        model, counts, made = cls(**content.parameters), None, _stored_tables(content)
+        if has_draws:
+            alphas = checks.positive_vector("alphas", scalars["alphas"], 1 + len(items)).tolist()
+            counts = ClassCounts(made.weights, made.items, alphas, arrays.get("coefficients"))
             made = counts.expected()
         else:
-            items = tuple(arrays[f"error_item{n}"] for n in numbers)
-            model._errors = ClassTables(arrays["error_classes"], items)
+            model._errors = _stored_tables(content, "error_")
         if "weights" in scalars:
             model._row_weights = RowWeights(**scalars["weights"], values=arrays["weights"])
         model._missing = tuple(scalars["missing"])
         if "design" in scalars:
             model._design = Design.from_json(scalars["design"])
-        model._set(scalars["items"], scalars["labels"], counts, made)
+            if arrays["coefficients"].shape[2] != len(model._design.names):
+                raise ValueError("coefficients are not one for each column")
+        model._set(items, labels, counts, made)
         best, criterion, rows = scalars["choice"]
+        if checks.choice("choice", criterion, ("evidence", "bic")) and not rows:
+            raise ValueError("the choice has no numbers of classes")
         model.choice_ = ClassChoice(best, criterion, rows, dict(map(tuple, scalars["occupied"])))
         model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
         for name in _NUMBERS:
@@ -418,32 +426,20 @@ class FittedClasses(ClassOutcomes):
         )
 
 
-def _check_stored(scalars: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse tables of a file that are no counts or probabilities of its items and labels."""
-    items, labels = scalars["items"], scalars["labels"]
-    for names in (items, *labels):
-        if not all(isinstance(x, str) for x in names) or not 0 < len({*names}) == len(names):
-            raise ValueError("names of items or of answers are no text, or repeated")
-    n_draws, n_classes = arrays["classes"].shape
-    shapes = {"classes": (n_draws, n_classes)} | {
-        f"item{n}": (n_draws, len(names), n_classes) for n, names in enumerate(labels)
-    }
-    are_probabilities = "alphas" not in scalars
-    if not are_probabilities:
-        checks.positive_vector("alphas", scalars["alphas"], len(items) + 1)
-    for name, shape in shapes.items():
-        table = arrays[name]
-        if len(labels) != len(items) or table.shape != shape or table.dtype.kind not in "iuf":
-            raise ValueError(f"{name} is not of shape {shape}")
-        if 0 in shape or not (np.isfinite(table) & (table >= 0)).all():
-            raise ValueError(f"{name} holds negative, infinite or missing numbers")
-        if are_probabilities and not np.allclose(table.sum(axis=1), 1.0):
-            raise ValueError(f"{name} holds probabilities that do not sum to 1")
-    if "design" in scalars:
-        wanted = n_draws, n_classes, len(scalars["design"]["names"])
-        found = arrays["coefficients"]
-        if found.shape != wanted or not np.isfinite(found).all():
-            raise ValueError(f"coefficients are not finite numbers of shape {wanted}")
+def _stored_tables(content: StoredModel, prefix: str = "") -> ClassTables:
+    """Tables of a file; arrays that are no tables of its items and labels are refused."""
+    labels, arrays = content.scalars["labels"], content.arrays
+    classes, *tables = (arrays[name] for name in _names_of_tables(len(labels), prefix))
+    if 0 in classes.shape or [table.shape[1] for table in tables] != list(map(len, labels)):
+        raise ValueError("tables are not of the levels of the items")
+    is_probability = not prefix and "alphas" not in content.scalars
+    if is_probability and not all(np.allclose(x.sum(axis=1), 1.0) for x in (classes, *tables)):
+        raise ValueError("probabilities do not sum to 1")
+    return ClassTables(classes, tuple(tables))
+
+
+def _names_of_tables(n_items: int, prefix: str = "") -> list[str]:
+    return [f"{prefix}classes", *(f"{prefix}item{number}" for number in range(n_items))]
 
 
 def _arrays(kept: Any, prefix: str = "") -> dict[str, NDArray[np.float64]]:

@@ -100,8 +100,7 @@ def has_error(scores: Any) -> NDArray[np.bool_]:
     """Whether each document was scored by a method with a standard error."""
     # np.isin loops over strings one by one, and numpy drops a Ctrl-C there.
     methods = scores.methods
-    found: NDArray[np.bool_] = (methods != "exact") & (methods != "recursive") & (methods != "")
-    return found
+    return np.asarray((methods != "exact") & (methods != "recursive") & (methods != ""))
 
 
 def unreliable(scores: Any, n_replicates: int) -> NDArray[np.int64]:

@@ -315,9 +315,8 @@ class Comparison(Result):
 
 
 def is_scored(result: LogLikelihood) -> NDArray[np.bool_]:
-    """Which documents have positive probability under the model."""
-    finite: NDArray[np.bool_] = np.isfinite(result.values)
-    return finite
+    """Mask of the documents with positive probability under the model."""
+    return np.asarray(np.isfinite(result.values))
 
 
 def _shown(std_error: float) -> str:

@@ -202,5 +202,4 @@ def _normalised(name: str, values: Any) -> NDArray[np.float64]:
         raise InvalidArgumentError(
             f"{name} must hold ln p of each document, without NaN and at least one of them finite"
         )
-    normalised: NDArray[np.float64] = ln_p - special.logsumexp(ln_p)
-    return normalised
+    return np.asarray(ln_p - special.logsumexp(ln_p))

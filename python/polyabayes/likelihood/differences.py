@@ -22,7 +22,7 @@ from polyabayes.likelihood.blocks import BlockScores, ScoringPlan
 from polyabayes.likelihood.foreign import Scorable
 from polyabayes.likelihood.methods import Settings
 from polyabayes.likelihood.priors import GivenPriors
-from polyabayes.likelihood.result import LogLikelihood, collect
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import CorrectedScores, Population, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -33,6 +33,9 @@ _ANY_ERROR = 1e100
 _OF_LEADER = 0.001
 # Rounds of better differences, and the share of the allowed error that they aim at.
 _MOST_ROUNDS, _AIM = 3, 0.9
+# Much of the limit of a difference's bias is noise of the pilot; and a pilot tells little about the
+# samples that differences need, which therefore grow.
+_EFFORT = {"share_of_bias": 0.7, "first_aim": 4.0}
 
 
 class Contender:
@@ -83,16 +86,8 @@ class Contender:
 
     def result(self, scores: BlockScores, shared_std_error: float) -> LogLikelihood:
         """A result of these scores, whose sum has a further error; raises what interrupted them."""
-        corpus, is_exact = self.corpus, bool((scores.methods == "exact").all())
-        return collect(
-            scores,
-            self.settings,
-            n_tokens=corpus.n_tokens,
-            n_unseen_tokens=corpus.n_unseen,
-            ids=corpus.ids,
-            groups=corpus.groups,
-            correction_std_error=None if is_exact else shared_std_error,
-        )
+        is_exact = bool((scores.methods == "exact").all())
+        return self.corpus.result(scores, self.settings, None if is_exact else shared_std_error)
 
 
 class _Pair:
@@ -131,7 +126,7 @@ class _Pair:
         """Score until the error is at most a share of that for new documents, or groups."""
         n_tokens, target = self._leader.corpus.n_tokens.astype(np.float64), _ANY_ERROR
         for _ in range(_MOST_ROUNDS):
-            found = score_to_target(self.score, self.population, target)
+            found = score_to_target(self.score, self.population, target, **_EFFORT)
             if found.scores.interruption is not None:
                 break
             kept = np.isfinite(found.scores.values)

@@ -20,7 +20,7 @@ from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidType
 from polyabayes.likelihood.core_parts import CoreParts
 from polyabayes.scale.shards import Shards
 
-# What words of a model that the documents lack count as.
+# Policies for words of the model that the documents lack.
 MISSING_WORDS = ("zero", "not measured", "raise")
 _NONE_YET = "another package (after import polyabayes.interop)"
 # Longest text of a value that a message shows.
@@ -104,7 +104,7 @@ def with_concentration(model: Any, topic_concentration: Any) -> Scorable:
 
 
 def given_instead(value: Any) -> str:
-    """What was given in place of a model, and the remedy."""
+    """Description of a value that is no model, with the remedy."""
     if isinstance(value, type):
         return f"the class {value.__name__}: make a model of it, and fit that"
     if isinstance(value, (str, os.PathLike)):

@@ -179,8 +179,7 @@ class LogLikelihood(Result):
         """
         if self.is_ratio or self.correction_std_error is not None:
             return np.zeros_like(self.values)
-        bias: NDArray[np.float64] = -0.5 * self._errors() ** 2
-        return bias
+        return np.asarray(-0.5 * self._errors() ** 2)
 
     def _errors(self) -> NDArray[np.float64]:
         """Standard errors; 0 for documents that are impossible or were not reached."""

@@ -28,7 +28,7 @@ from polyabayes.likelihood.foreign import (
 from polyabayes.likelihood.methods import check_settings
 from polyabayes.likelihood.priors import GivenPriors
 from polyabayes.likelihood.reliability import warn_of_caveats
-from polyabayes.likelihood.result import LogLikelihood, collect
+from polyabayes.likelihood.result import LogLikelihood
 from polyabayes.likelihood.streams import documents_of
 from polyabayes.likelihood.totals import Population, checked_target, score_to_target
 from polyabayes.scale.executors import check_executor, threads_of_task
@@ -298,23 +298,13 @@ def log_likelihood(
         with progress_bar(progress, n_documents or None, "document") as update:
             return corpus.score(plan, executor, update, rows=rows, **effort)
 
-    def result_of(scores: BlockScores, correction: float | None = None) -> LogLikelihood:
-        return collect(
-            scores,
-            settings,
-            n_tokens=corpus.n_tokens,
-            n_unseen_tokens=corpus.n_unseen,
-            ids=corpus.ids,
-            groups=corpus.groups,
-            correction_std_error=correction,
-        )
-
     wanted = np.inf if target is None else target(int(corpus.n_tokens.sum()))
     if target is None:
-        result = result_of(score())
+        result = corpus.result(score(), settings)
     else:
         population = Population(corpus.groups, corpus.n_tokens, corpus.uniforms(seed))
-        result = result_of(*score_to_target(score, population, wanted))
+        scores, shared = score_to_target(score, population, wanted)
+        result = corpus.result(scores, settings, shared)
         is_close = result.total_std_error <= wanted
         result = replace(result, reached=result.reached & is_close)
     _LOG.debug("%s documents scored", len(result.values))

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from polyabayes.data.corpus import Corpus, as_corpus
 from polyabayes.likelihood.blocks import BlockScores, ScoringPlan, score_corpora
 from polyabayes.likelihood.foreign import Scorable, exposed
+from polyabayes.likelihood.methods import Settings
 from polyabayes.likelihood.priors import GivenPriors
+from polyabayes.likelihood.result import LogLikelihood, collect
 from polyabayes.scale.shards import Shards
 
 # Documents of shards per block in memory.
@@ -82,6 +84,20 @@ class Documents:
         """A uniform number on [0, 1) for each document, from its content."""
         return _mixed(np.concatenate(self._keys) ^ np.uint64(seed)) / 2.0**64
 
+    def result(
+        self, scores: BlockScores, settings: Settings, correction: float | None = None
+    ) -> LogLikelihood:
+        """Scores of all documents as a result; `correction` is the error that they share."""
+        return collect(
+            scores,
+            settings,
+            n_tokens=self.n_tokens,
+            n_unseen_tokens=self.n_unseen,
+            ids=self.ids,
+            groups=self.groups,
+            correction_std_error=correction,
+        )
+
     def score(
         self,
         plan: ScoringPlan,
@@ -109,7 +125,7 @@ class Documents:
                 if interruption is not None:
                     break
         except KeyboardInterrupt as error:
-            # Also an interrupt while blocks are read keeps the scores so far.
+            # An interrupt while blocks are read keeps the scores so far, too.
             interruption = error
             if not found:
                 raise
@@ -207,5 +223,4 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix the bits of integers, one to one."""
     for multiplier in _MIX:
         numbers = (numbers ^ (numbers >> np.uint64(29))) * multiplier
-    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(32))
-    return mixed
+    return np.asarray(numbers ^ (numbers >> np.uint64(32)))

@@ -100,7 +100,7 @@ class Population:
         _, first, index, copies = np.unique(
             groups, return_index=True, return_inverse=True, return_counts=True
         )
-        # In order of first appearance, for any numbering of the groups.
+        # Documents stand in the order of their first appearance, however groups are numbered.
         order = np.argsort(first)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -114,13 +114,22 @@ class Population:
         measure = self.copies * np.sqrt(self.n_tokens)
         if len(measure) <= 2 * _PILOT:
             return np.ones_like(measure)
-        probabilities: Floats = np.minimum(_PILOT * measure / measure.sum(), 1.0)
-        return probabilities
+        return np.asarray(np.minimum(_PILOT * measure / measure.sum(), 1.0))
 
 
-def score_to_target(score: Score, population: Population, target: float) -> CorrectedScores:
-    """Score until the total has the target standard error, in nats, or runs cannot be longer."""
-    levels = _Levels(score, population)
+def score_to_target(
+    score: Score,
+    population: Population,
+    target: float,
+    share_of_bias: float = _SHARE_OF_BIAS,
+    first_aim: float = _AIM,
+) -> CorrectedScores:
+    """Score until the total has the target standard error, in nats, or runs cannot be longer.
+
+    The upper limit of the bias is at most `share_of_bias` of the target. The first samples aim at
+    the squared error `first_aim` times the target's, and tell what larger ones need.
+    """
+    levels = _Levels(score, population, share_of_bias, first_aim)
     try:
         levels.climb(target)
         return levels.estimate(levels.sample(target))
@@ -154,8 +163,7 @@ class _Level:
     @property
     def weights(self) -> Floats:
         """Sampling weight of each of them: 1 / probability."""
-        weights: Floats = 1.0 / self.probabilities[self.drawn]
-        return weights
+        return np.asarray(1.0 / self.probabilities[self.drawn])
 
     def values(self, *, is_last: bool) -> Floats:
         """Ln of the mean of the runs at the last level, else their mean ln; 0 if p is 0.
@@ -165,8 +173,7 @@ class _Level:
         scores = self.scores
         correction = scores.std_errors**2 / 2 if is_last else -scores.shortfalls
         values = scores.values + correction
-        found: Floats = np.where(np.isneginf(values), 0.0, values)
-        return found
+        return np.asarray(np.where(np.isneginf(values), 0.0, values))
 
 
 class _Step(NamedTuple):
@@ -184,20 +191,23 @@ class _Step(NamedTuple):
 class _Levels:
     """Levels of runs; the levels in use begin with a base, which has all documents."""
 
-    def __init__(self, score: Score, population: Population) -> None:
+    def __init__(
+        self, score: Score, population: Population, share_of_bias: float, first_aim: float
+    ) -> None:
         self._score, self._population = score, population
+        self._share_of_bias, self._first_aim = share_of_bias, first_aim
         self._pilot = population.pilot()
         self._levels: list[_Level] = []
 
     def climb(self, target: float) -> None:
         """Run the documents of the pilot up to a level with little bias."""
         self._add_level()
-        while self._can_climb() and self._bias() > _SHARE_OF_BIAS * target:
+        while self._can_climb() and self._bias() > self._share_of_bias * target:
             self._add_level()
 
     def sample(self, target: float) -> list[_Level]:
         """Sample the levels above the cheapest base until the error is small enough."""
-        base, aim = 0, _AIM
+        base, aim = 0, self._first_aim
         for _ in range(_ROUNDS):
             wanted = max(target**2 - self._of_last(), target**2 / 2)
             bases = range(base, len(self._levels))
@@ -217,6 +227,8 @@ class _Levels:
                 aim *= _AIM * wanted / of_sampling
             elif self._can_climb():
                 self._add_level()
+            elif aim > _AIM:
+                aim = min(_AIM, aim * _AIM * wanted / of_sampling)
             else:
                 break
         return self._levels[base:]
@@ -279,8 +291,7 @@ class _Levels:
 
     def _spread(self, base: _Level) -> Floats:
         """Standard deviation of ln of a run, roughly proportional to the differences."""
-        spread: Floats = np.sqrt(base.scores.variances)
-        return spread
+        return np.asarray(np.sqrt(base.scores.variances))
 
     def _measure(self, base: _Level) -> Floats:
         """Relative sampling probabilities, by spread and cost (Neyman allocation)."""

@@ -20,8 +20,15 @@ from polyabayes._support.docs import shared_docs
 from polyabayes._support.output.arviz import import_arviz, inference_data
 from polyabayes._support.random import RandomState, draw_seed, random_generator
 from polyabayes._support.results import Result
+from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus, as_corpus
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
 from polyabayes.models.latent_draws import (
     VARIABLES,
     Variable,
@@ -402,7 +409,8 @@ def _run_chain(plan: _Plan, seed: int) -> _Chain:
         for name, variable in plan.variables.items()
     }
     record = partial(_record, kept, variables, set(plan.n_iter))
-    model.fit(plan.corpus, eval_every=plan.every, callback=record)
+    with quiet(UnreliableErrorWarning):  # chains have diagnostics of their own
+        model.fit(plan.corpus, eval_every=plan.every, callback=record)
     joint = dict(zip(model.trace_.n_iter, model.trace_.log_joint, strict=True))
     summaries = {name: np.array([draw[name] for draw in kept]) for name in kept[0]}
     log_joint = np.array([joint[n] for n in plan.n_iter])

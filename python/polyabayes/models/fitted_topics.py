@@ -33,15 +33,21 @@ def fitted_model(model: Any, name: str = "model") -> TopicModel:
 
 
 def labels_of(model: Any, n_words: int = 3) -> list[str]:
-    """Names of the topics, else their numbers and most probable words, for pictures."""
-    given = getattr(model, "topic_names_", None)
-    if given is not None:
-        return list(given)
+    """Names of the topics, or their numbers and most probable words, for pictures."""
     numbers = [f"topic {k}" for k in range(len(model.components_))]
+    given = getattr(model, "topic_names_", numbers)
     if model.vocabulary_ is None or not n_words:
-        return numbers
-    words = top_words(model, n_words).words
-    return [f"{name}: {', '.join(own)}" for name, own in zip(numbers, words, strict=True)]
+        return list(given)
+    words = [
+        f"{name}: {', '.join(own)}"
+        for name, own in zip(numbers, top_words(model, n_words).words, strict=True)
+    ]
+    return [words[k] if name == numbers[k] else name for k, name in enumerate(given)]
+
+
+def names_of(model: Any) -> list[str] | None:
+    """Names of the topics, if they have some, for tables."""
+    return getattr(model, "topic_names_", None)
 
 
 class TopWords(NamedTuple):

@@ -115,7 +115,7 @@ class CheckpointPeriod:
         if not self._seconds:
             return (n_iter // self._n_sweeps + 1) * self._n_sweeps
         left = self._written + self._seconds - time.monotonic()
-        # At most as many sweeps as were timed, since timings of few sweeps are unreliable.
+        # Timings of few sweeps are unreliable: the number of sweeps at most doubles.
         return n_iter + max(1, min(n_iter, int(left / pace) if pace else 1))
 
     def is_due(self, n_iter: int) -> bool:
@@ -201,8 +201,7 @@ class LastState(NamedTuple):
 
     def topic_word_parameters(self) -> NDArray[np.float64]:
         """Dirichlet parameters of phi given the topics of all tokens, (n_components, n_words)."""
-        found: NDArray[np.float64] = self.counts.toarray() + np.transpose(self.prior)
-        return found
+        return np.asarray(self.counts.toarray() + np.transpose(self.prior))
 
     def topic_word(self) -> NDArray[np.float64]:
         """E[phi | topics of all tokens], shape (n_components, n_words)."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes._support.files import checked_path, reading
@@ -69,37 +68,29 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _made(stored: StoredModel) -> FittedModel:
     model = FittedModel.classes[stored.class_name](**stored.parameters)
-    arrays, scalars = stored.arrays, stored.scalars
-    normalised = model._conditions_on_length
-    optional = (name for name in model._optional_arrays if name in arrays)
+    scalars = dict(stored.scalars)
+    optional = (name for name in model._optional_arrays if name in stored.arrays)
     names = [*model._stored(), *optional]
+    stored.refuse_others(names)
     for name in names:
-        setattr(model, name, arrays[name])
-    model._set_topic_word(arrays["components_"], stored.vocabulary, None, normalised=normalised)
-    model._seal()
-    model.n_iter_ = checks.whole_number("n_iter_", scalars["n_iter_"], 0)
-    model.seed_ = checks.whole_number("seed_", scalars["seed_"], 0, 2**64 - 1)
-    if "topic_counts_" in names:
-        model.topic_counts_ = _token_counts(arrays["topic_counts_"], len(model.components_))
-    if "topic_concentration_" in names:
-        _check_concentrations(model)
-    if "topic_word_prior_" in scalars:
-        prior = checks.not_negative_number("topic_word_prior_", scalars["topic_word_prior_"])
-        model.topic_word_prior_ = prior
-    if "bound_" in scalars:
-        model.__dict__["bound_"] = float(scalars["bound_"])
-        model.__dict__["_bound_is_of"] = str(scalars["_bound_is_of"])
-    for name, kind in (("_trained_on", str), ("_has_exposure", bool)):
-        if name in scalars:
-            setattr(model, name, kind(scalars[name]))
+        setattr(model, name, stored.arrays[name])
+    normalised, topics = model._conditions_on_length, stored.arrays["components_"]
+    model._set_topic_word(topics, stored.vocabulary, None, normalised=normalised)
+    if not model.components_.any():
+        raise ValueError("no topic has a word")
+    model.seed_ = checks.whole_number("seed_", scalars.pop("seed_"), 0, 2**64 - 1)
+    model.n_iter_ = checks.whole_number("n_iter_", scalars.pop("n_iter_"), 0)
+    checks.not_negative_number("topic_word_prior_", scalars.get("topic_word_prior_", 0))
     if "topic_names_" in scalars:
-        model.name_topics(scalars["topic_names_"])
+        model.name_topics(scalars.pop("topic_names_"))
     if "design" in scalars:
-        _take_design(model, scalars["design"])
+        _take_design(model, scalars.pop("design"))
+    # An attribute that needs no property to be set.
+    model.__dict__.update(scalars)
     # The core makes its own copy, and aborts the process if there is no memory for it.
     np.empty_like(model.components_)
     if model._has_likelihood():
-        model._core_model()
+        getattr(model, "_checked_model", model._core_model)()
     return model
 
 
@@ -108,22 +99,5 @@ def _take_design(model: FittedModel, content: Any) -> None:
     if not isinstance(model, TopicModel):
         raise InvalidArgumentError(f"a {type(model).__name__} is not trained with covariates")
     model._take_design(design)
-    shape = len(model.components_), len(design.names)
-    if model.coefficients_.shape != shape or model.coefficient_draws_.shape[1:] != shape:
+    if model.coefficients_.shape != (len(model.components_), len(design.names)):
         raise InvalidArgumentError("coefficients are not one for each topic and column")
-
-
-def _check_concentrations(model: Any) -> None:
-    n_topics = len(model.components_)
-    values = model.topic_concentration_
-    draws = getattr(model, "topic_concentration_draws_", values[np.newaxis])
-    same_size = values.shape == (n_topics,) and draws.shape[1:] == (n_topics,)
-    if not same_size or not (values > 0).all() or not (draws > 0).all():
-        raise InvalidArgumentError("topic_concentration_ is not one positive number a topic")
-
-
-def _token_counts(array: NDArray[Any], n_topics: int) -> NDArray[Any]:
-    numbers = array.dtype in (np.int64, np.float64)
-    if not numbers or array.shape != (n_topics,) or not (array >= 0).all():
-        raise InvalidArgumentError("topic_counts_ are not one number of tokens a topic")
-    return array

@@ -381,8 +381,7 @@ class PoissonFactorAnalysis(TopicModel):
         # theta ~ Gamma(r, rate (1 - p) / p), then n Poisson tokens at exposure e.
         scales = p / (np.exp(ln_rest) + p * sizes[:, np.newaxis])
         shapes = priors + tokens.by_document(len(r))
-        weights: NDArray[np.float64] = generator.standard_gamma(shapes) * scales
-        return weights
+        return np.asarray(generator.standard_gamma(shapes) * scales)
 
     def _core_parts(self) -> CoreParts:
         if not self._has_likelihood():
@@ -418,8 +417,7 @@ class PoissonFactorAnalysis(TopicModel):
         )
 
     def _expected_sizes(self) -> NDArray[np.float64]:
-        odds: NDArray[np.float64] = self.probability_ / (1 - self.probability_)
-        return odds
+        return np.asarray(self.probability_ / (1 - self.probability_))
 
     def _fit(
         self,

@@ -17,13 +17,20 @@ from sklearn.utils.validation import validate_data
 from polyabayes import _core
 from polyabayes._support import checks
 from polyabayes._support.docs import shared_docs
+from polyabayes._support.posterior_draws import n_effective, shortage
 from polyabayes._support.random import draw_seed
 from polyabayes._support.state_folder import fingerprint_of
-from polyabayes._support.warnings import quiet
+from polyabayes._support.warnings import quiet, warn
 from polyabayes.data.corpus import Corpus, as_corpus, of_layer
 from polyabayes.data.counts import words_of
 from polyabayes.data.naming import rows_by_name
-from polyabayes.exceptions import Interrupted, InvalidArgumentError, InvalidTypeError, argument
+from polyabayes.exceptions import (
+    Interrupted,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnreliableErrorWarning,
+    argument,
+)
 from polyabayes.likelihood.foreign import exposed
 from polyabayes.likelihood.scoring import log_likelihood
 from polyabayes.models.fitted.covariates import Design, learn_design, pseudo_counts
@@ -61,7 +68,7 @@ _OF_A_TRAINING = (
     *("feature_names_in_", "provenance_", "components_std_"),
     *("bound_", "_bound_is_of", "_last"),
     *("_design", "covariate_names_", "coefficients_", "coefficient_draws_"),
-    "topic_concentration_draws_",
+    *("topic_concentration_draws_", "_told_of_draws"),
 )
 
 # Effort of one evaluation of held-out documents: a trace needs only tenths of a nat per document.
@@ -485,7 +492,8 @@ class TopicModel(LatentDraws):
         words = words_of(vocabulary, self.n_features_in_, "the model")
         if words is None:
             words = self.vocabulary_
-        return topic_table(self.components_, self.topic_counts_, words, n_words)
+        names = getattr(self, "topic_names_", None)
+        return topic_table(self.components_, self.topic_counts_, words, n_words, names)
 
     def _sample(
         self,
@@ -518,7 +526,21 @@ class TopicModel(LatentDraws):
             raise Interrupted(f"stopped after {self.n_iter_:,} of {self.max_iter:,} sweeps", self)
         if interruption is not None:
             raise interruption
+        self._warn_of_few_draws()
         return self
+
+    def _warn_of_few_draws(self) -> None:
+        """Say how long to train, if the draws of coefficients are too few for intervals."""
+        draws: NDArray[np.float64] = getattr(self, "coefficient_draws_", np.empty(0))
+        if len(draws) and (short := shortage(draws)) > 1:
+            self._told_of_draws = True
+            added = (short - 1) * (self.n_iter_ if self.burn_in is None else len(draws))
+            warn(
+                f"the {len(draws):,} draws of coefficients are worth {n_effective(draws).min():.0f}"
+                " independent ones where fewest, so that intervals of prevalence are too narrow: "
+                f"train with max_iter={float(f'{self.n_iter_ + added:.2g}'):.0f} or more",
+                UnreliableErrorWarning,
+            )
 
     def _take(
         self, documents: Corpus | Shards, before: PreviousState | None, training: _core.Training

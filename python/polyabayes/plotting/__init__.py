@@ -2,7 +2,6 @@
 
 from polyabayes._support.docs import fill_room
 from polyabayes.plotting.allocation import (
-    plot_allocations,
     plot_evidence,
     plot_graph,
     plot_posterior,
@@ -24,7 +23,6 @@ from polyabayes.plotting.witness import (
 )
 
 __all__ = [
-    "plot_allocations",
     "plot_choice",
     "plot_comparison",
     "plot_convergence",

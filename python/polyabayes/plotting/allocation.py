@@ -13,13 +13,12 @@ from polyabayes._support import checks
 from polyabayes.allocation.evidence.result import Evidence
 from polyabayes.allocation.graphs.checks import known_nodes
 from polyabayes.allocation.inference.decomposition import Decomposition
-from polyabayes.allocation.inference.histogram import Allocations
 from polyabayes.allocation.missing_cells import MissingCells
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.allocation.posterior import ModelPosterior
 from polyabayes.data.counts import checked_labels
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import BLUE, GREEN, PINK, VERMILION, axes_or_new, foreground
+from polyabayes.plotting.axes import BLUE, GREEN, PINK, VERMILION, axes_or_new, finish, foreground
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,50 +28,10 @@ _MOST_LABELS = 40
 _MOST_RANKS = 20
 # Most letters of all labels that fit side by side below a table.
 _MOST_LETTERS = 40
+# Most cells of a table with numbers.
+_MOST_NUMBERS = 50
 # Area of a node of a graph, in square points.
 _NODE_SIZE = 1600
-
-
-def plot_allocations(allocations: Allocations, bins: int = 50, ax: Axes | None = None) -> Axes:
-    """Plot a histogram of the log probabilities of all allocations.
-
-    Parameters
-    ----------
-    allocations : Allocations
-        Result of :meth:`polyabayes.AllocationModel.allocations`.
-    bins : int, default=50
-        Number of bins.
-    {ax}
-
-    Returns
-    -------
-    matplotlib Axes
-        Numbers of allocations on a logarithmic scale, and a line at the log evidence.
-
-    {raises: bad plot}
-
-    Examples
-    --------
-    >>> counts = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
-    >>> nmf = pb.AllocationModel.nmf(2)
-    >>> ax = pb.plotting.plot_allocations(nmf.allocations(counts))
-    >>> ax.get_yscale()
-    'log'
-    """
-    if not isinstance(allocations, Allocations):
-        raise InvalidTypeError(f"allocations must be Allocations, got {allocations!r}")
-    heights, edges = allocations.histogram(bins)
-    ax = axes_or_new(ax, 6.4, 4.0)
-    ax.stairs(heights, edges, fill=True, color=BLUE)
-    ax.axvline(allocations.log_evidence, color=VERMILION, label="log evidence")
-    ax.set_yscale("log")
-    # A single allocation still has a bar.
-    ax.set_ylim(bottom=0.5)
-    ax.set_xlabel("ln π(S | T), nats")
-    ax.set_ylabel("allocations")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
 def plot_evidence(
@@ -141,15 +100,13 @@ def plot_evidence(
         markersize=4,
         capsize=3,
     )
-    ax.plot(places[is_bound], values[is_bound], "^", color=VERMILION, label="lower bound")
     if is_bound.any():
-        ax.legend(frameon=False)
+        ax.plot(places[is_bound], values[is_bound], "^", color=VERMILION, label="lower bound")
     given = any(evidence.given_total for evidence in evidences.values())
     ax.set_xticks(ranks[:: -(-len(ranks) // _MOST_RANKS)])
     ax.set_xlabel(xlabel)
     ax.set_ylabel(f"log evidence{' given the total' if given else ''}, nats")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax)
 
 
 def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
@@ -169,8 +126,7 @@ def _draw_rounds(evidence: Evidence, level: float, ax: Axes) -> Axes:
     ax.set_ylabel(f"log evidence{' given the total' if evidence.given_total else ''}, nats")
     state = "converged" if evidence.converged else "not converged"
     ax.set_title(f"{evidence.round_trips} round trips, {state}", loc="left", fontsize="medium")
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    ax.spines[["top", "right"]].set_visible(False)
+    finish(ax)
     # The lower part of the axes is the corner's.
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom - 0.7 * (top - bottom), top)
@@ -247,6 +203,8 @@ def plot_posterior(posterior: ModelPosterior, level: float = 0.95, ax: Axes | No
 def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) -> Axes:
     """Plot the conditional table of a node: its values as rows, its parents' values as columns.
 
+    A table of transitions, whose parent has the same values, has rows "from" and columns "to".
+
     Parameters
     ----------
     decomposition : Decomposition
@@ -258,8 +216,8 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
     Returns
     -------
     matplotlib Axes
-        Columns are joint values of the parents; the last parent varies fastest. With more than 40
-        values, only some have labels.
+        Joint values of the parents are in order; the last parent varies fastest. With more than 40
+        values, only some have labels; tables of up to 50 cells have numbers.
 
     {raises: bad plot}
 
@@ -276,23 +234,33 @@ def plot_table(decomposition: Decomposition, node: str, ax: Axes | None = None) 
     table = decomposition._table(node)
     parents = decomposition.families[node][1:]
     size = table.shape[0]
+    table = table.reshape(size, -1) if parents else table
+    below, beside = parents, (node,)
+    visible, names_of = decomposition.tensor.axes, decomposition.level_names
+    kinds = {(name in visible, *names_of(name)) for name in decomposition.families[node]}
+    if len(parents) == 1 and len(kinds) == 1:
+        table, below, beside = table.T, beside, parents
     ax = axes_or_new(ax, 5.0, float(np.clip(1.0 + 0.2 * size, 2.5, 9.0)))
     if parents:
-        image = ax.imshow(table.reshape(size, -1), aspect="auto", cmap="Blues", vmin=0.0)
+        image = ax.imshow(table, aspect="auto", cmap="viridis", vmin=0.0)
         ax.figure.colorbar(image, ax=ax, label="probability")
-        ax.set_xlabel(", ".join(parents))
+        ax.set_xlabel(", ".join(below))
         ax.set_title(f"{node} given {', '.join(parents)}", loc="left", size="medium")
+        shown = np.ndenumerate(table) if table.size <= _MOST_NUMBERS else ()
+        for (row, column), share in shown:
+            ink = "white" if share < table.max() / 2 else "black"
+            ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=ink, size="small")
     else:
         ax.barh(range(size), table, color=BLUE)
         ax.set_ylim(size - 0.5, -0.5)
         ax.set_xlabel("probability")
         ax.set_title(node, loc="left", size="medium")
-    ax.set_yticks(*_joint_labels(decomposition, (node,)), size="small")
+    ax.set_yticks(*_joint_labels(decomposition, beside), size="small")
     if parents:
-        places, labels = _joint_labels(decomposition, parents)
+        places, labels = _joint_labels(decomposition, below)
         crowded = max(map(len, labels)) * len(labels) > _MOST_LETTERS
         ax.set_xticks(places, labels, size="small", rotation=90 if crowded else 0)
-    ax.set_ylabel(node)
+    ax.set_ylabel(", ".join(beside))
     return ax
 
 
@@ -411,5 +379,4 @@ def plot_total(found: MissingCells, level: float = 0.95, *, ax: Axes | None = No
     ax.set_ylim(bottom=0)
     ax.set_xlabel("total of all cells")
     ax.set_ylabel("posterior probability")
-    ax.legend(frameon=False)
-    return ax
+    return finish(ax)

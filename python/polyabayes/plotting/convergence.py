@@ -11,7 +11,7 @@ from scipy import stats
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 from polyabayes.likelihood.result import LogLikelihood, Trace
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import axes_or_new, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def plot_convergence(
     if document is not None:
         fewest = min(len(result.values) for result in named.values())
         checks.whole_number("document", document, 0, fewest - 1)
-    ax = axes_or_new(ax, 7.0, 4.2)
+    ax = axes_or_new(ax, 7.0, 4.2, len(traces))
     for name, trace in traces.items():
         rows = np.arange(len(trace.values)) if document is None else np.array([document])
         sampled = rows[trace.n_samples[rows, -1] > 0]
@@ -86,10 +86,7 @@ def plot_convergence(
     what = "all documents" if document is None else f"document {document}"
     ax.set_ylabel(f"ln p of {what} (nats)")
     ax.ticklabel_format(axis="y", useOffset=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    if any(named) or exact is not None:
-        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return ax
+    return finish(ax)
 
 
 def _trace(name: str, result: LogLikelihood) -> Trace:

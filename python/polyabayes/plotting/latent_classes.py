@@ -9,7 +9,7 @@ import numpy as np
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidTypeError
 from polyabayes.latent_classes import LatentClassAnalysis
-from polyabayes.plotting.axes import axes_or_new
+from polyabayes.plotting.axes import axes_or_new, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,9 @@ def plot_item_probabilities(
     first = rows.groupby(["class", "item"], sort=False).cumcount() == 0
     rows = rows[~(first & (n_answers == 2))]
     names = rows[rows["class"] == 0]
-    ax = axes_or_new(ax, 6, 1.2 + max(0.3, 0.12 * classes.n_classes_) * len(names))
+    ax = axes_or_new(
+        ax, 6, 1.2 + max(0.3, 0.12 * classes.n_classes_) * len(names), classes.n_classes_
+    )
     places = np.arange(len(names))
     for k in range(classes.n_classes_):
         of = rows[rows["class"] == k]
@@ -77,5 +79,4 @@ def plot_item_probabilities(
     for place in places[1:]:
         ax.axhline(place - 0.5, color="0.5", linewidth=0.4, zorder=0)
     ax.set(xlim=(-0.02, 1.02), xlabel="probability of the answer")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    return ax
+    return finish(ax)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polyabayes._support import checks
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, argument
-from polyabayes.plotting.axes import axes_or_new, colours
+from polyabayes.plotting.axes import axes_or_new, colours, finish
 from polyabayes.topics.groups import TopicsByGroup
 from polyabayes.topics.prevalence import TopicPrevalence
 
@@ -117,7 +117,7 @@ def plot_prevalence(
     if event == "difference" and along is None and len(rows) == 1:
         ax.set_title(rows[0], loc="left", size="medium")
     else:
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+        finish(ax)
     return ax
 
 
@@ -183,4 +183,9 @@ def _lines(
             label = ", ".join(filter(None, (name, group)))
             ax.plot(x[at], means, label=label, color=colour, linestyle=style)
             ax.fill_between(x[at], lower, upper, alpha=_ALPHA, color=colour, linewidth=0)
+    if x.dtype.kind == "M":
+        from matplotlib import dates
+
+        shown: Any = dates.ConciseDateFormatter
+        ax.xaxis.set_major_formatter(shown(ax.xaxis.get_major_locator()))
     return ax

@@ -80,7 +80,7 @@ def plot_topics(
         words = model.vocabulary_
     n_columns = min(_COLUMNS, len(chosen))
     n_rows = -(-len(chosen) // n_columns)
-    ax = axes_or_new(ax, 0.5 + 2.4 * n_columns, 0.3 + n_rows * (0.5 + 0.23 * n_shown))
+    ax = axes_or_new(ax, 1.8 * n_columns, 0.3 + n_rows * (0.5 + 0.23 * n_shown))
 
     widest = float(model.components_[chosen].max()) or 1.0
     column_width = widest * (1 + _NUMBER_ROOM)

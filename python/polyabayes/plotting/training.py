@@ -22,13 +22,16 @@ from polyabayes.models.fitted_topics import (
     topic_tokens,
 )
 from polyabayes.models.traces import BoundTrace, TrainingTrace
-from polyabayes.plotting.axes import BLUE, axes_or_new, new_figure
+from polyabayes.plotting.axes import BLUE, axes_or_new, colours, finish, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Most ticks on one side of a matrix.
-_MOST_TICKS = 20
+# Most ticks on one side of a matrix, and most names of bars.
+_MOST_TICKS, _MOST_NAMES = 20, 40
+
+# Most letters of names that fit side by side.
+_LONGEST = 3
 
 _LABELS = {
     "log_joint": "ln of the joint density (nats)",
@@ -118,20 +121,18 @@ def plot_trace(
             raise InvalidArgumentError(f"not every model has a trace of {column!r}")
     kinds = _kinds(named) if what == "log_joint" else [list(named)]
     stack = _stack(ax, len(kinds))
+    looks = dict(zip(named, colours(len(named)), strict=True))
     for place, names in zip(stack, kinds, strict=True):
         for name in names:
             trace, errors = traces[name], None
             if what == "held_out" and isinstance(trace, TrainingTrace):
                 errors = 2 * trace.held_out_std_error
             x, y = getattr(trace, against), getattr(trace, what)
-            colour = f"C{list(named).index(name)}"
-            place.errorbar(x, y, yerr=errors, marker=".", label=name or None, color=colour)
+            place.errorbar(x, y, yerr=errors, marker=".", label=name or None, color=looks[name])
         is_likelihood = what == "log_joint" and not named[names[0]]._samples()
         place.set_ylabel(_LIKELIHOOD if is_likelihood else _LABELS[what])
         place.ticklabel_format(axis="y", useOffset=False)
-        place.spines[["top", "right"]].set_visible(False)
-        if any(named):
-            place.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        finish(place)
     stack[-1].set_xlabel(_LABELS[against])
     return stack[0]
 
@@ -197,19 +198,20 @@ def plot_topic_weights(model: Any, documents: Any = None, *, ax: Axes | None = N
         )
     order = np.argsort(-tokens, kind="stable")
     counts = tokens[order]
-    ax = axes_or_new(ax, 7.0, 3.6)
-    ax.bar(np.arange(len(counts)), counts / counts.sum(), color=BLUE)
-    if len(counts) <= 40:
-        ax.set_xticks(np.arange(len(counts)), [str(topic) for topic in order], size="small")
-    ax.set_xlabel("topic, by its share of the tokens")
-    ax.set_ylabel("share of the tokens")
+    ax = axes_or_new(ax, 7.0, 1.0 + 0.2 * min(len(counts), _MOST_NAMES))
+    ax.barh(np.arange(len(counts)), counts / counts.sum(), color=BLUE)
+    ax.set_yticks([])
+    if len(counts) <= _MOST_NAMES:
+        names = labels_of(fitted)
+        ax.set_yticks(np.arange(len(counts)), [names[topic] for topic in order], size="small")
+    ax.set_ylim(len(counts) - 0.5, -0.5)
+    ax.set_xlabel("share of the tokens")
     ax.set_title(
         f"{int((counts >= 0.5).sum()):,} of {len(counts):,} topics have tokens",
         loc="left",
         size="medium",
     )
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax)
 
 
 def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
@@ -248,7 +250,9 @@ def plot_topic_similarity(model: Any, ax: Axes | None = None) -> Axes:
     names = [labels_of(fitted, 2)[k] for k in order]
     ax = axes_or_new(ax, 7.5, 4.6)
     step = -(-n_topics // _MOST_TICKS)
-    ax.set_xticks(range(0, n_topics, step), order[::step].tolist())
+    short = [labels_of(fitted, 0)[k].removeprefix("topic ") for k in order[::step]]
+    rotation = 90 if max(map(len, short)) > _LONGEST else 0
+    ax.set_xticks(range(0, n_topics, step), short, rotation=rotation)
     ax.set_yticks(range(0, n_topics, step), names[::step])
     shown = similarity[np.ix_(order, order)]
     np.fill_diagonal(shown, np.nan)

@@ -10,13 +10,11 @@ import numpy as np
 from polyabayes._support.results import ResultTable
 from polyabayes.allocation.model import AllocationModel
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
-from polyabayes.plotting.axes import VERMILION, axes_or_new
+from polyabayes.plotting.axes import VERMILION, axes_or_new, colours, finish
 from polyabayes.sizes.witness import WitnessSearch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
 
 
 def plot_size_bounds(
@@ -49,7 +47,7 @@ def plot_size_bounds(
     named = _named(searches)
     tables = {name: search.bounds_ for name, search in named.items()}
     of_one_size = all(search.prior.n_variables == 1 for search in named.values())
-    ax = axes_or_new(ax, 7.0, 4.2)
+    ax = axes_or_new(ax, 7.0, 4.2, len(named))
     for name, table in tables.items():
         x = table["size"] if of_one_size else np.arange(1, table.n_rows + 1)
         lower = np.where(np.isfinite(table["lower"]), table["lower"], np.nan)
@@ -60,8 +58,7 @@ def plot_size_bounds(
     largest = f"largest {_shared_label(named)} explored"
     ax.set_xlabel(largest if of_one_size else "configurations explored")
     ax.set_ylabel("bounds on ln p(y) (nats)")
-    _finish(ax, legend=any(named))
-    return ax
+    return _finished(ax)
 
 
 def plot_size_posterior(
@@ -95,12 +92,12 @@ def plot_size_posterior(
         if search.prior.n_variables != 1:
             raise InvalidArgumentError("plot_size_posterior draws searches of one size")
     ax = axes_or_new(ax, 7.0, 4.2)
-    width = 0.8 / len(named)
+    width, looks = 0.8 / len(named), colours(len(named))
     for place, (name, search) in enumerate(named.items()):
         table = search.posterior_bounds_
         x = table["size"] + width * (place - (len(named) - 1) / 2)
         open_part = table["upper"] - table["lower"]
-        colour = f"C{place}"
+        colour = looks[place]
         ax.bar(x, table["lower"], width, color=colour, label=name or "at least")
         ax.bar(
             x,
@@ -117,10 +114,7 @@ def plot_size_posterior(
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel(_shared_label(named))
     ax.set_ylabel("bounds on the posterior probability")
-    _finish(ax, legend=True)
-    if any(named):
-        ax.legend(frameon=False, title="filled: at least; hatched: at most")
-    return ax
+    return _finished(ax, "filled: at least;\nhatched: at most" if any(named) else None)
 
 
 def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
@@ -152,8 +146,8 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(folds, ResultTable) or "fold" not in folds:
         raise InvalidTypeError("folds must be the result of cross_validate")
-    ax = axes_or_new(ax, 7.0, 4.2)
     names = list(dict.fromkeys(folds["prior"]))
+    ax = axes_or_new(ax, 7.0, 4.2, len(names))
     several = len(names) > 1
     for place, name in enumerate(names):
         mine = {column: values[folds["prior"] == name] for column, values in folds.items()}
@@ -176,10 +170,9 @@ def plot_predictive_bounds(folds: ResultTable, ax: Axes | None = None) -> Axes:
     ax.set_xticks(np.unique(folds["fold"]))
     ax.set_xlabel("fold")
     ax.set_ylabel("held-out nats per token (higher is better)")
-    _finish(ax, legend=False)
-    title = "bounds of the average over sizes, and x the single best model" if several else None
-    ax.legend(frameon=False, title=title, **{**_ABOVE, "ncols": 1 if several else 2})
-    return ax
+    return _finished(
+        ax, "bounds of the average\nover sizes; x: the\nsingle best model" if several else None
+    )
 
 
 def _size_labels(search: WitnessSearch) -> list[str]:
@@ -204,8 +197,6 @@ def _named(searches: Any) -> dict[str, WitnessSearch]:
     return dict(named)
 
 
-def _finish(ax: Axes, *, legend: bool) -> None:
+def _finished(ax: Axes, title: str | None = None) -> Axes:
     ax.ticklabel_format(axis="y", useOffset=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    if legend:
-        ax.legend(frameon=False)
+    return finish(ax, title)

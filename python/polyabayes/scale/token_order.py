@@ -122,7 +122,7 @@ def _rows(
     exposure, before = None, shard.first_document
     if exposures is not None:
         exposure = exposures.values[exposures.numbers[before + start : before + stop]]
-    return _core.Documents.narrow(shard.n_words, *shard.cells(start, stop), exposure)
+    return _core.Documents(shard.n_words, *shard.cells(start, stop), exposure)
 
 
 def _lengths(shard: Shard) -> Iterator[NDArray[np.uint64]]:

@@ -22,6 +22,7 @@ from polyabayes.models.fitted_topics import (
     fitted_model,
     named_by,
     names,
+    names_of,
     probabilities,
     top_words,
     topic_tokens,
@@ -64,6 +65,8 @@ class TopicDiagnostics(Result):
         Mean over the top words w of φ_kw / Σ_j φ_jw.
     words : ndarray of object, shape (n_components, n_words)
         The top words.
+    topics : list of str or None
+        Names of the topics, if they have some.
 
     Examples
     --------
@@ -83,9 +86,13 @@ class TopicDiagnostics(Result):
     allocation_ratio: NDArray[np.float64]
     exclusivity: NDArray[np.float64]
     words: NDArray[np.object_]
+    topics: list[str] | None = None
 
     def _columns(self) -> dict[str, Any]:
-        return {**self.__dict__, "words": [" ".join(map(str, row)) for row in self.words]}
+        figures = {name: x for name, x in vars(self).items() if name != "topics"}
+        words = [" ".join(map(str, row)) for row in self.words]
+        topics = np.arange(len(words)) if self.topics is None else self.topics
+        return {"topic": topics, **figures, "words": words}
 
     def __repr__(self) -> str:
         return f"<TopicDiagnostics: {len(self.tokens)} topics>"
@@ -105,6 +112,8 @@ class TopDocuments(Result):
         Names of these documents; None if the corpus has none.
     passages : ndarray of object, shape (n_components, n_documents), or None
         The sentence of each document that carries the topic most, if `texts` were given.
+    topics : list of str or None
+        Names of the topics, if they have some.
 
     Examples
     --------
@@ -117,11 +126,12 @@ class TopDocuments(Result):
     shares: NDArray[np.float64]
     ids: NDArray[np.object_] | None
     passages: NDArray[np.object_] | None = None
+    topics: list[str] | None = None
 
     def _columns(self) -> dict[str, Any]:
-        topic = np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
+        topics = np.arange(len(self.rows)) if self.topics is None else self.topics
         columns: dict[str, Any] = {
-            "topic": topic,
+            "topic": np.repeat(topics, self.rows.shape[1]),
             "document": self.rows.ravel(),
             "share": self.shares.ravel(),
         }
@@ -204,6 +214,7 @@ def diagnostics(
         allocation_ratio=((of_document > _MAIN_SHARE) & holding).sum(axis=0) / n_holding,
         exclusivity=np.take_along_axis(exclusive, top.columns, axis=1).mean(axis=1),
         words=top.words,
+        topics=names_of(fitted),
     )
 
 
@@ -298,7 +309,7 @@ def top_documents(
     shares, quotes = np.take_along_axis(found.T, rows, axis=1), None
     if (written := texts_of(corpus, texts)) is not None:
         quotes = passages(named_by(fitted, corpus), rows, written, found)
-    return TopDocuments(rows, shares, ids, quotes)
+    return TopDocuments(rows, shares, ids, quotes, names_of(fitted))
 
 
 def texts_of(corpus: Corpus, texts: Any) -> list[str] | None:

@@ -15,7 +15,7 @@ from polyabayes._support.results import Result
 from polyabayes.data.corpus import Corpus, of_layer
 from polyabayes.exceptions import InvalidArgumentError, argument
 from polyabayes.models import TopicWeights
-from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of
+from polyabayes.models.fitted_topics import TopicModel, fitted_model, labels_of, names_of
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -37,7 +37,9 @@ class TopicsByGroup(Result):
     largest : float
         Upper limit of weights: 1 for shares, infinite for rates.
     labels : list of str or None
-        Name and words of each topic, for pictures.
+        Name or words of each topic, for pictures.
+    topics : list of str or None
+        Names of the topics, if they have some, for tables.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class TopicsByGroup(Result):
     n_freedom: NDArray[np.int64]
     largest: float
     labels: list[str] | None = None
+    topics: list[str] | None = None
 
     def interval(self, level: float = 0.95) -> NDArray[np.float64]:
         """Confidence intervals of the means by Student's t, clipped to valid weights.
@@ -83,7 +86,8 @@ class TopicsByGroup(Result):
     def _columns(self) -> dict[str, Any]:
         ends = dict(zip(("lower", "upper"), self.interval(), strict=True))
         rows = {"group": self.groups, "n_documents": self.n_documents}
-        return topic_columns(rows, {"mean": self.means, "std_error": self.std_errors, **ends})
+        tables = {"mean": self.means, "std_error": self.std_errors, **ends}
+        return topic_columns(rows, tables, self.topics)
 
     def __repr__(self) -> str:
         return f"<TopicsByGroup: {len(self.groups)} groups, {self.means.shape[1]} topics>"
@@ -158,8 +162,8 @@ def by_group(
         between = total[2] / freedom[:, None]
     variance = (between + 2 * total[1] / n[:, None]) / n[:, None]
     largest = 1.0 if fitted._conditions_on_length else np.inf
-    std_errors, labels = np.sqrt(variance), labels_of(fitted)
-    return TopicsByGroup(groups, n, means, std_errors, freedom, largest, labels)
+    figures = groups, n, means, np.sqrt(variance), freedom, largest
+    return TopicsByGroup(*figures, labels_of(fitted), names_of(fitted))
 
 
 def checked_weights(

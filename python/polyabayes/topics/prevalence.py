@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polyabayes._support import checks
 from polyabayes._support.output.frames import data_frame
 from polyabayes._support.output.tables import topic_columns
+from polyabayes._support.posterior_draws import central_interval
 from polyabayes._support.results import Result
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion.frames import frame_of
@@ -25,15 +26,16 @@ from polyabayes.exceptions import (
 )
 from polyabayes.models.fitted.covariate_tables import as_dates
 from polyabayes.models.fitted.covariates import pseudo_counts
-from polyabayes.models.fitted_topics import labels_of
+from polyabayes.models.fitted_topics import labels_of, names_of, top_words
 from polyabayes.models.topic_model import TopicModel
-from polyabayes.topics.posterior_draws import central_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Most values of a numeric covariate shown one by one; most levels; steps of other covariates.
 _FEW_VALUES, _MOST_LEVELS, _STEPS = 5, 12, 21
+# Words of a topic in a table, and the usual level of intervals.
+_WORDS, _LEVEL = 4, 0.95
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -53,7 +55,11 @@ class TopicPrevalence(Result):
     at : DataFrame or None
         The covariates of the rows, if they have names; of differences, those that both sides share.
     labels : list of str or None
-        Name and words of each topic, for pictures.
+        Name or words of each topic, for pictures.
+    topics : list of str or None
+        Names of the topics, if they have some, for tables.
+    words : list of str or None
+        The most probable words of each topic, for tables of differences.
 
     Examples
     --------
@@ -68,9 +74,13 @@ class TopicPrevalence(Result):
     draws: NDArray[np.float64]
     rows: list[str]
     event: str
-    level: float = 0.95
+    level: float = _LEVEL
     at: pd.DataFrame | None = None
     labels: list[str] | None = None
+    topics: list[str] | None = None
+    words: list[str] | None = None
+    # Whether ``fit`` has warned that draws are too few for intervals of the usual level.
+    _is_told: bool = False
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -82,8 +92,8 @@ class TopicPrevalence(Result):
         """Posterior intervals from quantiles of the draws, widened for few draws.
 
         A new draw lies between the ends with probability `level`. Plain quantiles of m effective
-        draws miss about 2 / m of probability. If there are too few draws, a warning says how much
-        longer to train.
+        draws miss about 2 / m of probability. If there are too few draws, ``fit`` has warned, or
+        this does, and says how much longer to train.
 
         Parameters
         ----------
@@ -110,7 +120,7 @@ class TopicPrevalence(Result):
         level = checks.share("level", self.level if level is None else level)
         ends, shortage = central_interval(self.draws, level)
         worst = float(shortage.max())
-        if worst > 1:
+        if worst > 1 and not (self._is_told and level <= _LEVEL):
             warn(
                 f"draws are too few for intervals of level {level:.4g}, which may be too narrow "
                 f"({(shortage > 1).mean():.0%} of them): train with max_iter "
@@ -121,7 +131,17 @@ class TopicPrevalence(Result):
 
     def _columns(self) -> dict[str, Any]:
         ends = dict(zip(("lower", "upper"), self.interval(), strict=True))
-        return topic_columns({"row": np.array(self.rows, object)}, {"mean": self.mean, **ends})
+        mean, rows = self.mean, {"row": np.array(self.rows, object)}
+        found = topic_columns(rows, {"mean": mean, **ends}, self.topics)
+        if self.event != "difference":
+            return found
+        if self.words is not None:
+            found["words"] = np.tile(np.array(self.words, object), len(mean))
+        # Topics of each contrast, the largest difference first.
+        order = (
+            np.argsort(-mean, axis=1, kind="stable") + np.arange(len(mean))[:, None] * mean.shape[1]
+        )
+        return {name: values[order.ravel()] for name, values in found.items()}
 
     def __repr__(self) -> str:
         n_draws, n_rows, n_topics = self.draws.shape
@@ -131,7 +151,7 @@ class TopicPrevalence(Result):
 
 
 def prevalence(
-    model: TopicModel, at: Any = None, *, documents: Any = None, level: float = 0.95
+    model: TopicModel, at: Any = None, *, documents: Any = None, level: float = _LEVEL
 ) -> TopicPrevalence:
     """Expected prevalence of topics at given covariates, with posterior intervals.
 
@@ -180,13 +200,12 @@ def prevalence(
     """
     level = checks.share("level", level)
     draws, table = _draws(_checked(model), at, documents)
-    return TopicPrevalence(
-        draws, _labels(table), "prevalence", level, _named(model, table), labels_of(model)
-    )
+    at = _named(model, table)
+    return TopicPrevalence(draws, _labels(table), "prevalence", level, at, *_topics(model))
 
 
 def contrast(
-    model: TopicModel, a: Any, b: Any, *, documents: Any = None, level: float = 0.95
+    model: TopicModel, a: Any, b: Any, *, documents: Any = None, level: float = _LEVEL
 ) -> TopicPrevalence:
     """Difference of the expected prevalence at covariates `a` and `b`, with posterior intervals.
 
@@ -241,7 +260,8 @@ def contrast(
     shared, others = _named(fitted, one), _named(fitted, other)
     if shared is not None and others is not None:
         shared = shared[[x for x in shared if x in others and (shared[x] == others[x]).all()]]
-    return TopicPrevalence(first - second, labels, "difference", level, shared, labels_of(model))
+    draws = first - second
+    return TopicPrevalence(draws, labels, "difference", level, shared, *_topics(model))
 
 
 def profiles(model: TopicModel, metadata: Any) -> list[tuple[str, Any, TopicPrevalence]]:
@@ -352,6 +372,15 @@ def _table(at: Any) -> Any:
     if frame is not None and not len(frame):
         raise InvalidArgumentError(f"{argument('at')} has no rows: give one for each prevalence")
     return at if frame is None else frame
+
+
+def _topics(model: TopicModel) -> tuple[Any, ...]:
+    """Labels, names and words of the topics, and whether ``fit`` has warned of few draws."""
+    words = None
+    if model.vocabulary_ is not None:
+        words = [" ".join(own) for own in top_words(cast("Any", model), _WORDS).words]
+    is_told = getattr(model, "_told_of_draws", False)
+    return labels_of(model), names_of(model), words, is_told
 
 
 def _named(model: TopicModel, table: Any) -> pd.DataFrame | None:

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::model::Allocation;
 use super::options::{EvidenceOptions, ascent, method_name};
 use super::results::{AllocationCompletion, AllocationDecomposition};
-use crate::detach;
+use crate::detach::{self, Running};
 
 /// A network laid out for a tensor and the cells that were not observed, checked.
 #[pyclass(frozen, module = "polyabayes._core")]
@@ -36,49 +36,23 @@ impl IncompleteAllocation {
         outcome.uninterrupted()
     }
 
-    /// Joint states of hidden nodes that a token is summed over.
-    #[getter]
-    fn n_states(&self) -> usize {
-        self.incomplete.problem().n_states()
-    }
-
     /// Cells that were not observed.
     #[getter]
     fn n_missing(&self) -> usize {
         self.incomplete.n_missing()
     }
 
-    /// Total of the observed counts.
-    #[getter]
-    fn n_tokens(&self) -> u64 {
-        self.incomplete.problem().n_tokens()
-    }
-
-    /// Groups of hidden nodes that are summed out together.
-    #[getter]
-    fn n_cliques(&self) -> usize {
-        self.incomplete.problem().n_cliques()
-    }
-
-    /// Marginal counts of one allocation.
-    #[getter]
-    fn n_marginals(&self) -> usize {
-        self.incomplete.problem().n_rows()
-    }
-
     /// Evidence by total, and the name of the method that found it.
-    #[pyo3(signature = (options, *, max_total, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (options, *, max_total, **running))]
     fn complete(
         &self,
         py: Python<'_>,
         options: EvidenceOptions,
         max_total: Option<u64>,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<(&'static str, AllocationCompletion)> {
         let settings = options.to_core()?;
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             self.incomplete.complete(&settings, max_total, seed, watch)
         })?;
         let (completion, method) = outcome.uninterrupted()?;
@@ -87,19 +61,17 @@ impl IncompleteAllocation {
 
     /// A lower bound of the evidence, by variational Bayes, shared out by its own distribution of
     /// the total.
-    #[pyo3(signature = (*, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (*, max_iter, tolerance, n_restarts, **running))]
     fn bound(
         &self,
         py: Python<'_>,
         max_iter: usize,
         tolerance: f64,
         n_restarts: usize,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<AllocationCompletion> {
         let limits = Limits { max_iter, tolerance, n_restarts };
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             self.incomplete.ascend(Ascent::Variational, limits, seed, watch)?.completion(watch)
         })?;
         AllocationCompletion::new(py, &outcome.uninterrupted()?)
@@ -107,7 +79,7 @@ impl IncompleteAllocation {
 
     /// Family counts by coordinate ascent: variational Bayes, by a lower bound of
     /// ln Pr(X_observed), or EM.
-    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, **running))]
     fn variational(
         &self,
         py: Python<'_>,
@@ -115,13 +87,11 @@ impl IncompleteAllocation {
         max_iter: usize,
         tolerance: f64,
         n_restarts: usize,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<AllocationDecomposition> {
         let ascent = ascent(method)?;
         let limits = Limits { max_iter, tolerance, n_restarts };
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             self.incomplete.ascend(ascent, limits, seed, watch)
         })?;
         let MissingAscent { decomposition, expected } = outcome.uninterrupted()?;

@@ -1,9 +1,9 @@
 //! A network laid out for a tensor of counts: its evidence and decompositions.
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use polyabayes::allocation::{
-    Allocations, Evidence, EvidenceSettings, Limits, Network, Prior, Problem, Sweeps, allocations,
-    ascend, best_particle, bidirectional_bounds, evidence, gibbs, posterior,
+    Evidence, EvidenceSettings, Limits, Network, Prior, Problem, Sweeps, ascend, best_particle,
+    bidirectional_bounds, evidence, gibbs, posterior,
 };
 use polyabayes::counts::CountTensor;
 use pyo3::prelude::*;
@@ -12,10 +12,7 @@ use super::options::{EvidenceOptions, ascent, method_name};
 use super::results::{
     AllocationDecomposition, AllocationDraws, AllocationEstimate, AllocationTempering, DrawRows,
 };
-use crate::detach;
-
-/// ln of probabilities, multiplicities and numbers of parameters.
-type Groups = (Py<PyArray1<f64>>, Py<PyArray1<f64>>, Py<PyArray1<i64>>);
+use crate::detach::{self, Running};
 
 /// Method, estimate, whether it converged, and the rounds of tempering.
 pub(super) type Found = (&'static str, AllocationEstimate, bool, Option<AllocationTempering>);
@@ -97,18 +94,6 @@ impl Allocation {
         self.problem.n_tokens()
     }
 
-    /// Groups of hidden nodes that are summed out together.
-    #[getter]
-    fn n_cliques(&self) -> usize {
-        self.problem.n_cliques()
-    }
-
-    /// Cells of the tensor that are not zero.
-    #[getter]
-    fn n_cells(&self) -> usize {
-        self.problem.n_cells()
-    }
-
     /// Marginal counts of one allocation.
     #[getter]
     fn n_marginals(&self) -> usize {
@@ -121,52 +106,36 @@ impl Allocation {
     }
 
     /// ln Pr(X | T), and the exception that cut the work short.
-    #[pyo3(signature = (options, *, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (options, **running))]
     fn evidence(
         &self,
         py: Python<'_>,
         options: EvidenceOptions,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<(Found, Option<Py<PyAny>>)> {
         let settings = options.to_core()?;
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             evidence(&self.problem, &settings, seed, watch)
         })?;
         let (evidence, interruption) = outcome.into_parts(py);
         Ok((found(evidence), interruption))
     }
 
-    /// ln Pr(S | T), multiplicity and number of parameters of all groups of equal allocations.
-    fn allocations(&self, py: Python<'_>, budget: f64) -> PyResult<Groups> {
-        let outcome = detach::run(py, 1, None, |watch| {
-            allocations(&self.network, &self.data, budget, watch)
-        })?;
-        let Allocations { ln_probabilities, multiplicities, n_parameters } =
-            outcome.uninterrupted()?;
-        let reals = |values| PyArray1::from_vec(py, values).unbind();
-        let n_parameters = PyArray1::from_vec(py, n_parameters).unbind();
-        Ok((reals(ln_probabilities), reals(multiplicities), n_parameters))
-    }
-
     /// Allocations from the posterior, of the last round of tempering: `n_draws` or a few more, and
     /// the exception that cut it short. `others` are the same network and data under other priors,
     /// whose evidence the particles of smc tell, too.
-    #[pyo3(signature = (options, others, *, n_draws, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (options, others, *, n_draws, **running))]
     fn draws(
         &self,
         py: Python<'_>,
         options: EvidenceOptions,
         others: Vec<PyRef<'_, Allocation>>,
         n_draws: usize,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<(AllocationDraws, Option<Py<PyAny>>)> {
         let settings = options.to_core()?;
         let others: Vec<&Problem> = others.iter().map(|other| &other.problem).collect();
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             let found = posterior(&self.problem, &others, &settings, n_draws, seed, watch)?;
             Ok(DrawRows::new(found, &self.network, &self.data))
         })?;
@@ -175,25 +144,23 @@ impl Allocation {
     }
 
     /// Family counts of the most probable particle of one run.
-    #[pyo3(signature = (options, *, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (options, **running))]
     fn best_particle(
         &self,
         py: Python<'_>,
         options: EvidenceOptions,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<AllocationDecomposition> {
         let settings = EvidenceSettings { n_sweeps: Some(0), ..options.to_core()? };
         let (filter, order) = (settings.filter(), self.elimination.as_deref());
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             best_particle(&self.network, &self.data, order, &filter, seed, watch)
         })?;
         Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Coordinate ascent: "vb", "em", "dual-em" or "icm".
-    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (method, *, max_iter, tolerance, n_restarts, **running))]
     fn variational(
         &self,
         py: Python<'_>,
@@ -201,33 +168,29 @@ impl Allocation {
         max_iter: usize,
         tolerance: f64,
         n_restarts: usize,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<AllocationDecomposition> {
         let ascent = ascent(method)?;
         let limits = Limits { max_iter, tolerance, n_restarts };
         let order = self.elimination.as_deref();
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             ascend(&self.network, &self.data, order, ascent, limits, seed, watch)
         })?;
         Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
     }
 
     /// Family counts averaged over collapsed Gibbs sweeps, the first `burn_in` of which anneal.
-    #[pyo3(signature = (*, n_sweeps, burn_in, seed, n_jobs, progress = None))]
+    #[pyo3(signature = (*, n_sweeps, burn_in, **running))]
     fn gibbs(
         &self,
         py: Python<'_>,
         n_sweeps: usize,
         burn_in: usize,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<AllocationDecomposition> {
         let sweeps = Sweeps { burn_in, n_kept: n_sweeps.saturating_sub(burn_in) };
         let order = self.elimination.as_deref();
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             gibbs(&self.network, &self.data, order, sweeps, seed, watch)
         })?;
         Ok(AllocationDecomposition::new(py, outcome.uninterrupted()?, Vec::new()))
@@ -235,8 +198,7 @@ impl Allocation {
 
     /// Annealing from both sides on a tensor of `total` tokens drawn from the model: estimates that
     /// are low, and high, in expectation.
-    #[pyo3(signature = (total, *, n_chains, n_temperatures, n_replicates, seed, n_jobs,
-                        progress = None))]
+    #[pyo3(signature = (total, *, n_chains, n_temperatures, n_replicates, **running))]
     fn bidirectional_bounds(
         &self,
         py: Python<'_>,
@@ -244,12 +206,10 @@ impl Allocation {
         n_chains: usize,
         n_temperatures: usize,
         n_replicates: usize,
-        seed: u64,
-        n_jobs: usize,
-        progress: Option<Py<PyAny>>,
+        running: Option<Running>,
     ) -> PyResult<(AllocationEstimate, AllocationEstimate)> {
         let (network, size) = (&self.network, (n_chains, n_temperatures, n_replicates));
-        let outcome = detach::run(py, n_jobs, progress, |watch| {
+        let outcome = detach::call(py, running, usize::MAX, |seed, watch| {
             bidirectional_bounds(network, total, size.0, size.1, size.2, seed, watch)
         })?;
         let bounds = outcome.uninterrupted()?;

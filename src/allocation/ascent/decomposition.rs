@@ -142,7 +142,7 @@ impl Tables {
     }
 
     /// exp E ln θ, or the mode of θ, given counts.
-    pub(crate) fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
+    fn weights(&self, ascent: Ascent, counts: &[f64]) -> Vec<f64> {
         if ascent.expects_tables() {
             let sums = self.group_sums(counts);
             let ln_sums: Vec<f64> = (self.groups.iter().zip(sums))
@@ -181,44 +181,40 @@ impl Tables {
         ln_rows + self.groups.iter().map(constant).sum::<f64>()
     }
 
-    fn ascend(
+    /// Ascends from weights, which need not be normalised. `constant` is what the objective has beside
+    /// allocation and tables; `complete` adds what is expected of missing cells, and returns what these
+    /// have in it.
+    pub(crate) fn ascend(
         &self,
         ascent: Ascent,
         climb: Climb,
-        rng: &mut Rng,
-        observer: &impl Observer,
+        mut weights: Vec<f64>,
+        constant: f64,
+        complete: impl Fn(Ascent, &mut SumProduct<'_>, &[f64], &mut AscentPoint) -> f64,
+        observer: &dyn Observer,
     ) -> Result<AscentPoint> {
         let mut sum_product = SumProduct::new(&self.problem);
-        let mut counts = array_of("expected counts", self.problem.n_rows(), 0.0)?;
-        // Responsibilities from tables that are even up to noise.
-        let mut weights: Vec<f64> = (0..counts.len()).map(|_| 0.5 + rng.random::<f64>()).collect();
-        let (trace, converged) = climb.run(ascent, observer, |ascent| {
-            let objective = self.step(ascent, &mut sum_product, &mut weights, &mut counts);
-            self.problem.ln_arrangements + objective
-        })?;
-        Ok(AscentPoint { counts, expected: Vec::new(), trace, converged })
-    }
-
-    /// One iteration: the counts that the weights expect, and the weights that follow from them.
-    /// Returns the objective.
-    fn step(
-        &self,
-        ascent: Ascent,
-        sum_product: &mut SumProduct<'_>,
-        weights: &mut Vec<f64>,
-        counts: &mut [f64],
-    ) -> f64 {
-        let of_allocation = if ascent.expects_allocation() {
-            sum_product.expect(weights, counts) - ln_used(weights, counts)
-        } else {
-            sum_product.mode(weights, counts)
+        let mut found = AscentPoint {
+            counts: array_of("expected counts", self.problem.n_rows(), 0.0)?,
+            expected: vec![0.0; self.problem.missing.len()],
+            ..Default::default()
         };
-        *weights = self.weights(ascent, counts);
-        of_allocation + self.ln_tables(ascent, weights, counts)
+        let (trace, converged) = climb.run(ascent, observer, |ascent| {
+            let of_allocation = if ascent.expects_allocation() {
+                let ln_weight = sum_product.expect(&weights, &mut found.counts);
+                let ln_missing = complete(ascent, &mut sum_product, &weights, &mut found);
+                ln_weight - ln_used(&weights, &found.counts) + ln_missing
+            } else {
+                sum_product.mode(&weights, &mut found.counts)
+            };
+            weights = self.weights(ascent, &found.counts);
+            constant + (of_allocation + self.ln_tables(ascent, &weights, &found.counts))
+        })?;
+        Ok(AscentPoint { trace, converged, ..found })
     }
 
     /// Share of the tables in the objective, given counts and the weights that follow from them.
-    pub(crate) fn ln_tables(&self, ascent: Ascent, weights: &[f64], counts: &[f64]) -> f64 {
+    fn ln_tables(&self, ascent: Ascent, weights: &[f64], counts: &[f64]) -> f64 {
         match ascent {
             Ascent::Variational | Ascent::DualEm => self.ln_marginal(counts),
             Ascent::Em | Ascent::Icm => ln_used(weights, counts) + self.ln_density(weights),
@@ -228,7 +224,7 @@ impl Tables {
 }
 
 /// Σ of counts times ln of the weights, over rows with counts.
-pub(crate) fn ln_used(weights: &[f64], counts: &[f64]) -> f64 {
+fn ln_used(weights: &[f64], counts: &[f64]) -> f64 {
     let used = weights.iter().zip(counts).filter(|(_, n)| **n > 0.0);
     used.map(|(weight, n)| n * weight.ln()).sum()
 }
@@ -251,7 +247,7 @@ pub fn ascend(
     ascent: Ascent,
     limits: Limits,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Decomposition> {
     let cells = Cells { data, missing: &[] };
     let tables = Tables::new(network, &cells, order, ascent.expects_allocation())?;
@@ -266,7 +262,11 @@ pub fn ascend(
     }
     let AscentPoint { counts, trace, converged, .. } =
         best_of_starts(limits, seed, |climb, rng| {
-            tables.ascend(ascent, climb, rng, observer).inspect(|_| observer.advance(1))
+            // Responsibilities from tables that are even up to noise.
+            let weights = (0..tables.problem.n_rows()).map(|_| 0.5 + rng.random::<f64>()).collect();
+            let constant = tables.problem.ln_arrangements;
+            let found = tables.ascend(ascent, climb, weights, constant, |_, _, _, _| 0.0, observer);
+            found.inspect(|_| observer.advance(1))
         })?;
     Ok(Decomposition { counts: self::tables(network, &tables.problem, &counts), trace, converged })
 }
@@ -295,7 +295,7 @@ impl Climb {
     pub(crate) fn run(
         self,
         ascent: Ascent,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut step: impl FnMut(Ascent) -> f64,
     ) -> Result<(Vec<f64>, bool)> {
         let n_first = if ascent == Ascent::Likelihood { 0 } else { self.n_first };
@@ -356,7 +356,7 @@ pub fn gibbs(
     order: Option<&[usize]>,
     sweeps: Sweeps,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Decomposition> {
     let problem =
         Problem::lay_out(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;
@@ -395,7 +395,7 @@ pub fn best_particle(
     order: Option<&[usize]>,
     filter: &Filter,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Decomposition> {
     let problem =
         Problem::lay_out(network, &Cells { data, missing: &[] }, order, MarginForm::WHOLE)?;

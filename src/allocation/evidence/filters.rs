@@ -103,7 +103,7 @@ pub(super) fn replicate(
     settings: &EvidenceSettings,
     n_particles: usize,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<FilterResult> {
     check_memory(problem, settings, n_particles, 1)?;
     let filter = Filter { n_particles, ..filter_of(problem, settings) };

@@ -71,7 +71,7 @@ pub fn evidence(
     problem: &Problem,
     settings: &EvidenceSettings,
     seed: u64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Evidence> {
     let mut run = EvidenceRun::new(problem, settings, observer)?;
     loop {

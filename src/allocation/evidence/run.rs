@@ -49,7 +49,7 @@ impl EvidenceRun {
     pub fn new(
         problem: &Problem,
         settings: &EvidenceSettings,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let known = if problem.n_tokens() == 0 { Some(0.0) } else { problem.ln_only_allocation() };
         let stage = match known {
@@ -160,7 +160,7 @@ impl EvidenceRun {
 fn first_stage(
     problem: &Problem,
     settings: &EvidenceSettings,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Stage> {
     problem.check_range()?;
     if problem.is_stepwise() {

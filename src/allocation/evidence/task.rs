@@ -63,7 +63,7 @@ impl Task {
         problem: &Problem,
         settings: &EvidenceSettings,
         seed: u64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<TaskResult> {
         let key = Key::new(seed, Purpose::Score);
         match *self {

@@ -18,12 +18,12 @@ const BRANCHES_BETWEEN_POLLS: u64 = 1024;
 const ENTRY: usize = 128;
 
 /// ln Z: allocations of all tokens, summed.
-pub(crate) fn ln_sum(problem: &Problem, budget: f64, observer: &impl Observer) -> Result<f64> {
+pub(crate) fn ln_sum(problem: &Problem, budget: f64, observer: &dyn Observer) -> Result<f64> {
     Ok(Enumeration::over_tokens(problem, budget, observer)?.ln_sum())
 }
 
 /// All allocations of some tokens, with their masses.
-pub(crate) struct Enumeration<'a, O> {
+pub(crate) struct Enumeration<'a> {
     problem: &'a Problem,
     joint: Joint<'a>,
     symmetry: Symmetry,
@@ -40,12 +40,16 @@ pub(crate) struct Enumeration<'a, O> {
     /// compared.
     branch_cost: f64,
     budget: f64,
-    observer: &'a O,
+    observer: &'a dyn Observer,
 }
 
-impl<'a, O: Observer> Enumeration<'a, O> {
+impl<'a> Enumeration<'a> {
     /// Allocations of the tokens of the data.
-    pub(crate) fn over_tokens(problem: &'a Problem, budget: f64, observer: &'a O) -> Result<Self> {
+    pub(crate) fn over_tokens(
+        problem: &'a Problem,
+        budget: f64,
+        observer: &'a dyn Observer,
+    ) -> Result<Self> {
         let joint = Joint::new(problem)?;
         let n_factors =
             |plan: &EliminationPlan| plan.cliques.iter().map(|clique| clique.factors.len()).sum();

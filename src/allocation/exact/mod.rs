@@ -1,5 +1,4 @@
 //! Sums over all allocations, where they can be enumerated.
 
-pub(crate) mod allocations;
 pub(crate) mod enumeration;
 mod joint;

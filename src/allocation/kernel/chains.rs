@@ -77,7 +77,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     pub(crate) fn uniform(
         problem: &'a Problem,
         rng: &mut impl Stream<Lanes = U>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         // All states weigh the same if base counts are one and tokens add nothing.
         StateChains::independent(problem, &vec![1.0; problem.n_rows], rng, observer)
@@ -88,7 +88,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         problem: &'a Problem,
         rows: &[f64],
         rng: &mut impl Stream<Lanes = U>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chains = StateChains::empty(problem, rng.lanes())?;
         let target = CountWeights { base: rows, unit: 0.0 };
@@ -260,7 +260,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     pub(crate) fn sweep(
         &mut self,
         target: CountWeights<'_>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         self.sweep_light(target, observer)?;
         self.sweep_heavy(target, observer)
@@ -272,7 +272,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
         &mut self,
         n_sweeps: usize,
         swept: impl Fn(),
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         let (average, alphas) = (self.problem.average(), self.problem.alphas());
         for sweep in 0..n_sweeps {
@@ -286,7 +286,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
 
     /// Redraws the tokens of heavy cells, in pairs of states. The rounds of pairs are drawn at
     /// random.
-    fn sweep_heavy(&mut self, target: CountWeights<'_>, observer: &impl Observer) -> Result<()> {
+    fn sweep_heavy(&mut self, target: CountWeights<'_>, observer: &dyn Observer) -> Result<()> {
         let n_states = self.problem.plan.n_states;
         for index in 0..self.heavy.len() {
             let mut cell = Cell {
@@ -313,7 +313,7 @@ impl<'a, U: UniformLanes> StateChains<'a, U> {
     }
 
     /// Redraws the tokens of light cells.
-    fn sweep_light(&mut self, target: CountWeights<'_>, observer: &impl Observer) -> Result<()> {
+    fn sweep_light(&mut self, target: CountWeights<'_>, observer: &dyn Observer) -> Result<()> {
         let (n, part) = (self.light.len(), self.tokens_between_polls());
         for start in (0..n).step_by(part) {
             observer.check_stop()?;

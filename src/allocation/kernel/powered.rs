@@ -208,7 +208,7 @@ impl PoweredMixture {
             *here = seen.here;
             *weight = law.ratio::<IS_WIDE>(&seen, held.is_some());
         }
-        // In loops of their own, where states do not wait for each other.
+        // These loops are apart, so that states do not wait for each other.
         let has_urn = !held.is_empty();
         for (weight, here) in self.weights.iter_mut().zip(&self.here) {
             *weight = law.weight::<IS_WIDE>(&*weight, here, has_urn);

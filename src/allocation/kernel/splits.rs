@@ -111,7 +111,7 @@ impl Splits {
         order: SweepOrder,
         law: &impl SplitLaw,
         uniforms: &mut impl UniformLanes,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         self.pairs.clear();
         self.changes.clear();
@@ -136,7 +136,7 @@ impl Splits {
         order: SweepOrder,
         law: &impl SplitLaw,
         uniforms: &mut impl UniformLanes,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         let [first, second] = self.pairs[pair].states;
         let changes = &self.changes[self.range(pair)];

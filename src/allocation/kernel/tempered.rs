@@ -113,7 +113,7 @@ impl<'a> Tempered<'a> {
         &mut self,
         betas: Lanes,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         self.betas = betas;
         self.ln_references = [self.ln_constant; LANES];
@@ -138,7 +138,7 @@ impl<'a> Tempered<'a> {
     }
 
     /// Redraws the tokens of light cells.
-    fn sweep_light(&mut self, order: SweepOrder, observer: &impl Observer) -> Result<()> {
+    fn sweep_light(&mut self, order: SweepOrder, observer: &dyn Observer) -> Result<()> {
         let (part, mut n_drawn) = (self.chains.tokens_between_polls(), 0);
         let n_cliques = self.chains.problem.n_cliques();
         let (n_cells, urns) = (self.chains.problem.n_cells(), self.risings.urns);
@@ -199,7 +199,7 @@ impl<'a> Tempered<'a> {
     }
 
     /// Redraws the tokens of heavy cells, in pairs of states.
-    fn sweep_heavy(&mut self, order: SweepOrder, observer: &impl Observer) -> Result<()> {
+    fn sweep_heavy(&mut self, order: SweepOrder, observer: &dyn Observer) -> Result<()> {
         let n_states = self.chains.problem.plan.n_states;
         let (n_heavy, urns) = (self.chains.heavy.len(), self.risings.urns);
         let [most, least] = STATES_A_ROUND.map(|n| n_states.div_ceil(n));

@@ -21,13 +21,12 @@
 
 use super::incomplete::Incomplete;
 use crate::allocation::ascent::decomposition::{
-    Ascent, AscentPoint, Climb, Decomposition, Limits, Tables, best_of_starts, ln_used,
+    Ascent, AscentPoint, Decomposition, Limits, Tables, best_of_starts,
 };
 use crate::allocation::ascent::sum_product::SumProduct;
 use crate::control::Observer;
-use crate::error::{Error, Result, array_of};
+use crate::error::{Error, Result};
 use crate::math::{digamma, ln_factorial, ln_gamma_ratio};
-use crate::rng::Rng;
 
 /// Halvings of an interval, after which it is as good as a point.
 const BISECTIONS: usize = 100;
@@ -52,7 +51,7 @@ impl Incomplete {
         ascent: Ascent,
         limits: Limits,
         seed: u64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<MissingAscent> {
         if !ascent.expects_allocation() {
             return Err(Error::CellsMissing);
@@ -60,8 +59,15 @@ impl Incomplete {
         let tables = &self.tables()?;
         let Incomplete { concentration, rate, .. } = *self;
         let model = MissingModel { tables, concentration, rate };
+        let constant = tables.problem.ln_arrangements - ln_factorial(tables.problem.total);
         let best = best_of_starts(limits, seed, |climb, rng| {
-            model.ascend(ascent, climb, rng, observer).inspect(|_| observer.advance(1))
+            let complete =
+                |ascent, sum_product: &mut SumProduct<'_>, weights: &[f64], found: &mut _| {
+                    model.complete(ascent, sum_product, weights, found)
+                };
+            let found =
+                tables.ascend(ascent, climb, tables.noisy(rng), constant, complete, observer);
+            found.inspect(|_| observer.advance(1))
         })?;
         let AscentPoint { counts, expected, trace, converged } = best;
         let margins = tables.problem.margins.iter();
@@ -78,44 +84,6 @@ struct MissingModel<'a> {
 }
 
 impl MissingModel<'_> {
-    fn ascend(
-        &self,
-        ascent: Ascent,
-        climb: Climb,
-        rng: &mut Rng,
-        observer: &impl Observer,
-    ) -> Result<AscentPoint> {
-        let problem = &self.tables.problem;
-        let mut sum_product = SumProduct::new(problem);
-        let mut weights = self.tables.noisy(rng);
-        let mut found = AscentPoint {
-            counts: array_of("expected counts", problem.n_rows(), 0.0)?,
-            expected: vec![0.0; problem.missing.len()],
-            ..Default::default()
-        };
-        let constant = problem.ln_arrangements - ln_factorial(problem.total);
-        let (trace, converged) = climb.run(ascent, observer, |ascent| {
-            constant + self.step(ascent, &mut sum_product, &mut weights, &mut found)
-        })?;
-        Ok(AscentPoint { trace, converged, ..found })
-    }
-
-    /// One iteration: the counts that the weights expect, and the weights that follow from them.
-    /// Returns the objective.
-    fn step(
-        &self,
-        ascent: Ascent,
-        sum_product: &mut SumProduct<'_>,
-        weights: &mut Vec<f64>,
-        found: &mut AscentPoint,
-    ) -> f64 {
-        let ln_weight = sum_product.expect(weights, &mut found.counts);
-        let ln_missing = self.complete(ascent, sum_product, weights, found);
-        let ln_allocation = ln_weight - ln_used(weights, &found.counts) + ln_missing;
-        *weights = self.tables.weights(ascent, &found.counts);
-        ln_allocation + self.tables.ln_tables(ascent, weights, &found.counts)
-    }
-
     /// Adds what is expected of the missing cells to the counts. Returns what the intensity and the
     /// entropies of the missing cells have in the objective, but for the tables' share of ln μ.
     fn complete(

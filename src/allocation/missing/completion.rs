@@ -69,7 +69,7 @@ impl MissingAscent {
     /// # Errors
     /// [`Memory`](crate::Error::Memory) for more totals than memory holds;
     /// [`Stopped`](crate::Error::Stopped) when the observer asks to stop.
-    pub fn completion(&self, observer: &impl Observer) -> Result<Completion> {
+    pub fn completion(&self, observer: &dyn Observer) -> Result<Completion> {
         let bound = self.decomposition.trace.last().copied().unwrap_or(f64::NAN);
         let unknown = |value: &f64| (*value, f64::NAN);
         let ln_shares = ln_poisson(self.expected.iter().sum(), observer)?;
@@ -88,7 +88,7 @@ impl MissingAscent {
 
 /// ln of the probabilities of 0, 1, ... under the Poisson distribution, the last of which leaves
 /// out less than [`LEFT_BY_BOUND`].
-fn ln_poisson(mean: f64, observer: &impl Observer) -> Result<Vec<f64>> {
+fn ln_poisson(mean: f64, observer: &dyn Observer) -> Result<Vec<f64>> {
     let ln_share = |n: f64| {
         if n > 0.0 { n * mean.ln() - mean - ln_factorial(n as u64) } else { -mean }
     };

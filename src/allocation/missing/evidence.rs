@@ -44,7 +44,7 @@ impl Incomplete {
         settings: &EvidenceSettings,
         max_total: Option<u64>,
         seed: u64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<(Completion, EvidenceMethod)> {
         let smc = EvidenceMethod::Sample(EvidenceSampler::Smc);
         let exact = |budget| self.enumerate(max_total, budget, observer);
@@ -73,7 +73,7 @@ impl Incomplete {
         &self,
         max_total: Option<u64>,
         budget: f64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Completion> {
         let mut allocations = Enumeration::over_tokens(&self.problem, budget, observer)?;
         let end = self.end(max_total, LEFT_BY_ENUMERATION);
@@ -113,7 +113,7 @@ impl Incomplete {
         max_total: Option<u64>,
         n_replicates: usize,
         seed: u64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Completion> {
         let load = self.problem.load();
         Load { n_particles: filter.n_particles, n_held: 0, ..load }.check(n_replicates)?;
@@ -133,7 +133,7 @@ impl Incomplete {
     }
 
     /// Missing tokens that a filter draws up to this end.
-    fn pilot(&self, filter: &Filter, end: End, seed: u64, observer: &impl Observer) -> Result<u64> {
+    fn pilot(&self, filter: &Filter, end: End, seed: u64, observer: &dyn Observer) -> Result<u64> {
         let key = Key::new(seed, Purpose::Score);
         let found = self.replicate(filter, end, &key, 0, observer)?;
         Ok(found.ln_joint.len() as u64 - 1)
@@ -145,7 +145,7 @@ impl Incomplete {
         end: End,
         key: &Key,
         replicate: u64,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<AllocationSums> {
         let mut rng = key.unit(replicate).rng();
         let tokens = ordered(&self.problem, &filter.order, &mut rng, observer)?;

@@ -15,7 +15,7 @@ pub struct Incomplete {
     pub(super) data: CountTensor,
     /// Coordinates of the cells that were not observed, one after the other.
     pub(super) missing: Vec<u32>,
-    /// In which hidden nodes are summed out, if it was given.
+    /// Order in which hidden nodes are summed out, if it was given.
     pub(super) order: Option<Vec<usize>>,
     pub(super) problem: Problem,
     pub(super) concentration: f64,

@@ -12,7 +12,7 @@ use crate::math::ln_rising;
 /// Rows that all margins may have in all.
 const MAX_ROWS: usize = 1 << 31;
 
-/// Which margins have rows, and which hidden nodes are summed out together.
+/// Margins that have rows, and hidden nodes that are summed out together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MarginForm {
     pub(crate) margins: Margins,

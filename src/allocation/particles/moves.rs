@@ -22,7 +22,7 @@ use crate::rng::{LANES, Lanes, Stream, UniformLanes};
 const STATES_BETWEEN_POLLS: usize = 1 << 20;
 
 /// Particles with their allocations, in groups of [`LANES`].
-pub(super) struct AllocatedParticles<'a, L, O> {
+pub(super) struct AllocatedParticles<'a, L> {
     problem: &'a Problem,
     /// Cells of the tokens, in the order in which they are drawn.
     tokens: Vec<u32>,
@@ -33,7 +33,7 @@ pub(super) struct AllocatedParticles<'a, L, O> {
     groups: Vec<ParticleGroup<L>>,
     alphas: Vec<f64>,
     sums: Vec<Lanes>,
-    observer: &'a O,
+    observer: &'a dyn Observer,
 }
 
 /// Particles in lockstep.
@@ -45,7 +45,7 @@ struct ParticleGroup<L> {
     uniforms: L,
 }
 
-impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
+impl<'a, L: UniformLanes> AllocatedParticles<'a, L> {
     /// So many groups of particles without tokens, which are to draw those of these cells, and sweeps
     /// for each e-fold growth.
     pub(super) fn new(
@@ -53,7 +53,7 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
         tokens: Vec<u32>,
         (n_groups, n_sweeps): (usize, usize),
         rng: &mut impl Stream<Lanes = L>,
-        observer: &'a O,
+        observer: &'a dyn Observer,
     ) -> Result<Self> {
         let n_states = tokens.len() * problem.n_cliques();
         let group = |_| {
@@ -101,7 +101,7 @@ impl<'a, L: UniformLanes, O: Observer> AllocatedParticles<'a, L, O> {
     }
 }
 
-impl<L: UniformLanes, O: Observer> AllocatedParticles<'_, L, O> {
+impl<L: UniformLanes> AllocatedParticles<'_, L> {
     /// Allocations of these particles after as many further sweeps as there are for an e-fold growth,
     /// in which copies of one particle part. All others are dropped.
     pub(super) fn draws(
@@ -184,7 +184,7 @@ impl<L: UniformLanes, O: Observer> AllocatedParticles<'_, L, O> {
     }
 }
 
-impl<L: UniformLanes, O: Observer> Replicate for AllocatedParticles<'_, L, O> {
+impl<L: UniformLanes> Replicate for AllocatedParticles<'_, L> {
     type Block = Lanes;
 
     fn replicate(&mut self, _: usize, _: &[Lanes], moves: &[Move]) {
@@ -227,7 +227,7 @@ fn copy<L>(
     }
 }
 
-impl<L: UniformLanes, O: Observer> filter::FilterTarget for AllocatedParticles<'_, L, O> {
+impl<L: UniformLanes> filter::FilterTarget for AllocatedParticles<'_, L> {
     fn extend(&mut self, token: usize, population: &mut Population<Lanes>, _: &mut impl Rng) {
         let (cell, n_cliques) = (self.tokens[token], self.problem.n_cliques());
         let (plan, bases) = (self.problem.plan(cell), self.problem.bases(cell));

@@ -52,7 +52,7 @@ pub(crate) fn ordered(
     problem: &Problem,
     order: &TokenOrder,
     rng: &mut impl rand::Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<u32>> {
     let mut tokens = problem.tokens()?;
     match order {
@@ -101,7 +101,7 @@ pub(crate) fn ln_sum(
     problem: &Problem,
     filter: &Filter,
     rng: &mut impl Stream,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<(f64, f64)> {
     if filter.n_sweeps == 0 {
         return Ok(run(problem, filter, KeptCounts::Used, rng, observer)?.0);
@@ -111,19 +111,19 @@ pub(crate) fn ln_sum(
 }
 
 /// Particles of a run with moves, and their weights.
-type Moved<'a, S, O> = (AllocatedParticles<'a, <S as Stream>::Lanes, O>, Population<Lanes>);
+type Moved<'a, S> = (AllocatedParticles<'a, <S as Stream>::Lanes>, Population<Lanes>);
 
 /// Results of [`ln_sum`] of some runs, under the prior that draws them and then under others, and
 /// allocations among their particles.
 type Drawn = (Vec<Vec<(f64, f64)>>, Vec<GroupedAllocation>);
 
 /// One run with moves.
-fn run_moved<'a, S: Stream, O: Observer>(
+fn run_moved<'a, S: Stream>(
     problem: &'a Problem,
     filter: &Filter,
     rng: &mut S,
-    observer: &'a O,
-) -> Result<Moved<'a, S, O>> {
+    observer: &'a dyn Observer,
+) -> Result<Moved<'a, S>> {
     let tokens = ordered(problem, &filter.order, rng, observer)?;
     let n_tokens = tokens.len();
     let effort = (filter.n_groups(), filter.n_sweeps);
@@ -141,7 +141,7 @@ pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
     filter: &Filter,
     n_draws: usize,
     streams: Vec<S>,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Drawn> {
     let run = |mut rng: S| {
         let (target, population) = run_moved(problem, filter, &mut rng, observer)?;
@@ -165,7 +165,7 @@ pub(crate) fn draws<S: Stream<Lanes: Send> + Send>(
     let dart = runs.first_mut().map_or(0.0, |(.., rng)| rng.random::<f64>());
     let chosen = systematic(&weights, n_draws, dart);
     let of_run = |((target, _, rng), chosen): (&mut (_, _, S), Vec<usize>)| {
-        let target: &mut AllocatedParticles<'_, S::Lanes, _> = target;
+        let target: &mut AllocatedParticles<'_, S::Lanes> = target;
         target.draws(&chosen, rng)
     };
     if n_draws == 0 {
@@ -199,7 +199,7 @@ pub(crate) fn run(
     filter: &Filter,
     keep: KeptCounts,
     rng: &mut impl Stream,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<((f64, f64), Particles)> {
     let tokens = ordered(problem, &filter.order, rng, observer)?;
     let mut target = AllocationFilter::new(problem, &tokens, filter.n_groups(), keep, rng)?;
@@ -284,7 +284,7 @@ impl<'a, L: UniformLanes> AllocationFilter<'a, L> {
         population: &mut Population<Lanes>,
         shares: &mut [f64],
         sums: &mut [Lanes],
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         let (plan, particles) = (&self.problem.plan, &mut self.particles);
         self.places.clear();

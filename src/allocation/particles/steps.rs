@@ -23,7 +23,7 @@ pub(crate) fn ln_sum(
     problem: &Problem,
     filter: &Filter,
     rng: &mut impl Stream,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<(f64, f64)> {
     let tokens = ordered(problem, &filter.order, rng, observer)?;
     let n_cliques = |&cell: &u32| problem.plan(cell).cliques.len();
@@ -77,7 +77,7 @@ impl<'a> StepFilter<'a> {
         })
     }
 
-    /// What the urn of a particle gives to a state of a clique, and the sums below it.
+    /// Weight of a state of a clique by the urn of a particle, and the sums below it.
     fn weight(
         &self,
         particle: usize,

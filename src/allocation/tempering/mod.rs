@@ -56,7 +56,7 @@ pub(crate) fn run(
     plan: RoundPlan,
     n_draws: usize,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<TemperingRun<GroupedAllocation>> {
     let joined = joined(problem);
     let path = nearest_path(joined.as_ref().unwrap_or(problem), key.unit(0), observer)?;
@@ -64,7 +64,7 @@ pub(crate) fn run(
 }
 
 /// κ of the reference of [`run`], which all of its ladders share.
-pub(crate) fn reference(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
+pub(crate) fn reference(problem: &Problem, key: Key, observer: &dyn Observer) -> Result<f64> {
     let joined = joined(problem);
     nearest(joined.as_ref().unwrap_or(problem), key.unit(0), observer)
 }
@@ -76,7 +76,7 @@ pub(crate) fn run_part(
     plan: RoundPlan,
     part: LadderPart<'_>,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<(Vec<u8>, Option<RoundResult>)> {
     let joined = joined(problem);
     let path = PowerPath::with(joined.as_ref().unwrap_or(problem), ReferenceUrns::per_cell(kappa));

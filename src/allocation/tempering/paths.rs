@@ -40,7 +40,7 @@ impl LadderTarget for PowerPath<'_> {
     where
         Self: 'a;
 
-    fn chains(&self, rng: &mut Rng, observer: &impl Observer) -> Result<Tempered<'_>> {
+    fn chains(&self, rng: &mut Rng, observer: &dyn Observer) -> Result<Tempered<'_>> {
         let chains = chains::StateChains::uniform(self.problem, rng, observer)?;
         Ok(Tempered::new(chains, &self.risings, &self.alphas, rng))
     }
@@ -62,7 +62,7 @@ pub(super) fn sweep_cost(problem: &Problem) -> f64 {
 impl LadderChains for Tempered<'_> {
     type State = GroupedAllocation;
 
-    fn sweep(&mut self, betas: Lanes, observer: &impl Observer) -> Result<()> {
+    fn sweep(&mut self, betas: Lanes, observer: &dyn Observer) -> Result<()> {
         Tempered::sweep(self, betas, SweepOrder::Forward, observer)
     }
 
@@ -108,7 +108,7 @@ impl<'a> AnnealingPath<Rng> for &'a PowerPath<'a> {
         reference: &f64,
         _: &mut Lanes,
         rng: &mut Rng,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Tempered<'a>> {
         let mut chains = self.chains(rng, observer)?;
         chains.sweep([*reference; LANES], SweepOrder::Forward, observer)?;
@@ -123,7 +123,7 @@ impl<'a> AnnealingPath<Rng> for &'a PowerPath<'a> {
         beta: &f64,
         chains: &mut Tempered<'a>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         chains.sweep([*beta; LANES], order, observer)
     }

@@ -24,7 +24,7 @@ const WIDER: f64 = 10.0;
 
 /// κ of the reference that is, of those with urns of the cells, the nearest to where one annealing pass
 /// ends. Hidden nodes that are summed out apart have independent tokens as a reference.
-pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> Result<f64> {
+pub(super) fn nearest(problem: &Problem, key: Key, observer: &dyn Observer) -> Result<f64> {
     let piles_up = problem.counts.iter().any(|&n| n > 1);
     if !problem.is_joint() || !piles_up {
         return Ok(f64::INFINITY);
@@ -41,7 +41,7 @@ pub(super) fn nearest(problem: &Problem, key: Key, observer: &impl Observer) -> 
 pub(crate) fn nearest_path<'a>(
     problem: &'a Problem,
     key: Key,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<PowerPath<'a>> {
     Ok(PowerPath::with(problem, ReferenceUrns::per_cell(nearest(problem, key, observer)?)))
 }

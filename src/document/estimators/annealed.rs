@@ -125,7 +125,7 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
         reference: &UrnLevel<'a>,
         ln_values: &mut Lanes,
         rng: &mut S,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<TopicChains<S::Lanes>> {
         let mut chains = TopicChains::new(self.path.urn, rng)?;
         if let Some(words) = &self.words {
@@ -161,7 +161,7 @@ impl<'a, S: Stream> AnnealingPath<S> for SteppedPath<'_, 'a> {
         level: &UrnLevel<'a>,
         chains: &mut TopicChains<S::Lanes>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         match &self.path.lists {
             Some(lists) if !level.is_full => {

@@ -41,7 +41,7 @@ pub fn replicates(
                 let mut chains = TopicChains::new(urn, rng)?;
                 let mut ln_product = [urn.ln_scale(); LANES];
                 for _ in 0..urn.n_tokens() {
-                    chains.sweep(target, SweepOrder::Forward, observer)?;
+                    chains.sweep_words(None, target, SweepOrder::Forward, observer)?;
                     add(&mut ln_product, chains.extend(target).map(f64::ln));
                 }
                 Ok(vec![ln_product])
@@ -60,7 +60,7 @@ pub fn replicates(
                 for _ in 0..urn.n_tokens() {
                     weights.clear();
                     for chains in &mut particles {
-                        chains.sweep(target, SweepOrder::Forward, observer)?;
+                        chains.sweep_words(None, target, SweepOrder::Forward, observer)?;
                         weights.extend(chains.extend(target));
                     }
                     let (mut sum, mut n) = (0.0, 0);
@@ -81,7 +81,7 @@ pub fn replicates(
                 let (mut sum, mut n) = ([0.0; LANES], 0);
                 for (ln_value, &size) in ln_values.iter_mut().zip(runs.sizes) {
                     while n < size {
-                        chains.sweep(target, SweepOrder::Forward, observer)?;
+                        chains.sweep_words(None, target, SweepOrder::Forward, observer)?;
                         add(&mut sum, chains.weigh(target));
                         n += 1;
                     }

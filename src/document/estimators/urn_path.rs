@@ -52,8 +52,8 @@ const LEFT_OUT: f64 = 0.005;
 /// Cost of a sweep within lists, as a share of that of one over all topics, up to which they pay.
 const MOST_WITHIN: f64 = 0.75;
 
-/// Steps up to which all sweeps are over all topics: documents that need no more have errors so
-/// small that a token outside its list matters. Beyond, one sweep of so many is.
+/// Steps up to which all sweeps are over all topics, unless topics are bursty: documents that need no more
+/// have errors so small that a token outside its list matters. Beyond, one sweep of so many is.
 const ALL_FULL: usize = 128;
 const FULL_EVERY: usize = 16;
 
@@ -345,8 +345,8 @@ impl<'a> UrnPath<'a> {
 
     /// Number of sweeps over all topics in so many steps.
     pub(super) fn n_full(&self, n_steps: usize) -> usize {
-        let all = self.lists.is_none() || n_steps <= ALL_FULL;
-        if all { n_steps } else { n_steps.div_ceil(FULL_EVERY) }
+        let few = n_steps <= ALL_FULL && self.urn.bursts().is_none();
+        if self.lists.is_none() || few { n_steps } else { n_steps.div_ceil(FULL_EVERY) }
     }
 
     /// Multiply-adds of one chain through so many steps, about.

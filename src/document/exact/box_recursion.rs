@@ -66,7 +66,7 @@ fn sorted_counts(urn: &LocalUrn) -> Vec<u32> {
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
+pub fn ln_urn_sum(urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
     let mut cells: Vec<usize> = (0..urn.n_distinct()).collect();
     cells.sort_by_key(|&cell| urn.counts()[cell]);
     let axes: Vec<BoxAxis> = axes(cells.iter().map(|&cell| urn.counts()[cell] as usize));
@@ -107,10 +107,10 @@ fn ln_generating_function(
     urn: &LocalUrn,
     cells: &[usize],
     axes: &[BoxAxis],
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<f64>> {
     let n_states = axes.first().map_or(1, |axis| axis.stride * (axis.y + 1));
-    // From u - e_w to u, w the first word of u, a topic's term grows by q_kw (|u|-1)/u_w.
+    // A topic's term grows from u - e_w to u, w the first word of u, by q_kw (|u|-1)/u_w.
     let mut growth = array_of(STATES, n_states, 0.0)?;
     let mut order = array_of(STATES, n_states, 0u32)?;
     for axis in axes.iter().rev() {
@@ -149,7 +149,7 @@ fn solve(
     ell: &[f64],
     c: &mut [f64],
     scaled: &mut [f64],
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<()> {
     let Some((axis, inner)) = axes.split_first() else {
         return Ok(());
@@ -175,7 +175,7 @@ fn convolve(
     x: &[f64],
     y: &[f64],
     out: &mut [f64],
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<()> {
     match axes {
         [] => out[0] += x[0] * y[0],

@@ -90,7 +90,7 @@ fn running(n: u64, factor: impl Fn(f64) -> f64) -> Vec<Wide> {
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop;
 /// [`Error::Memory`](crate::Error::Memory) where there is no room.
-pub fn ln_sum_by_topics(urn: &LocalUrn, bursts: &Bursts, observer: &impl Observer) -> Result<f64> {
+pub fn ln_sum_by_topics(urn: &LocalUrn, bursts: &Bursts, observer: &dyn Observer) -> Result<f64> {
     if urn.n_topics() == 1 {
         return Ok(ln_of_one(urn, bursts));
     }
@@ -173,7 +173,7 @@ fn for_each_part(counts: &[u32], whole: usize, mut f: impl FnMut(usize)) {
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop;
 /// [`Error::Memory`](crate::Error::Memory) where there is no room.
-pub fn ln_sum_by_words(urn: &LocalUrn, bursts: &Bursts, observer: &impl Observer) -> Result<f64> {
+pub fn ln_sum_by_words(urn: &LocalUrn, bursts: &Bursts, observer: &dyn Observer) -> Result<f64> {
     if urn.n_topics() == 1 {
         return Ok(ln_of_one(urn, bursts));
     }

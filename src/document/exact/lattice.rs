@@ -48,7 +48,7 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
     let least = urn.pseudo_counts().iter().copied().fold(1.0, f64::min);
     let n_opened = n.min(urn.n_topics() as f64);
     let a_sum: f64 = urn.pseudo_counts().iter().sum();
-    // Between two looks, the level's maximum itself may fall by what its tokens cost.
+    // The level's maximum itself may fall between two looks, by what its tokens cost.
     let ln_fall = RESCALE_EVERY as f64 * ((a_sum + n) / least).ln();
     n * std::f64::consts::LN_2 + n_opened * (n / least).ln() < LN_RANGE && ln_fall < LN_FALL
 }
@@ -57,7 +57,7 @@ fn fits_doubles(urn: &LocalUrn) -> bool {
 ///
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
+pub fn ln_urn_sum(urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
     let n_tokens = urn.n_tokens();
     if n_tokens == 0 {
         return Ok(0.0);
@@ -106,7 +106,7 @@ impl<T: Real> Lattice<T> {
         Ok(Lattice { values, rows, last: vec![0.0; n_levels + 1], along: vec![0.0; n_levels + 1] })
     }
 
-    fn run(mut self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
+    fn run(mut self, urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
         let a = urn.pseudo_counts();
         let a_sum: f64 = a.iter().sum();
         let n_tokens = urn.n_tokens();

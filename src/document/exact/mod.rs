@@ -76,7 +76,7 @@ impl ExactPlan {
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
     /// [`Error::Memory`](crate::Error::Memory) where there is no room.
-    pub fn run(&self, urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
+    pub fn run(&self, urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
         match (self.algorithm, urn.bursts()) {
             (Algorithm::BurstyTopics, Some(bursts)) => {
                 bursty::ln_sum_by_topics(urn, bursts, observer)

@@ -10,7 +10,7 @@ use crate::math::ln_factorial;
 /// How far from 1 the probabilities of words in a vocabulary may sum.
 pub(super) const SUM_TOLERANCE: f64 = 1e-6;
 
-/// Which columns belong to which vocabulary: those of one follow one another.
+/// Columns of each vocabulary, which follow one another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vocabularies {
     /// Column after the last one of each.

@@ -66,7 +66,7 @@ impl<'a> Chunks<'a> {
         alpha: &[f64],
         effort: Effort,
         sums: &mut ExpectedCounts<'_>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<f64> {
         let n_topics = alpha.len();
         sums.word_topic.fill(0.0);
@@ -111,7 +111,7 @@ impl<'a> Chunks<'a> {
         effort: Effort,
         sums: ExpectedCounts<'_>,
         field: &mut DocumentScratch,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         let n_topics = alpha.len();
         let mut rows = &chunk.rows[..];

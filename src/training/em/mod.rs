@@ -112,7 +112,7 @@ pub fn fit_em(
     counts: &CountMatrix,
     start: Option<EmStart>,
     settings: &EmSettings,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<EmFit> {
     check(settings)?;
     let chunks = Chunks::new(counts);
@@ -174,11 +174,11 @@ impl<'c, 'd> Em<'c, 'd> {
         })
     }
 
-    /// From topics of all tokens that a sampler has found.
+    /// The state that follows from topics of all tokens, as a sampler has found them.
     fn from_tokens(
         chunks: &'c Chunks<'d>,
         settings: &EmSettings,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let (counts, n_topics) = (chunks.counts(), settings.alpha.len());
         let beta = settings.topic_word_prior.clamp(LEAST_START_PRIOR, MOST_START_PRIOR);
@@ -240,7 +240,7 @@ impl<'c, 'd> Em<'c, 'd> {
         Ok(EmFit { phi, alpha, bound, trace: vec![bound], n_tokens })
     }
 
-    fn run(mut self, settings: &EmSettings, observer: &impl Observer) -> Result<EmFit> {
+    fn run(mut self, settings: &EmSettings, observer: &dyn Observer) -> Result<EmFit> {
         let mut bound = match self.expectation(EFFORT, observer) {
             Err(Error::Stopped) => f64::NEG_INFINITY,
             bound => bound?,
@@ -272,7 +272,7 @@ impl<'c, 'd> Em<'c, 'd> {
     }
 
     /// Fits the mean field of all documents; returns the bound.
-    fn expectation(&mut self, effort: Effort, observer: &impl Observer) -> Result<f64> {
+    fn expectation(&mut self, effort: Effort, observer: &dyn Observer) -> Result<f64> {
         let mut sums = ExpectedCounts {
             doc_topic: &mut self.doc_topic,
             ln_documents: &mut self.ln_documents,

@@ -87,7 +87,7 @@ fn sums(ln_exposures: &[f64], weights: &[f64], ln_x: f64) -> (f64, f64) {
             let distance = distances[lane];
             let power = exp(-distance.abs());
             let sum = 1.0 + power;
-            // What the sum has lost of the power, to first order.
+            // The sum has lost this part of the power, to first order.
             let ln_1p = ln(sum) + (power - (sum - 1.0)) / sum;
             let larger = if distance > 0.0 { 1.0 } else { power };
             values[lane] += own[lane] * (distance.max(0.0) + ln_1p);

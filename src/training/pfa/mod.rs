@@ -16,11 +16,8 @@ use rayon::prelude::*;
 use crate::error::{Error, Result, check_all, check_drawn, check_length, check_positive};
 use crate::math::{gamma_law, ln_beta_variate, log_concave};
 use crate::regression::{Design, Regression};
-use crate::rng::{Key, Purpose};
-use crate::training::bursts::TopicBursts;
-use crate::training::chain::{DocumentTotals, Globals, Swept, WordCounts, check_parameters};
+use crate::training::globals::{Common, DocumentTotals, Globals, Swept, WordCounts};
 use crate::training::limits::check_n_topics;
-use crate::training::pseudo_counts::PseudoCounts;
 use crate::training::schedule::TopicStep;
 use crate::training::sweeps::{ExposedTokens, Topics, by_exposure};
 use crate::training::tokens::ExposureGroups;
@@ -40,11 +37,8 @@ pub struct PfaPrior {
 
 /// φ, p and r between two sweeps over the tokens, wherever the tokens are.
 pub struct PfaGlobals {
-    topics: Topics,
+    common: Common,
     prior: PfaPrior,
-    /// r; where documents have covariates, its mean over them.
-    r: Vec<f64>,
-    regression: Option<Regression>,
     p: Vec<f64>,
     /// ln(1 - p), which p itself cannot tell when it is near 1.
     ln_complement: Vec<f64>,
@@ -55,8 +49,6 @@ pub struct PfaGlobals {
     exposures: Option<Exposures>,
     /// x = (1-p)/p, where documents have exposures; else empty.
     rates: Vec<f64>,
-    seed: u64,
-    n_sweeps: u64,
 }
 
 impl PfaGlobals {
@@ -84,18 +76,14 @@ impl PfaGlobals {
         let ln_complement = p.iter().map(|p| (-p).ln_1p()).collect();
         let (exposures, rates, n_tokens) = (None, vec![], vec![0; r.len()]);
         Ok(PfaGlobals {
-            topics,
+            common: Common::new(topics, r, seed),
             prior,
-            r,
-            regression: None,
             p,
             ln_complement,
             n_tokens,
             n_documents,
             exposures,
             rates,
-            seed,
-            n_sweeps: 0,
         })
     }
 
@@ -105,13 +93,6 @@ impl PfaGlobals {
     /// Sizes that disagree, exposures that are not positive.
     pub fn with_exposures(self, exposures: &ExposureGroups) -> Result<Self> {
         Ok(PfaGlobals { exposures: Some(Exposures::new(exposures)?), ..self })
-    }
-
-    /// The same parameters with bursty topics.
-    #[must_use]
-    pub fn with_bursts(mut self, bursts: Option<TopicBursts>) -> Self {
-        self.topics.bursts = bursts;
-        self
     }
 
     /// The same parameters with r_dk = exp(x_d·λ_k): the exponential of an intercept has the gamma
@@ -129,23 +110,19 @@ impl PfaGlobals {
             let (name, domain) = ("exposure", "1 where documents have covariates");
             return Err(Error::Parameter { name, index: 0, value: f64::NAN, domain });
         }
-        let regression = Regression::new(design, &self.r, vec![prior; self.r.len()])?;
-        self.regression = Some(regression);
+        let regression = Regression::new(design, &self.common.a, vec![prior; self.common.a.len()])?;
+        self.common.regression = Some(regression);
         Ok(self)
     }
 
     /// λ of all topics, given tables and -D ln(1 - p_k), spread over the documents.
     fn update_coefficients(&mut self, n_tables: &[u64]) {
-        let key = self.parameters_key().unit(u64::MAX - 1);
-        let Some(regression) = &mut self.regression else { return };
+        let key = self.common.key().unit(u64::MAX - 1);
+        let Some(regression) = &mut self.common.regression else { return };
         let scale: Vec<f64> = self.ln_complement.iter().map(|x| -x).collect();
         let n_tables: Vec<f64> = n_tables.iter().map(|&n| n as f64).collect();
         regression.draw(&n_tables, &regression.n_documents(), &scale, key);
-        self.r = regression.mean();
-    }
-
-    fn parameters_key(&self) -> Key {
-        Key::new(self.seed, Purpose::Parameters).unit(self.n_sweeps)
+        self.common.a = regression.mean();
     }
 
     /// ln x_k.
@@ -159,7 +136,7 @@ impl PfaGlobals {
             self.rates = (0..self.p.len()).map(|k| self.ln_rate(k).exp()).collect();
             return;
         }
-        self.topics.scale.iter_mut().zip(&self.p).for_each(|(scale, p)| *scale *= p);
+        self.common.topics.scale.iter_mut().zip(&self.p).for_each(|(scale, p)| *scale *= p);
     }
 
     /// p_k ~ Beta(c ε + n_k, c (1 - ε) + D r_k).
@@ -171,11 +148,11 @@ impl PfaGlobals {
             self.draw_rates(exposed, (first, second));
             return;
         }
-        let mut rng = self.parameters_key().unit(u64::MAX - 2).rng();
+        let mut rng = self.common.key().unit(u64::MAX - 2).rng();
         let n_documents = self.n_documents as f64;
-        for k in 0..self.r.len() {
+        for k in 0..self.common.a.len() {
             let successes = first + self.n_tokens[k] as f64;
-            let failures = second + n_documents * self.r[k];
+            let failures = second + n_documents * self.common.a[k];
             let (ln_p, ln_complement) = ln_beta_variate(successes, failures, &mut rng);
             self.p[k] = ln_p.exp();
             self.ln_complement[k] = ln_complement;
@@ -184,17 +161,17 @@ impl PfaGlobals {
 
     /// p_k = 1 / (1 + x_k) given r and the tokens of every topic by exposure.
     fn draw_rates(&mut self, exposed: &[ExposedTokens], prior: (f64, f64)) {
-        let key = self.parameters_key().unit(u64::MAX - 2);
+        let key = self.common.key().unit(u64::MAX - 2);
         let Some(exposures) = &self.exposures else { return };
         let draw = |k: usize| {
             let tokens = by_exposure(exposed, k, exposures.n());
             let n_tokens: u64 = tokens.iter().sum();
             debug_assert_eq!(n_tokens, self.n_tokens[k], "all tokens have an exposure");
-            let density = exposures.density(&tokens, self.r[k], prior);
+            let density = exposures.density(&tokens, self.common.a[k], prior);
             let start = self.ln_rate(k).clamp(-700.0, 700.0);
             log_concave(|t| density.ln_at(t), start, &mut key.unit(k as u64).rng())
         };
-        let drawn: Vec<f64> = (0..self.r.len()).into_par_iter().map(draw).collect();
+        let drawn: Vec<f64> = (0..self.common.a.len()).into_par_iter().map(draw).collect();
         for (k, t) in drawn.into_iter().enumerate() {
             self.p[k] = (-softplus(t)).exp();
             self.ln_complement[k] = -softplus(-t);
@@ -203,11 +180,12 @@ impl PfaGlobals {
 
     /// r_k ~ Gamma(c0 r0 + Σ_i l_ik, rate c0 - D ln(1 - p_k)).
     fn update_shape(&mut self, (shape, rate): (f64, f64), n_tables: &[u64]) {
-        let mut rng = self.parameters_key().unit(u64::MAX - 1).rng();
+        let mut rng = self.common.key().unit(u64::MAX - 1).rng();
         for (k, &n) in n_tables.iter().enumerate() {
             let law = gamma_law(shape + n as f64);
             // An empty topic's shape may underflow; the urn needs it positive.
-            self.r[k] = (law.sample(&mut rng) / (rate - self.ln_empty(k))).max(f64::MIN_POSITIVE);
+            self.common.a[k] =
+                (law.sample(&mut rng) / (rate - self.ln_empty(k))).max(f64::MIN_POSITIVE);
         }
     }
 
@@ -221,58 +199,40 @@ impl PfaGlobals {
 }
 
 impl Globals for PfaGlobals {
-    fn topics(&self) -> &Topics {
-        &self.topics
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    fn topics_mut(&mut self) -> &mut Topics {
-        &mut self.topics
-    }
-
-    fn pseudo_counts(&self) -> PseudoCounts<'_> {
-        let shared = PseudoCounts::shared(&self.r);
-        self.regression.as_ref().map_or(shared, PseudoCounts::of)
-    }
-
-    fn coefficients(&self) -> &[f64] {
-        self.regression.as_ref().map_or(&[], Regression::coefficients)
-    }
-
-    fn n_sweeps(&self) -> u64 {
-        self.n_sweeps
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
     }
 
     /// r, p and ln(1 - p); where documents have covariates, then λ and σ².
     fn parameters(&self) -> Vec<f64> {
-        let regression = self.regression.as_ref().map_or(vec![], Regression::parameters);
-        [&self.r[..], &self.p, &self.ln_complement, &regression].concat()
+        [&self.common.a[..], &self.p, &self.ln_complement, &self.common.of_regression()].concat()
     }
 
     fn restore(&mut self, n_sweeps: u64, parameters: &[f64]) -> Result<()> {
-        let n_topics = self.r.len();
-        let of_regression = self.regression.as_ref().map_or(0, Regression::n_parameters);
-        check_parameters(parameters, 3 * n_topics + of_regression)?;
-        let (parameters, of_regression) = parameters.split_at(3 * n_topics);
-        let (r, others) = parameters.split_at(n_topics);
-        let (p, ln_complement) = others.split_at(n_topics);
-        check_drawn("gamma shapes of the state", r)?;
-        check_all("gamma probabilities of the state", p, "between 0 and 1", |x| {
-            (0.0..=1.0).contains(&x)
-        })?;
-        check_all("logarithms of the state", ln_complement, "at most 0", |x| x <= 0.0)?;
-        if let Some(regression) = &mut self.regression {
-            regression.restore(of_regression)?;
-        }
-        self.n_sweeps = n_sweeps;
-        self.r.copy_from_slice(r);
-        self.p.copy_from_slice(p);
-        self.ln_complement.copy_from_slice(ln_complement);
+        let n_topics = self.common.a.len();
+        let check = |own: &[f64]| {
+            let (r, others) = own.split_at(n_topics);
+            let (p, ln_complement) = others.split_at(n_topics);
+            check_drawn("gamma shapes of the state", r)?;
+            check_all("gamma probabilities of the state", p, "between 0 and 1", |x| {
+                (0.0..=1.0).contains(&x)
+            })?;
+            check_all("logarithms of the state", ln_complement, "at most 0", |x| x <= 0.0)
+        };
+        let own = self.common.restore(n_sweeps, parameters, 3 * n_topics, check)?;
+        self.common.a.copy_from_slice(&own[..n_topics]);
+        self.p.copy_from_slice(&own[n_topics..2 * n_topics]);
+        self.ln_complement.copy_from_slice(&own[2 * n_topics..]);
         Ok(())
     }
 
     fn update_topics(&mut self, counts: WordCounts<'_>, step: TopicStep) {
-        self.topics.update(counts.tables, step, self.parameters_key());
-        self.n_tokens = counts.n_tokens(&self.topics);
+        self.common.topics.update(counts.tables, step, self.common.key());
+        self.n_tokens = counts.n_tokens(&self.common.topics);
         self.scale_topics();
     }
 
@@ -281,13 +241,13 @@ impl Globals for PfaGlobals {
     }
 
     fn update(&mut self, counts: WordCounts<'_>, swept: Swept<'_>, step: TopicStep) {
-        self.n_sweeps += 1;
-        self.topics.update(counts.tables, step, self.parameters_key());
-        self.n_tokens = counts.n_tokens(&self.topics);
+        self.common.n_sweeps += 1;
+        self.common.topics.update(counts.tables, step, self.common.key());
+        self.n_tokens = counts.n_tokens(&self.common.topics);
         // Both given the same topics of tokens.
         self.update_probability(swept.exposed);
         self.scale_topics();
-        if self.regression.is_some() {
+        if self.common.regression.is_some() {
             self.update_coefficients(swept.n_tables);
         } else if let Some(prior) = self.prior.shape {
             self.update_shape(prior, swept.n_tables);
@@ -297,7 +257,7 @@ impl Globals for PfaGlobals {
     fn ln_joint(&self, documents: DocumentTotals<'_>) -> f64 {
         let mut ln_value = documents.ln_urns.value() + documents.ln_words;
         let n_documents = self.n_documents as f64;
-        for (k, (&r, &n)) in self.r.iter().zip(&self.n_tokens).enumerate() {
+        for (k, (&r, &n)) in self.common.a.iter().zip(&self.n_tokens).enumerate() {
             let (ln_p, ln_complement) = (self.p[k].ln(), self.ln_complement[k]);
             ln_value += match &self.exposures {
                 Some(exposures) => {
@@ -309,11 +269,11 @@ impl Globals for PfaGlobals {
             if let Some((first, second)) = self.prior.probability {
                 ln_value += (first - 1.0) * ln_p + (second - 1.0) * ln_complement;
             }
-            if let (Some((shape, rate)), None) = (self.prior.shape, &self.regression) {
+            if let (Some((shape, rate)), None) = (self.prior.shape, &self.common.regression) {
                 ln_value += (shape - 1.0) * r.ln() - rate * r;
             }
         }
-        ln_value + self.regression.as_ref().map_or(0.0, Regression::ln_prior)
+        ln_value + self.common.regression.as_ref().map_or(0.0, Regression::ln_prior)
     }
 
     fn rates(&self) -> Option<&[f64]> {
@@ -336,11 +296,17 @@ impl Globals for PfaGlobals {
             // The mean has no closed form where documents have exposures: the draw stands for it.
             Some((first, second)) if self.exposures.is_none() => {
                 let successes = first + self.n_tokens[k] as f64;
-                successes / (successes + second + n_documents * self.r[k])
+                successes / (successes + second + n_documents * self.common.a[k])
             }
             _ => self.p[k],
         };
-        let regression = self.regression.as_ref().map_or(vec![], Regression::parameters);
-        self.r.iter().copied().chain((0..self.r.len()).map(p)).chain(regression).collect()
+        let regression = self.common.of_regression();
+        self.common
+            .a
+            .iter()
+            .copied()
+            .chain((0..self.common.a.len()).map(p))
+            .chain(regression)
+            .collect()
     }
 }

@@ -62,7 +62,7 @@ impl<'a> Merger<'a> {
 
     /// Merges up to `n` pairs of topics, no topic twice: those that gain most, or lose least, of
     /// Π_k [Π_w (β)_{n_kw} / (V β)_{n_k}].
-    pub(super) fn merge(&mut self, n: usize, beta: f64, observer: &impl Observer) -> Result<()> {
+    pub(super) fn merge(&mut self, n: usize, beta: f64, observer: &dyn Observer) -> Result<()> {
         self.find_gains(beta, observer)?;
         let n_topics = self.n_topics();
         let mut into: Vec<usize> = (0..n_topics).collect();
@@ -110,7 +110,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Computes the gains of all pairs that have a new topic.
-    fn find_gains(&mut self, beta: f64, observer: &impl Observer) -> Result<()> {
+    fn find_gains(&mut self, beta: f64, observer: &dyn Observer) -> Result<()> {
         let (n_topics, n_words) = (self.n_topics(), self.counts.len() / self.merged.len());
         let factors = Factors::new(beta, self.n_tokens.iter().sum());
         let least = LEAST_WORDS.max(n_words.div_ceil(4 * rayon::current_num_threads()));

@@ -57,7 +57,7 @@ pub fn find_topics(
     start: &TopicStart,
     seed: u64,
     begun: Option<&ChainState>,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<u32>> {
     let (n_words, n_topics, n_sweeps) = (start.n_words, start.alpha.len(), start.n_sweeps);
     let priors = Priors::of(&start.alpha, start.beta)?;
@@ -108,7 +108,7 @@ fn swept(
     (seed, run, n_sweeps): (u64, u64, u64),
     done: Option<u64>,
     best: Option<&Best>,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<u32>> {
     let mut at = Position::Start { run, sweep: done.unwrap_or(0) };
     if done.is_none() {

@@ -94,7 +94,7 @@ impl WideStart {
 
     /// Merges topics until as many are left as were asked for: the number that each of those at first
     /// has then.
-    pub(super) fn merge(&mut self, counts: &[u32], observer: &impl Observer) -> Result<Vec<u16>> {
+    pub(super) fn merge(&mut self, counts: &[u32], observer: &dyn Observer) -> Result<Vec<u16>> {
         self.topics.update(counts, TopicStep::Mean, self.key);
         let mut merger = Merger::new(counts, &self.topics.n_tokens);
         while merger.n_topics() > self.n_topics {

@@ -215,7 +215,7 @@ impl DocumentBlock {
         &mut self,
         step: Step<'_>,
         tallies: &mut impl Tallies,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Vec<RepeatedWord>> {
         let (mut uniforms, mut repeated) = (Vec::new(), Vec::new());
         let bursts = step.urns.bursts;

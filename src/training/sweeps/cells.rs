@@ -14,12 +14,12 @@ pub struct BurstWeights<'a> {
     pub factor: &'a [f64],
 }
 
-/// What bursty topics rest on after a sweep over the tokens; nothing where no topic is bursty.
+/// Counts that bursty topics rest on after a sweep over the tokens; empty where no topic is bursty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bursts {
     /// Words that a document has more than once in one topic.
     pub repeated: Vec<RepeatedWord>,
-    /// For each topic, the number of documents that have n of its tokens, at index n.
+    /// Number of documents that have n tokens of a topic, at index n, for each topic.
     pub n_documents: Vec<Vec<u32>>,
 }
 
@@ -33,7 +33,7 @@ pub struct RepeatedWord {
 }
 
 impl Bursts {
-    /// Of other documents, too.
+    /// Adds those of other documents.
     pub(super) fn and(mut self, other: Bursts) -> Self {
         self.repeated.extend(other.repeated);
         self.n_documents.resize(self.n_documents.len().max(other.n_documents.len()), vec![]);

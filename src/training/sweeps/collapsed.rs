@@ -35,12 +35,12 @@ pub(in crate::training) struct SpareTallies {
     sparse: Mutex<Vec<(usize, Sparse)>>,
 }
 
-/// What a sweep over the tokens finds beside their topics.
+/// Results of a sweep over the tokens beside their topics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweptTokens {
     /// Tables of each group of documents and topic; zeros where they were not asked for.
     pub n_tables: Vec<u64>,
-    /// What bursty topics rest on.
+    /// Counts that bursty topics rest on.
     pub bursts: Bursts,
 }
 
@@ -56,7 +56,7 @@ pub(in crate::training) fn sweep(
     step: Step<'_>,
     tables: bool,
     spare: &SpareTallies,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<SweptTokens> {
     let n_topics = step.urns.a.n_topics();
     let is_long = longest > dense::MAX_COUNT;
@@ -111,7 +111,7 @@ fn sweep_blocks<T: Tallies + Send>(
         impl Fn() -> T + Sync,
         impl Fn(&DocumentBlock, &mut T, bool) + Sync,
     ),
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<SweptTokens> {
     let n_topics = step.urns.a.n_topics();
     let n_tables = step.urns.a.n_groups() * step.urns.a.n_topics();

@@ -13,7 +13,7 @@ use crate::math::single::ROUNDING;
 /// Weights that are summed side by side.
 pub(super) const LANES: usize = 16;
 
-/// In place of a weight that single precision cannot tell.
+/// Topic that stands for a draw that single precision cannot tell.
 pub(super) const OPEN: u32 = u32::MAX;
 
 /// Total weight below which single precision may have lost some of its parts.
@@ -62,7 +62,7 @@ pub(super) fn invert_exactly<T>(
 #[derive(Clone, Copy)]
 pub(super) struct LaneDraw {
     pub(super) lane: usize,
-    /// What is left of u times the total in its lane.
+    /// Rest of u times the total in its lane.
     pub(super) rest: f32,
     /// Sum of all weights.
     pub(super) total: f32,
@@ -208,7 +208,7 @@ pub(super) fn weigh(word: &Word<'_>, mut take: impl FnMut(usize, LaneBlock, Lane
 fn products(a: &[f64], weights: &[f64], scale: &[f64]) -> (LaneBlock, LaneBlock) {
     let (mut q, mut prior) = (LaneBlock::ZERO, LaneBlock::ZERO);
     let lanes = q.0.iter_mut().zip(&mut prior.0).zip(a.iter().zip(weights.iter().zip(scale)));
-    // In single precision from here on: half of the registers.
+    // Single precision from here on takes half of the registers.
     let kept = |x: f32| if x < LEAST { 0.0 } else { x };
     for ((q, prior), (a, (weight, scale))) in lanes {
         *q = kept((weight * scale) as f32);

@@ -19,7 +19,7 @@ pub(super) fn sweep(
     counts: &CountMatrix,
     step: Step<'_>,
     tables: bool,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Vec<u64>> {
     let n_topics = step.urns.a.n_topics();
     let n_tables = step.urns.a.n_groups() * n_topics;

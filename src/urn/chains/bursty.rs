@@ -15,28 +15,33 @@ use crate::math::pick_lanes;
 use crate::rng::{LANES, Lanes, UniformLanes, map_lanes};
 use crate::urn::{BurstTarget, Counts, Shortlists, SweepOrder, UrnTarget};
 
-/// Roundings of a draw beside those of its sums: 7 of the balls over 1 + r n and 4 of the word, twice, and
-/// those of the dart; see [`super::sweeps::pick`].
+/// Roundings of a draw beside those of its sums: 10 of a weight, twice, and those of the dart; see
+/// [`super::sweeps::pick`].
 const ROUNDINGS: f32 = 48.0;
+
+/// Tokens of a word that the draw of its first looks ahead to, one by one; and further ones, as if each
+/// met what the last of these does.
+const LOOKAHEAD: usize = 3;
+const BEYOND: usize = 16;
+
+/// Tokens of a word from which on it moves in parts, too.
+const MANY: usize = 4;
 
 /// Buffers of a step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BurstBuffers {
-    /// Balls of each topic over 1 + r n.
-    factors: Vec<Singles>,
-    /// Weights of a word in each topic, with those of its other tokens there.
-    words: Vec<Singles>,
+    /// Balls of each topic before the first draw, and r.
+    single: Vec<(f32, f32)>,
+    single_sums: Vec<Singles>,
     /// All topics, where there are no lists.
     all: Vec<u16>,
-    sums: Vec<Singles>,
     /// Tokens of one word in each topic.
     held: Vec<Counts>,
-    /// The first two and the sums in double precision.
-    whole_factors: Vec<Lanes>,
-    whole_words: Vec<Lanes>,
-    whole_sums: Vec<Lanes>,
-    /// Topics of the tokens of a word before a move.
+    weights: Vec<Lanes>,
+    sums: Vec<Lanes>,
+    /// Topics of the tokens of a word before a move, and the total weights that they met.
     before: Vec<[u16; LANES]>,
+    totals: Vec<Lanes>,
 }
 
 /// The tokens of a document, what a sweep over some of them changes, and its buffers.
@@ -49,51 +54,6 @@ pub(super) struct BurstyTokens<'a, U> {
     pub uniforms: &'a mut U,
 }
 
-/// Single-precision parts of a topic's weight that do not change within a sweep.
-#[derive(Clone, Copy)]
-struct Parts<'a> {
-    base: &'a [f64],
-    rates: &'a [f64],
-    unit: f32,
-}
-
-impl Parts<'_> {
-    #[inline(always)]
-    fn factor(self, topic: usize, n: i32) -> f32 {
-        let n = n as f32;
-        (self.base[topic] as f32 + self.unit * n) / (1.0 + self.rates[topic] as f32 * n)
-    }
-
-    /// Sets the factors of the topics that each lane's token left or joined.
-    #[inline(always)]
-    fn set(self, factors: &mut [Singles], balls: &[Counts], topics: &[u16; LANES]) {
-        for (lane, &topic) in topics.iter().enumerate() {
-            let topic = usize::from(topic);
-            factors[topic][lane] = self.factor(topic, balls[topic][lane]);
-        }
-    }
-}
-
-/// Weights of a word in all topics.
-#[derive(Clone, Copy)]
-struct Word<'a> {
-    q: &'a [f64],
-    repeats: &'a [f64],
-    scale: f32,
-}
-
-impl Word<'_> {
-    /// Sets the weights of the topics that each lane's token left or joined.
-    #[inline(always)]
-    fn set(self, words: &mut [Singles], held: &[Counts], topics: &[u16; LANES]) {
-        for (lane, &topic) in topics.iter().enumerate() {
-            let topic = usize::from(topic);
-            let repeat = self.scale * self.repeats[topic] as f32;
-            words[topic][lane] = self.q[topic] as f32 + repeat * held[topic][lane] as f32;
-        }
-    }
-}
-
 /// The tokens of the same word as one, which stand beside it.
 fn same_word(cells: &[u32], token: usize) -> Range<usize> {
     let is_same = |other: &&u32| **other == cells[token];
@@ -102,100 +62,33 @@ fn same_word(cells: &[u32], token: usize) -> Range<usize> {
     token - before..token + after
 }
 
-/// One sweep over a part of the tokens, among all topics or those on the lists of their words.
+/// One sweep over a part of the tokens, one by one.
 #[polyabayes_macros::vectorised]
 pub(super) fn sweep<U: UniformLanes>(
     tokens: BurstyTokens<'_, U>,
     part: Range<usize>,
-    lists: Option<&Shortlists>,
     target: UrnTarget<'_>,
     second: BurstTarget<'_>,
     order: SweepOrder,
 ) {
     let BurstyTokens { cells, topics, balls, buffers, uniforms } = tokens;
-    let BurstBuffers { factors, words, all, sums, held, .. } = buffers;
     let n_topics = target.base.len();
-    let parts = Parts { base: target.base, rates: second.rates, unit: target.unit as f32 };
-    factors.clear();
-    factors.extend((0..n_topics).map(|k| map_lanes(balls[k], |n| parts.factor(k, n))));
-    words.resize(n_topics, [0.0; LANES]);
-    sums.resize(n_topics, [0.0; LANES]);
-    held.resize(n_topics, [0; LANES]);
-    all.clear();
-    all.extend(0..n_topics as u16);
-    let (mut row_of, mut same) = (None, 0..0);
+    let mut row_of = None;
     for step in 0..part.len() {
         let token = part.start + order.nth(step, part.len());
         let cell = cells[token];
-        let list = lists.map(|lists| lists.list(cell));
-        let among = list.as_ref().map_or(&all[..], |list| list.topics);
-        if list.is_some() && among.len() < 2 {
-            continue;
-        }
-        let word = Word {
-            q: target.row(cell),
-            repeats: second.repeats,
-            scale: second.scales[cell as usize] as f32,
-        };
         if row_of != Some(cell) {
             row_of = Some(cell);
-            same = same_word(cells, token);
-            for (weights, &q) in words.iter_mut().zip(word.q) {
-                *weights = [q as f32; LANES];
-            }
-            if same.len() > 1 {
-                held.fill([0; LANES]);
-                for topics in &topics[same.clone()] {
-                    put(held, topics);
-                    word.set(words, held, topics);
-                }
-            }
+            buffers.hold(n_topics, &topics[same_word(cells, token)]);
         }
-        let (old, repeated) = (topics[token], same.len() > 1);
-        take(balls, &old);
-        parts.set(factors, balls, &old);
-        if repeated {
-            take(held, &old);
-            word.set(words, held, &old);
-        }
-        let mut total = [0.0; LANES];
-        for (sums, &topic) in sums.iter_mut().zip(among) {
-            let (factors, words) = (&factors[usize::from(topic)], &words[usize::from(topic)]);
-            for lane in 0..LANES {
-                total[lane] += factors[lane] * words[lane];
-            }
-            *sums = total;
-        }
-        let uniform = uniforms.next();
-        let names = among.iter().map(|&topic| i32::from(topic));
-        let compared = &sums[..among.len() - 1];
-        let (mut new, is_open) = pick(compared, &total, names, &uniform, ROUNDINGS);
-        if is_open != [0; LANES] {
-            let (balls, held) = (&*balls, &*held);
-            let weights = |lane: usize| {
-                among.iter().map(move |&topic| {
-                    let k = usize::from(topic);
-                    let c = if repeated { held[k][lane] } else { 0 };
-                    target.weight(cell, k, f64::from(balls[k][lane]), f64::from(c))
-                })
-            };
-            pick_exactly(&mut new, &is_open, &uniform, weights, |place| i32::from(among[place]));
-        }
-        let mut new = map_lanes(new, |topic| topic as u16);
-        if let Some(list) = &list {
-            for lane in 0..LANES {
-                if !list.is_listed[usize::from(old[lane])] {
-                    new[lane] = old[lane];
-                }
-            }
-        }
-        topics[token] = new;
-        put(balls, &new);
-        parts.set(factors, balls, &new);
-        if repeated {
-            put(held, &new);
-            word.set(words, held, &new);
-        }
+        let BurstBuffers { held, sums, .. } = &mut *buffers;
+        sums.resize(n_topics, [0.0; LANES]);
+        take(balls, &topics[token]);
+        take(held, &topics[token]);
+        accumulate(sums, balls, held, target, second, cell);
+        topics[token] = map_lanes(pick_lanes(sums, uniforms.next()), |topic| topic as u16);
+        put(balls, &topics[token]);
+        put(held, &topics[token]);
     }
 }
 
@@ -219,7 +112,7 @@ pub(super) fn whole_words(
     }
 }
 
-/// A sweep over whole words.
+/// A sweep over whole words, among all topics or those on their lists.
 #[polyabayes_macros::vectorised]
 pub(super) fn sweep_words<U: UniformLanes>(
     tokens: BurstyTokens<'_, U>,
@@ -230,198 +123,261 @@ pub(super) fn sweep_words<U: UniformLanes>(
     order: SweepOrder,
 ) {
     let BurstyTokens { cells, topics, balls, buffers, uniforms } = tokens;
-    let n_topics = target.base.len();
-    let BurstBuffers { all, held, whole_factors, whole_words, whole_sums, before, .. } = buffers;
-    all.clear();
-    all.extend(0..n_topics as u16);
-    held.resize(n_topics, [0; LANES]);
-    whole_words.resize(n_topics, [0.0; LANES]);
-    whole_sums.resize(n_topics, [0.0; LANES]);
-    let mut state =
-        WordState { target, second, balls, held, factors: whole_factors, words: whole_words };
-    state.fill_factors();
+    let all = buffers.take_up(target, second);
     let mut left = part;
     while !left.is_empty() {
-        let word = match order {
-            SweepOrder::Forward => same_word(cells, left.start),
-            SweepOrder::Backward => same_word(cells, left.end - 1),
-        };
-        let word = word.start.max(left.start)..word.end.min(left.end);
-        match order {
-            SweepOrder::Forward => left.start = word.end,
-            SweepOrder::Backward => left.end = word.start,
-        }
+        let word = whole_words(cells, &mut left, order, 1);
         let cell = cells[word.start];
         let list = lists.map(|lists| lists.list(cell));
         let among = list.as_ref().map_or(&all[..], |list| list.topics);
         if list.is_some() && among.len() < 2 {
             continue;
         }
-        before.clear();
-        before.extend_from_slice(&topics[word.clone()]);
-        let is_moved = |lane: usize| {
-            list.as_ref().is_none_or(|list| {
-                before.iter().all(|topics| list.is_listed[usize::from(topics[lane])])
-            })
-        };
-        state.begin(cell, before);
-        let is_one = before.len() == 1;
-        let mut ln_chance = [0.0; LANES];
-        let mut first = [0.0; LANES];
-        for (place, token) in word.clone().enumerate() {
-            let total = state.accumulate(whole_sums, among);
-            if place == 0 {
-                first = total;
-            } else {
-                for lane in 0..LANES {
-                    ln_chance[lane] += total[lane].ln();
-                }
-            }
-            let picked = pick_lanes(&whole_sums[..among.len()], uniforms.next());
-            topics[token] = map_lanes(picked, |place| among[place as usize]);
-            state.put(cell, &topics[token]);
-        }
-        if !is_one {
-            let mut totals = first;
-            let after = &topics[word.clone()];
-            state.take_all(cell, after);
-            for topics in &before[..before.len() - 1] {
-                state.put_counting(cell, topics, &mut totals);
-                for lane in 0..LANES {
-                    ln_chance[lane] -= totals[lane].max(f64::MIN_POSITIVE).ln();
-                }
-            }
-            state.put(cell, &before[before.len() - 1]);
-        }
-        let chances = if is_one { [0.0; LANES] } else { uniforms.next() };
-        for lane in 0..LANES {
-            let stays = !is_moved(lane) || (!is_one && chances[lane].ln() >= ln_chance[lane]);
-            // One token has moved already; of more, the earlier topics are those that count now.
-            if stays != is_one {
-                continue;
-            }
-            for (place, token) in word.clone().enumerate() {
-                let (old, new) = (before[place][lane], topics[token][lane]);
-                let (from, to) = if is_one { (new, old) } else { (old, new) };
-                state.give(cell, lane, from, to);
-            }
-        }
-        for (place, token) in word.enumerate() {
+        let topics = &mut topics[word];
+        let is_listed =
+            |topic: u16| list.as_ref().is_none_or(|list| list.is_listed[usize::from(topic)]);
+        let (balls, buffers) = (&mut *balls, &mut *buffers);
+        let mut state = Word { cell, among, target, second, balls, buffers };
+        if let [topic] = topics {
+            take(state.balls, topic);
+            let new = state.draw_single(uniforms);
             for lane in 0..LANES {
-                let stays = !is_moved(lane) || (!is_one && chances[lane].ln() >= ln_chance[lane]);
-                if stays {
-                    topics[token][lane] = before[place][lane];
-                }
+                topic[lane] = if is_listed(topic[lane]) { new[lane] } else { topic[lane] };
             }
+            put(state.balls, topic);
+        } else {
+            state.redraw(topics, order, is_listed, uniforms);
         }
     }
+    buffers.all = all;
 }
 
-/// Weights of one word in all topics, in double precision, as its tokens come and go.
-struct WordState<'s, 't> {
+/// A word whose tokens move.
+struct Word<'s, 't> {
+    cell: u32,
+    /// Topics among which they move.
+    among: &'s [u16],
     target: UrnTarget<'t>,
     second: BurstTarget<'t>,
     balls: &'s mut [Counts],
-    held: &'s mut [Counts],
-    factors: &'s mut Vec<Lanes>,
-    words: &'s mut [Lanes],
+    buffers: &'s mut BurstBuffers,
 }
 
-impl WordState<'_, '_> {
+impl Word<'_, '_> {
+    /// The topic of the only token, which is out.
     #[inline(always)]
-    fn factor(&self, topic: usize, n: i32) -> f64 {
-        let n = f64::from(n);
-        (self.target.base[topic] + self.target.unit * n) / (1.0 + self.second.rates[topic] * n)
-    }
-
-    #[inline(always)]
-    fn fill_factors(&mut self) {
-        self.factors.clear();
-        for k in 0..self.target.base.len() {
-            let factors = map_lanes(self.balls[k], |n| self.factor(k, n));
-            self.factors.push(factors);
-        }
-    }
-
-    /// Sets the weight of a topic in one lane.
-    #[inline(always)]
-    fn set(&mut self, cell: u32, lane: usize, topic: usize) {
-        self.factors[topic][lane] = self.factor(topic, self.balls[topic][lane]);
-        self.words[topic][lane] = self.target.word(cell, topic, f64::from(self.held[topic][lane]));
-    }
-
-    /// Takes all tokens of a word out.
-    #[inline(always)]
-    fn begin(&mut self, cell: u32, topics: &[[u16; LANES]]) {
-        self.held.fill([0; LANES]);
-        for (words, &q) in self.words.iter_mut().zip(self.target.row(cell)) {
-            *words = [q; LANES];
-        }
-        for topics in topics {
-            take(self.balls, topics);
-        }
-        for topics in topics {
-            for (lane, &topic) in topics.iter().enumerate() {
-                self.set(cell, lane, usize::from(topic));
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn take_all(&mut self, cell: u32, topics: &[[u16; LANES]]) {
-        for topics in topics {
-            take(self.balls, topics);
-            take(self.held, topics);
-        }
-        for topics in topics {
-            for (lane, &topic) in topics.iter().enumerate() {
-                self.set(cell, lane, usize::from(topic));
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, cell: u32, topics: &[u16; LANES]) {
-        put(self.balls, topics);
-        put(self.held, topics);
-        for (lane, &topic) in topics.iter().enumerate() {
-            self.set(cell, lane, usize::from(topic));
-        }
-    }
-
-    /// The same, with the total weight that changes by it.
-    #[inline(always)]
-    fn put_counting(&mut self, cell: u32, topics: &[u16; LANES], totals: &mut Lanes) {
-        for (lane, &topic) in topics.iter().enumerate() {
-            let topic = usize::from(topic);
-            totals[lane] -= self.factors[topic][lane] * self.words[topic][lane];
-        }
-        self.put(cell, topics);
-        for (lane, &topic) in topics.iter().enumerate() {
-            let topic = usize::from(topic);
-            totals[lane] += self.factors[topic][lane] * self.words[topic][lane];
-        }
-    }
-
-    /// Moves a token of one lane.
-    #[inline(always)]
-    fn give(&mut self, cell: u32, lane: usize, from: u16, to: u16) {
-        for (topic, change) in [(usize::from(from), -1), (usize::from(to), 1)] {
-            self.balls[topic][lane] += change;
-            self.held[topic][lane] += change;
-            self.set(cell, lane, topic);
-        }
-    }
-
-    /// Fills the cumulative weights of some topics; returns the totals.
-    #[inline(always)]
-    fn accumulate(&self, sums: &mut [Lanes], among: &[u16]) -> Lanes {
+    fn draw_single(&mut self, uniforms: &mut impl UniformLanes) -> [u16; LANES] {
+        let BurstBuffers { single, single_sums: sums, .. } = &mut *self.buffers;
+        let (q, unit) = (self.target.row(self.cell), self.target.unit as f32);
         let mut total = [0.0; LANES];
-        for (sums, &topic) in sums.iter_mut().zip(among) {
-            let topic = usize::from(topic);
-            let (factors, words) = (&self.factors[topic], &self.words[topic]);
+        for (sums, &topic) in sums.iter_mut().zip(self.among) {
+            let k = usize::from(topic);
+            let ((base, rate), q, balls) = (single[k], q[k] as f32, &self.balls[k]);
             for lane in 0..LANES {
-                total[lane] += factors[lane] * words[lane];
+                let n = balls[lane] as f32;
+                total[lane] += (base + unit * n) * q / (1.0 + rate * n);
+            }
+            *sums = total;
+        }
+        let uniform = uniforms.next();
+        let names = self.among.iter().map(|&topic| i32::from(topic));
+        let compared = &sums[..self.among.len() - 1];
+        let (mut new, is_open) = pick(compared, &total, names, &uniform, ROUNDINGS);
+        if is_open != [0; LANES] {
+            let (balls, among) = (&*self.balls, self.among);
+            let (target, cell) = (self.target, self.cell);
+            let weights = |lane: usize| {
+                among.iter().map(move |&topic| {
+                    let k = usize::from(topic);
+                    target.weight(cell, k, f64::from(balls[k][lane]), 0.0)
+                })
+            };
+            pick_exactly(&mut new, &is_open, &uniform, weights, |place| i32::from(among[place]));
+        }
+        map_lanes(new, |topic| topic as u16)
+    }
+
+    /// Moves all tokens together; where they are many, then two at a time, as divisions of a word among
+    /// topics are hard to propose. Backward, in reverse.
+    #[inline(always)]
+    fn redraw(
+        &mut self,
+        topics: &mut [[u16; LANES]],
+        order: SweepOrder,
+        is_listed: impl Fn(u16) -> bool,
+        uniforms: &mut impl UniformLanes,
+    ) {
+        let n_pairs = if topics.len() < MANY { 0 } else { topics.len() / 2 };
+        topics.iter().for_each(|topics| put(&mut self.buffers.held, topics));
+        for step in 0..=n_pairs {
+            let moved = match order.nth(step, n_pairs + 1) {
+                0 => &mut topics[..],
+                pair => &mut topics[2 * pair - 2..2 * pair],
+            };
+            self.redraw_together(moved, &is_listed, uniforms);
+        }
+        topics.iter().for_each(|topics| take(&mut self.buffers.held, topics));
+    }
+
+    /// Moves some tokens: the first by its weight times those that the others then meet, the others in
+    /// sequence. That is the conditional of two tokens, else the proposal of a Metropolis move.
+    #[inline(always)]
+    fn redraw_together(
+        &mut self,
+        topics: &mut [[u16; LANES]],
+        is_listed: &impl Fn(u16) -> bool,
+        uniforms: &mut impl UniformLanes,
+    ) {
+        let mut before = std::mem::take(&mut self.buffers.before);
+        before.clear();
+        before.extend_from_slice(topics);
+        before.iter().for_each(|topics| self.take(topics));
+        let n_tokens = topics.len();
+        let first = self.fill_weights();
+        let mut chance = [1.0; LANES];
+        if n_tokens > 2 {
+            chance = self.layers(&before[0]).ahead(&first, n_tokens);
+            self.fill_totals(&before, &first);
+        }
+        self.accumulate_ahead(&first, n_tokens);
+        for (token, topics) in topics.iter_mut().enumerate() {
+            if token > 0 {
+                let totals = self.accumulate();
+                if n_tokens > 2 {
+                    let met = &self.buffers.totals[token - 1];
+                    for lane in 0..LANES {
+                        chance[lane] *= totals[lane] / met[lane];
+                    }
+                }
+            }
+            let places = pick_lanes(&self.buffers.sums[..self.among.len()], uniforms.next());
+            *topics = map_lanes(places, |place| self.among[place as usize]);
+            if token == 0 && n_tokens > 2 {
+                let ahead = self.layers(topics).ahead(&first, n_tokens);
+                for lane in 0..LANES {
+                    chance[lane] /= ahead[lane];
+                }
+            }
+            let (_, weights) = self.add(topics);
+            for lane in 0..LANES {
+                self.buffers.weights[places[lane] as usize][lane] = weights[lane];
+            }
+        }
+        let darts = if n_tokens > 2 { uniforms.next() } else { [0.0; LANES] };
+        for lane in 0..LANES {
+            let is_moved =
+                darts[lane] < chance[lane] && before.iter().all(|topics| is_listed(topics[lane]));
+            if !is_moved {
+                for (topic, old) in topics.iter_mut().zip(&before) {
+                    let [new, old] = [topic[lane], old[lane]].map(usize::from);
+                    for counts in [&mut *self.balls, &mut self.buffers.held[..]] {
+                        counts[new][lane] -= 1;
+                        counts[old][lane] += 1;
+                    }
+                    topic[lane] = old as u16;
+                }
+            }
+        }
+        self.buffers.before = before;
+    }
+
+    /// What the weight depends on in one topic of each lane.
+    #[inline(always)]
+    fn layers(&self, topics: &[u16; LANES]) -> Layers {
+        let mut layers = Layers { unit: self.target.unit, ..Layers::default() };
+        let (row, scale) = (self.target.row(self.cell), self.second.scales[self.cell as usize]);
+        for lane in 0..LANES {
+            let k = usize::from(topics[lane]);
+            layers.base[lane] = self.target.base[k];
+            layers.rate[lane] = self.second.rates[k];
+            layers.q[lane] = row[k];
+            layers.repeat[lane] = self.second.repeats[k] * scale;
+            layers.n[lane] = f64::from(self.balls[k][lane]);
+            layers.c[lane] = f64::from(self.buffers.held[k][lane]);
+        }
+        layers
+    }
+
+    /// The same in one topic of all lanes.
+    #[inline(always)]
+    fn layer(&self, topic: u16) -> Layers {
+        let k = usize::from(topic);
+        Layers {
+            unit: self.target.unit,
+            base: [self.target.base[k]; LANES],
+            rate: [self.second.rates[k]; LANES],
+            q: [self.target.row(self.cell)[k]; LANES],
+            repeat: [self.second.repeat(self.cell, k); LANES],
+            n: map_lanes(self.balls[k], f64::from),
+            c: map_lanes(self.buffers.held[k], f64::from),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, topics: &[u16; LANES]) {
+        take(self.balls, topics);
+        take(&mut self.buffers.held, topics);
+    }
+
+    /// Adds a token; weights of its topics before and after.
+    #[inline(always)]
+    fn add(&mut self, topics: &[u16; LANES]) -> (Lanes, Lanes) {
+        let layers = self.layers(topics);
+        put(self.balls, topics);
+        put(&mut self.buffers.held, topics);
+        (layers.weights(0.0), layers.weights(1.0))
+    }
+
+    /// Fills the weights of the first token; returns the totals.
+    #[inline(always)]
+    fn fill_weights(&mut self) -> Lanes {
+        let mut total = [0.0; LANES];
+        for (place, &topic) in self.among.iter().enumerate() {
+            let weights = self.layer(topic).weights(0.0);
+            for lane in 0..LANES {
+                total[lane] += weights[lane];
+            }
+            self.buffers.weights[place] = weights;
+        }
+        total
+    }
+
+    /// Fills the total weights that each of these tokens meets after the first, for which they are given.
+    #[inline(always)]
+    fn fill_totals(&mut self, topics: &[[u16; LANES]], first: &Lanes) {
+        self.buffers.totals.clear();
+        let (mut total, sequence) = (*first, &topics[..topics.len() - 1]);
+        for topics in sequence {
+            let (before, after) = self.add(topics);
+            for lane in 0..LANES {
+                total[lane] = (total[lane] + after[lane] - before[lane]).max(f64::MIN_POSITIVE);
+            }
+            self.buffers.totals.push(total);
+        }
+        sequence.iter().for_each(|topics| self.take(topics));
+    }
+
+    /// Fills the cumulative weights of the first token, times what those after it meet.
+    #[inline(always)]
+    fn accumulate_ahead(&mut self, first: &Lanes, n_tokens: usize) {
+        let mut total = [0.0; LANES];
+        for (place, &topic) in self.among.iter().enumerate() {
+            let ahead = self.layer(topic).ahead(first, n_tokens);
+            for lane in 0..LANES {
+                total[lane] += self.buffers.weights[place][lane] * ahead[lane];
+            }
+            self.buffers.sums[place] = total;
+        }
+    }
+
+    /// Fills the cumulative weights of the next token; returns the totals.
+    #[inline(always)]
+    fn accumulate(&mut self) -> Lanes {
+        let BurstBuffers { weights, sums, .. } = &mut *self.buffers;
+        let mut total = [0.0; LANES];
+        for (sums, weights) in sums.iter_mut().zip(&weights[..self.among.len()]) {
+            for lane in 0..LANES {
+                total[lane] += weights[lane];
             }
             *sums = total;
         }
@@ -429,7 +385,71 @@ impl WordState<'_, '_> {
     }
 }
 
+/// What the weight of a word depends on in one topic of each lane.
+#[derive(Default)]
+struct Layers {
+    unit: f64,
+    base: Lanes,
+    rate: Lanes,
+    q: Lanes,
+    repeat: Lanes,
+    /// Tokens in the topic, and those of the word.
+    n: Lanes,
+    c: Lanes,
+}
+
+impl Layers {
+    /// Weights beside the tokens that are there, and so many more of the word.
+    #[inline(always)]
+    fn weights(&self, more: f64) -> Lanes {
+        let mut weights = [0.0; LANES];
+        for lane in 0..LANES {
+            let (n, c) = (self.n[lane] + more, self.c[lane] + more);
+            let word = self.q[lane] + self.repeat[lane] * c;
+            weights[lane] = (self.base[lane] + self.unit * n) * word / (1.0 + self.rate[lane] * n);
+        }
+        weights
+    }
+
+    /// Product over the tokens after the first of the total weights that they meet, over that which the first
+    /// does, where all join it: to [`LOOKAHEAD`] tokens, and about beyond.
+    #[inline(always)]
+    fn ahead(&self, first: &Lanes, n_tokens: usize) -> Lanes {
+        let (mut product, mut last) = ([1.0; LANES], [1.0; LANES]);
+        let (own, n_ahead) = (self.weights(0.0), n_tokens - 1);
+        for token in 1..=n_ahead.min(LOOKAHEAD) {
+            let weights = self.weights(token as f64);
+            for lane in 0..LANES {
+                last[lane] = (first[lane] - own[lane] + weights[lane]) / first[lane];
+                product[lane] *= last[lane];
+            }
+        }
+        for _ in LOOKAHEAD..n_ahead.min(LOOKAHEAD + BEYOND) {
+            for lane in 0..LANES {
+                product[lane] *= last[lane];
+            }
+        }
+        product
+    }
+}
+
 impl BurstBuffers {
+    /// Makes room, and takes up what sweeps need; returns all topics.
+    fn take_up(&mut self, target: UrnTarget<'_>, second: BurstTarget<'_>) -> Vec<u16> {
+        let n_topics = target.base.len();
+        let single = target.base.iter().zip(second.rates);
+        self.single.clear();
+        self.single.extend(single.map(|(&base, &rate)| (base as f32, rate as f32)));
+        self.single_sums.resize(n_topics, [0.0; LANES]);
+        self.weights.resize(n_topics, [0.0; LANES]);
+        self.sums.resize(n_topics, [0.0; LANES]);
+        self.hold(n_topics, &[]);
+        let mut all = std::mem::take(&mut self.all);
+        all.clear();
+        all.extend(0..n_topics as u16);
+        all
+    }
+
     /// Counts the tokens of one word by topic.
     pub(super) fn hold(&mut self, n_topics: usize, topics: &[[u16; LANES]]) {
         self.held.clear();
@@ -490,13 +510,15 @@ mod tests {
     use crate::rng::{Key, Purpose};
     use crate::urn::{LocalUrn, TopicBursts, TopicChains};
 
-    const CELLS: [usize; 5] = [0, 0, 0, 1, 2];
+    /// Words of tokens: one of many, which moves in parts, too; and one of two.
+    const DOCUMENTS: [[usize; 5]; 2] = [[0, 0, 0, 0, 1], [0, 0, 0, 1, 1]];
     const N_STATES: usize = 243;
 
-    fn urn() -> LocalUrn {
-        let q: [&[f64]; 3] = [&[0.5, 0.2, 0.3], &[0.2, 0.6, 0.1], &[0.3, 0.0, 0.4]];
+    fn urn(cells: [usize; 5]) -> LocalUrn {
+        let q: [&[f64]; 2] = [&[0.5, 0.2, 0.3], &[0.3, 0.0, 0.4]];
         let bursts = TopicBursts { rates: vec![2.0, 0.3, 0.0], repeats: vec![2.0, 0.3, 0.0] };
-        let rows = [(q[0], 3), (q[1], 1), (q[2], 1)];
+        let n_first = cells.iter().filter(|&&cell| cell == 0).count() as u32;
+        let rows = [(q[0], n_first), (q[1], 5 - n_first)];
         LocalUrn::from_scaled_rows(&[0.5, 0.3, 0.8], &rows, None, Some(&bursts)).unwrap()
     }
 
@@ -505,12 +527,12 @@ mod tests {
     }
 
     /// Unnormalised probability of the topics of all tokens, token by token.
-    fn mass(urn: &LocalUrn, topics: [usize; 5]) -> f64 {
+    fn mass(urn: &LocalUrn, cells: [usize; 5], topics: [usize; 5]) -> f64 {
         let target = UrnTarget::of(urn);
         let weight = |token: usize| {
-            let (k, cell) = (topics[token], CELLS[token]);
+            let (k, cell) = (topics[token], cells[token]);
             let earlier = || (0..token).filter(|&other| topics[other] == k);
-            let c = earlier().filter(|&other| CELLS[other] == cell).count();
+            let c = earlier().filter(|&other| cells[other] == cell).count();
             target.weight(cell as u32, k, earlier().count() as f64, c as f64)
         };
         (0..5).map(weight).product()
@@ -518,11 +540,13 @@ mod tests {
 
     /// Chains drawn from a distribution are still drawn from it after a sweep, and have moved.
     fn check(sweep: impl Fn(&mut TopicChains<crate::rng::Uniforms>, &LocalUrn, SweepOrder)) {
-        let urn = urn();
-        let mass: Vec<f64> = (0..N_STATES).map(|index| mass(&urn, state(index))).collect();
-        let total: f64 = mass.iter().sum();
         let mut rng = Key::new(5, Purpose::Score).rng();
-        for order in [SweepOrder::Forward, SweepOrder::Backward] {
+        let orders = [SweepOrder::Forward, SweepOrder::Backward];
+        for (cells, order) in DOCUMENTS.iter().flat_map(|x| orders.map(|order| (*x, order))) {
+            let urn = urn(cells);
+            let mass: Vec<f64> =
+                (0..N_STATES).map(|index| mass(&urn, cells, state(index))).collect();
+            let total: f64 = mass.iter().sum();
             let mut chains = TopicChains::new(&urn, &mut rng).unwrap();
             let (mut after, mut n_moved, n_sweeps) = (vec![0.0; N_STATES], 0, 20_000);
             for _ in 0..n_sweeps {

@@ -80,7 +80,7 @@ impl<U: UniformLanes> TopicChains<U> {
     pub fn sequence(
         urn: &LocalUrn,
         rng: &mut impl Stream<Lanes = U>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chains = TopicChains::new(urn, rng)?;
         chains.extend_all(UrnTarget::of(urn), observer, |_| ())?;
@@ -94,7 +94,7 @@ impl<U: UniformLanes> TopicChains<U> {
     pub fn extend_all(
         &mut self,
         target: UrnTarget<'_>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut each: impl FnMut(Lanes),
     ) -> Result<()> {
         let every = self.tokens_between_looks();
@@ -120,12 +120,12 @@ impl<U: UniformLanes> TopicChains<U> {
         urn: &LocalUrn,
         draw: &[u16],
         rng: &mut impl Stream<Lanes = U>,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut chains = TopicChains::new(urn, rng)?;
         draw.iter().for_each(|&topic| chains.put([topic; LANES]));
         for _ in 0..FORGETTING_SWEEPS {
-            chains.sweep(UrnTarget::of(urn), SweepOrder::Forward, observer)?;
+            chains.sweep_words(None, UrnTarget::of(urn), SweepOrder::Forward, observer)?;
         }
         Ok(chains)
     }
@@ -340,18 +340,19 @@ impl<U: UniformLanes> TopicChains<U> {
         &mut self,
         target: UrnTarget<'_>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         self.sweep_parts(order, observer, |chains, part| match target.bursts {
             None => sweep(chains.swept(part), target, order),
-            Some(second) => bursty::sweep(chains.bursty(), part, None, target, second, order),
+            Some(second) => bursty::sweep(chains.bursty(), part, target, second, order),
         })
     }
 
     /// One sweep that redraws the topics of all tokens of a word at once, word after word, where topics are
-    /// bursty: single tokens hardly ever leave the others of their word. A word of one token is drawn by
-    /// its conditional; others by Metropolis moves that propose the urn's own sequence. Without a
-    /// second layer it is [`sweep`](TopicChains::sweep).
+    /// bursty: single tokens hardly ever leave the others of their word. Words of one or two tokens are
+    /// drawn by their conditional; others by Metropolis moves that propose nearly that. With lists,
+    /// tokens move from topics on the list of their word to topics on it, and the others stay where they
+    /// are: the same distribution, in less time. Without a second layer, tokens move one by one.
     ///
     /// # Errors
     /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
@@ -360,13 +361,13 @@ impl<U: UniformLanes> TopicChains<U> {
         lists: Option<&Shortlists>,
         target: UrnTarget<'_>,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<()> {
         let Some(second) = target.bursts else {
-            return match lists {
-                Some(lists) => self.sweep_within(lists, target, order, observer),
-                None => self.sweep(target, order, observer),
-            };
+            let Some(lists) = lists else { return self.sweep(target, order, observer) };
+            return self.sweep_parts(order, observer, |chains, part| {
+                sweep_within(chains.swept(part), lists, target, order);
+            });
         };
         let every = self.tokens_between_looks();
         let mut tokens = 0..self.topics.len();
@@ -378,32 +379,11 @@ impl<U: UniformLanes> TopicChains<U> {
         Ok(())
     }
 
-    /// One sweep that moves tokens from topics on the list of their word to topics on it, by their
-    /// conditional probabilities there, and leaves the others where they are. It keeps the same
-    /// distribution as [`sweep`](TopicChains::sweep), in less time.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop.
-    pub fn sweep_within(
-        &mut self,
-        lists: &Shortlists,
-        target: UrnTarget<'_>,
-        order: SweepOrder,
-        observer: &impl Observer,
-    ) -> Result<()> {
-        self.sweep_parts(order, observer, |chains, part| match target.bursts {
-            None => sweep_within(chains.swept(part), lists, target, order),
-            Some(second) => {
-                bursty::sweep(chains.bursty(), part, Some(lists), target, second, order);
-            }
-        })
-    }
-
     /// Sweeps parts of the tokens, in order, with a look at the observer between them.
     fn sweep_parts(
         &mut self,
         order: SweepOrder,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut sweep: impl FnMut(&mut Self, Range<usize>),
     ) -> Result<()> {
         let (n, every) = (self.topics.len(), self.tokens_between_looks());

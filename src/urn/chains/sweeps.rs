@@ -278,7 +278,7 @@ mod tests {
                 let mut chains = TopicChains::with_uniforms(&urn, Grid(0)).unwrap();
                 for _ in 0..n_batches {
                     chains.refill(&[[x as u16; LANES], [y as u16; LANES]]);
-                    chains.sweep_within(&lists, UrnTarget::of(&urn), order, &()).unwrap();
+                    chains.sweep_words(Some(&lists), UrnTarget::of(&urn), order, &()).unwrap();
                     for lane in 0..LANES {
                         let [x, y] = [0, 1].map(|token| usize::from(chains.topics()[token][lane]));
                         after[x][y] += probability;

@@ -14,12 +14,7 @@ from polyabayes import AllocationModel, CountTensor, _core
 from polyabayes.allocation import options as options_module
 from polyabayes.allocation.layout import lay_out
 from polyabayes.allocation.options import Options
-from polyabayes.exceptions import (
-    CheckpointWarning,
-    Interrupted,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import CheckpointWarning, Interrupted, InvalidArgumentError
 
 # Light and heavy cells.
 COUNTS = np.array([[45, 3, 0, 1], [0, 9, 5, 0], [1, 0, 34, 2], [0, 2, 1, 7]])
@@ -111,20 +106,6 @@ def test_tasks_of_other_work_are_refused():
         result(others, task)
     with pytest.raises(InvalidArgumentError, match="saved state is damaged"):
         run.add([b"nothing"])
-
-
-def test_bad_combinations_are_refused_before_any_work():
-    with ThreadPoolExecutor(1) as pool:
-        for method in ("exact", "vb"):
-            with pytest.raises(InvalidArgumentError, match=f"not for '{method}'"):
-                MODEL.log_evidence(COUNTS, method, executor=pool)
-        observed = np.ones(COUNTS.shape, bool)
-        observed[0, 0] = False
-        rated = AllocationModel.nmf(3, rate=0.5)
-        with pytest.raises(InvalidArgumentError, match="needs all cells observed, and 1 are"):
-            rated.log_evidence(COUNTS, observed=observed, executor=pool)
-    with pytest.raises(InvalidTypeError, match="executor must be"):
-        MODEL.log_evidence(COUNTS, executor=4)
 
 
 MODELS = {f"K = {K}": AllocationModel.nmf(K) for K in (2, 3)}

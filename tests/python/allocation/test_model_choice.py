@@ -6,7 +6,6 @@ from scipy import special, stats
 
 import polyabayes as pb
 from polyabayes import AllocationModel, Evidence, ModelPosterior, plotting, posterior_over_models
-from polyabayes.exceptions import InvalidTypeError
 
 DEEP = [[4, 3, 0], [0, 0, 3], [0, 0, 3]]
 MODELS = {f"rank {K}": AllocationModel.nmf(K) for K in (1, 2, 3)}
@@ -116,9 +115,6 @@ def test_plot_of_one_evidence_has_rounds_sides_and_the_ladder():
     np.testing.assert_array_equal(steps.get_data().edges, found.betas)
     np.testing.assert_array_equal(steps.get_data().values, found.rejections)
     assert f"{found.round_trips} round trips, converged" in ax.get_title(loc="left")
-    exact = AllocationModel.nmf(2).log_evidence(DEEP, "exact")
-    with pytest.raises(InvalidTypeError, match="of one alone, method='tempered' has rounds"):
-        plotting.plot_evidence(exact)
 
 
 def test_plot_of_a_posterior_shows_log_odds_and_probabilities():

@@ -5,7 +5,6 @@ import pytest
 from scipy import integrate, special
 
 from polyabayes import AllocationModel, CountTensor
-from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError
 
 HOLED = np.ma.masked_equal([[-1, 3], [3, 3]], -1)
 
@@ -76,12 +75,5 @@ def test_simulated_totals_have_the_averaged_distribution():
         assert np.mean(np.array(totals) == total) == pytest.approx(share, abs=4 * error)
 
 
-def test_what_is_no_prior_of_a_rate_is_refused():
-    for rate in ((1.0,), (1.0, 2.0, 3.0), [[1.0, 2.0]]):
-        with pytest.raises(InvalidTypeError, match="the pair"):
-            AllocationModel.nmf(2, rate=rate)
-    with pytest.raises(InvalidArgumentError, match="shape of rate"):
-        AllocationModel.nmf(2, rate=(-1.0, 2.0))
-    with pytest.raises(InvalidArgumentError, match="a number as the model's rate"):
-        AllocationModel.nmf(2, rate=(1.0, 2.0)).decompose(HOLED)
+def test_displays_tell_the_prior_of_the_rate():
     assert "rate gamma(2, 50)" in repr(AllocationModel.nmf(1, rate=(2.0, 50.0)))

@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ def test_fit_pfa_passes_its_options(folder, tmp_path):
 def test_only_what_the_user_gave_reaches_the_api(folder, tmp_path, monkeypatch):
     seen = []
 
+    @wraps(pb.log_likelihood)
     def record(model, documents, **options):
         seen.append(options)
         return pb.likelihood.log_likelihood(model, documents)
@@ -48,24 +50,11 @@ def test_only_what_the_user_gave_reaches_the_api(folder, tmp_path, monkeypatch):
     options += "--replicates 5 --target-std-error 0.5 --unseen drop --budget 1e8 --seed 6 --jobs 2"
     assert run(*base, *options.split(), "--progress") == 0
     assert run(*base, "--no-given-length") == 0
-    assert seen == [
-        {},
-        {
-            "method": "smc",
-            "event": "sequence",
-            "given_length": True,
-            "n_particles": 3,
-            "n_samples": 4,
-            "n_replicates": 5,
-            "target_std_error": 0.5,
-            "unseen": "drop",
-            "budget": 1e8,
-            "random_state": 6,
-            "n_jobs": 2,
-            "progress": True,
-        },
-        {"given_length": False},
-    ]
+    names = "method event given_length n_particles n_samples n_replicates target_std_error unseen"
+    names += " budget random_state n_jobs progress"
+    values = ("smc", "sequence", True, 3, 4, 5, 0.5, "drop", 1e8, 6, 2, True)
+    given = dict(zip(names.split(), values, strict=True))
+    assert seen == [{}, given, {"given_length": False}]
 
 
 def test_csv_and_parquet_hold_the_result(folder, tmp_path, capsys):

@@ -35,7 +35,7 @@ def shell(*arguments, stdin=b"", stdout=subprocess.PIPE, cwd=None):
 
 
 def test_from_the_shell(folder, tmp_path):
-    """Fit, score and compare, with standard input and output, equal the API bit by bit."""
+    """Fit and score, with standard input and output, equal the API bit by bit."""
     fitted = shell(
         *("fit", "lda", folder / "train.ldac", "--vocabulary", folder / "train.vocab", "-k", 3),
         *("--max-iter", 30, "--seed", 5, "-o", "a.safetensors"),
@@ -57,15 +57,6 @@ def test_from_the_shell(folder, tmp_path):
     rows = table(scored.stdout.decode())
     assert [float(row["log_likelihood"]) for row in rows] == expected.values.tolist()
     assert [float(row["std_error"]) for row in rows] == expected.std_errors.tolist()
-
-    compared = shell(
-        *("compare", tmp_path / "a.safetensors", folder / "pfa.safetensors"),
-        *("--on", folder / "test.npz", "--seed", 1, "--plot", tmp_path / "c.png"),
-    )
-    assert compared.returncode == 0
-    models = {"a": model, "pfa": pb.load(folder / "pfa.safetensors")}
-    assert compared.stdout.decode() == f"{pb.compare(models, test, random_state=1)}\n"
-    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
 def interrupted(arguments, pattern):

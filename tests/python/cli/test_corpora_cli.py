@@ -8,7 +8,6 @@ from helpers.small_models import known_lda
 
 TEXTS = "id,review,stars\na,good cat food,5\nb,bad dog food,1\n"
 CATALOGUE = "gene;S1;S2\nA;10;2\nB;5;7\n"
-MATRIX = "%%MatrixMarket matrix coordinate integer general\n3 2 3\n1 1 4\n3 2 5\n2 2 1\n"
 TRIPLETS = "1 1 2\n1 2 3\n2 2 1\n"
 
 
@@ -42,29 +41,6 @@ def test_columns_are_named(fitted, name, content, options, words):
     status, model = fitted(name, content, *options)
     assert status == 0
     assert model.vocabulary_.tolist() == words
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "options", "says"),
-    [
-        ("x.txt", CATALOGUE, [], "looks like a table of 3 columns.*--format csv"),
-        ("x.txt", TRIPLETS, [], "--format csv, --columns document,word,count"),
-        ("x.txt", "café\n", [], "not valid utf-8; try --encoding latin-1"),
-        ("x.csv", TEXTS, ["--text", "nope"], "--text nope: .* it has 'id', 'review', 'stars'"),
-        ("x.csv", TEXTS, ["--text", "review", "--min-df", "3"], "the words cannot be counted"),
-        ("x.ldac", "1 0:2\n", ["--sep", ";"], "the format ldac: .*sep"),
-        ("x.csv", "a,b\nthe urn,a ball\nan urn,the ball\n", [], "--text a, .*--metadata-columns b"),
-        ("x.csv", "who,n_urns\nann,5\nbob,1\n", [], "--text who, .* --ids who"),
-        ("x.mtx", MATRIX, ["--vocabulary", "w.vocab"], "other axis.*--transpose"),
-    ],
-)
-def test_the_remedy_is_an_option(
-    fitted, write, tmp_path, monkeypatch, capsys, name, content, options, says
-):
-    monkeypatch.chdir(tmp_path)
-    write("w.vocab", "a\nb\nc\n")
-    status, _ = fitted(name, content, *options)
-    assert_one_error_line(status, capsys.readouterr().err, says)
 
 
 def test_triplets_with_unknown_headers_are_a_warning(fitted, capsys):

@@ -44,15 +44,11 @@ def test_scores_as_json_are_a_baseline(models, capsys):
     assert run("score", "bad.safetensors", "test.npz", "--baseline", "scores.json") == 1
     assert "polyabayes: failed: bad: " in capsys.readouterr().err
     assert run("score", "zero.safetensors", "test.npz", "--baseline", "scores.json") == 1
-    for content, says in (
-        ("{}", "is not what polyabayes score --json prints"),
-        ("[", "is not JSON"),
-        (json.dumps({"kind": "LogLikelihood", "rows": found["rows"][:3]}), "other documents"),
-    ):
-        Path("other.json").write_text(content)
-        capsys.readouterr()
-        status = run("score", "good.safetensors", "test.npz", "--baseline", "other.json")
-        assert_one_error_line(status, capsys.readouterr().err.splitlines()[-1], says)
+    other = {"kind": "LogLikelihood", "rows": found["rows"][:3]}
+    Path("other.json").write_text(json.dumps(other))
+    capsys.readouterr()
+    status = run("score", "good.safetensors", "test.npz", "--baseline", "other.json")
+    assert_one_error_line(status, capsys.readouterr().err.splitlines()[-1], "other documents")
 
 
 def test_a_model_below_the_limit_fails(models):

@@ -109,7 +109,7 @@ def test_plots_take_models_of_other_packages():
     with pytest.raises(errors.InvalidArgumentError, match="give documents to count them in"):
         pb.plotting.plot_topic_weights(theirs)
     bars = pb.plotting.plot_topic_weights(theirs, documents=TEXTS).patches
-    assert sum(bar.get_height() for bar in bars) == pytest.approx(1)
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(1)
     assert_refused(errors.InvalidArgumentError, "no trace", pb.plotting.plot_trace, theirs)
     counts = theirs[0].transform(TEXTS)
     named = pb.Corpus(counts, theirs[0].get_feature_names_out())

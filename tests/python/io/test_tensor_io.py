@@ -118,8 +118,7 @@ def test_tns(write, monkeypatch, content, block_bytes):
 
 
 @pytest.mark.parametrize(
-    ("count", "is_read_as"),
-    [("3.0", 3), ("3.", 3), ("+3", 3), ("2.81e2", 281), ("0", 0), (f"{2**63 - 12}", 2**63 - 12)],
+    ("count", "is_read_as"), [("3.0", 3), ("3.", 3), ("0", 0), (f"{2**63 - 12}", 2**63 - 12)]
 )
 def test_tns_of_other_numbers(write, count, is_read_as):
     tensor = read_tensor(write("x.tns", TNS.replace("32", count).replace("5 #", "0 #")))
@@ -137,9 +136,9 @@ def test_tns_with_modes(write):
         read_tensor(write("x.tns", TNS), shape=SHAPE)
     with pytest.raises(InvalidTypeError, match="shape must hold the size of each axis, got 5"):
         read_tensor(write("y.tns", TNS), shape=5)
-    with pytest.raises(FileFormatError, match=r"line 5: coordinate 2 is '5', .* from 1 to 4"):
+    with pytest.raises(FileFormatError, match=r"line 5: coordinate 2 is 5, not from 1"):
         read_tensor(write("x.tns", TNS.replace("3 4 2", "3 5 2")))
-    with pytest.raises(FileFormatError, match=r"line 1: 3 numbers; .* on 3 axes"):
+    with pytest.raises(FileFormatError, match=r"line 1: '1 1 5' is not .* on 3 axes"):
         read_tensor(write("x.tns", "1 1 5\n"))
     with pytest.raises(FileFormatError, match=r"x\.tns: .*shape \(n_cells, 2\)"):
         read_tensor(write("x.tns", TNS), ["i", "j"])

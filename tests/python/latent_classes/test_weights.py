@@ -164,13 +164,14 @@ def test_values_that_are_no_answers(tmp_path: Path) -> None:
     hidden["c"] = hidden.c.cat.remove_categories("No answer")
     fits = [
         pb.LatentClassAnalysis(2, formula="~ age", random_state=0).fit(rows, missing=missing)
-        for rows, missing in ((coded, [9, "No answer"]), (hidden, []))
+        for rows, missing in ((coded, [9, "No answer", 99]), (hidden, []))
     ]
     np.testing.assert_array_equal(*(fit.class_weights_ for fit in fits))
     fits[0].save(tmp_path / "coded.safetensors")
     again = pb.load(tmp_path / "coded.safetensors")
     np.testing.assert_array_equal(again.predict_proba(coded), fits[1].predict_proba(hidden))
-    with pytest.raises(InvalidArgumentError, match="'no answer', which is no value of an item"):
-        pb.LatentClassAnalysis(2).fit(coded, missing=["no answer"])
-    with pytest.raises(InvalidTypeError, match="missing must be a list of values"):
+    for wrong in (["No answer", "9"], ["no answer"], [77]):
+        with pytest.raises(InvalidArgumentError, match=f"{wrong[-1]!r}, which is no answer in any"):
+            pb.LatentClassAnalysis(2).fit(coded, missing=wrong)
+    with pytest.raises(InvalidTypeError, match="missing must be a list of answers"):
         pb.LatentClassAnalysis(2).fit(coded, missing="No answer")

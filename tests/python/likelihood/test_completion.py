@@ -177,21 +177,6 @@ def test_impossible_and_empty_parts(make, method):
     np.testing.assert_array_equal(result.std_errors, 0)
 
 
-@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("method", ["smc-lookahead", "smc", "annealed", "left-to-right", "chib"])
-def test_bits_depend_on_the_seed_and_not_on_threads(data, name, method):
-    models, *parts = data
-    one, two, other = (
-        pb.log_completion(
-            models[name], *parts, method, n_particles=9, n_samples=9, random_state=seed, n_jobs=jobs
-        ).values
-        for seed, jobs in ((1, 1), (1, 2), (2, 2))
-    )
-    np.testing.assert_array_equal(one, two)
-    assert (one != other).all()
-
-
 def test_words_are_aligned_and_unseen_ones_dropped():
     model = lda(vocabulary=["a", "b", "c", "d"])
     observed = pb.Corpus([[1, 5, 2]], ["c", "zebra", "a"])

@@ -29,7 +29,6 @@ VARIANTS = [
     PRIOR_START,
 ]
 REVERSIBLE = [("annealed", None), PRIOR_START, ("smc", None), ("smc-lookahead", None)]
-BAD = (errors.InvalidArgumentError, errors.InvalidTypeError)
 
 
 def bounds_and_exact(name, method, options, **sizes):
@@ -62,49 +61,6 @@ def test_documents_of_bounds():
         np.testing.assert_array_equal(bound == 0, lengths == 0)
     np.testing.assert_array_equal(bounds.sizes, np.where(lengths > 0, 9, 0))
     assert pb.bidirectional_bounds(LDA, n_documents=2).data.n_tokens == 200
-
-
-@pytest.mark.parametrize(("method", "options"), REVERSIBLE)
-def test_bounds_repeat_with_their_seed_for_any_threads(method, options):
-    sizes = {"n_documents": 6, "document_length": 50, "n_samples": 20, "n_particles": 20}
-    one, two, other = (
-        pb.bidirectional_bounds(
-            LDA, method, options=options, random_state=seed, n_jobs=n_jobs, **sizes
-        )
-        for seed, n_jobs in ((1, 1), (1, 2), (2, 2))
-    )
-    for name in ("lower", "lower_std_errors", "upper", "upper_std_errors", "sizes"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    assert (one.data.counts != two.data.counts).nnz == 0
-    assert (one.lower != other.lower).all()
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "match"),
-    [
-        (PFA, {"document_length": 10}, "draws the lengths itself"),
-        (LDA, {"document_length": -1}, "document_length must be"),
-        (LDA, {"document_length": 2.0}, "document_length must be"),
-        (LDA, {"document_length": [5, 5]}, "each of the 10 documents"),
-        *((LDA, {"n_documents": n}, "n_documents must be") for n in (0, -1, 1.5, True)),
-        *(
-            (LDA, {"method": m}, "'auto', 'annealed', 'smc-lookahead', 'smc'")
-            for m in sorted(set(METHODS) - {"auto", "annealed", "smc-lookahead", "smc"})
-        ),
-        (pb.DocumentModel.mixture(TOPICS, [0.2, 0.3, 0.5]), {"method": "annealed"}, "exact"),
-        (pb.DocumentModel.dirichlet(TOPICS, np.ones((3, 3))), {"n_documents": 2}, r"\(2, 3\)"),
-        (pb.DocumentModel.dirichlet(TOPICS, coefficients=np.ones((3, 1))), {}, "covariates"),
-        (LDA, {"covariates": np.ones((10, 1))}, "covariates"),
-        (
-            pb.DocumentModel.logistic_normal(TOPICS, np.zeros(3), np.eye(3)),
-            {"method": "smc"},
-            "urn",
-        ),
-    ],
-)
-def test_bad_bounds_are_refused(model, options, match):
-    with pytest.raises(BAD, match=match):
-        pb.bidirectional_bounds(model, **options)
 
 
 def test_divergence_is_that_of_normalised_probabilities():
@@ -181,26 +137,6 @@ def test_options_change_the_draws_and_not_the_truth(method, default, other):
     assert (np.abs(result.values - exact) < 5 * result.std_errors).all()
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "match"),
-    [
-        ("auto", {"start": "prior"}, "'auto' has no option 'start'; its options: none"),
-        ("smc", {"order": 2}, "'smc' has no option 'order'; its options: none"),
-        ("l2r", {"order": 2}, "its options: 'n_conditional_samples'"),
-        ("annealed", {"n_iterations": 2}, "its options: 'start'"),
-        ("mean-field", {"start": "prior"}, "its options: 'order', 'n_iterations'"),
-        *(("mean-field", {"order": value}, "order") for value in (0, 3, 1.5, True, "2")),
-        *(("mean-field", {"n_iterations": value}, "n_iterations") for value in (-1, 10**7, 1.5)),
-        *(("l2r", {"n_conditional_samples": value}, "samples") for value in (0, 10**7, 1.5)),
-        *(("annealed", {"start": value}, "'mean-field', 'prior'") for value in ("top", 1)),
-        ("mean-field", ["order"], "options must be a mapping"),
-    ],
-)
-def test_wrong_options_are_refused(method, options, match):
-    with pytest.raises(BAD, match=match):
-        pb.log_likelihood(LDA, COUNTS, method, options=options)
-
-
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_flags_of_the_methods(method):
@@ -225,6 +161,9 @@ def test_targets_are_reached_within_the_budget_or_not(method):
     with pytest.warns(pb.exceptions.TargetWarning, match=f"above target_std_error: {n_missed},"):
         far = pb.log_likelihood(LDA, COUNTS, method, target_std_error=1e-9, budget=1e4, **options)
     np.testing.assert_array_equal(near.reached, near.std_errors <= 0.3)
+    exact = pb.log_likelihood(LDA, COUNTS, "exact").values
+    if near.is_unbiased:
+        assert (np.abs(near.values - exact) <= 6 * near.std_errors).all()
     assert near.reached.mean() > 0.7
     assert (near.std_errors < 0.6).all()
     np.testing.assert_array_equal(far.reached, ~COUNTS.any(axis=1))
@@ -265,22 +204,8 @@ def test_auto_anneals_unless_particles_are_asked_for():
     assert (filtered.sizes == 10).all()
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        *((m, {}) for m in METHODS if "right" in m),
-        *((m, {"n_samples": 10**8}) for m in ("annealed", "chib", "harmonic", "mean-field")),
-        ("direct", {"n_samples": 10**9}),
-        *((m, {"n_particles": 10**6}) for m in ("l2r", "smc")),
-        ("smc-lookahead", {"n_particles": 10**5, "budget": 1e9}),
-        ("exact", {"budget": 1e6}),
-    ],
-)
-def test_what_is_too_expensive_is_refused_before_any_work(method, options):
-    documents = [[1, 0, 0, 0], [40_000, 30_000, 20_000, 10_000]]
-    # The work itself would take hours.
-    with pytest.raises(errors.BudgetExceededError, match=r"document 1 \(100000 tokens"):
-        pb.log_likelihood(LDA, documents, method, **options)
+# The work itself would take hours.
+LONG = [[1, 0, 0, 0], [40_000, 30_000, 20_000, 10_000]]
 
 
 @pytest.mark.filterwarnings("ignore::polyabayes.exceptions.UnreliableErrorWarning")

@@ -120,14 +120,14 @@ def test_topics_of_a_model_cannot_change_unseen():
     scores(model)
     mine[:] = OTHERS
     assert_like_new(model, MAKERS["lda"](OTHERS))
-    # So is one that is read-only, but looks into memory that is not.
+    # A read-only view of writable memory is compared by its content, too.
     view = mine[:]
     view.setflags(write=False)
     model.components_ = view
     scores(model)
     mine[:] = TOPICS
     assert_like_new(model, MAKERS["lda"](TOPICS))
-    # And one that was made writable again.
+    # An array that was made writable again is compared by its content, too.
     own = MAKERS["lda"](TOPICS)
     scores(own)
     own.components_.setflags(write=True)

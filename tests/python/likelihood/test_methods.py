@@ -100,12 +100,18 @@ def test_topics_that_replicates_may_all_miss_are_a_doubt(method):
     assert np.isfinite(score(0.5).n_effs).all()
 
 
-def test_the_documented_costs_are_those_of_the_core():
+def test_the_documented_methods_are_those_of_the_core():
     text = pb.log_likelihood.__doc__
-    rows = re.findall(r"^ +``\"([a-z0-9-]+)\"``  +.*?(?:  +(\S.*))?$", text, re.MULTILINE)
-    assert {name for name, _ in rows} == set(METHODS)
-    for name, cost in rows:
-        assert METHODS[name].cost.startswith(cost), name
+    # Name of each method and its row of the table; the cost ends the first line.
+    rows = re.split(
+        r"^ {8}``\"([a-z0-9-]+)\"``  ", text.split("\n\n        The cost is")[0], flags=re.M
+    )
+    assert set(rows[1::2]) == set(METHODS)
+    for name, row in zip(rows[1::2], rows[2::2], strict=True):
+        cost = re.split(r" {2,}", row.partition("\n")[0].strip())[1:]
+        assert METHODS[name].cost.startswith(" ".join(cost)), name
+        assert METHODS[name].is_unbiased or not re.search(r"\bunbiased\b", row), name
+        assert not METHODS[name].is_unbiased or not re.search(r"\bbiased\b|too high", row), name
     for name in set(ESTIMATORS) - set(METHODS):
         assert f'``"{name}"``' in text
         assert ESTIMATORS[name].cost in " ".join(text.split())

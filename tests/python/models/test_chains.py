@@ -108,22 +108,6 @@ def test_inference_data_hold_the_draws(corpus):
     assert data["posterior"]["shape"].dims == ("chain", "draw", "rank")
 
 
-@pytest.mark.parametrize(
-    ("estimator", "n_chains", "message"),
-    [
-        (LDA(3, max_iter=20, thin=3), 4, "leave 3 draws"),
-        (LDA(3, max_iter=0), 4, "max_iter"),
-        (LDA(3), 1, "n_chains"),
-        (LDA(3), 2.0, "n_chains"),
-        (LDA(3, checkpoint="folder"), 2, "checkpoint"),
-        ("lda", 2, "estimator"),
-    ],
-)
-def test_what_gives_no_chains_is_refused_before_any_work(corpus, estimator, n_chains, message):
-    with pytest.raises(errors.PolyabayesError, match=message):
-        pb.sample_chains(estimator, corpus, n_chains)
-
-
 def test_missing_arviz_names_the_extra(corpus, monkeypatch):
     chains = pb.sample_chains(LDA(2, max_iter=20, thin=2), corpus, 2, random_state=0)
     monkeypatch.setitem(sys.modules, "arviz", None)
@@ -149,5 +133,3 @@ def test_aligned_draws_are_of_the_same_topics(corpus):
         np.testing.assert_array_equal(own[now], was)
     again = aligned.aligned()
     np.testing.assert_array_equal(again.draws["phi"], aligned.draws["phi"])
-    with pytest.raises(errors.InvalidArgumentError, match="variables='phi'"):
-        pb.sample_chains(lda, corpus, n_chains=2, random_state=0).aligned()

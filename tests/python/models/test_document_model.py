@@ -12,7 +12,6 @@ from scipy.special import gammaln, logsumexp
 import polyabayes as pb
 from helpers.small_models import known_lda, known_pfa
 from polyabayes.cli import main
-from polyabayes.exceptions import InvalidArgumentError
 
 PHI = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.1, 0.3, 0.5], [0.25, 0.25, 0.4, 0.1]])
 DOCUMENTS = np.array([[3, 1, 0, 2], [0, 2, 2, 1], [3, 1, 0, 2], [0, 0, 0, 0]])
@@ -64,29 +63,6 @@ def test_gamma_shapes_of_documents():
         assert found.values == pytest.approx(alone, abs=1e-11)
 
 
-def test_order_threads_and_executors_leave_the_bits():
-    rng = np.random.default_rng(0)
-    documents, priors = rng.poisson(4.0, (12, 4)), rng.gamma(0.5, size=(12, 3))
-    model = lda(1.0)
-
-    def score(rows, **options):
-        return pb.log_likelihood(
-            model,
-            documents[rows],
-            "annealed",
-            doc_topic_prior=priors[rows],
-            n_samples=20,
-            random_state=3,
-            **options,
-        ).values
-
-    rows = np.arange(12)
-    expected = score(rows, n_jobs=1)
-    assert np.array_equal(score(rows[::-1], n_jobs=2)[::-1], expected)
-    with ThreadPoolExecutor(2) as executor:
-        assert np.array_equal(score(rows, executor=executor), expected)
-
-
 def test_regression_on_covariates_is_a_prior_for_each_document():
     coefficients = np.array([[0.1, 1.0], [-0.5, 0.3], [0.2, -1.0]])
     covariates = np.column_stack([np.ones(4), [0.0, 1.0, -1.0, 0.5]])
@@ -96,13 +72,6 @@ def test_regression_on_covariates_is_a_prior_for_each_document():
     assert found.values == pytest.approx(expected, abs=1e-11)
     weights = model.transform(DOCUMENTS, covariates=covariates)
     assert weights.sum(axis=1) == pytest.approx(1.0)
-    for wrong, message in (
-        (None, r"shape \(4, 2\)"),
-        (covariates[:3], r"\(3, 2\)"),
-        (covariates * np.nan, "covariates"),
-    ):
-        with pytest.raises(InvalidArgumentError, match=message):
-            pb.log_likelihood(model, DOCUMENTS, covariates=wrong)
 
 
 def test_covariates_are_columns_of_the_metadata():
@@ -116,8 +85,6 @@ def test_covariates_are_columns_of_the_metadata():
         found = pb.log_likelihood(model, DOCUMENTS, covariates=same)
         np.testing.assert_array_equal(found.values, expected.values)
     assert np.array_equal(pb.log_likelihood(model, corpus).values, expected.values)
-    with pytest.raises(InvalidArgumentError, match="no column 'x'"):
-        pb.log_likelihood(model, DOCUMENTS, covariates=frame[["one"]])
 
 
 def test_mixtures_are_sums_over_their_components():
@@ -229,8 +196,6 @@ def test_means_by_document_are_those_of_the_call_or_the_model():
     found = pb.log_likelihood(regression, DOCUMENTS, covariates=design).values
     assert np.array_equal(found, pb.log_likelihood(given, DOCUMENTS).values)
     assert found[0] == pytest.approx(found[2])
-    with pytest.raises(InvalidArgumentError, match=r"\(3, 2\)"):
-        pb.log_likelihood(given, DOCUMENTS[:3])
 
 
 each_kind = pytest.mark.parametrize(
@@ -295,10 +260,6 @@ def test_models_are_compared_at_covariates_of_their_own():
         np.testing.assert_array_equal(found.results[name].values, alone.values)
     shared = pb.compare({"lda": lda(1.0), "dmr": dmr}, DOCUMENTS, covariates=design)
     np.testing.assert_array_equal(shared.results["dmr"].values, found.results["dmr"].values)
-    with pytest.raises(InvalidArgumentError, match="'rating', which is not one of the models"):
-        pb.compare(models, DOCUMENTS, covariates={"rating": [1, 2, 3, 4]})
-    with pytest.raises(InvalidArgumentError, match="no compared model"):
-        pb.compare({"lda": lda(1.0), "flat": lda(9.0)}, DOCUMENTS, covariates=design)
 
 
 dirichlet, mixture = pb.DocumentModel.dirichlet, pb.DocumentModel.mixture

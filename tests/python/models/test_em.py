@@ -1,14 +1,11 @@
 """Variational EM of LDA: its options, its bound, and growing one model from another."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.special import digamma
 from sklearn.base import clone
 
 import polyabayes as pb
-from polyabayes import exceptions as errors
 
 LDA = pb.LatentDirichletAllocation
 COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
@@ -80,19 +77,6 @@ def test_any_fitted_lda_may_be_grown_from(data, tmp_path):
     assert same.bound_ >= same.trace_.bound[0]
 
 
-def test_bits_depend_on_the_seed_only(data):
-    def fit(n_jobs, seed=3):
-        first = em(4, n_jobs=n_jobs, random_state=seed, max_iter=5).fit(data.corpus)
-        second = em(6, n_jobs=n_jobs, random_state=seed, max_iter=5, init=first).fit(data.corpus)
-        return [first.components_, second.components_, second.doc_topic_prior_, second.bound_]
-
-    expected = fit(1)
-    for n_jobs in (1, 2, 8):
-        for one, other in zip(expected, fit(n_jobs), strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert (fit(1, seed=4)[0] != expected[0]).any()
-
-
 def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum():
     topics = np.kron(np.eye(3), np.full(10, 0.1))
     data = pb.datasets.make_lda_corpus(
@@ -109,40 +93,21 @@ def test_where_topics_share_no_word_the_bound_is_the_likelihood_at_its_maximum()
     np.testing.assert_allclose(by_topic, by_length, rtol=1e-5)
 
 
-def test_saved_and_pickled_models_score_the_same(data, tmp_path):
+def test_models_grow_from_a_file_as_from_the_model_itself(data, tmp_path):
     init = em(3, topic_word_prior=None).fit(data.corpus)
     model = em(4, init=init, topic_word_prior=None).fit(data.corpus)
     model.save(tmp_path / "m.safetensors")
     loaded = pb.load(tmp_path / "m.safetensors")
-    assert (loaded.fit_method, loaded.init, loaded.n_iter_) == ("em", None, model.n_iter_)
-    # What was grown from the file knows the bound that it must not fall below.
+    # A model grown from the file knows the bound that it must not fall below.
     bounds = [em(5, init=start, max_iter=1).fit(data.corpus).trace_ for start in (model, loaded)]
     np.testing.assert_array_equal(bounds[0].bound, bounds[1].bound)
-    assert loaded.bound_ == model.bound_
     spoilt = em(5, init=loaded, topic_word_prior=1e6).fit(data.corpus)
     assert spoilt.bound_ == em(5, init=model, topic_word_prior=1e6).fit(data.corpus).bound_
-    for copy in (loaded, pickle.loads(pickle.dumps(model))):
-        np.testing.assert_array_equal(
-            copy.score_samples(data.corpus[:9]), model.score_samples(data.corpus[:9])
-        )
 
 
 def test_fitting_by_gibbs_forgets_the_bound(data):
     model = em(3).fit(data.corpus).set_params(fit_method="gibbs", topic_word_prior=0.1, max_iter=4)
     assert not hasattr(model.fit(data.corpus), "bound_")
-
-
-def test_models_that_cannot_be_grown_from_are_refused(data):
-    init = em(3).fit(pb.Corpus(COUNTS, list("abcdef")))
-    without = em(2).fit(np.array([[0, 1, 2], [0, 2, 1]]))
-    for n_components, start, documents, message in (
-        (2, init, COUNTS, "more than n_components=2"),
-        (3, init, data.corpus, "vocabulary of 6 words"),
-        (3, init, pb.Corpus(COUNTS, list("fedcba")), "vocabulary"),
-        (3, without, np.array([[1, 1, 2]]), "word 0"),
-    ):
-        with pytest.raises(errors.InvalidArgumentError, match=message):
-            em(n_components, init=start).fit(documents)
 
 
 def test_a_clone_grows_from_the_same_model(data):
@@ -159,7 +124,4 @@ def test_plot_trace_draws_the_bound(data):
     ax = pb.plotting.plot_trace(model)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.trace_.bound)
     assert "bound" in ax.get_ylabel()
-    for what, against in (("log_joint", "n_iter"), ("bound", "seconds"), ("held_out", "n_iter")):
-        with pytest.raises(errors.InvalidArgumentError):
-            pb.plotting.plot_trace(model, what, against)
-    assert sum(bar.get_height() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99
+    assert sum(bar.get_width() for bar in pb.plotting.plot_topic_weights(model).patches) > 0.99

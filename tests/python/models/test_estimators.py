@@ -18,9 +18,8 @@ COUNTS = np.random.default_rng(0).poisson(1.5, (20, 6))
 TOPICS = np.array([[0.5, 0.25, 0.125, 0.125], [0.0, 0.25, 0.25, 0.5]])
 
 
-def parameters(model):
-    names = ("components_", "doc_topic_prior_", "shape_", "probability_")
-    return [getattr(model, name) for name in names if hasattr(model, name)]
+def by_em(n_components, **options):
+    return LDA(n_components, **{"fit_method": "em"} | options)
 
 
 @parametrize_with_checks([
@@ -117,28 +116,6 @@ def test_fitted_parameters_are_proper(cls, n_components):
         np.testing.assert_allclose(weights[1], r * p, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        LDA(4, max_iter=12, random_state=3),
-        *(PFA(4, prior=prior, max_iter=12, random_state=3) for prior in PFA_PRIORS),
-        PFA(4, prior="nmf", n_init=2, max_iter=12, random_state=3),
-    ],
-    ids=["lda", *PFA_PRIORS, "nmf"],
-)
-def test_bits_depend_on_the_seed_only(model):
-    def fit(n_jobs, seed=3):
-        other = clone(model).set_params(n_jobs=n_jobs, random_state=seed).fit(COUNTS)
-        scores = [other.score_samples(COUNTS)] if other._has_likelihood() else []
-        return [*parameters(other), other.transform(COUNTS), other.trace_.log_joint, *scores]
-
-    expected = fit(1)
-    for again in (fit(1), fit(2), fit(4)):
-        for one, other in zip(expected, again, strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert (fit(1, seed=4)[0] != expected[0]).any()
-
-
 def test_shapes_are_recovered_where_topics_share_no_word():
     # Over such data sets the relative error of r has mean -0.01 and standard deviation 0.07. With
     # overlapping topics r is confounded with how sharp the topics are, and comes out too high.
@@ -171,61 +148,13 @@ def test_probabilities_start_at_the_mean_length():
     assert len(set(model.probability_)) == 1
 
 
-def by_em(n_components, **options):
-    return LDA(n_components, **{"fit_method": "em"} | options)
-
-
-ALL, SAMPLED = (LDA, PFA, by_em), (LDA, PFA)
-BAD_PARAMETERS = [
-    (ALL, "n_components", [(0, ValueError), (-1, ValueError), (2.5, TypeError), ("3", TypeError),
-                            (True, TypeError), (None, TypeError), (10**6, ValueError)]),
-    (ALL, "max_iter", [(0, ValueError), (1.5, TypeError), (None, TypeError), (2**70, ValueError)]),
-    (SAMPLED, "burn_in", [(-1, ValueError), (99, ValueError), ("1", TypeError)]),
-    (SAMPLED, "thin", [(0, ValueError), (2.0, TypeError), (2**70, ValueError)]),
-    (ALL, "n_jobs", [(0, ValueError), (0.5, TypeError), (-1000, ValueError)]),
-    (ALL, "random_state", [(-1, ValueError), ("seed", ValueError)]),
-    (SAMPLED, "topic_word_prior", [(0, ValueError)]),
-    (ALL, "topic_word_prior", [(-0.1, ValueError), (np.nan, ValueError), (np.inf, ValueError),
-                               ("x", TypeError), ([0.1], TypeError)]),
-    ((LDA, by_em), "doc_topic_prior", [
-        (0, ValueError), (-1.0, ValueError), (np.nan, ValueError), ([0.1, np.nan], ValueError),
-        ([0.1], ValueError), ("x", TypeError), ([0.1, 0.0], ValueError), (np.inf, ValueError)]),
-    ((LDA, by_em), "learn_priors", [(1, TypeError)]),
-    ([by_em], "fit_method", [("vb", ValueError)]),
-    ([by_em], "tol", [(-1e-3, ValueError), (np.nan, ValueError), ("small", TypeError)]),
-    ([by_em], "burn_in", [(3, ValueError)]),
-    ([by_em], "thin", [(2, ValueError)]),
-    ([by_em], "checkpoint", [("folder", ValueError)]),
-    ([by_em], "checkpoint_every", [(7, ValueError)]),
-    ([by_em], "init", [(LDA(1), errors.NotFittedError), ("lda", TypeError), (PFA(1), TypeError)]),
-    ([PFA], "prior", [("beta", ValueError), (None, ValueError)]),
-    ([PFA], "sampler", [("gibbs", ValueError), ("blocked", ValueError), (None, ValueError)]),
-    ([PFA], "shape", [(0, ValueError), ([1.0, -1.0], ValueError), (np.nan, ValueError),
-                    ([1.0] * 3, ValueError), (None, ValueError)]),
-    ([PFA], "probability", [(0, ValueError), (1, ValueError), (np.nan, ValueError),
-                          ([0.5, 1.5], ValueError), ([0.5] * 3, ValueError), ("x", TypeError)]),
-    ([PFA], "probability_mean", [(0, ValueError), (1, ValueError), (np.nan, ValueError)]),
-    ([PFA], "probability_concentration", [(0, ValueError), (np.nan, ValueError)]),
-    ([PFA], "shape_mean", [(0, ValueError), (np.inf, ValueError), ("x", TypeError)]),
-    ([PFA], "shape_concentration", [(-1, ValueError), (np.nan, ValueError)]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("cls", "name", "value", "error"),
-    [
-        pytest.param(cls, name, value, error, id=f"{cls.__name__}-{name}-{str(value)[:12]}")
-        for kinds, name, values in BAD_PARAMETERS
-        for cls in kinds
-        for value, error in values
-    ],
-)
-def test_bad_parameters_are_refused_before_any_work(cls, name, value, error):
-    model = cls(**{"n_components": 2, "max_iter": 10} | {name: value})
-    with pytest.raises(error, match=name) as caught:
+def fit(make, **options):
+    """Fit a model that is refused before it has anything."""
+    model = make(**{"n_components": 2, "max_iter": 10, **options})
+    try:
         model.fit(COUNTS)
-    assert isinstance(caught.value, errors.PolyabayesError)
-    assert not hasattr(model, "components_")
+    finally:
+        assert not hasattr(model, "components_")
 
 
 @pytest.mark.parametrize("seconds", [0.15, 0.8])
@@ -234,11 +163,7 @@ def test_bad_parameters_are_refused_before_any_work(cls, name, value, error):
     [
         (LDA(100, max_iter=10**6, random_state=0), fitting, "sweeps"),
         (PFA(100, max_iter=10**6, random_state=0), fitting, "sweeps"),
-        (
-            LDA(200, fit_method="em", max_iter=10**6, tol=0.0, random_state=0),
-            lda_module,
-            "iterations",
-        ),
+        (by_em(200, max_iter=10**6, tol=0.0, random_state=0), lda_module, "iterations"),
     ],
 )
 def test_interrupted_training_leaves_a_usable_model(model, place, unit, seconds, monkeypatch):

@@ -222,24 +222,20 @@ def test_cells_bring_their_sizes_from_a_column():
         pb.Corpus.from_anndata(cells, exposure="depth")
 
 
-def test_lda_refuses_exposures_and_leaves_those_of_a_corpus_alone():
-    lda = known_lda(0.5, TOPICS / TOPICS.sum(axis=1, keepdims=True), random_state=0)
-    untrained = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0)
-    for call in (
-        lambda: pb.log_likelihood(lda, COUNTS, exposure=EXPOSURE),
-        lambda: pb.compare({"lda": lda}, COUNTS, exposure=EXPOSURE),
-        lambda: lda.transform(COUNTS, exposure=EXPOSURE),
-        lambda: untrained.fit(COUNTS, exposure=EXPOSURE),
-        lambda: pb.bidirectional_bounds(lda, exposure=2.0),
-    ):
-        with pytest.raises(InvalidArgumentError, match="LDA takes the lengths"):
-            call()
+def lda():
+    return known_lda(0.5, TOPICS / TOPICS.sum(axis=1, keepdims=True), random_state=0)
+
+
+UNTRAINED = pb.LatentDirichletAllocation(2, max_iter=5, random_state=0)
+
+
+def test_lda_leaves_exposures_of_a_corpus_alone():
     corpus = pb.Corpus(COUNTS, exposure=EXPOSURE)
-    assert (pb.log_likelihood(lda, corpus).values == pb.log_likelihood(lda, COUNTS).values).all()
-    fits = [untrained.fit(documents).components_ for documents in (corpus, COUNTS)]
+    scores = [pb.log_likelihood(lda(), x).values for x in (corpus, COUNTS)]
+    assert (scores[0] == scores[1]).all()
+    fits = [UNTRAINED.fit(documents).components_ for documents in (corpus, COUNTS)]
     assert (fits[0] == fits[1]).all()
-    both = pb.compare({"lda": lda, "pfa": model()}, COUNTS, exposure=EXPOSURE)
-    assert both.given_length
+    assert pb.compare({"lda": lda(), "pfa": model()}, COUNTS, exposure=EXPOSURE).given_length
 
 
 ASKS = {
@@ -258,8 +254,10 @@ ASKS = {
 
 
 @pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
-def test_a_model_of_exposures_refuses_documents_without(ask):
+def test_a_model_of_exposures_refuses_documents_without(ask, tmp_path):
     fitted = pb.PoissonFactorAnalysis(2, max_iter=5, random_state=0).fit(COUNTS, exposure=EXPOSURE)
-    with pytest.raises(InvalidArgumentError, match="these have none: give exposure"):
-        ask(fitted, COUNTS)
-    ask(fitted, pb.Corpus(COUNTS, exposure=1.0))
+    fitted.save(tmp_path / "model.safetensors")
+    for one in (fitted, pb.load(tmp_path / "model.safetensors")):
+        with pytest.raises(InvalidArgumentError, match="these have none: give exposure"):
+            ask(one, COUNTS)
+        ask(one, pb.Corpus(COUNTS, exposure=1.0))

@@ -18,7 +18,7 @@ from polyabayes.exceptions import Interrupted
 from polyabayes.models import fitting, lda, pfa, topic_model
 
 LDA, PFA = pb.LatentDirichletAllocation, pb.PoissonFactorAnalysis
-# What each of them calls before its first sweep, or iteration.
+# Estimators, and a function that each calls before its first sweep or iteration.
 FIRST_CALLS = [
     (LDA(3, max_iter=5, random_state=0), fitting, "progress_bar"),
     (LDA(3, max_iter=5, random_state=0), topic_model, "as_corpus"),

@@ -1,8 +1,6 @@
 """Draws of topics, topic weights and topics of tokens: by callbacks and by several chains."""
 
 import copy
-import itertools
-import math
 import pickle
 
 import numpy as np
@@ -106,89 +104,6 @@ def test_draws_have_the_moments_of_the_state(estimator, exposed):
         np.testing.assert_array_equal(draw["z"], snapshots.many[0]["z"])
 
 
-def ln_rising(parameters, counts):
-    """Sum of ln of rising factorials."""
-    return sum(math.lgamma(a + n) - math.lgamma(a) for a, n in np.broadcast(parameters, counts))
-
-
-def document_law(estimator, sizes):
-    """ln weight of tokens by document and topic, and the moments of theta given them."""
-    if isinstance(estimator, LDA):
-        alpha = np.array(estimator.doc_topic_prior)
-        return lambda n: ln_rising(alpha, n), lambda n: dirichlet_moments(alpha + n)
-    r = np.broadcast_to(estimator.shape, 2)
-    p = np.broadcast_to(estimator.probability, 2)
-    rates = (1 - p) / p + np.array(sizes)[:, np.newaxis]
-    # The integral of theta^n exp(-e theta) over Gamma(r, rate): rising factorial over rates.
-    return (
-        lambda n: ln_rising(r, n) - (n * np.log(rates)).sum(),
-        lambda n: gamma_moments(r + n, rates),
-    )
-
-
-def exact_expectations(corpus, estimator):
-    """Posterior means of functions that do not depend on numbers, by all allocations."""
-    beta = estimator.topic_word_prior
-    sizes = [1.0, 1.0] if corpus.exposure is None else corpus.exposure
-    ln_documents, theta_moments = document_law(estimator, sizes)
-    weights, values = [], []
-    for z in itertools.product(range(2), repeat=corpus.n_tokens):
-        by_document, by_word = tallies(corpus, np.array(z), 2)
-        ln_topics = ln_rising(beta, by_word) - ln_rising(3 * beta, by_word.sum(axis=1))
-        weights.append(math.exp(ln_documents(by_document) + ln_topics))
-        phi, phi_variance = dirichlet_moments(beta + by_word)
-        theta, theta_variance = theta_moments(by_document)
-        values.append(
-            np.concatenate(
-                [
-                    np.equal.outer(z, z)[np.triu_indices(len(z), 1)],
-                    (phi_variance + phi**2).sum(axis=0),
-                    (theta_variance + theta**2).sum(axis=1),
-                    [theta[0] @ theta[1]],
-                    (theta @ phi).ravel(),
-                ]
-            )
-        )
-    return np.average(values, axis=0, weights=weights)
-
-
-def functions_of_draws(phi, theta, z):
-    """The same functions of draws, (n_draws, n_functions)."""
-    first, second = np.triu_indices(z.shape[1], 1)
-    return np.concatenate(
-        [
-            z[:, first] == z[:, second],
-            (phi**2).sum(axis=1),
-            (theta**2).sum(axis=2),
-            (theta[:, 0] * theta[:, 1]).sum(axis=1)[:, np.newaxis],
-            (theta @ phi).reshape(len(z), -1),
-        ],
-        axis=1,
-    )
-
-
-GAP = PFA(2, prior="gap", shape=0.7, probability=[0.4, 0.6], topic_word_prior=0.3)
-EXACT = {
-    "lda": (LDA(2, doc_topic_prior=[0.4, 0.9], topic_word_prior=0.3), None),
-    "gap": (GAP, None),
-    "exposed": (GAP, [0.5, 2.0]),
-}
-
-
-@pytest.mark.parametrize(("estimator", "exposure"), EXACT.values(), ids=EXACT)
-def test_draws_agree_with_the_sum_over_all_allocations(estimator, exposure):
-    corpus = pb.Corpus([[2, 1, 0], [0, 1, 2]], exposure=exposure)
-    n_draws, n_batches = 2_500, 50
-    estimator = copy.deepcopy(estimator).set_params(burn_in=50, max_iter=50 + n_draws, thin=1)
-    chains = pb.sample_chains(estimator, corpus, 2, variables=EVERY, random_state=0)
-    draws = [np.concatenate(chains.draws[name]) for name in EVERY]
-    means = functions_of_draws(*draws).reshape(n_batches, -1, 15 + 3 + 2 + 1 + 6).mean(axis=1)
-    errors_of_means = means.std(axis=0, ddof=1) / math.sqrt(n_batches)
-    exact = exact_expectations(corpus, estimator)
-    assert (errors_of_means < 0.08 * exact).all()
-    assert np.abs((means.mean(axis=0) - exact) / errors_of_means).max() < 4
-
-
 def test_equal_draws_for_any_threads_and_workers(spawned):
     corpus = make_corpus()
     found = []
@@ -279,24 +194,6 @@ def test_shards_have_topics_only(tmp_path):
     model.fit(corpus, callback=snapshots, eval_every=10)
     for one, other in zip(seen, snapshots.seen, strict=True):
         np.testing.assert_array_equal(one, other["phi"])
-
-
-@pytest.mark.parametrize(
-    ("variables", "error"),
-    [
-        ("psi", errors.InvalidArgumentError),
-        (["phi", "Z"], errors.InvalidArgumentError),
-        (3, errors.InvalidTypeError),
-        (None, errors.InvalidTypeError),
-    ],
-)
-def test_other_names_are_refused_before_any_work(variables, error, monkeypatch):
-    corpus, model = make_corpus(), LDA(3, max_iter=20, thin=2, random_state=0)
-    with pytest.raises(error, match="variables"):
-        copy.deepcopy(model).fit(corpus).posterior_draw(variables)
-    monkeypatch.setattr(LDA, "fit", None)
-    with pytest.raises(error, match="variables"):
-        pb.sample_chains(model, corpus, 2, variables=variables)
 
 
 def test_draws_that_do_not_fit_are_refused_before_any_work(monkeypatch):

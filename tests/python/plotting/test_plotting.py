@@ -336,3 +336,25 @@ def test_nothing_is_black_on_black():
         colours += list(graph.collections[0].get_edgecolors())
     assert len(colours) == 8
     assert all(sum(to_rgb(colour)) > 1.5 for colour in colours)
+
+
+def test_transitions_have_rows_from_and_numbers():
+    chain = pb.AllocationModel.hidden_markov(2, 2)
+    tensor = pb.CountTensor.from_dense([[4, 1, 0], [0, 2, 5], [3, 0, 1]], chain.axes)
+    found = chain.decompose(tensor, random_state=0)
+    ax = pb.plotting.plot_table(found, "h2")
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("h1", "h2")
+    shown = ax.images[0].get_array()
+    np.testing.assert_allclose(shown.sum(axis=1), 1)
+    assert texts(ax) == [f"{share:.2f}" for share in np.ravel(shown)]
+
+
+def test_colours_do_not_repeat_and_figures_fit_a_page():
+    counts = [[9, 1, 0, 0], [0, 0, 1, 3]]
+    model = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0).fit(counts)
+    ax = pb.plotting.plot_trace({str(seed): model for seed in range(10)})
+    assert len({line.get_color() for line in ax.lines}) == 10
+    two = pb.plotting.plot_trace({"a": model, "b": model})
+    assert [line.get_color() for line in two.lines] == ["#0072B2", "#D55E00"]
+    wide = plot_topics(lda(phi=np.random.default_rng(0).dirichlet(np.ones(6), 8)))
+    assert wide.figure.get_size_inches()[0] <= 7.2

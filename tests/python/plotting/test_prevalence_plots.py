@@ -62,6 +62,10 @@ def test_a_line_for_each_group_or_refused():
         np.testing.assert_allclose(line.get_xydata().T, [[1, 2, 3], of.mean[rows, 1]])
     assert [x.get_text() for x in ax.get_legend().get_texts()] == ["topic 1, D", "topic 1, R"]
     assert ax.lines[0].get_color() != ax.lines[1].get_color()
+    days = np.array(["2008-01-05", "2008-06-01", "2008-12-20"] * 2, dtype="datetime64[s]")
+    dated = pb.plotting.plot_prevalence(of, [1], along=days, by="party")
+    dated.figure.canvas.draw()
+    assert "Mar" in [label.get_text() for label in dated.get_xticklabels()]
     two = pb.plotting.plot_prevalence(of, [0, 1], along="day", by="party").lines
     assert len({(x.get_color(), x.get_linestyle()) for x in two}) == 4
     for options, message in (

@@ -15,7 +15,7 @@ import pytest
 
 import polyabayes as pb
 from helpers.sharded_corpus import CORPUS, MODEL
-from polyabayes.exceptions import FileAccessError, FileFormatError, InvalidArgumentError
+from polyabayes.exceptions import FileAccessError, FileFormatError
 from polyabayes.scale.shards import sealed_manifest
 
 
@@ -128,39 +128,15 @@ def exchange_folders(manifest):
     first["name"], second["name"] = second["name"], first["name"]
 
 
-CHANGES = {
-    "words": lambda manifest: manifest.update(n_words=2**40),
-    "no words": lambda manifest: manifest.update(n_words=0),
-    "longest": lambda manifest: manifest.update(longest=10**9),
-    "vocabulary": lambda manifest: manifest["vocabulary"].pop(),
-    "a shard left out": lambda manifest: manifest["shards"].pop(),
-    "the first left out": lambda manifest: manifest["shards"].pop(0),
-    "a shard twice": lambda manifest: manifest["shards"].append(manifest["shards"][-1]),
-    "no checksums": lambda manifest: manifest["shards"][0].update(digests={}),
-    "a size": lambda manifest: manifest["shards"][0].update(n_documents=-1),
-    "another folder": lambda manifest: manifest["shards"][0].update(name="../shard-00000"),
-}
-
-
-@pytest.mark.parametrize("what", [*CHANGES, "exchanged", "format"])
-@pytest.mark.parametrize("resealed", [False, True])
-def test_a_manifest_that_was_changed_is_refused(tmp_path, what, resealed):
-    if resealed and what == "a shard left out":
-        pytest.skip("it is another corpus")
-    pb.write_shards(CORPUS, tmp_path, 2)
-    path = tmp_path / "manifest.json"
+def opened(change, *, resealed=False):
+    """Read shards whose manifest was changed, and perhaps sealed again."""
+    pb.write_shards(CORPUS, "shards", 2)
+    path = Path("shards/manifest.json")
     manifest = json.loads(path.read_text())
-    if what == "format":
-        manifest["format"] = "other"
-    elif what == "exchanged":
-        exchange_folders(manifest)
-    else:
-        CHANGES[what](manifest)
+    change(manifest)
     path.write_text(json.dumps(sealed_manifest(manifest) if resealed else manifest))
-    message = "version" if what == "format" else "damaged"
-    with pytest.raises(FileFormatError, match=message):
-        # Exchanged shards of a new seal have other arrays than their checksums say.
-        list(pb.read_shards(tmp_path).blocks())
+    # Exchanged shards of a new seal have other arrays than their checksums say.
+    return list(pb.read_shards("shards").blocks())
 
 
 def test_folders_of_killed_processes_are_removed(tmp_path):
@@ -185,14 +161,13 @@ def test_folders_of_killed_processes_are_removed(tmp_path):
     assert len(list(unfinished.iterdir())) == 3
 
 
-@pytest.mark.parametrize(("place", "value"), [(0, 1), (-1, 10**9), (-1, -1)])
-def test_offsets_that_lead_elsewhere_are_errors_of_the_file(tmp_path, place, value):
-    shards = pb.write_shards(CORPUS, tmp_path, 1)
-    path = shards[0].folder / "indptr.npy"
+def displaced(place, value, *, resealed=False):
+    """Read documents of which one begins elsewhere."""
+    shard = pb.write_shards(CORPUS, "shards", 1)[0]
+    path, digests = shard.folder / "indptr.npy", shard.digests
     offsets = np.load(path)
     offsets[place] = value
     np.save(path, offsets)
-    resealed = dict(shards[0].digests, indptr=hashlib.sha256(path.read_bytes()).hexdigest())
-    for digests in (shards[0].digests, resealed):
-        with pytest.raises((FileFormatError, InvalidArgumentError)):
-            shards[0]._replace(digests=digests).corpus()
+    if resealed:
+        digests = {**digests, "indptr": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return shard._replace(digests=digests).corpus()

@@ -3,29 +3,18 @@
 import concurrent.futures
 import errno
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import polyabayes as pb
-from helpers.sharded_training import (
-    CORPUS,
-    MODELS,
-    N_WORDS,
-    PFA_MODELS,
-    corpus_of,
-    in_memory,
-    lda,
-    looks_of,
-    new_model,
-)
+from helpers.sharded_training import CORPUS, N_WORDS, corpus_of, in_memory, lda, looks_of, new_model
+from polyabayes._support.storage import read_arrays, write_arrays
 from polyabayes.exceptions import (
     FileAccessError,
     FileFormatError,
@@ -109,78 +98,25 @@ def test_an_interruption_beside_running_tasks_keeps_the_model(tmp_path, nth, mon
     np.testing.assert_array_equal(again.components_, in_memory("gap").components_)
 
 
-SCRIPT = """
-    import json, multiprocessing, os, signal, sys
-    from concurrent.futures import ProcessPoolExecutor
-    import numpy as np
-    import polyabayes as pb
-    from polyabayes.scale import shard_sweeps
+@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
+def test_runs_whose_workers_were_killed_go_on_to_the_same_bits(tmp_path, kind):
+    shards = pb.write_shards(CORPUS, tmp_path / "shards", 5)
 
-    folder, n_workers, kill_worker = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "worker"
-    classes = {
-        "learned": pb.LatentDirichletAllocation,
-        "beta-gamma-gamma": pb.PoissonFactorAnalysis,
-    }
-
-    def watch(model):
-        print(model.n_iter_, flush=True)
-        if kill_worker and model.n_iter_ == 3:
+    def kill(model):
+        if model.n_iter_ == 3:
             os.kill(next(iter(pool._processes)), signal.SIGKILL)
 
-    if __name__ == "__main__":
-        model = classes[sys.argv[4]](
-            4, max_iter=14, burn_in=8, thin=2, random_state=3, checkpoint=folder + "/state",
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, spawn) as pool, pytest.raises(WorkerError):
+        new_model(kind, checkpoint=tmp_path / "state").fit(
+            shards, executor=pool, callback=kill, eval_every=1
         )
-        model.set_params(**json.loads(sys.argv[5]))
-        with ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn")) as pool:
-            shards = pb.read_shards(folder + "/shards")
-            model.fit(shards, executor=pool, callback=watch, eval_every=1)
-        np.save(folder + "/components.npy", model.components_)
-"""
-
-
-def start(tmp_path, n_workers, killed, kind):
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(SCRIPT))
-    options = json.dumps((MODELS | PFA_MODELS)[kind])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    return subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path), str(n_workers), killed, kind, options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
-@pytest.mark.parametrize("killed", ["driver", "worker"])
-@pytest.mark.parametrize("kind", ["learned", "beta-gamma-gamma"])
-def test_killed_processes_go_on_to_the_same_bits(tmp_path, kind, killed):
-    pb.write_shards(CORPUS, tmp_path / "shards", 5)
-    first = start(tmp_path, 2, killed, kind)
-    assert first.stdout is not None
-    if killed == "driver":
-        for line in first.stdout:
-            if line.strip() == "3":
-                break
-        # The driver and its workers.
-        os.killpg(first.pid, signal.SIGKILL)
-        first.communicate(timeout=60)
-        assert first.returncode == -signal.SIGKILL
-    else:
-        _, errors = first.communicate(timeout=120)
-        assert first.returncode != 0
-        assert WorkerError.__name__ in errors
-    assert not (tmp_path / "components.npy").exists()
-    second = start(tmp_path, 1, "nobody", kind)
-    output, errors = second.communicate(timeout=120)
-    assert second.returncode == 0, errors
+    sweeps = []
+    again = new_model(kind, checkpoint=tmp_path / "state")
+    again.fit(shards, callback=lambda model: sweeps.append(model.n_iter_), eval_every=1)
     # Sweeps before the kill are not done again.
-    assert int(output.split()[0]) > 3
-    found = np.load(tmp_path / "components.npy")
-    np.testing.assert_array_equal(found, in_memory(kind).components_)
+    assert sweeps[0] > 3
+    np.testing.assert_array_equal(again.components_, in_memory(kind).components_)
 
 
 def test_longer_runs_go_on_from_the_state(tmp_path):
@@ -226,42 +162,26 @@ def test_files_that_were_changed_or_damaged_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="checksum"):
         model.fit(shards)
     path.write_bytes(content)
-    topics = next((tmp_path / "state").glob("shard-00001.*.topics"))
-    whole = topics.read_bytes()
-    for damaged in (whole[:-200], whole[:200] + b"\\1" + whole[201:], b""):
-        topics.write_bytes(damaged)
-        with pytest.raises(FileFormatError):
-            model.fit(shards)
-    topics.write_bytes(whole)
-    order = next((tmp_path / "state").glob("shard-00001.*.order"))
-    whole = order.read_bytes()
-    for damaged in (whole[:-2], whole[:300] + b"\1" + whole[301:], whole[:-40] + bytes(40), b""):
-        order.write_bytes(damaged)
-        with pytest.raises(FileFormatError):
-            model.fit(shards)
-    order.write_bytes(whole)
+    assert model.fit(shards).n_iter_ == 14
+    flipped = [slice(200, 201), slice(300, 301), slice(-40, None)]
+    for name in ("shard-00001.*.topics", "shard-00001.*.order", "kept.*", "shards.safetensors"):
+        part = next((tmp_path / "state").glob(name))
+        whole = part.read_bytes()
+        for damaged in (whole[:-9], b"", *(exchanged(whole, place) for place in flipped)):
+            part.write_bytes(damaged)
+            with pytest.raises(FileFormatError):
+                model.fit(shards)
+        part.write_bytes(whole)
     np.testing.assert_array_equal(model.fit(shards).components_, in_memory("fixed").components_)
-    kept = next((tmp_path / "state").glob("kept.*"))
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[:-9])
-    with pytest.raises(FileFormatError):
-        model.fit(shards)
-    kept.write_bytes(whole)
-    state = tmp_path / "state" / "shards.safetensors"
-    state.write_bytes(state.read_bytes()[:-9])
-    with pytest.raises(FileFormatError):
-        model.fit(shards)
-
-
-def test_a_missing_part_of_the_state_is_an_error_of_the_file(tmp_path):
-    shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
-    model = lda("fixed", checkpoint=tmp_path / "state").fit(shards)
-    assert model.n_iter_ == 14
-    from polyabayes._support.storage import read_arrays, write_arrays
-
-    path = tmp_path / "state" / "shards.safetensors"
-    header, arrays = read_arrays(path)
+    header, arrays = read_arrays(part)
     del header["position"]
-    write_arrays(path, json.loads(json.dumps(header)), arrays)
+    write_arrays(part, json.loads(json.dumps(header)), arrays)
     with pytest.raises(FileFormatError, match="complete state"):
         model.fit(shards)
+
+
+def exchanged(content, place):
+    """The content with other bytes at a place."""
+    changed = np.frombuffer(content, np.uint8).copy()
+    changed[place] ^= 1
+    return changed.tobytes()

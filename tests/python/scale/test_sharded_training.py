@@ -24,12 +24,7 @@ from helpers.sharded_training import (
     looks_of,
     new_model,
 )
-from polyabayes.exceptions import (
-    BudgetExceededError,
-    FileAccessError,
-    InvalidArgumentError,
-    InvalidTypeError,
-)
+from polyabayes.exceptions import BudgetExceededError, FileAccessError, InvalidArgumentError
 from polyabayes.scale import shard_sweeps, shard_tokens
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -64,8 +59,6 @@ def test_exposures_are_those_of_the_call_of_the_shards_or_none(tmp_path):
     new_model("gap", **state).fit(shards)
     with pytest.raises(InvalidArgumentError, match="its corpus is"):
         new_model("gap", **state).fit(shards.with_exposure(2.0))
-    with pytest.raises(InvalidArgumentError, match="exposure"):
-        new_model("gap").fit(shards, exposure=[1.0, 2.0])
 
 
 def test_different_exposures_of_many_documents_of_threads(tmp_path):
@@ -131,19 +124,6 @@ def test_threads_and_dask_give_the_bits_of_memory(tmp_path, dask_client):
         assert_same(lda("starts").fit(shards, executor=pool, **held_out), in_memory("starts"))
     found = lda("learned").fit(shards, executor=dask_client.get_executor(), **held_out)
     assert_same(found, in_memory("learned"))
-
-
-def test_what_shards_cannot_do_is_said(tmp_path):
-    shards = pb.write_shards(CORPUS, tmp_path / "shards", 2)
-    with pytest.raises(InvalidArgumentError, match="training on shards needs Gibbs sampling"):
-        pb.LatentDirichletAllocation(4, fit_method="em").fit(shards)
-    with ThreadPoolExecutor(1) as pool, pytest.raises(InvalidArgumentError, match="write_shards"):
-        lda("fixed").fit(CORPUS, executor=pool)
-    with pytest.raises(InvalidTypeError, match="executor"):
-        lda("fixed").fit(shards, executor=3)
-    empty = pb.write_shards(np.zeros((3, 2), int), tmp_path / "empty")
-    with pytest.raises(InvalidArgumentError, match="no tokens"):
-        lda("fixed").fit(empty)
 
 
 def test_counts_that_overflow_are_found(tmp_path, monkeypatch):

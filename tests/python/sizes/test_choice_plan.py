@@ -5,7 +5,7 @@ import pytest
 
 import polyabayes as pb
 from polyabayes.sizes.choice import held_out
-from polyabayes.sizes.choice.fits import FoldFit
+from polyabayes.sizes.choice.fits import FIGURES, FoldFit
 
 N_DOCUMENTS, N_TOKENS = 200, 1_000
 
@@ -26,8 +26,8 @@ def fits_of(monkeypatch, score, poor=(), spread=0.0, **options):
         values = N_TOKENS * (score(size) - 0.01 * ((size, fold) in poor)) + 50 * shared
         values = values + own * np.log(size)
         values = values + N_TOKENS * spread * np.random.default_rng([size, fold]).normal()
-        topics = np.ones((size, 1), "f4")
-        return FoldFit(size, fold, values, np.zeros(n), np.zeros(2), topics, 0.0)
+        figures, topics = np.zeros(len(FIGURES)), np.ones((size, 1), "f4")
+        return FoldFit(size, fold, values, np.zeros(n), figures, topics, 0.0)
 
     monkeypatch.setattr(held_out, "fit_and_score", fit_and_score)
     counts = np.full((N_DOCUMENTS, 10), N_TOKENS // 10)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import polyabayes as pb
 from helpers.small_models import known_lda
 from polyabayes.sizes.choice import held_out_scores
-from polyabayes.sizes.choice.fits import comparable
+from polyabayes.sizes.choice.fits import comparable, repeats
 from polyabayes.sizes.choice.held_out_scores import annealed, annealed_part, n_scored
 
 
@@ -34,6 +34,37 @@ def test_fits_begin_with_long_starts():
     assert [(one._schedule().start_sweeps, one.n_init) for one in made] == [(60, 2), (12, 3)]
     # The model that was given, and others, begin as ever.
     assert (model._schedule().start_sweeps, model.n_init) == (40, 1)
+
+
+@pytest.mark.filterwarnings("ignore::polyabayes.exceptions.EdgeWarning")
+def test_words_repeat_as_often_as_expected_and_bursts_are_named():
+    """Documents drawn from bursty topics and from others, under the model of both."""
+    drawn = pb.datasets.make_lda_corpus(500, 60, 4, document_length=30, random_state=0)
+    plain, bursty = (
+        pb.LatentDirichletAllocation.from_parameters(
+            doc_topic_prior=drawn.doc_topic_prior, topic_word=drawn.topic_word, **options
+        )
+        for options in ({}, {"topic_concentration": [2.0, 5.0, 20.0, np.inf]})
+    )
+    rng, lengths = np.random.default_rng(0), np.tile([2, 30, 80], 500)
+    documents = pb.Corpus(bursty._draw_documents(1_500, lengths, None, rng)[0])
+    for model, corpus in ((plain, drawn.corpus), (bursty, documents)):
+        often, error = repeats(model, corpus)
+        assert abs(often - 1) < 3 * error < 0.2
+    often, error = repeats(plain, documents)
+    assert often - 3 * error > 1.2
+    assert np.isnan(
+        repeats(pb.PoissonFactorAnalysis(2, max_iter=5).fit(documents), documents)
+    ).all()
+    for model in (
+        pb.LatentDirichletAllocation(),
+        pb.LatentDirichletAllocation(topic_concentration=9),
+    ):
+        model.set_params(max_iter=20, n_jobs=1)
+        options = {"n_folds": 2, "random_state": 0}
+        found = pb.choose_n_components(model, documents[:300], [2, 4, 9], **options)
+        is_hinted = 'compare it with topic_concentration="learn"' in " ".join(str(found).split())
+        assert is_hinted == bool(found.hint) == (model.topic_concentration is None)
 
 
 def test_rare_topics_are_scored_fast_and_nearly_as_they_are():

@@ -239,10 +239,10 @@ def test_an_executor_outlives_a_fold_that_fails():
         assert pool.submit(int, "1").result() == 1
 
 
-def test_folds_in_processes_give_the_same(tmp_path):
+def test_folds_in_processes_give_the_same(tmp_path, spawned):
     search = nested(scoring="bound", max_steps=2).set_params(estimator=lda(n_jobs=1))
     here = cross_validate(search, CORPUS, 2)
-    there = cross_validate(search, CORPUS, 2, n_workers=2, checkpoint=tmp_path)
+    there = cross_validate(search, CORPUS, 2, executor=spawned, checkpoint=tmp_path)
     for name in here:
         assert here[name].tolist() == there[name].tolist()
 

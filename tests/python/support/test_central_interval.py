@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from polyabayes.topics.posterior_draws import central_interval, n_effective
+from polyabayes._support.posterior_draws import central_interval, n_effective
 
 
 def chains(correlation, n_draws):

@@ -62,12 +62,6 @@ def test_errors_carry_argument_value_and_limit(call, name, value, limit, says):
     assert (str(copy), copy.argument, copy.value) == (str(error), error.argument, error.value)
 
 
-def test_budgets_tell_what_would_be_needed():
-    error = raised(lambda: pb.log_likelihood(LDA, COUNTS, "exact", budget=5.0))
-    assert isinstance(error, errors.BudgetExceededError)
-    assert error.value > 5.0
-
-
 def test_references_are_text_until_they_are_told():
     for kind in (errors.InvalidArgumentError, errors.FileAccessError, errors.ScoreWarning):
         error = kind(f"use {errors.argument('method', 'vb')}, or raise {errors.argument('budget')}")

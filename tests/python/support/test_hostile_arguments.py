@@ -46,7 +46,7 @@ GOOD = {
 }
 # Optional arguments that are given, too, or the work would take long.
 QUICK = ("sizes", "n_folds", "n_documents")
-# Whose methods are called.
+# Objects whose methods are called.
 OWNERS = [
     CORPUS,
     LDA,
@@ -65,7 +65,7 @@ OWNERS = [
     NMF.sample_posterior(COUNTS, 4, random_state=0),
     *(pb.priors.Poisson(2.0), GOOD["prior"]),
 ]
-# What searches call with sizes of their own, and what reads the package's own records.
+# Methods that only the package calls: with sizes of a search, or records of its own.
 OF_THE_PACKAGE = {"log_box", "log_masses", "next_size", "from_plain", "of_columns"}
 ODD = [
     *(None, float("nan"), -1, 0, 0.5, 10**30, 1 + 1j, True, "x", "", b"x", "\0", "\ud800"),

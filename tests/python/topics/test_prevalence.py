@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,8 @@ import pytest
 from sklearn.base import clone
 
 import polyabayes as pb
+from polyabayes._support.posterior_draws import central_interval, n_effective
 from polyabayes.exceptions import InvalidArgumentError, InvalidTypeError, UnreliableErrorWarning
-from polyabayes.topics.posterior_draws import central_interval
 
 
 @pytest.fixture(scope="module")
@@ -107,15 +108,38 @@ def test_contrasts_are_of_the_same_draws(model):
     np.testing.assert_allclose(found.draws, expected, atol=1e-12)
     assert found.event == "difference"
     np.testing.assert_array_equal(pb.topics.contrast(model, a, a).draws, 0.0)
+    named = copy(model).name_topics(["x", "y", "z"])
+    named.vocabulary_ = np.array([f"w{number}" for number in range(9)], dtype=object)
+    table = pb.topics.contrast(named, a, b).to_frame()
+    order = np.argsort(-found.mean[0])
+    assert table["topic"].tolist() == [named.topic_names_[k] for k in order]
+    np.testing.assert_allclose(table["mean"], np.sort(found.mean[0])[::-1])
+    assert table["words"][0].split()[0] == f"w{model.components_[order[0]].argmax()}"
 
 
-def test_too_few_draws_are_said(corpus):
+def test_too_few_draws_are_said_once(corpus, tmp_path):
     lda = pb.LatentDirichletAllocation(3, formula="~ party", max_iter=30, random_state=0)
-    found = pb.topics.prevalence(lda.fit(corpus), at={"party": ["D", "R"]})
-    assert len(found.draws) == 15
-    with pytest.warns(UnreliableErrorWarning, match=r"max_iter .* times as large"):
-        low, high = found.interval()
+    with pytest.warns(UnreliableErrorWarning) as told:
+        lda.fit(corpus)
+    fewest = n_effective(lda.coefficient_draws_).min()
+    # Tails of 2.5 % need (1/m + 1/n) / 2 = 0.025.
+    wanted = 30 * (1 / fewest + 1 / 15) / 2 / 0.025
+    text = (
+        f"15 draws of coefficients are worth {fewest:.0f} .* max_iter={float(f'{wanted:.2g}'):.0f}"
+    )
+    assert len(told) == 1
+    assert re.search(text, str(told[0].message))
+    found = pb.topics.prevalence(lda, at={"party": ["D", "R"]})
+    # Told once: not again for the usual level, but for others, and by a model from a file.
+    low, high = found.interval()
     np.testing.assert_array_equal([low, high], [found.draws.min(axis=0), found.draws.max(axis=0)])
+    lda.save(tmp_path / "lda.safetensors")
+    loaded = pb.topics.prevalence(pb.load(tmp_path / "lda.safetensors"), at={"party": ["D", "R"]})
+    for result, level in ((found, 0.99), (loaded, 0.95)):
+        with pytest.warns(UnreliableErrorWarning, match=r"max_iter .* times as large"):
+            result.interval(level)
+    longer = lda.set_params(max_iter=3000).fit(corpus)
+    assert n_effective(longer.coefficient_draws_).min() > 20
 
 
 def test_average_effects_keep_the_other_covariates_of_the_documents(model, corpus):

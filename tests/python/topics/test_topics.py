@@ -265,7 +265,7 @@ def test_tokens_are_counted_where_their_topics_are_known(kind, exposure):
     shown = pb.interop.pyldavis_arguments(model, corpus)["doc_topic_dists"]
     np.testing.assert_allclose(shown, [[5 / 7, 2 / 7], [0, 1], [5 / 11, 6 / 11]], atol=1e-12)
     ax = pb.plotting.plot_topic_weights(model, corpus)
-    assert [bar.get_height() for bar in ax.patches] == pytest.approx([6 / 11, 5 / 11])
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([6 / 11, 5 / 11])
 
 
 def test_top_documents_hold_the_largest_shares(lda):
@@ -438,11 +438,28 @@ def test_names_of_topics_are_kept_and_shown(tmp_path):
     assert {label.get_text() for label in ax.get_yticklabels()} == {"peace", "war"}
     shown = " ".join(text.get_text() for text in pb.plotting.plot_topics(loaded).texts)
     assert "peace" in shown
-    groups = pb.topics.by_group(loaded, [[9, 0], [0, 9]], ["a", "b"])
+    counts = [[9, 0], [0, 9]]
+    groups = pb.topics.by_group(loaded, counts, ["a", "b"])
     assert groups.labels == ["peace", "war"]
-    page = pb.topics.report(loaded, [[9, 0], [0, 9]], tmp_path / "page.html").read_text()
+    tables = (
+        groups,
+        loaded.topic_weights(counts),
+        loaded.topic_table(),
+        pb.topics.topic_words(loaded),
+        pb.topics.diagnostics(loaded, counts),
+        pb.topics.top_documents(loaded, counts),
+    )
+    for table in tables:
+        assert set(table.to_frame()["topic"]) == {"peace", "war"}
+    first = loaded.topic_table().to_frame().iloc[0]
+    assert first["n_tokens"] == loaded.topic_counts_[["peace", "war"].index(first["topic"])]
+    words = pb.LatentDirichletAllocation(2, max_iter=10, random_state=0)
+    words.fit(pb.Corpus([[9, 0], [0, 9]] * 3, ["urn", "ball"])).name_topics({1: "war"})
+    top = ["urn", "ball"][words.components_[0].argmax()]
+    assert pb.topics.by_group(words, counts, ["a", "b"]).labels[0].startswith(f"topic 0: {top}")
+    page = pb.topics.report(loaded, counts, tmp_path / "page.html").read_text()
     assert '"label": "peace"' in page
-    assert not hasattr(loaded.fit([[9, 0], [0, 9]]), "topic_names_")
+    assert not hasattr(loaded.fit(counts), "topic_names_")
     for names in (["a"], ["a", "a"], {2: "c"}):
         with pytest.raises(errors.InvalidArgumentError, match="names"):
             lda.name_topics(names)

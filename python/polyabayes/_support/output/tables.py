@@ -71,12 +71,17 @@ def html_table(columns: Sequence[Column], caption: str = "") -> str:
     return f"<table>{title}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
-def topic_columns(rows: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of arrays (n_rows, n_topics), a row of the table for each entry, and their rows."""
+def topic_columns(
+    rows: Mapping[str, Any], tables: Mapping[str, Any], topics: Any = None
+) -> dict[str, Any]:
+    """Columns of arrays (n_rows, n_topics), a row of the table for each entry, and their rows.
+
+    `topics` are the names of the topics; numbers by default.
+    """
     n_rows, n_topics = next(iter(tables.values())).shape
     return {
         **{name: np.repeat(np.asarray(values), n_topics) for name, values in rows.items()},
-        "topic": np.tile(np.arange(n_topics), n_rows),
+        "topic": np.tile(np.arange(n_topics) if topics is None else topics, n_rows),
         **{name: np.ravel(table) for name, table in tables.items()},
     }
 

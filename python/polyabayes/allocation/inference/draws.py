@@ -76,8 +76,8 @@ class PosteriorDraws(Result):
     counts : dict of str to ndarray, shape (n_draws, size of the node, sizes of its parents)
         Tokens of every value of a node and its parents, summed over tied nodes.
     log_joint : ndarray of shape (n_draws,)
-        ln π(S | T) = ln Pr(X, S | T) of every draw, in nats, where S are the numbers of tokens, as
-        in :class:`Allocations`.
+        ln π(S | T) = ln Pr(X, S | T) of every draw, in nats, where S are the numbers of tokens
+        (Cemgil et al. 2019, equation 3.11).
     chain : ndarray of int, shape (n_draws,)
         Replicate of tempering that each draw comes from, equally many each; 0 for ``"smc"``.
     evidence : Evidence
@@ -154,14 +154,12 @@ class PosteriorDraws(Result):
     @property
     def fitted_counts(self) -> Floats:
         """Posterior mean of the expected counts of the data's non-zero cells, shape (n_cells,)."""
-        found: Floats = self._fits.mean(axis=0)
-        return found
+        return np.asarray(self._fits.mean(axis=0))
 
     @property
     def fitted_std(self) -> Floats:
         """Posterior standard deviation of the expected counts, the total fixed at its mean."""
-        found: Floats = self._fits.std(axis=0)
-        return found
+        return np.asarray(self._fits.std(axis=0))
 
     def decomposition(self) -> Decomposition:
         """Average tables and counts over the draws.
@@ -315,8 +313,7 @@ def ln_table(counts: Floats, alpha: float) -> Floats:
     above = special.gammaln(counts + alpha) - special.gammaln(alpha)
     below = special.gammaln(totals + n_levels * alpha) - special.gammaln(n_levels * alpha)
     shape = len(counts), -1
-    found: Floats = above.reshape(shape).sum(axis=1) - below.reshape(shape).sum(axis=1)
-    return found
+    return np.asarray(above.reshape(shape).sum(axis=1) - below.reshape(shape).sum(axis=1))
 
 
 def ln_tables(draws: PosteriorDraws, alphas: Mapping[str, float]) -> Floats:

@@ -34,12 +34,16 @@ _FEW_ROWS = 10
 _N_SHOWN = 3
 
 
-def without_missing(frame: pd.DataFrame, columns: Sequence[Any], missing: Any) -> pd.DataFrame:
+def without_missing(
+    frame: pd.DataFrame, columns: Sequence[Any], missing: Any, *, may_lack: bool = False
+) -> pd.DataFrame:
     """The frame with values that mark missing answers removed from some of its columns.
 
-    Numbers are equal by value; categories that are left out are no levels any more.
+    Numbers are equal by value; categories that are left out are no levels any more. One list may
+    serve many tables, so some marks may occur nowhere. Unless the columns `may_lack` all marks, they
+    are refused if none occurs, and so is a mark that differs from an answer only in case or type.
     """
-    if missing is None:
+    if missing is None or (isinstance(missing, (list, tuple)) and not missing):
         return frame
     if checks.is_single(missing) or not isinstance(missing, Collection):
         rule = f"must be a list of answers, as [9, 'No answer'], got {missing!r:.60}"
@@ -48,20 +52,24 @@ def without_missing(frame: pd.DataFrame, columns: Sequence[Any], missing: Any) -
     if odd:
         rule = f"holds {odd[0]!r:.60}, which is neither a number nor a text"
         raise checks.wrong_type("missing", odd[0], rule)
-    marked, found = frame.copy(deep=False), set()
+    marked, found, answers = frame.copy(deep=False), set(), set()
     for column in columns:
         values: Any = frame[column]
         levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
         marks = [level for level in levels if level in missing]
         found.update(marks)
+        answers.update(str(level).strip().casefold() for level in levels)
         if marks and hasattr(values, "cat"):
             marked[column] = values.cat.remove_categories(marks)
         elif marks:
-            marked[column] = values.mask(values.isin(marks))
+            whole = getattr(values.dtype, "kind", "") in "iu"
+            marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(marks))
     absent = [mark for mark in missing if mark not in found]
-    if absent:
-        rule = f"holds {absent[0]!r}, which is no answer in any of the columns"
-        raise checks.wrong("missing", absent[0], rule)
+    alike = [mark for mark in absent if str(mark).strip().casefold() in answers]
+    if (alike or not found) and not may_lack:
+        wrong = (alike or absent)[0]
+        rule = f"holds {wrong!r}, which is no answer in any of the columns"
+        raise checks.wrong("missing", wrong, rule)
     return marked
 
 
@@ -130,7 +138,9 @@ def _marks(values: Any) -> list[Any]:
     levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()
     known = [getattr(level, "item", lambda level=level: level)() for level in levels]
     texts = [x for x in known if isinstance(x, str) and x.strip().lower() in _TEXTS]
-    numbers = sorted(x for x in known if isinstance(x, (int, float)) and not isinstance(x, bool))
+    # Whoever makes numbers categories says that they are answers.
+    kinds = () if hasattr(values, "cat") else (int, float)
+    numbers = sorted(x for x in known if isinstance(x, kinds) and not isinstance(x, bool))
     if {-number for number in numbers} == set(numbers):
         return texts
     codes = [number for number in numbers if number < 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,9 @@ from polyabayes._support.files import STANDARD_INPUT, line_blocks, refuse_announ
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import checked_lines, is_number, parse_integer_lines, shown
+from polyabayes.io.integers import POINT_ZERO, checked_lines, is_number, parse_integer_lines, shown
 from polyabayes.io.vocabularies import size_of_vocabulary, words_beside
 
-_POINT_ZERO = re.compile(rb"(?<=[0-9])\.0*(?=\s|$)")
 _MAX_ID = 2**31 - 2
 
 # Bytes of a block if memory is limited; its numbers take about twenty times as much.
@@ -107,7 +105,7 @@ def _rows(path: Path, size: int | None, *n_bytes: int) -> Iterator[_Rows]:
 def _parse(block: bytes, limit: int) -> _Rows | None:
     """The documents of some lines, or None if one is malformed."""
     # Some programs write integers as floats.
-    block = _POINT_ZERO.sub(b"", block) if b"." in block else block
+    block = POINT_ZERO.sub(b"", block) if b"." in block else block
     lines = parse_integer_lines(block)
     if lines is None or not (lines.per_line % 2 == 1).all():
         return None
@@ -136,7 +134,7 @@ def _line_error(line: str, limit: int) -> str | None:
         return f"{shown(head)!r} is not a number of words; a line is 'M id:count id:count ...'"
     for pair in pairs:
         word, colon, count = pair.partition(":")
-        count = _POINT_ZERO.sub(b"", count.encode()).decode()
+        count = POINT_ZERO.sub(b"", count.encode()).decode()
         if not (colon and is_number(word) and is_number(count.removeprefix("-"))):
             return f"{shown(pair)!r} is not an id:count pair; a line is 'M id:count id:count ...'"
         if not 1 <= int(count) <= MAX_COUNT:

@@ -10,22 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from polyabayes._support.files import MAX_WORDS, content_of, line_blocks, refuse_announced
+from polyabayes._support.files import content_of, line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import (
-    checked_lines,
-    count_mistake,
-    is_number,
-    parse_integer_lines,
-    whole_count,
-)
+from polyabayes.io.integers import COUNT, POINT_ZERO, check_lines, parse_integer_lines
 from polyabayes.io.vocabularies import size_of_vocabulary
 
 _COMMENT = re.compile(rb"#[^\n]*")
 # Labels and query numbers, which are ignored.
 _BEFORE_WORDS = re.compile(rb"(?m)^[ \t]*[^\s:]+(?=\s|\Z)([ \t]+qid:[^\s]+)?")
+
+_DOCUMENT = rb"[^\s:]++(?:[ \t]++qid:\S++)?(?:[ \t]++\d{1,18}+:%b)*+" % COUNT
 
 _Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
@@ -68,37 +64,13 @@ def read_svmlight(
 def _cells(path: Path, first_line: int, block: bytes) -> _Cells:
     """Number of words of each document, and its words and counts as they are written."""
     plain = _COMMENT.sub(b"", block)
-    parsed = parse_integer_lines(_BEFORE_WORDS.sub(b"", plain))
-    if parsed is not None:
-        values, is_count, per_line = parsed.values, parsed.after_colon, parsed.per_line
-        pairs = not (per_line % 2).any() and is_count[1::2].all() and not is_count[::2].any()
-        words, counts = values[::2], values[1::2]
-        if pairs and words.max(initial=0) <= MAX_WORDS and counts.max(initial=0) <= MAX_COUNT:
-            filled = [bool(line.strip()) for line in plain.split(b"\n")]
-            return per_line[filled] // 2, words, counts
-    lengths: list[int] = []
-    cells: list[tuple[int, int]] = []
-    for line in checked_lines(path, first_line, plain, _mistake):
-        if line.strip():
-            fields = [field.split(":") for field in _fields(line)]
-            cells += [(int(word), whole_count(count)) for word, count in fields]
-            lengths.append(len(fields))
-    table = np.array(cells, dtype=np.int64).reshape(-1, 2)
-    return np.array(lengths, dtype=np.int64), table[:, 0], table[:, 1]
-
-
-def _fields(line: str) -> list[str]:
-    return _BEFORE_WORDS.sub(b"", line.encode()).decode().split()
-
-
-def _mistake(line: str) -> str | None:
-    for field in _fields(line):
-        word, colon, count = field.partition(":")
-        if not (colon and is_number(word) and int(word) <= MAX_WORDS):
-            return (
-                f"{field[:80]!r} is not a pair 'word:count', the word a whole number up to "
-                f"{MAX_WORDS}"
-            )
-        if mistake := count_mistake(count):
-            return mistake
-    return None
+    check_lines(
+        path, plain, _DOCUMENT, "a label and pairs 'word:count' of whole numbers", first_line
+    )
+    parsed = parse_integer_lines(POINT_ZERO.sub(b"", _BEFORE_WORDS.sub(b"", plain)))
+    values = np.empty(0, np.int64) if parsed is None else parsed.values
+    words, counts = values[::2], values[1::2]
+    if parsed is None or max(words.max(initial=0), counts.max(initial=0)) > MAX_COUNT:
+        raise FileFormatError(f"{path} holds numbers above {MAX_COUNT:,}")
+    filled = [bool(line.strip()) for line in plain.split(b"\n")]
+    return parsed.per_line[filled] // 2, words, counts

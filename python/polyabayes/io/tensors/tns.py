@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from polyabayes.data.corpus import Corpus
 from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import count_mistake, is_number, read_cells, shown
+from polyabayes.io.integers import COUNT, PLACE, POINT_ZERO, check_lines
 
 Shape = tuple[int, ...]
 
@@ -110,26 +110,22 @@ def _read_cells(path: Path, shape: Shape | None) -> Integers:
                     f"{path}, line {first_line}: {n_axes:,} axes, more than {_MOST_AXES:,}"
                 )
         if n_axes is not None:
-            limits = [*((1, size) for size in shape or [MAX_TOTAL] * n_axes), (0, MAX_TOTAL)]
-            mistake = partial(_mistake, n_axes=n_axes, shape=shape)
-            tables.append(read_cells(path, first_line, cells, limits, mistake))
+            what = f"the coordinates of a cell on {n_axes} axes and its count"
+            check_lines(path, cells, rb"[ \t]++".join([PLACE] * n_axes + [COUNT]), what, first_line)
+            text = (POINT_ZERO.sub(b"", cells) if b"." in cells else cells).decode()
+            table = np.fromstring(text, np.uint64, sep=" ").reshape(-1, n_axes + 1)
+            outside = np.argwhere(table[:, :-1] > np.array(shape or MAX_TOTAL, np.uint64))
+            if len(outside):
+                row, axis = outside[0]
+                filled = (n for n, line in enumerate(cells.split(b"\n")) if line.strip())
+                raise FileFormatError(
+                    f"{path}, line {first_line + next(islice(filled, int(row), None))}: coordinate "
+                    f"{axis + 1} is {table[row, axis]}, not from 1 to the size of the axis"
+                )
+            tables.append(table)
     if n_axes is None:
         raise FileFormatError(f"{path} holds no cells; give the shape of an empty tensor")
-    return np.concatenate(tables) if tables else np.empty((0, n_axes + 1), dtype=np.int64)
-
-
-def _mistake(fields: list[str], n_axes: int, shape: Shape | None) -> str | None:
-    if len(fields) != n_axes + 1:
-        return (
-            f"{len(fields)} numbers; a line is the coordinates of a cell on {n_axes} axes and its "
-            "count"
-        )
-    for column, field in enumerate(fields[:-1]):
-        size = None if shape is None else shape[column]
-        if not is_number(field) or not 1 <= int(field) <= (size or MAX_TOTAL):
-            limit = "counted from 1" if size is None else f"from 1 to {size}"
-            return f"coordinate {column + 1} is {shown(field)!r}, not a whole number {limit}"
-    return count_mistake(fields[-1], MAX_TOTAL)
+    return np.concatenate(tables) if tables else np.empty((0, n_axes + 1), np.uint64)
 
 
 def _modes_path(path: Path) -> Path:

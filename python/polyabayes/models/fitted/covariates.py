@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +25,7 @@ from polyabayes.models.fitted.covariate_tables import (
 )
 from polyabayes.models.fitted.formulas import (
     OPTIONS,
+    check_transforms,
     evaluated,
     formula_columns,
     import_formulaic,
@@ -150,11 +153,24 @@ class Design(NamedTuple):
     def from_json(cls, content: dict[str, Any]) -> Self:
         """Restore a design from a file and check its formula."""
         design = cls(**content)
-        n_slopes = len(design.names) - 1
-        checks.vector("means of covariates", design.means, n_slopes)
-        checks.positive_vector("deviations of covariates", design.deviations, n_slopes)
-        if design.formula is not None:
-            formula_columns(design.formula)
+        numbers = [*design.means, *design.deviations]
+        if not len(numbers) == 2 * len(design.means) == 2 * len(design.names) - 2:
+            raise ValueError("means or deviations are not those of the columns")
+        if not np.isfinite(numbers).all() or min(design.deviations) <= 0:
+            raise ValueError("means are not finite, or deviations not positive")
+        columns = design.columns or []
+        if design.formula is not None and formula_columns(design.formula) != columns:
+            raise ValueError("columns are not those of the formula")
+        if design.formula is None and design.columns is not None:
+            wanted = [_INTERCEPT, *_names_of(columns, design.levels)]
+        else:
+            wanted = [_INTERCEPT, *design.names[1:]]
+        lists = [design.names, columns, *design.levels.values()]
+        if any(len(set(held)) < max(1, len(held)) for held in lists) or wanted != design.names:
+            raise ValueError("names of columns or levels are repeated, or those of others")
+        if not set(design.dates) <= set(columns):
+            raise ValueError("dates are in no column")
+        check_transforms(unpacked(design.transforms))
         return design
 
     def _with_intercept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -257,8 +273,7 @@ def learn_design(
 def pseudo_counts(predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """Exp of the linear predictor, clipped to the range of prior parameters."""
     # Clipped twice, since exp(ln bound) may exceed the bound by rounding.
-    found: NDArray[np.float64] = np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE)
-    return found
+    return np.asarray(np.exp(np.clip(predicted, *np.log(_RANGE))).clip(*_RANGE))
 
 
 def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
@@ -266,17 +281,22 @@ def _by_columns(frame: pd.DataFrame) -> tuple[Design, NDArray[np.float64]]:
     if not len(frame.columns):
         raise InvalidArgumentError(f"{argument('covariates')} has no columns")
     dates = dates_in(frame)
-    frame, names, levels = complete(with_days(frame, dates)), [_INTERCEPT], {}
-    for name in frame.columns:
-        if is_number(frame[name]):
-            names.append(name)
-            continue
-        levels[name] = levels_of(frame[name])
-        names += [f"{name}[T.{level}]" for level in levels[name][1:]]
-        if len(levels[name]) == 1:
+    frame = complete(with_days(frame, dates))
+    levels = {
+        name: levels_of(frame[name]) for name in map(str, frame) if not is_number(frame[name])
+    }
+    for name, known in levels.items():
+        if len(known) == 1:
             raise _constant(name)
+    names = [_INTERCEPT, *_names_of(frame.columns, levels)]
     found = Design(names, levels, list(frame.columns), None, [], [], [], dates)
     return found, found._of_columns(frame)
+
+
+def _names_of(columns: Iterable[str], levels: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Names of the columns of the matrix of a table."""
+    coded = ([f"{name}[T.{x}]" for x in levels.get(name, ())[1:]] or [name] for name in columns)
+    return list(chain.from_iterable(coded))
 
 
 def _by_formula(frame: pd.DataFrame, formula: str) -> tuple[Design, NDArray[np.float64]]:

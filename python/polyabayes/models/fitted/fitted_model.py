@@ -64,6 +64,8 @@ class TopicWeights(Result):
         Standard error of each mean, by the spread of batches of Gibbs sweeps.
     ids : ndarray of str objects, shape (n_documents,), or None
         Names of the documents, if any.
+    topics : list of str or None
+        Names of the topics, if they have some.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class TopicWeights(Result):
     std: NDArray[np.float64]
     std_errors: NDArray[np.float64]
     ids: NDArray[np.object_] | None = None
+    topics: list[str] | None = None
 
     def __iter__(self) -> Iterator[NDArray[np.float64]]:
         return iter((self.mean, self.std))
@@ -86,8 +89,8 @@ class TopicWeights(Result):
 
     def _columns(self) -> dict[str, Any]:
         names = np.arange(len(self.mean)) if self.ids is None else self.ids
-        columns = {"mean": self.mean, "std": self.std, "std_error": self.std_errors}
-        return topic_columns({"document": names}, columns)
+        tables = {"mean": self.mean, "std": self.std, "std_error": self.std_errors}
+        return topic_columns({"document": names}, tables, self.topics)
 
 
 @shared_docs
@@ -214,7 +217,9 @@ class FittedModel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         model, corpus = self._measured(of_layer(X, layer), unseen, missing_words)
         weights = model._topic_weights(corpus, exposure, covariates, spread=True)
-        return TopicWeights(weights[:, 0], weights[:, 1], weights[:, 2], corpus.ids)
+        named = getattr(model, "topic_names_", None)
+        mean, std, std_errors = np.moveaxis(weights, 1, 0)
+        return TopicWeights(mean, std, std_errors, corpus.ids, named)
 
     def score_samples(
         self, X: Any, *, layer: str | None = None, exposure: Any = None, covariates: Any = None

@@ -139,6 +139,20 @@ def unpacked(state: Any) -> Any:
     return state
 
 
+def check_transforms(state: Any) -> None:
+    """Refuse states of transforms, from a file, that are not names of factors and their numbers."""
+    for factor, held in dict(state).items():
+        for name, value in held.items():
+            numbers = [*value, *value.values()] if isinstance(value, Mapping) else value
+            array = np.array(0 if value is None else numbers)
+            if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+                raise ValueError(f"{name!r} of the transform of {factor!r} is {value!r:.60}")
+        if {"lower_bound", "upper_bound"} & held.keys():
+            is_ordered = held["lower_bound"] < held["upper_bound"]
+            if not (isinstance(factor, str) and is_ordered):
+                raise ValueError(f"the transform of {factor!r} has no bounds")
+
+
 def import_formulaic() -> Any:
     """Import formulaic; the error names the extra."""
     import_optional("formulaic.parser.types", "formulas need formulaic", "formula")

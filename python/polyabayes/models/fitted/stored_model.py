@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,65 @@ OF_THE_MACHINE = ("n_jobs", "progress", "checkpoint", "checkpoint_every")
 
 # Name of the array of bytes that holds the vocabulary, as JSON.
 _VOCABULARY = "vocabulary"
+
+_MOST, _LEAST = float(np.finfo(float).max), float(np.finfo(float).tiny)
+# Arrays of all kinds of models: sizes, of which equal letters are equal and a star is any, or
+# another number of sizes; kinds of numbers; the smallest and the largest number, if any.
+_ARRAYS: dict[str, tuple[str, str, float | None, float]] = {
+    "components_": ("k w", "f", 0, _MOST),
+    "doc_topic_prior_": ("k", "f", _LEAST, _MOST),
+    "shape_": ("k", "f", _LEAST, _MOST),
+    "probability_": ("k", "f", _LEAST, 1 - 2**-53),
+    "topic_counts_": ("k", "if", 0, _MOST),
+    "topic_concentration_": ("k", "f", _LEAST, np.inf),
+    "topic_concentration_draws_": ("n k", "f", _LEAST, np.inf),
+    "coefficients_": ("c p", "f", -_MOST, _MOST),
+    "coefficient_draws_": ("m c p", "f", -_MOST, _MOST),
+    "prior_": ("c|d c", "f", -_MOST, _MOST),
+    "covariance_": ("c c", "f", -_MOST, _MOST),
+    "bias_": ("w", "f", -_MOST, _MOST),
+    "word_prior_": ("k w", "f", _LEAST, _MOST),
+    "vocabulary_sizes_": ("v", "i", 1, _MOST),
+    # Latent classes.
+    "classes": ("n k", "iuf", 0, _MOST),
+    "item": ("n * k", "iuf", 0, _MOST),
+    "error_classes": ("e k", "f", None, 0),
+    "error_item": ("e * k", "f", None, 0),
+    "coefficients": ("n k p", "f", -_MOST, _MOST),
+    "weights": ("r", "f", 0, _MOST),
+}
+_NUMBER = (int, float)
+_PLAIN = (bool, str, *_NUMBER)
+# Other fitted attributes of all kinds of models, with their kinds as :func:`_is_of` takes them.
+_SCALARS: dict[str, Any] = {
+    **dict.fromkeys(("n_iter_", "seed_"), int),
+    **dict.fromkeys(("topic_word_prior_", "bound_", "log_evidence_", "log_likelihood_"), _NUMBER),
+    **dict.fromkeys(("_bound_is_of", "_trained_on"), str),
+    "_has_exposure": bool,
+    "topic_names_": [str],
+    "items": [str],
+    "labels": [[str]],
+    "choice": [int, str, [{str: (*_NUMBER, None)}]],
+    "occupied": [[int, float]],
+    "missing": [(*_PLAIN, None)],
+    "alphas": [_NUMBER],
+    "weights": {
+        "column": (str, None),
+        "fingerprint": str,
+        "n_effective": _NUMBER,
+        "are_sampling": bool,
+    },
+    "design": {
+        "names": [str],
+        "levels": {str: [_PLAIN]},
+        "columns": ([str], None),
+        "formula": (str, None),
+        "transforms": list,
+        "means": [_NUMBER],
+        "deviations": [_NUMBER],
+        "dates": [str],
+    },
+}
 
 # Endings of names of other formats or of compressed files.
 _OTHER_FORMATS = (
@@ -65,6 +124,7 @@ class StoredModel(NamedTuple):
         words = arrays.pop(_VOCABULARY, None)
         try:
             vocabulary = None if words is None else json.loads(words.tobytes().decode())
+            _check(header["scalars"], arrays)
             return cls(
                 header["class"],
                 # A file must not set options of the machine that reads it, as paths to write to.
@@ -74,8 +134,50 @@ class StoredModel(NamedTuple):
                 vocabulary,
                 header["provenance"],
             )
-        except (AttributeError, KeyError, RecursionError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise FileFormatError(f"{path} does not hold a complete model: {error!r}") from error
+
+    def refuse_others(self, names: Collection[str]) -> None:
+        """Refuse arrays that this model does not have."""
+        if others := self.arrays.keys() - set(names):
+            raise ValueError(f"there is the array {min(others)!r}, which this model does not have")
+
+
+def _check(scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse attributes of unknown names, or of other kinds, shapes or ranges than their rows."""
+    for name, value in scalars.items():
+        if not _is_of(value, _SCALARS[name]):
+            raise ValueError(f"{name} is {value!r:.60}")
+    sizes: dict[str, int] = {}
+    for name, array in arrays.items():
+        shapes, kinds, low, high = _ARRAYS[name.rstrip("0123456789")]
+        shape = next((x for x in map(str.split, shapes.split("|")) if len(x) == array.ndim), None)
+        if shape is None or array.dtype.kind not in kinds or array.dtype.itemsize < 8:
+            raise ValueError(f"{name} is an array of {array.dtype} and shape {array.shape}")
+        for letter, size in zip(shape, array.shape, strict=True):
+            if letter != "*" and sizes.setdefault(letter, size) != size:
+                raise ValueError(f"{name} has the shape {array.shape}, unlike other arrays")
+        if low is not None and array.size and not low <= array.min() <= array.max() <= high:
+            raise ValueError(f"{name} holds numbers outside of {low:g} to {high:g}")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value of JSON is of a kind.
+
+    A kind is a type or None; a tuple of kinds; a list, of one kind or of one for each entry; or a
+    dict, of ``{str: kind}`` or of one for each key.
+    """
+    if isinstance(kind, tuple):
+        return any(_is_of(value, one) for one in kind)
+    if isinstance(kind, list):
+        kinds = kind * len(value) if isinstance(value, list) and len(kind) == 1 else kind
+        same = isinstance(value, list) and len(value) == len(kinds)
+        return same and all(map(_is_of, value, kinds))
+    if isinstance(kind, dict):
+        known = dict.fromkeys(value, kind[str]) if isinstance(value, dict) and str in kind else kind
+        same = isinstance(value, dict) and value.keys() == known.keys()
+        return same and all(_is_of(value[name], known[name]) for name in known)
+    return value is None if kind is None else type(value) is kind
 
 
 def _path_of_model(path: str | os.PathLike[str]) -> Path:

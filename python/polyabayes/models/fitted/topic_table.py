@@ -29,6 +29,8 @@ class TopicTable(Record):
     words : ndarray of object, shape (n_components, n_words)
         The most probable words, by decreasing probability; their indices if the model has no
         vocabulary.
+    names : list of str or None
+        Names of the topics, if they have some; they take the place of numbers in its table.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class TopicTable(Record):
     weight: NDArray[np.float64]
     n_tokens: NDArray[Any]
     words: NDArray[np.object_]
+    names: list[str] | None = None
 
     def __repr__(self) -> str:
         topics = counted(len(self.topic), "topic")
@@ -54,7 +57,9 @@ class TopicTable(Record):
 
     def _columns(self) -> dict[str, Any]:
         words = [" ".join(map(str, row)) for row in self.words]
-        return {**super()._columns(), "words": words}
+        found = {**super()._columns(), "words": words}
+        named = found.pop("names")
+        return found if named is None else {**found, "topic": named}
 
 
 def topic_table(
@@ -62,12 +67,14 @@ def topic_table(
     n_tokens: NDArray[Any],
     vocabulary: NDArray[np.object_] | None,
     n_words: int,
+    names: list[str] | None = None,
 ) -> TopicTable:
     """Order topics by tokens, and the words of each by probability."""
     order = np.argsort(-n_tokens, kind="stable")
     best = np.argsort(-components[order], axis=1, kind="stable")[:, :n_words]
     words = best.astype(object) if vocabulary is None else np.asarray(vocabulary, object)[best]
-    return TopicTable(order, n_tokens[order] / n_tokens.sum(), n_tokens[order], words)
+    named = None if names is None else [names[topic] for topic in order]
+    return TopicTable(order, n_tokens[order] / n_tokens.sum(), n_tokens[order], words, named)
 
 
 def topics_html(

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
+from polyabayes._support.jackknife import paired_difference
 from polyabayes._support.warnings import quiet
 from polyabayes.data.corpus import Corpus
+from polyabayes.models import LatentDirichletAllocation
 from polyabayes.models.fitted_topics import probabilities
 from polyabayes.models.fitting import LONG_START
 from polyabayes.sizes.choice.held_out_scores import held_out_scores
@@ -52,10 +54,9 @@ class FoldFit(NamedTuple):
     """Result of one fit on one fold.
 
     `values` are those of :func:`held_out_scores`, in nats, -inf where the model cannot produce a
-    document;
-    `figures` are coherence (NPMI over the training documents) and exclusivity; `topics` are
-    probabilities of the most frequent words, for the stability over folds; `seconds` is the time of
-    fit and scores.
+    document; `figures` are coherence (NPMI over the training documents), exclusivity, and those of
+    :func:`repeats`; `topics` are probabilities of the most frequent words, for the stability over
+    folds; `seconds` is the time of fit and scores.
     """
 
     size: int
@@ -67,7 +68,7 @@ class FoldFit(NamedTuple):
     seconds: float
 
 
-FIGURES = ("coherence", "exclusivity")
+FIGURES = ("coherence", "exclusivity", "repeats", "repeats_std_error")
 ARRAYS = ("values", "std_errors", "figures", "topics")
 
 
@@ -95,7 +96,7 @@ def fit_and_score(
     with quiet():
         fitted.fit(train)
         scores = held_out_scores(fitted, scored, seed)
-        figures = _figures(fitted, train)
+        figures = np.array([*quality(fitted, train), *repeats(fitted, scored)])
     return FoldFit(
         size,
         fold,
@@ -108,14 +109,35 @@ def fit_and_score(
     )
 
 
-def _figures(fitted: Any, train: Corpus) -> NDArray[np.float64]:
+def repeats(fitted: Any, documents: Corpus) -> tuple[float, float]:
+    """How many times as often two tokens of a document are the same word as expected, with error.
+
+    Of an LDA, bursty or not, with one prior for all documents; else NaN. Two tokens have the same
+    topic k with probability a_k (a_k + 1) / (A (A + 1)), and then the same word with probability
+    (s_k q_k + 1) / (s_k + 1), where q_k is the sum of squares of phi_k.
+    """
+    if not isinstance(fitted, LatentDirichletAllocation) or fitted.formula is not None:
+        return np.nan, np.nan
+    prior, topics = fitted.doc_topic_prior_, fitted.components_
+    same = (topics**2).sum(axis=1)
+    own = same + (1 - same) / (1 + fitted.topic_concentration_)
+    pairs = ((prior @ topics) ** 2).sum() + prior @ ((prior + 1) * own - prior * same)
+    expected = float(pairs / (prior.sum() * (prior.sum() + 1)))
+    counts, lengths = documents.counts.astype(np.float64), documents._lengths().astype(np.float64)
+    others = np.asarray(counts.multiply(counts).sum(axis=1)).ravel() - lengths
+    found = paired_difference(others / np.maximum(lengths - 1, 1), lengths * (lengths > 1))
+    return found.mean / expected, found.std_error / expected
+
+
+def quality(fitted: Any, documents: Corpus) -> tuple[float, float]:
+    """Mean coherence (NPMI over the documents) and exclusivity of the topics."""
     topics = probabilities(fitted)
     n_words = min(_TOP_WORDS, fitted.n_features_in_)
     top = np.argsort(-topics, axis=1, kind="stable")[:, :n_words]
     exclusive = np.take_along_axis(topics / topics.sum(axis=0).clip(1e-300), top, axis=1)
-    coherent = coherence(fitted, train, n_words=n_words) if n_words > 1 else np.full(1, np.nan)
+    coherent = coherence(fitted, documents, n_words=n_words) if n_words > 1 else np.full(1, np.nan)
     known = coherent[np.isfinite(coherent)]
-    return np.array([known.mean() if len(known) else np.nan, exclusive.mean()])
+    return float(known.mean()) if len(known) else np.nan, float(exclusive.mean())
 
 
 def is_fit(arrays: dict[str, NDArray[Any]], size: int, n_scored: int) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyabayes._support.jackknife import Difference
+from polyabayes._support.output.tables import measured
 from polyabayes._support.state_folder import StateFolder
 from polyabayes.data.corpus import Corpus
 from polyabayes.exceptions import Interrupted
@@ -62,6 +63,10 @@ _EQUAL = 0.2
 # smallest of them and the smallest within the tolerance; none where the answer is the smallest
 # equally good size.
 _SHOWN, _ERROR = 0.05, 0.003
+
+# Bursty topics are named where words repeat this many times as often as expected, or more.
+# benches/choice/curves.py: 1.0 for planted LDA, 1.2 to 1.9 for planted bursts, 3 to 9 for texts.
+_OFTEN = 1.1
 
 # Topics that double the time of a fit, about.
 _DOUBLING_SIZE = 128
@@ -439,7 +444,19 @@ class Chooser:
         return SizeChoice(
             curve.best, curve.good, curve.recommended, edge, ended, "held-out", rows,
             elbows=curve.elbows, gains=gains_of([*curve.behind], curve.difference),
+            hint=self._hint(rows[[*curve.behind].index(curve.best)]),
         )  # fmt: skip
+
+    def _hint(self, row: Mapping[str, Any]) -> str:
+        """What else to try, by the figures of the best size."""
+        often, error = row["repeats"], row["repeats_std_error"]
+        is_bursty = getattr(self._plan.model, "topic_concentration", None) is not None
+        if is_bursty or not often - 2 * error > _OFTEN:
+            return ""
+        return (
+            f"held-out documents repeat words {measured(often, error)} times as often as the model "
+            'expects: compare it with topic_concentration="learn"'
+        )
 
 
 def _finer(

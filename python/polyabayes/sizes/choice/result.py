@@ -87,6 +87,9 @@ class SizeChoice(Result):
           before the last fold.
         * ``stability``: mean cosine of matched topics over folds; ``coherence`` (NPMI);
           ``exclusivity``; ``seconds`` of the fits.
+        * ``repeats``: how many times as often two tokens of a held-out document are the same word
+          as the model expects, given the lengths, and ``repeats_std_error``, that of one fold.
+          Above 1, words come in bursts. LDA without covariates only, else NaN.
 
         By evidence, ``score`` is the log evidence in nats, ``probability`` the posterior of the
         size, and ``concentration`` the most probable one at that size, if averaged over.
@@ -100,6 +103,9 @@ class SizeChoice(Result):
     gains : tuple of Gain
         Gain of each doubling: from a size to the next one tried that is at least twice as large,
         with the standard error of that paired difference. Empty where several sizes were unknown.
+    hint : str
+        Another model to try: bursty topics, where held-out documents repeat words more often than
+        the model expects (by a tenth or more, at the lower end of the interval). Else "".
 
     Examples
     --------
@@ -122,6 +128,7 @@ class SizeChoice(Result):
     joint: list[dict[str, Any]] = field(default_factory=list)
     elbows: tuple[int, ...] = ()
     gains: tuple[Gain, ...] = ()
+    hint: str = ""
 
     def within(self, tolerance: float) -> Size:
         """The smallest size that loses at most `tolerance` against the best size.
@@ -223,6 +230,8 @@ class SizeChoice(Result):
         if self.gains:
             gains = ", ".join(str(gain).replace(" ", "\xa0") for gain in self.gains)
             yield f"gain of each doubling: {gains}"
+        if self.hint:
+            yield f"hint: {self.hint}"
 
     def __repr__(self) -> str:
         return f"<SizeChoice: {self}>"

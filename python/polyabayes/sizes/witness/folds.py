@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from polyabayes._support import checks
 from polyabayes._support.random import RandomState, random_generator
 from polyabayes._support.results import ResultTable
 from polyabayes.data.corpus import Corpus, as_corpus
@@ -23,8 +18,6 @@ from polyabayes.scale.executors import check_executor, sharing
 from polyabayes.sizes.folds import check_covariates, checked_folds, folds_of, with_one_thread
 from polyabayes.sizes.priors import SizePrior
 from polyabayes.sizes.witness.estimator import WitnessSearch, check_further_prior
-
-_MOST_WORKERS = 1024
 
 
 class _Fold(NamedTuple):
@@ -47,7 +40,6 @@ def cross_validate(
     *,
     priors: Sequence[SizePrior] = (),
     executor: Executor | None = None,
-    n_workers: int = 1,
     groups: Any = None,
     times: Any = None,
     random_state: RandomState = 0,
@@ -68,10 +60,8 @@ def cross_validate(
     priors : sequence of priors.SizePrior, default=()
         Further priors, under which the models of `search` are averaged, too.
     executor : concurrent.futures.Executor, optional
-        Runs the folds, each on one thread unless the estimator's ``n_jobs`` is set. By default one
-        is made if `n_workers` is above 1.
-    n_workers : int, default=1
-        Number of processes; with 1, folds run here, one after another.
+        Runs the folds, each on one thread unless the estimator's ``n_jobs`` is set. By default,
+        they run here, one after another.
     groups : str or array of shape (n_documents,), optional
         Groups of dependent documents, for example by author: a column of the corpus's metadata, or
         labels. No group is in two folds.
@@ -111,7 +101,6 @@ def cross_validate(
             "search must be a WitnessSearch of an estimator: a function cannot be trained on folds"
         )
     corpus = as_corpus(X, "X")
-    n_workers = checks.whole_number("n_workers", n_workers, 1, _MOST_WORKERS)
     if isinstance(priors, SizePrior) or not isinstance(priors, Sequence):
         raise InvalidTypeError(f"priors must be a list of priors, got {priors!r}")
     for prior in priors:
@@ -125,7 +114,7 @@ def cross_validate(
     folds = folds_of(corpus._lengths(), n_folds, random_generator(random_state), labels)
     check_covariates(search.estimator, corpus, folds)
     plan = _Plan(search, tuple(priors), corpus, folds, checkpoint)
-    rows = _run_all(plan, n_folds, check_executor(executor), n_workers)
+    rows = _run_all(plan, n_folds, check_executor(executor))
     return ResultTable(_Fold._fields, [row for rows_of_fold in rows for row in rows_of_fold])
 
 
@@ -154,47 +143,14 @@ def _run_fold(plan: _Plan, fold: int) -> list[_Fold]:
     return rows
 
 
-def _run_all(
-    plan: _Plan, n_folds: int, executor: Executor | None, n_workers: int
-) -> list[list[_Fold]]:
-    if executor is None and n_workers == 1:
+def _run_all(plan: _Plan, n_folds: int, executor: Executor | None) -> list[list[_Fold]]:
+    if executor is None:
         return [_run_fold(plan, fold) for fold in range(n_folds)]
     rows: list[list[_Fold]] = [[] for _ in range(n_folds)]
-    with ExitStack() as stack:
-        if executor is None:
-            executor = stack.enter_context(_processes(min(n_workers, n_folds)))
-        search = clone(plan.search)
-        search.set_params(estimator=with_one_thread(search.estimator))
-        workers = stack.enter_context(sharing(executor, plan._replace(search=search)))
+    search = clone(plan.search)
+    search.set_params(estimator=with_one_thread(search.estimator))
+    with sharing(executor, plan._replace(search=search)) as workers:
         folds = [(fold,) for fold in range(n_folds)]
         for fold, rows_of_fold in workers.run(_run_fold, folds, lambda fold: f"fold {fold}"):
             rows[fold] = rows_of_fold
     return rows
-
-
-@contextmanager
-def _processes(n_workers: int) -> Iterator[Executor]:
-    # A forked child would inherit the locks of this process's threads.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(n_workers, context, initializer=_end_with_the_parent)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
-def _end_with_the_parent() -> None:
-    """End this process when its parent is killed.
-
-    Otherwise it would continue, and write to the checkpoints of the next run.
-    """
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

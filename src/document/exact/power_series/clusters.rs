@@ -72,7 +72,7 @@ impl<'a> Clusters<'a> {
         &self,
         axis: usize,
         count: usize,
-        observer: &impl Observer,
+        observer: &dyn Observer,
         mut each: impl FnMut(usize, &[f64]),
     ) -> Result<()> {
         let products = self.a.iter().zip(self.weights(axis));

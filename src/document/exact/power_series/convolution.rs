@@ -46,7 +46,7 @@ struct Leaf {
 }
 
 /// Convolutions on the lattice of some axes, within one array of numbers.
-pub(super) struct Convolution<'a, O> {
+pub(super) struct Convolution<'a> {
     /// The axes, the lowest first.
     axes: &'a [WordAxis],
     arena: &'a mut [f64],
@@ -55,7 +55,7 @@ pub(super) struct Convolution<'a, O> {
     /// First numbers of all planes in use.
     places: Vec<usize>,
     leaf: Leaf,
-    observer: &'a O,
+    observer: &'a dyn Observer,
 }
 
 /// Numbers that a convolution on these axes needs beside its operands and its result.
@@ -78,13 +78,13 @@ pub(super) fn operations(axes: &[WordAxis]) -> f64 {
     states * (n_tokens as f64 + 6.0).powi(2) / 2.0
 }
 
-impl<'a, O: Observer> Convolution<'a, O> {
+impl<'a> Convolution<'a> {
     /// Works in the arena from `free` on.
     pub(super) fn new(
         axes: &'a [WordAxis],
         arena: &'a mut [f64],
         free: usize,
-        observer: &'a O,
+        observer: &'a dyn Observer,
     ) -> Self {
         let zero = [[0.0; N_LANES]; MAX_PLANES];
         let leaf = Leaf { left: zero, right: zero, product: zero };

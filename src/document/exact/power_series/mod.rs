@@ -129,7 +129,7 @@ impl ArenaLayout {
 /// # Errors
 /// [`Error::Stopped`](crate::Error::Stopped) when the observer asks to stop,
 /// [`Error::Memory`](crate::Error::Memory) where there is none.
-pub fn ln_urn_sum(urn: &LocalUrn, observer: &impl Observer) -> Result<f64> {
+pub fn ln_urn_sum(urn: &LocalUrn, observer: &dyn Observer) -> Result<f64> {
     let axes = axes(urn.counts());
     let scales = scales(urn, observer)?;
     let q: Vec<f64> = (axes.iter())
@@ -169,9 +169,9 @@ fn n_choices(axes: &[WordAxis], state: usize) -> f64 {
 }
 
 /// One over the probability of a token of each word given the others, under the mean field.
-fn scales(urn: &LocalUrn, observer: &impl Observer) -> Result<Vec<f64>> {
+fn scales(urn: &LocalUrn, observer: &dyn Observer) -> Result<Vec<f64>> {
     let mean_field = MeanField::first_order(MEAN_FIELD_ITERATIONS);
-    let g = mean_field::responsibilities(urn, mean_field, observer)?;
+    let g = mean_field::responsibilities(urn, mean_field, &observer)?;
     let balls = mean_field::expected_balls(urn, &g);
     let rows = g.chunks_exact(urn.n_topics()).zip(urn.cells());
     let conditional = |(g, (q, _)): (&[f64], (&[f64], u32))| {
@@ -211,7 +211,7 @@ fn add_word(
     clusters: &Clusters<'_>,
     room: &ArenaLayout,
     arena: &mut [f64],
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<()> {
     let stride = axes[index].stride;
     for u in 1..=v {

@@ -80,7 +80,7 @@ pub(super) fn ln_weights(
     n_temperatures: usize,
     path: &Path,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<(Lanes, Walk)> {
     let mut walk = Walk::draw(target, rng);
     let mut ln_weights = [0.0; LANES];
@@ -103,7 +103,7 @@ pub(super) fn ln_weights_reversed(
     path: &Path,
     mut walk: Walk,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Lanes> {
     let mut ln_weights = [0.0; LANES];
     for i in (0..n_temperatures).rev() {
@@ -140,7 +140,7 @@ impl Plan {
         target: &Potential<'_>,
         path: &Path,
         rng: &mut Rng,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let mut n = PILOT;
         loop {
@@ -161,7 +161,7 @@ impl Plan {
         n_temperatures: usize,
         path: &Path,
         rng: &mut Rng,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Self> {
         let (ln_weights, _) = ln_weights(target, n_temperatures, path, rng, observer)?;
         Ok(Plan { n_temperatures, variance: variance(&ln_weights) })

@@ -25,7 +25,7 @@ pub(super) fn bounds(
     z: &[f64],
     settings: &Settings,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Option<Bounds>> {
     let Some(local) = model.decoder.local(model.n_topics, document) else { return Ok(None) };
     let prior = model.prior(document);

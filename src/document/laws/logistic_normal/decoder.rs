@@ -32,7 +32,7 @@ pub enum Decoder {
     Mixture {
         /// Topic-word probabilities, word-major.
         phi: Vec<f64>,
-        /// Which words are of which vocabulary.
+        /// Words of each vocabulary.
         vocabularies: Vocabularies,
     },
     /// softmax_w(b_w + Σ_k B_kw x_k) over each vocabulary; `loadings` are words x topics.
@@ -41,7 +41,7 @@ pub enum Decoder {
         loadings: Vec<f64>,
         /// b.
         bias: Vec<f64>,
-        /// Which words are of which vocabulary.
+        /// Words of each vocabulary.
         vocabularies: Vocabularies,
     },
 }

@@ -44,7 +44,7 @@ pub(super) fn semidefinite_factor(matrix: &[f64], n: usize) -> Option<(Vec<f64>,
         }
         columns.push(column);
     }
-    // What is left of a matrix without negative eigenvalues is rounding.
+    // The rest of a matrix without negative eigenvalues is rounding.
     let leftover = rest.iter().map(|x| x.abs()).fold(0.0, f64::max);
     if leftover > 1e-8 * largest.max(f64::MIN_POSITIVE) {
         return None;

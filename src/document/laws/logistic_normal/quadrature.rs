@@ -44,7 +44,7 @@ pub(super) fn ln_integral(
     decoder: &Local<'_>,
     link: Link,
     prior: &NormalPrior<'_>,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Option<(f64, f64)>> {
     let rank = prior.rank;
     let modes: Vec<Gaussian> = STARTS
@@ -74,7 +74,7 @@ fn sum(
     target: &Potential<'_>,
     seeds: &[Vec<f64>],
     step: f64,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Option<(f64, usize)>> {
     let rank = target.rank();
     let mut reached = HashSet::new();

@@ -66,7 +66,7 @@ impl Law for LogisticNormal {
         observer: &dyn Observer,
     ) -> Result<Score> {
         let n_samples = settings.total.or(settings.n_samples);
-        score_document(self, document, &Settings { n_samples, ..*settings }, rng, &observer)
+        score_document(self, document, &Settings { n_samples, ..*settings }, rng, observer)
     }
 
     fn bracket(
@@ -80,7 +80,7 @@ impl Law for LogisticNormal {
         match draw {
             Draws::Latent(z) if settings.method != Method::Exact => {
                 check_length("latent vectors", z.len(), self.rank)?;
-                bracket::bounds(self, document, z, settings, rng, &observer)
+                bracket::bounds(self, document, z, settings, rng, observer)
             }
             _ => Err(Error::NoReverse),
         }
@@ -94,7 +94,7 @@ impl Law for LogisticNormal {
         observer: &dyn Observer,
         moments: WeightMoments<'_>,
     ) -> Result<()> {
-        average_weights(self, document, rng, &observer, moments)
+        average_weights(self, document, rng, observer, moments)
     }
 
     fn covariance_factor(&self) -> &[f64] {
@@ -102,7 +102,7 @@ impl Law for LogisticNormal {
     }
 }
 
-/// What is wrong with a covariance whose lattice has too many points.
+/// The error for a covariance whose lattice has too many points.
 const TOO_WIDE: &str = "is too wide for quadrature: take \"annealed\"";
 
 fn score_document(
@@ -110,7 +110,7 @@ fn score_document(
     document: Document<'_>,
     settings: &Settings,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
 ) -> Result<Score> {
     let exact = |ln_value| Score::of(Estimate::exact(ln_value), Method::Exact.estimator());
     if document.n_tokens() == 0 {
@@ -177,7 +177,7 @@ fn average_weights(
     model: &LogisticNormal,
     document: Document<'_>,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     moments: WeightMoments<'_>,
 ) -> Result<()> {
     let WeightMoments { means, deviations, errors } = moments;

@@ -108,7 +108,7 @@ impl<'a> SplitDocument<'a> {
         &self,
         settings: &Settings,
         key: Key,
-        observer: &impl Observer,
+        observer: &dyn Observer,
     ) -> Result<Score> {
         let (all, first, ln_rest) = match self.urns()? {
             CompletionUrns::None(value) => {
@@ -119,8 +119,8 @@ impl<'a> SplitDocument<'a> {
         let mut rng = key.document(self.pair.observed).document(self.pair.held_out).rng();
         let plans = exact_plans([&all, &first], settings);
         let [above, below] = plans.map_or([None; 2], |plans| plans.map(Some));
-        let above = ln_urn_sum(&all, above, settings, &mut rng, observer)?;
-        let below = ln_urn_sum(&first, below, settings, &mut rng, observer)?;
+        let above = ln_urn_sum(&all, above, settings, &mut rng, &observer)?;
+        let below = ln_urn_sum(&first, below, settings, &mut rng, &observer)?;
         let estimate = above.estimate.over(below.estimate).scaled(-ln_rest);
         Ok(Score { estimate, ..above })
     }

@@ -111,7 +111,7 @@ impl Law for TopicModel {
         observer: &dyn Observer,
         mut moments: WeightMoments<'_>,
     ) -> Result<()> {
-        moments::average_balls(self, document, n_sweeps, rng, &observer, &mut moments)?;
+        moments::average_balls(self, document, n_sweeps, rng, observer, &mut moments)?;
         let WeightMoments { means, deviations, errors } = moments;
         self.weight_deviations(means, deviations, document.exposure());
         // Weights are multiples of the balls.
@@ -135,11 +135,11 @@ impl Law for TopicModel {
         key: Key,
         observer: &dyn Observer,
     ) -> Result<Score> {
-        SplitDocument { model: self, pair }.score(settings, key, &observer)
+        SplitDocument { model: self, pair }.score(settings, key, observer)
     }
 }
 
-/// What the distribution of a document's length depends on, as bits, and the length.
+/// Parameters of the distribution of a document's length, as bits, and the length.
 type Length = (Vec<u64>, u64);
 
 fn length(document: Document<'_>) -> Length {
@@ -159,7 +159,7 @@ fn ln_odds_of_lengths<'a>(
     lengths.dedup_by(|x, y| x.0 == y.0);
     let ln_odds_of_group = |group: &[(Length, Document<'_>)]| {
         let n_tokens: Vec<u64> = group.iter().map(|((_, n), _)| *n).collect();
-        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, &observer))
+        model.lengths(group[0].1).map_or(Ok(vec![]), |law| law.ln_odds(&n_tokens, observer))
     };
     let groups: Vec<_> = lengths.chunk_by(|x, y| x.0.0 == y.0.0).collect();
     let ln_odds: Vec<Vec<f64>> =

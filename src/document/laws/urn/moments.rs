@@ -25,7 +25,7 @@ pub(super) fn average_balls(
     document: Document<'_>,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     moments: &mut WeightMoments<'_>,
 ) -> Result<()> {
     let a = model.pseudo_counts(document);
@@ -85,7 +85,7 @@ fn average_bursty(
     urn: &LocalUrn,
     n_sweeps: usize,
     rng: &mut Rng,
-    observer: &impl Observer,
+    observer: &dyn Observer,
     a: &[f64],
     moments: &mut WeightMoments<'_>,
 ) -> Result<()> {
@@ -94,7 +94,7 @@ fn average_bursty(
     let n_kept = n_sweeps.div_ceil(LANES);
     let (mut sums, mut squares) = (vec![[0.0; LANES]; urn.n_topics()], vec![0.0; urn.n_topics()]);
     for sweep in 0..BURN_IN + n_kept {
-        chains.sweep(target, SweepOrder::Forward, observer)?;
+        chains.sweep_words(None, target, SweepOrder::Forward, observer)?;
         if sweep >= BURN_IN {
             for ((sum, square), balls) in sums.iter_mut().zip(&mut squares).zip(chains.balls()) {
                 for (sum, n) in sum.iter_mut().zip(balls.map(f64::from)) {

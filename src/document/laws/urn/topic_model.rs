@@ -168,7 +168,7 @@ impl TopicModel {
         document.prior().unwrap_or_else(|| self.urn.pseudo_counts())
     }
 
-    /// Which words are of which vocabulary.
+    /// Words of each vocabulary.
     pub(super) fn vocabularies(&self) -> &Vocabularies {
         &self.vocabularies
     }
@@ -331,7 +331,7 @@ impl LengthLaw {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the observer asks to stop.
-    pub fn ln_odds(&self, lengths: &[u64], observer: &impl Observer) -> Result<Vec<f64>> {
+    pub fn ln_odds(&self, lengths: &[u64], observer: &dyn Observer) -> Result<Vec<f64>> {
         let mut sums = vec![1.0; self.shapes.len()];
         let (mut n, mut p, mut ln_scale) = (0, 1.0f64, 0.0);
         let mut odds = Vec::with_capacity(lengths.len());

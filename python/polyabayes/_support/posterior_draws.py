@@ -34,12 +34,22 @@ def central_interval(
     outermost draws, and the interval is too narrow.
     """
     n, tail = len(draws), (1 - level) / 2
-    short = (1 / n_effective(draws) + 1 / n) / 2
+    short = _short(draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(short < tail, (tail - short) / (1 - 2 * short), 0.0)
     ordered = np.sort(draws, axis=0)
     ends = [_at(ordered, q * (n - 1)) for q in (p, 1 - p)]
     return np.stack(ends), short / tail
+
+
+def shortage(draws: NDArray[np.float64], level: float = 0.95) -> float:
+    """Factor by which there are too few draws for all their intervals; 1 or less if enough."""
+    return float(_short(draws).max()) / ((1 - level) / 2)
+
+
+def _short(draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = (1 / n_effective(draws) + 1 / len(draws)) / 2
+    return found
 
 
 def _at(ordered: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,23 +4,22 @@
 // The loops are compiled for several instruction sets, with all their parts in them.
 #![allow(clippy::inline_always)]
 
-use std::ops::Range;
+mod lists;
 
-use super::blocks::TopicWeights;
-use super::cells::Cells;
+use lists::Lists;
+
+use crate::math::single::ROUNDING;
+use crate::training::sweeps::blocks::TopicWeights;
+use crate::training::sweeps::cells::Cells;
 #[cfg(target_arch = "x86_64")]
-use super::inverse_cdf::throw_avx512;
-use super::inverse_cdf::{
+use crate::training::sweeps::inverse_cdf::throw_avx512;
+use crate::training::sweeps::inverse_cdf::{
     LANES, LaneBlock, LaneDraw, LaneSums, in_order, invert_exactly, throw, weigh,
 };
-use super::tallies::{BATCH, Batch, Tallies, Word};
-use crate::math::single::ROUNDING;
+use crate::training::sweeps::tallies::{BATCH, Batch, Tallies, Word};
 
-/// Values of a topic and of [`NONE`]: a table of that size has them all.
+/// Values of a topic, and of a place that has none: a table of that size has them all.
 const ALL_TOPICS: usize = 1 << 16;
-
-/// Topic of a place in a list that is not taken.
-const NONE: u16 = u16::MAX;
 
 /// 4 bytes a token of a block, and 96 for every 16 topics that a document may have, whole or begun, 160
 /// where topics are bursty; a draw costs a pass over the document's topics, and one over all topics where the pseudo-counts
@@ -34,190 +33,6 @@ pub(super) struct Sparse {
     prior: PriorWeights,
     /// Sums of the weights n q, by lane before each line and in all, for every token of a batch.
     sums: Vec<LaneBlock>,
-}
-
-/// The topics of all documents.
-#[derive(Default)]
-struct Lists {
-    documents: Vec<List>,
-    topics: Vec<[u16; LANES]>,
-    counts: Vec<[u32; LANES]>,
-    /// What n tokens of a topic add to its weight a, for each unit of q, where topics are bursty.
-    gains: Vec<[f32; LANES]>,
-    bursty: Bursty,
-    /// Place of each token in the list of its document.
-    places: Vec<u16>,
-}
-
-/// Pseudo-counts and 1/s of the topics, where some are bursty.
-#[derive(Default)]
-struct Bursty {
-    a: Vec<f64>,
-    inverse: Vec<f64>,
-}
-
-impl Bursty {
-    /// (a + n) / (1 + n/s) - a, which is not negative where a is at most s.
-    #[inline(always)]
-    fn gain(&self, topic: u16, n: u32) -> f64 {
-        let (topic, n) = (usize::from(topic), f64::from(n));
-        n * (1.0 - self.a[topic] * self.inverse[topic]) / (1.0 + n * self.inverse[topic])
-    }
-}
-
-impl Lists {
-    /// Takes up the concentrations of the topics, if any is bursty.
-    fn take_bursts(&mut self, urns: TopicWeights<'_>) {
-        self.gains.clear();
-        let Some(bursts) = urns.bursts else { return };
-        self.bursty = Bursty { a: urns.a.first().to_vec(), inverse: bursts.inverse.to_vec() };
-        self.gains.resize(self.counts.len(), [0.0; LANES]);
-        for line in 0..self.counts.len() {
-            for lane in 0..LANES {
-                self.refresh(line, lane);
-            }
-        }
-    }
-
-    /// Finds the gain of a place anew, whose count has changed.
-    #[inline(always)]
-    fn refresh(&mut self, line: usize, lane: usize) {
-        let n = self.counts[line][lane];
-        if let Some(gains) = self.gains.get_mut(line) {
-            let topic = self.topics[line][lane];
-            gains[lane] = if n == 0 { 0.0 } else { self.bursty.gain(topic, n) as f32 };
-        }
-    }
-
-    /// Starts again, with documents of these lengths and all their tokens.
-    fn fill(&mut self, lengths: &[usize], n_topics: usize, documents: &[u32], topics: &[u16]) {
-        self.documents.clear();
-        let (mut start, mut end) = (0, 0);
-        let mut ends = Vec::with_capacity(lengths.len());
-        for &length in lengths {
-            self.documents.push(List { start, taken: 0, n_free: 0 });
-            start += length.min(n_topics).div_ceil(LANES);
-            ends.push(end);
-            end += length;
-        }
-        self.topics.clear();
-        self.topics.resize(start, [NONE; LANES]);
-        self.counts.clear();
-        self.counts.resize(start, [0; LANES]);
-        let mut by_document = vec![0; topics.len()];
-        for (&document, &topic) in documents.iter().zip(topics) {
-            let end = &mut ends[document as usize];
-            by_document[*end] = topic;
-            *end += 1;
-        }
-        let mut place_of = vec![NONE; n_topics];
-        let mut rest = &mut by_document[..];
-        for (document, &length) in lengths.iter().enumerate() {
-            let (own, after) = rest.split_at_mut(length);
-            self.take_places(document, own, &mut place_of);
-            rest = after;
-            ends[document] -= length;
-        }
-        self.places.clear();
-        self.places.extend(documents.iter().map(|&document| {
-            let end = &mut ends[document as usize];
-            *end += 1;
-            by_document[*end - 1]
-        }));
-    }
-
-    /// Takes places for the tokens of a document, and turns their topics into these places. In the
-    /// table of places by topic none is left over.
-    fn take_places(&mut self, document: usize, tokens: &mut [u16], place_of: &mut [u16]) {
-        let list = &mut self.documents[document];
-        for token in tokens {
-            let place = &mut place_of[usize::from(*token)];
-            let (line, lane) = if *place == NONE {
-                *place = list.taken as u16;
-                list.taken += 1;
-                let (line, lane) = list.at(usize::from(*place));
-                self.topics[line][lane] = *token;
-                (line, lane)
-            } else {
-                list.at(usize::from(*place))
-            };
-            self.counts[line][lane] += 1;
-            *token = *place;
-        }
-        let topics = self.topics[list.lines()].as_flattened();
-        for &topic in &topics[..list.taken as usize] {
-            place_of[usize::from(topic)] = NONE;
-        }
-    }
-
-    /// Takes out tokens.
-    #[inline]
-    fn remove(&mut self, tokens: Batch<'_>) {
-        for (token, &document) in (tokens.first..).zip(tokens.documents) {
-            let place = self.places[token];
-            let list = &mut self.documents[document as usize];
-            let (line, lane) = list.at(usize::from(place));
-            let count = &mut self.counts[line][lane];
-            *count -= 1;
-            list.n_free += u32::from(*count == 0);
-            self.refresh(line, lane);
-        }
-    }
-
-    /// The place of a topic in the list of a document, taken where it has none.
-    fn place_for(&mut self, document: u32, topic: u16) -> usize {
-        let list = &mut self.documents[document as usize];
-        let topics = self.topics[list.lines()].as_flattened();
-        if let Some(place) = topics.iter().position(|&other| other == topic) {
-            return place;
-        }
-        let counts = self.counts[list.lines()].as_flattened();
-        let free = if list.n_free > 0 { counts.iter().position(|&n| n == 0) } else { None };
-        let place = free.unwrap_or_else(|| {
-            (list.taken, list.n_free) = (list.taken + 1, list.n_free + 1);
-            list.taken as usize - 1
-        });
-        let (line, lane) = list.at(place);
-        self.topics[line][lane] = topic;
-        place
-    }
-
-    /// Counts a token at a place, and returns the topic.
-    #[inline]
-    fn add(&mut self, token: usize, document: u32, place: usize) -> u16 {
-        self.places[token] = place as u16;
-        let list = &mut self.documents[document as usize];
-        let (line, lane) = list.at(place);
-        list.n_free -= u32::from(self.counts[line][lane] == 0);
-        self.counts[line][lane] += 1;
-        self.refresh(line, lane);
-        self.topics[line][lane]
-    }
-}
-
-/// The topics of a document.
-#[derive(Clone, Copy)]
-struct List {
-    /// First line.
-    start: usize,
-    /// Places that have been taken.
-    taken: u32,
-    /// Places whose count has fallen to zero, which are taken again first.
-    n_free: u32,
-}
-
-impl List {
-    /// LaneBlock and lane of a place.
-    #[inline(always)]
-    fn at(self, place: usize) -> (usize, usize) {
-        (self.start + place / LANES, place % LANES)
-    }
-
-    /// Lines that have places taken.
-    #[inline(always)]
-    fn lines(self) -> Range<usize> {
-        self.start..self.start + (self.taken as usize).div_ceil(LANES)
-    }
 }
 
 /// Parts of the weights of a word, beside the counts.

@@ -1,0 +1,42 @@
+"""Work that memory does not hold is refused, and does not end the process."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+import polyabayes as pb
+from scipy import sparse
+
+WIDE = sparse.csr_matrix(([1], ([0], [0])), shape=(1, 10**7))
+MODEL = pb.LatentDirichletAllocation.from_parameters(
+    doc_topic_prior=1.0, topic_word=[[0.5, 0.5], [0.1, 0.9]]
+)
+WORK = {
+    "LDA": lambda: pb.LatentDirichletAllocation(65_535).fit(WIDE),
+    "PFA": lambda: pb.PoissonFactorAnalysis(65_535).fit(WIDE),
+    "score": lambda: pb.log_likelihood(MODEL, [[2, 1]], "smc", n_particles=10**9),
+}
+try:
+    WORK[sys.argv[1]]()
+except (pb.exceptions.PolyabayesError, MemoryError) as error:
+    print("refused:", error)
+"""
+TOPICS = "topic-word probabilities would take 5.2e12 bytes, more than there is\n"
+
+
+@pytest.mark.parametrize(("work", "says"), [("LDA", TOPICS), ("PFA", TOPICS), ("score", "\n")])
+def test_work_beyond_the_memory_is_refused(work, says):
+    resource = pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, work],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("refused: ")
+    assert done.stdout.endswith(says)
