@@ -136,7 +136,7 @@ class ClassCounts(NamedTuple):
     @property
     def n_parameters(self) -> int:
         """Free parameters of the tables."""
-        n_shared = sum(
+        n_shared: int = sum(
             table.shape[1] - 1
             for table, tells in zip(self.items, self.tells, strict=True)
             if not tells

@@ -53,7 +53,9 @@ def without_missing(
     if odd:
         rule = f"holds {odd[0]!r:.60}, which is neither a number nor a text"
         raise checks.wrong_type("missing", odd[0], rule)
-    marked, found, answers = frame.copy(deep=False), set(), set()
+    marked = frame.copy(deep=False)
+    found: set[Any] = set()
+    answers: set[str] = set()
     for column in columns:
         values: Any = frame[column]
         levels = values.cat.categories if hasattr(values, "cat") else values.dropna().unique()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from polyabayes._support.files import (
@@ -24,7 +25,7 @@ from polyabayes._support.files import (
     sibling,
 )
 from polyabayes.data.corpus import Corpus
-from polyabayes.data.tensors.cells import MAX_TOTAL, Integers, checked_sizes
+from polyabayes.data.tensors.cells import MAX_TOTAL, checked_sizes
 from polyabayes.data.tensors.tensor import CountTensor
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
 from polyabayes.io.integers import COUNT, PLACE, POINT_ZERO, check_lines
@@ -96,9 +97,9 @@ def write_tns(tensor: CountTensor, path: Path) -> None:
             handle.write((line * len(rows) % tuple(rows.ravel().tolist())).encode())
 
 
-def _read_cells(path: Path, shape: Shape | None) -> Integers:
+def _read_cells(path: Path, shape: Shape | None) -> NDArray[np.uint64]:
     """Coordinates and count of each line, shape (n_lines, n_axes + 1)."""
-    tables: list[Integers] = []
+    tables: list[NDArray[np.uint64]] = []
     n_axes = None if shape is None else len(shape)
     for first_line, block in line_blocks(path):
         cells = _COMMENT.sub(b"", block)
