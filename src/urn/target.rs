@@ -25,7 +25,7 @@ impl<'a> UrnTarget<'a> {
         UrnTarget { base: urn.pseudo_counts(), unit: 1.0, q: urn.all_weights(), bursts }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(super) fn row(&self, cell: u32) -> &'a [f64] {
         let n_topics = self.base.len();
         &self.q[cell as usize * n_topics..][..n_topics]

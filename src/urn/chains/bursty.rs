@@ -7,6 +7,7 @@
 // Each kernel is compiled for several instruction sets, with all its parts in it.
 #![allow(clippy::inline_always)]
 
+use std::array;
 use std::ops::Range;
 
 use super::kernels::{put, take};
@@ -286,8 +287,8 @@ impl Word<'_, '_> {
     fn layers(&self, topics: &[u16; LANES]) -> Layers {
         let mut layers = Layers { unit: self.target.unit, ..Layers::default() };
         let (row, scale) = (self.target.row(self.cell), self.second.scales[self.cell as usize]);
-        for lane in 0..LANES {
-            let k = usize::from(topics[lane]);
+        for (lane, &topic) in topics.iter().enumerate() {
+            let k = usize::from(topic);
             layers.base[lane] = self.target.base[k];
             layers.rate[lane] = self.second.rates[k];
             layers.q[lane] = row[k];
@@ -402,13 +403,11 @@ impl Layers {
     /// Weights beside the tokens that are there, and so many more of the word.
     #[inline(always)]
     fn weights(&self, more: f64) -> Lanes {
-        let mut weights = [0.0; LANES];
-        for lane in 0..LANES {
+        array::from_fn(|lane| {
             let (n, c) = (self.n[lane] + more, self.c[lane] + more);
             let word = self.q[lane] + self.repeat[lane] * c;
-            weights[lane] = (self.base[lane] + self.unit * n) * word / (1.0 + self.rate[lane] * n);
-        }
-        weights
+            (self.base[lane] + self.unit * n) * word / (1.0 + self.rate[lane] * n)
+        })
     }
 
     /// Product over the tokens after the first of the total weights that they meet, over that which the first

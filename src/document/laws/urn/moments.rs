@@ -70,9 +70,10 @@ pub(super) fn average_balls(
         let parts = batches.iter().skip(topic).step_by(balls.totals().len());
         let n = moments.means[topic] - a;
         moments.deviations[topic] = (moments.deviations[topic] - n * n).max(0.0);
-        moments.errors[topic] = match cells().any(|(q, _)| q[topic] > 0.0) {
-            true => error_of_sum(parts.copied(), n_sweeps),
-            false => 0.0,
+        moments.errors[topic] = if cells().any(|(q, _)| q[topic] > 0.0) {
+            error_of_sum(parts.copied(), n_sweeps)
+        } else {
+            0.0
         };
     }
     Ok(())
