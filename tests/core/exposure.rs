@@ -151,8 +151,9 @@ fn every_estimator_has_the_value_of_the_scaled_model() {
             let (found, scaled) = (found.estimate, scaled[0].as_ref().unwrap().estimate);
             let off = (found.ln_value - scaled.ln_value).abs();
             let error = found.std_error.hypot(scaled.std_error);
-            let slack = if method == Method::Recursive { 1e-12 } else { 4.0 * error };
-            assert!(off < slack && error < 1.5, "{method:?} {exposure}: {found:?} {scaled:?}");
+            // The recursion claims no error, and has the same bits but for rounding.
+            let slack = if method == Method::Recursive { 1e-12 } else { 4.0 * error.min(0.4) };
+            assert!(off < slack, "{method:?} {exposure}: {found:?} {scaled:?}");
         }
     }
 }
