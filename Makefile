@@ -126,7 +126,7 @@ docs: .venv/built .venv/docs
 .venv/made: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --no-compile --upgrade pip 'maturin>=1.8,<2'
-	@echo "polyabayes: compiling the core while packages are installed, about a minute on two processors"
+	@echo "polyabayes: compiling the core while packages are installed, one to three minutes"
 	. $(BIN)/activate; maturin build --release --out target/wheels & \
 		pip install --quiet --no-compile --group run && wait $$!
 	touch $@
