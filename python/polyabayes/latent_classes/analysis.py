@@ -245,7 +245,7 @@ class LatentClassAnalysis(FittedClasses):
         [0, 0, 1, 1]
         """
         answers, sizes, ends = self._checked(X, weights, missing)
-        self._missing = tuple(missing)
+        self._missing = () if missing is None else tuple(missing)
         self._row_weights = None if weights is None else RowWeights.of(answers, weights)
         design, answers = self._with_design(answers, X, covariates)
         run = Run.of(self.random_state, self.n_jobs, self.progress)

@@ -45,7 +45,8 @@ class FittedClasses(ClassOutcomes):
     @property
     def item_probabilities_(self) -> dict[str, pd.DataFrame]:
         """Probabilities of the answers to each item, one row per class."""
-        return answer_frames(self.feature_names_in_.tolist(), self._labels, self._means())
+        means = self._means()
+        return answer_frames(self.feature_names_in_.tolist(), self._labels, means)
 
     @property
     def covariate_names_(self) -> list[str]:
@@ -174,7 +175,7 @@ class FittedClasses(ClassOutcomes):
         >>> answers = [[0, 0, 1, 0], [0, 0, 1, 1]] * 10 + [[1, 1, 0, 0], [1, 1, 0, 1]] * 10
         >>> classes = pb.LatentClassAnalysis(2, random_state=0).fit(answers)
         >>> classes.item_discrimination().to_frame().probability.round(1).tolist()
-        [1.0, 1.0, 1.0, 0.0]
+        [1.0, 1.0, 1.0, 0.1]
         """
         self._check_fitted()
         if self._counts is None:

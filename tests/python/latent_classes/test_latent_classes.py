@@ -263,6 +263,8 @@ def test_ctrl_c_leaves_the_numbers_that_are_done(monkeypatch: pytest.MonkeyPatch
             raise KeyboardInterrupt
         return weigh_posteriors(layouts, *options)
 
+    # Interrupted within the first set of items, that of all.
+    monkeypatch.setattr("polyabayes.latent_classes.discrimination._MOST_SETS", 1)
     whole = pb.LatentClassAnalysis([1, 2], random_state=0).fit(frame).choice_
     monkeypatch.setattr("polyabayes.sizes.evidence.staged.weigh_posteriors", third)
     with pytest.raises(Interrupted, match="2 of 3 sizes are done") as caught:

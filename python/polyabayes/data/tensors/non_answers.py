@@ -69,7 +69,7 @@ def without_missing(
             marked[column] = (values.astype("Int64") if whole else values).mask(values.isin(marks))
     absent = [mark for mark in missing if mark not in found]
     alike = [mark for mark in absent if str(mark).strip().casefold() in answers]
-    if (alike or not found) and not may_lack:
+    if absent and (alike or not found) and not may_lack:
         wrong = (alike or absent)[0]
         rule = f"holds {wrong!r}, which is no answer in any of the columns"
         raise checks.wrong("missing", wrong, rule)

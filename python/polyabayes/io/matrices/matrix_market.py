@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from codecs import BOM_UTF8
 from pathlib import Path
 
 from scipy.io import mminfo, mmread, mmwrite
@@ -31,9 +32,7 @@ def read_matrix_market(path: Path, *, transpose: bool = False) -> Corpus:
     entries are summed; entries of a pattern count once. With `transpose`, rows are words (genes)
     and columns are documents (cells).
     """
-    with open_binary(path) as stream, reading(path):
-        content = stream.read()
-    return _corpus(path, content, None, transpose)
+    return _corpus(path, _content(path), None, transpose)
 
 
 def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
@@ -42,8 +41,10 @@ def read_docword(path: Path, vocabulary: Words | None = None) -> Corpus:
     Three lines are the numbers of documents, words and further lines ``document word count``.
     Documents without a line are empty.
     """
-    with open_binary(path) as stream, reading(path):
-        *sizes, body = (*stream.read().split(b"\n", 3), b"", b"", b"")[:4]
+    content = _content(path)
+    if not content.strip():
+        raise FileFormatError(f"{path} holds no documents")
+    *sizes, body = (*content.split(b"\n", 3), b"", b"", b"")[:4]
     for number, line in enumerate(sizes, start=1):
         if not is_number(line.strip()):
             raise FileFormatError(
@@ -60,6 +61,11 @@ def write_matrix_market(corpus: Corpus, path: Path) -> None:
     """
     with words_beside(corpus.vocabulary, path), replacing(path) as handle:
         mmwrite(handle, corpus.counts, field="integer", symmetry="general")
+
+
+def _content(path: Path) -> bytes:
+    with open_binary(path) as stream, reading(path):
+        return stream.read().removeprefix(BOM_UTF8)
 
 
 def _corpus(
