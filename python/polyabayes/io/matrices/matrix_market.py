@@ -65,7 +65,8 @@ def write_matrix_market(corpus: Corpus, path: Path) -> None:
 
 def _content(path: Path) -> bytes:
     with open_binary(path) as stream, reading(path):
-        return stream.read().removeprefix(BOM_UTF8)
+        content: bytes = stream.read()
+    return content.removeprefix(BOM_UTF8)
 
 
 def _corpus(
