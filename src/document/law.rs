@@ -133,7 +133,7 @@ pub trait Law: Send + Sync {
     }
 }
 
-/// What is found out about the topic weights of a document; all are zero at first.
+/// Moments of the topic weights of a document, to be filled in; all are zero at first.
 #[derive(Debug)]
 pub struct WeightMoments<'a> {
     /// Posterior means.

@@ -401,7 +401,7 @@ class TopicModel(LatentDraws):
         """Give the topics these concentrations, unless they are None."""
         if value is not None:
             self.topic_concentration = value
-            found = concentrations("topic_concentration", value, len(self.components_))
+            found = concentrations(value, len(self.components_))
             self.topic_concentration_ = found
             self._core_model()
         return self
@@ -660,21 +660,27 @@ class TopicModel(LatentDraws):
         raise NotImplementedError
 
 
-def concentrations(name: str, value: Any, n_components: int) -> NDArray[np.float64]:
+def concentrations(value: Any, n_components: int) -> NDArray[np.float64]:
     """Concentrations of topics, one or one per topic; infinite ones are allowed."""
+    name = "topic_concentration"
     if isinstance(value, str):
-        raise checks.wrong(name, value, f"must be 'learn', a number or one a topic, got {value!r}")
-    given = checks.floats(name, value)
-    are_infinite = np.isposinf(given)
-    found = checks.positive_vector(name, np.where(are_infinite, 1.0, given), n_components)
-    return np.where(np.broadcast_to(are_infinite, found.shape), np.inf, found)
+        rule = f"must be 'learn', a number or one a topic, got {value!r}"
+        if value == "learn":
+            rule = "is learned by `fit`; polyabayes.learn_topic_concentration takes given topics"
+        raise checks.wrong(name, value, rule)
+    found = checks.vector(name, value, n_components)
+    bad = np.flatnonzero(~(found > 0))
+    if len(bad):
+        rule = f"must be positive, or inf for LDA, but entry {bad[0]} is {found[bad[0]]}"
+        raise checks.wrong(name, value, rule)
+    return found.copy()
 
 
 def _concentration(value: Any, n_components: int) -> NDArray[np.float64] | str | None:
     """The concentrations for the core: fixed ones, how they are learned, or None for LDA."""
     if value is None or (isinstance(value, str) and value == "learn"):
         return value and "per topic"
-    return concentrations("topic_concentration", value, n_components)
+    return concentrations(value, n_components)
 
 
 def _check_in_memory(documents: Corpus | Shards) -> None:

@@ -282,7 +282,7 @@ impl Word<'_, '_> {
         self.buffers.before = before;
     }
 
-    /// What the weight depends on in one topic of each lane.
+    /// Parts of a token's weight in one topic of each lane.
     #[inline(always)]
     fn layers(&self, topics: &[u16; LANES]) -> Layers {
         let mut layers = Layers { unit: self.target.unit, ..Layers::default() };
@@ -386,7 +386,7 @@ impl Word<'_, '_> {
     }
 }
 
-/// What the weight of a word depends on in one topic of each lane.
+/// Parts of the weight of a word's token in one topic of each lane.
 #[derive(Default)]
 struct Layers {
     unit: f64,

@@ -17,7 +17,8 @@ from polyabayes.exceptions import FileFormatError
 from polyabayes.io.integers import COUNT, DECIMAL, PLACE, check_lines, is_number, shown
 from polyabayes.io.vocabularies import words_beside
 
-# With the line of sizes three lines, as in a bag of words, so that numbers of lines are right.
+# Two lines, so that the entries begin at the fourth line, as in a bag of words, and messages name
+# the right line.
 _BANNER = b"%%MatrixMarket matrix coordinate integer general\n%\n"
 # The banner, comments and the line of sizes.
 _HEADER = re.compile(rb"(?:[ \t\r]*(?:%[^\n]*)?\n)*+[^\n]*\n?")
