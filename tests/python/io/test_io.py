@@ -182,7 +182,7 @@ def test_format_overrides_the_name(write):
 
 
 def test_unknown_format_or_option(write):
-    with pytest.raises(InvalidArgumentError, match=r"does not show its format; name it by .* ldac"):
+    with pytest.raises(FileFormatError, match=r"x\.bag looks like LDA-C.*format='ldac'"):
         read_corpus(write("x.bag", LDAC))
     with pytest.raises(InvalidArgumentError, match="unknown format 'bag'"):
         read_corpus(write("x.ldac", LDAC), format="bag")

@@ -13,7 +13,7 @@ from scipy import sparse
 from polyabayes._support.output.tables import counted
 from polyabayes._support.warnings import warn
 from polyabayes.data.conversion import sources
-from polyabayes.data.conversion.frames import FrameTable, frame_of
+from polyabayes.data.conversion.frames import FrameTable, frame_of, row_names
 from polyabayes.data.conversion.sources import Source
 from polyabayes.data.conversion.tables import (
     NamedColumns,
@@ -52,10 +52,11 @@ def source_of(documents: Any, name: str) -> Source:
 def _of_lists(documents: Any) -> Source | None:
     """Counts of lists of pairs or of tokens, or of texts; None for anything else."""
     if getattr(documents, "ndim", 0) == 1 and documents.dtype.kind not in "biufc":
-        documents = documents.tolist()
+        found = _of_lists(documents.tolist())
+        return found and found._replace(ids=row_names(documents))
     if not isinstance(documents, (list, tuple)) or not documents:
         return None
-    if any(document is None or isinstance(document, str) for document in documents):
+    if any(document is None or isinstance(document, (str, bytes)) for document in documents):
         return counted_texts(documents, None, {}, are_tokens=False)
     if all(isinstance(x, np.ndarray) and x.ndim == 2 and len(x) == 2 for x in documents):
         # stm's documents: words, counted from 1, over their counts.
@@ -78,7 +79,7 @@ def texts_of(table: Any) -> tuple[list[str], list[str] | None] | None:
     if roles.layout != "texts":
         return None
     column = roles.columns[0]
-    return without_missing(found.values(column), column, None, found.place), _ids(found, roles)
+    return without_missing(found, column, None), _ids(found, roles)
 
 
 def source_of_table(
@@ -100,7 +101,7 @@ def source_of_table(
     if options and roles.layout != "texts":
         raise InvalidArgumentError(
             f"{', '.join(options)}: options of texts, but {table.title} has no column of texts; "
-            f"name it by {table.option('text')}"
+            f"name it by {table.options('text')}"
         )
     if roles.layout == "texts":
         return _from_texts(table, roles, named.exposure, vocabulary, options or {}, on_empty)
@@ -120,7 +121,7 @@ def _from_texts(
 ) -> Source:
     column = roles.columns[0]
     refuse_other_kinds(table, column)
-    texts = without_missing(table.values(column), column, on_empty, table.place, table.option)
+    texts = without_missing(table, column, on_empty)
     are_tokens = table.kind(column) == "tokens"
     sizes, metadata = _beside(table, roles, exposure)
     found = counted_texts(texts, vocabulary, options, are_tokens=are_tokens)._replace(
@@ -151,9 +152,10 @@ def source_of_lists(
     """Count texts or lists of tokens; the first document decides which."""
     stream = iter(sources.checked_lists(documents))
     start = list(islice(stream, 1))
-    are_tokens = not (start and isinstance(start[0], str))
+    are_tokens = not (start and isinstance(start[0], (str, bytes)))
     found = counted_texts(chain(start, stream), vocabulary, options, are_tokens=are_tokens)
-    return without_empty(found._replace(ids=ids), on_empty, "document {}".format)
+    names = row_names(documents) if ids is None else ids
+    return without_empty(found._replace(ids=names), on_empty, "document {}".format)
 
 
 def without_empty(found: Source, on_empty: str | None, place: Place) -> Source:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polyabayes._support import checks
 from polyabayes._support.optional import import_optional
 from polyabayes.data.conversion.tables import Kind, Table, kind_of_strings
 from polyabayes.data.counts import CountMatrix, checked_counts, checked_words, values_of_frame
@@ -69,6 +70,14 @@ def _dataset_kind(table: Any) -> str:
     return ""
 
 
+def row_names(rows: Any) -> list[str] | None:
+    """Names of the rows of a pandas object: its index, unless it is the default one."""
+    index = checks.index_of(rows)
+    if index is None or index.equals(rows.reset_index(drop=True).index):
+        return None
+    return [str(label) for label in index]
+
+
 class FrameTable(Table):
     """A pandas DataFrame as a table; its index, unless default, names the rows."""
 
@@ -77,8 +86,7 @@ class FrameTable(Table):
         self.names = checked_words([str(name) for name in frame.columns]).tolist()
         self.has_headers = not hasattr(frame.columns, "step")
         self.n_rows = len(frame)
-        is_default = frame.index.equals(frame.reset_index(drop=True).index)
-        self.row_names = None if is_default else [str(label) for label in frame.index]
+        self.row_names = row_names(frame)
         self._column = {name: place for place, name in enumerate(self.names)}
         self._kinds: dict[str, Kind] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ def read_json_lines(
     for number, line in enumerate(read_lines(path, encoding), start=1):
         if not line.strip():
             continue
+        if not rows and line.lstrip().startswith("["):
+            call = f"polyabayes.Corpus.from_table(pandas.read_json({str(path)!r}))"
+            raise FileFormatError(f"{path} is one array, not JSON lines: {call} takes its table")
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -111,16 +115,22 @@ def corpus_of_table(
     named = NamedColumns.taken_from(options)
     check_text_options(options)
     if transpose:
-        if named != NamedColumns(ids=named.ids, layout=named.layout):
+        ids = named.ids or named_rows(table.names)
+        wide = NamedColumns(ids=ids, metadata=named.metadata, layout="wide")
+        if named not in (wide, replace(wide, ids=named.ids, layout=named.layout)):
             raise InvalidArgumentError(
                 f"{argument('transpose', True)} is for tables whose columns are documents: of the "
-                f"options that name columns it takes only {argument('ids')}, the words"
+                f"options that name columns it takes only {argument('ids')}, the words, and "
+                f"{argument('metadata')}, what else is known of them and left out"
             )
-        named = NamedColumns(ids=named.ids or named_rows(table.names), layout="wide")
+        named = wide
     with content_of(path):
         found = source_of_table(table, named, vocabulary, options, on_empty)
         if transpose:
             found = found._replace(
-                counts=found.counts.T.tocsr(), vocabulary=found.ids, ids=found.vocabulary
+                counts=found.counts.T.tocsr(),
+                vocabulary=found.ids,
+                ids=found.vocabulary,
+                metadata=None,
             )
         return Corpus._made(found)

@@ -9,7 +9,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -20,6 +20,8 @@ from scipy import sparse
 
 from polyabayes._support.files import BOMS_UTF16, open_binary, reading
 from polyabayes._support.output.frames import import_pandas
+from polyabayes._support.warnings import quiet
+from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.tables import (
     DOCUMENT_NAMES,
     Kind,
@@ -28,7 +30,13 @@ from polyabayes.data.conversion.tables import (
     number_of,
 )
 from polyabayes.data.counts import MAX_COUNT, CountMatrix, checked_labels
-from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
+from polyabayes.exceptions import (
+    DataWarning,
+    FileFormatError,
+    InvalidArgumentError,
+    PolyabayesError,
+    argument,
+)
 from polyabayes.io.integers import count_mistake, is_number, whole_count
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 # A line, or the first of several where a quoted field holds newlines, and its fields.
 Record: TypeAlias = "tuple[int, list[str]]"
 
+LINES_LOOKED_AT = 20
 # Characters of a line.
 _LONGEST_LINE = 1 << 26
 # Fields per read, so that numbers stay in the cache.
@@ -51,6 +60,7 @@ _SEPARATORS = ",\t;|"
 _NO_SEPARATORS = "0123456789+-.eE\r\n"
 # Numbers in canonical form; longer ones cannot be counts.
 _WHOLE = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})")
+_DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 _POINT_ZERO = re.compile(r"\.0+(?=,|$)")
 # The first line of a spreadsheet's file that names its separator.
 _SAID = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
@@ -111,12 +121,14 @@ class _Block(NamedTuple):
 class DelimitedTable(Table):
     """The table of a file; rows of plain counts take little memory."""
 
-    def __init__(self, path: Path, dialect: Dialect) -> None:
+    def __init__(self, path: Path, dialect: Dialect, most: int | None = None) -> None:
         self.path = path
         self._blocks: list[_Block] = []
         self._known: dict[str, str] = {}
         self._kinds: dict[str, Kind] = {}
-        self._read(dialect)
+        sep = "" if dialect.sep in (None, ",") else f", sep={dialect.sep!r}"
+        self.as_frame = f"pandas.read_csv({str(path)!r}{sep})"
+        self._read(islice(records_of(path, dialect), most), dialect)
         self.n_rows = sum(len(block.lines) for block in self._blocks)
         self._starts = np.cumsum([0, *(len(block.lines) for block in self._blocks)])
         self._column = {name: column for column, name in enumerate(self.names)}
@@ -166,6 +178,9 @@ class DelimitedTable(Table):
         if any(mistakes.values()):
             row = next(row for row, field in enumerate(fields) if mistakes[field])
             reason = f"column {self.names[column]!r}: {mistakes[fields[row]]}"
+            if _DECIMAL_COMMA.fullmatch(fields[row].strip()):
+                call = f"{self.as_frame[:-1]}, decimal=',')"
+                reason += f"; of decimal commas, polyabayes.Corpus.from_table({call})"
             raise _refused(self.path, block.lines[row], reason)
         counts = {field: whole_count(field.strip()) for field in mistakes}
         return [counts[field] for field in fields]
@@ -198,8 +213,7 @@ class DelimitedTable(Table):
         frame: pd.DataFrame = import_pandas().DataFrame(columns | numbers)
         return frame
 
-    def _read(self, dialect: Dialect) -> None:
-        records = records_of(self.path, dialect)
+    def _read(self, records: Iterator[Record], dialect: Dialect) -> None:
         self._header_line, self.names = next(records, (0, []))
         if not self.names:
             raise FileFormatError(f"{self.path} cannot be read: it holds no header")
@@ -208,19 +222,22 @@ class DelimitedTable(Table):
             self.names = list(checked_labels(dialect.columns, "columns"))
         twice = [name for name, n in Counter(self.names).items() if n > 1]
         if twice:
-            raise _refused(
-                self.path, self._header_line, f"two columns are called {twice[0]!r}; rename one"
-            )
+            told = f"two columns are called {twice[0]!r}; rename one"
+            if twice == [""]:
+                told = f"no header: skip it by {argument('skiprows', self._header_line)}"
+            raise _refused(self.path, self._header_line, told)
         first = next(records, None)
         if first is None:
             return
         is_longer = len(first[1]) == len(self.names) + 1
         if len(self.names) == 1 < len(first[1]) and " " in self.names[0].strip():
+            again = replace(dialect, skiprows=dialect.skiprows + self._header_line)
             raise _refused(
                 self.path,
                 self._header_line,
-                f"{self.names[0]!r:.60} is no header of {len(first[1])} columns: skip lines before "
-                f"the header by {argument('skiprows', self._header_line)}",
+                f"{self.names[0]!r:.60} is no header of {len(first[1])} columns: skip it by "
+                f"{argument('skiprows', again.skiprows)}"
+                f"{next_refusal(DelimitedTable(self.path, again, LINES_LOOKED_AT))}",
             )
         if is_longer and dialect.columns is None and self.names[0].lower() not in DOCUMENT_NAMES:
             # R does not name the column of the row names.
@@ -267,6 +284,16 @@ class DelimitedTable(Table):
         for column, texts in zip(self._blocks[-1].columns, fields_of, strict=True):
             # Equal fields are one object.
             column += [self._known.setdefault(text, text) for text in texts]
+
+
+def next_refusal(table: Table) -> str:
+    """What stands in the way of counts of a table, to end a message; empty if nothing."""
+    try:
+        with quiet(DataWarning):
+            source_of_table(table)
+    except PolyabayesError as error:
+        return f"; then {error.args[0]}"
+    return ""
 
 
 def records_of(path: Path, dialect: Dialect) -> Iterator[Record]:
