@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
@@ -204,6 +205,9 @@ def _dense(values: Any, name: str) -> NDArray[Any]:
             ) from error
         except (TypeError, ValueError) as error:
             raise _not_numbers(name, error) from error
+    if isinstance(values, (str, bytes, os.PathLike)):
+        call = f"polyabayes.read_corpus({values!r:.60})"
+        raise InvalidTypeError(f"{name} must hold counts: {call} reads a file, [text] is one text")
     if array.dtype.kind not in _NUMERIC_KINDS + "c":
         raise InvalidTypeError(
             f"{name} must hold counts, got {type(values).__name__} of dtype {array.dtype}; "

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes.data.conversion.frames import frame_of
 from polyabayes.data.conversion.tables import DOCUMENT_NAMES
-from polyabayes.data.counts import Words, columns_of_words
+from polyabayes.data.counts import columns_of_words
 from polyabayes.exceptions import InvalidArgumentError, argument
-
-_N_SHOWN = 5
 
 
 def rows_by_name(name: str, rows: Any, names: Any) -> Any:
@@ -100,7 +98,7 @@ def _other_names(
     return checks.wrong(
         name,
         missing[0],
-        f"has no row for {_some(missing)} of the data, but has {_some(mine)}: rows are matched by "
+        f"has no row for {some(missing)} of the data, but has {some(mine)}: rows are matched by "
         f"name; use {remedy} where they have the names, or {other} if the order is right",
     )
 
@@ -121,12 +119,7 @@ def topics_by_name(name: str, topics: Any, vocabulary: Any) -> tuple[Any, Any]:
         raise checks.wrong(
             name,
             None,
-            f"has other columns than {argument('vocabulary')}: {_some(others)} are in one of them "
+            f"has other columns than {argument('vocabulary')}: {some(others)} are in one of them "
             f"only; give the words of the columns, or {name}.to_numpy() if the order is right",
         )
     return frame.to_numpy()[:, [column_of[word] for word in vocabulary]], vocabulary
-
-
-def _some(names: Sequence[Any] | Words) -> str:
-    more = f" and {len(names) - _N_SHOWN:,} more" if len(names) > _N_SHOWN else ""
-    return ", ".join(map(repr, names[:_N_SHOWN])) + more

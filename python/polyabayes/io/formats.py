@@ -66,28 +66,21 @@ TENSOR_WRITERS: dict[str, Callable[[CountTensor, Path], None]] = {
     "npz": write_tensor_npz,
     "csv": write_factor_csv,
 }
-_FORMAT_OF_SUFFIX = {
-    ".ldac": "ldac",
-    ".dat": "ldac",
-    ".lda-c": "ldac",
-    ".mtx": "mtx",
-    ".mm": "mtx",
-    ".npz": "npz",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".all": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".h5ad": "h5ad",
-    ".h5": "10x",
-    ".parquet": "parquet",
-    ".txt": "text",
-    ".mallet": "mallet",
-    ".tns": "tns",
+_ENDINGS = {
+    "ldac": ".ldac .dat .lda-c",
+    "mtx": ".mtx .mm",
+    "npz": ".npz",
+    "tns": ".tns",
+    "svmlight": ".svmlight .libsvm",
+    "csv": ".csv .tsv .tab .all",
+    "parquet": ".parquet",
+    "jsonl": ".jsonl .ndjson",
+    "h5ad": ".h5ad",
+    "10x": ".h5",
+    "text": ".txt",
+    "mallet": ".mallet",
 }
+_FORMAT_OF_SUFFIX = {suffix: name for name, x in _ENDINGS.items() for suffix in x.split()}
 # Options that only tables have: a .txt file with one of them is no text.
 _OPTIONS_OF_TABLES = {
     *("text", "ids", "document", "word", "count", "metadata", "layout"),

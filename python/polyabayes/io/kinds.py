@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from polyabayes._support.files import BOMS_UTF16, line_blocks
-from polyabayes.data.conversion.tables import has_roles, number_of
+from polyabayes.data.conversion.tables import columns_of, has_roles, number_of
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError, argument
 from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import (
@@ -18,14 +18,28 @@ from polyabayes.io.tabular.delimited import (
 )
 
 _BYTES_LOOKED_AT = 1 << 16
-# Lines before the counts of a UCI bag of words, and columns of documents, words and counts.
-_N_SIZES = _TRIPLET = 3
+# Lines before the counts of a UCI bag of words.
+_N_SIZES = 3
 _FRAME = "polyabayes.{{taker}}(pandas.{}({{path}})) takes its table"
 _PACKED = f"not packed by gzip: unpack it first; of a table, {_FRAME.format('read_csv')}"
 _PICKLE = (
-    "a pickle, which may run code: if you trust it, polyabayes.log_likelihood(joblib.load({path}), "
-    "documents) takes a model of scikit-learn, and gensim.models.LdaModel.load({path}) one of gensim"
+    "a pickle, which may run code: if you trust it, give polyabayes.log_likelihood the model of "
+    "scikit-learn, joblib.load({path}), or that of gensim, gensim.models.LdaModel.load({path})"
 )
+# Endings of tables, and the function of pandas that reads them.
+_OF_PANDAS = {
+    ".xlsx": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
+    ".json": "json",
+    ".sav": "spss",
+    ".dta": "stata",
+    ".sas7bdat": "sas",
+    ".xpt": "sas",
+    ".feather": "feather",
+    ".orc": "orc",
+    ".arrow": "feather",
+}
 # What files with other endings are, and the door that takes them.
 _OTHER_DOORS = {
     (".rda", ".rds", ".rdata"): "a file of R: polyabayes.interop.from_stm({path}) reads models of "
@@ -39,12 +53,6 @@ _OTHER_DOORS = {
     (".biom",): "a table of BIOM: polyabayes.Corpus(biom.load_table({path}).to_dataframe().T)",
     (".loom",): "a file of loom: polyabayes.Corpus(anndata.io.read_loom({path})) takes its cells",
     (".h5mu",): "a file of MuData: polyabayes.Corpus(mudata.read_h5mu({path})['rna']) takes cells",
-    (".xlsx", ".xls", ".ods"): f"a spreadsheet: {_FRAME.format('read_excel')}",
-    (".json",): f"JSON: {_FRAME.format('read_json')}",
-    (".sav",): f"a file of SPSS: {_FRAME.format('read_spss')}",
-    (".dta",): f"a file of Stata: {_FRAME.format('read_stata')}",
-    (".sas7bdat", ".xpt"): f"a file of SAS: {_FRAME.format('read_sas')}",
-    (".feather", ".arrow"): f"a file of Arrow: {_FRAME.format('read_feather')}",
     (".pdf", ".docx", ".doc", ".html"): "no plain text: convert its text to a .txt file first",
     (".zip", ".bz2", ".xz", ".zst", ".tar", ".tgz", ".7z"): _PACKED,
 }
@@ -81,7 +89,8 @@ _HEADS = {
 
 def refuse_other_doors(path: Path, taker: str) -> None:
     """Refuse a file whose ending is that of another door; `taker` is the method for frames."""
-    for endings, told in _OTHER_DOORS.items():
+    doors = {(end,): f"a table: {_FRAME.format(f'read_{x}')}" for end, x in _OF_PANDAS.items()}
+    for endings, told in (_OTHER_DOORS | doors).items():
         if path.suffix.lower() in endings:
             raise InvalidArgumentError(
                 f"{path} is {told.format(path=repr(str(path)), taker=taker)}"
@@ -104,7 +113,8 @@ def refuse_other_kinds(path: Path, name: str | None) -> None:
         what, remedy = _as_table(path, lines)
     as_text = argument("format", "text")
     if remedy:
-        raise FileFormatError(f"{path} looks like {what}, not text: {remedy}; as text, {as_text}")
+        told = "" if what in ("LDA-C", "svmlight") else f"; as text, {as_text}"
+        raise FileFormatError(f"{path} looks like {what}, not text: {remedy}{told}")
     if name is None:
         raise FileFormatError(
             f"the name of {path} does not show its format: if each line is a document, use "
@@ -148,9 +158,7 @@ def _as_table(path: Path, lines: list[str]) -> tuple[str, str]:
     if sep == " ":
         options.append(argument("sep", " "))
     if all(map(is_number, names)):
-        columns = [f"word{number}" for number in range(1, n_names + 1)]
-        columns = columns if n_names > _TRIPLET else ["document", "word", "count"][:n_names]
-        options.append(argument("columns", columns))
+        options.append(argument("columns", columns_of(n_names, 0)))
         return f"a table of {n_names} columns", f"read it by {', '.join(options)}"
     then = next_refusal(table)
     return f"a table of {n_names} columns", f"read it by {', '.join(options)}{then}"

@@ -371,7 +371,7 @@ def test_a_column_that_may_be_counts_is_not_left_out_in_silence(write):
 def test_large_and_odd_arguments_end_at_once(write):
     path = write("x.csv", "a,b\n1,2\n")
     assert_refused(FileFormatError, "holds no header", pb.read_corpus, path, skiprows=10**9)
-    for skiprows in (-1, 10**30, True):
+    for skiprows in (-1, 10**30):
         assert_refused(InvalidArgumentError, "skiprows", pb.read_corpus, path, skiprows=skiprows)
     with pytest.raises(FileFormatError, match="holds no documents"):
         pb.read_corpus(write("y.csv", "a,b\n" + "\n" * 2**23))

@@ -16,6 +16,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from polyabayes._support import checks
+from polyabayes._support.output.tables import some
 from polyabayes._support.warnings import warn
 from polyabayes.data.counts import CountMatrix
 from polyabayes.exceptions import DataWarning, InvalidArgumentError, InvalidTypeError, argument
@@ -40,7 +41,6 @@ _SECOND = '{"ImportId"'
 _FAR_LARGER = 10
 # Largest share of distinct values in a column of a long table.
 _FEW_DISTINCT = 2 / 3
-_N_SHOWN = 8
 # Headers of names, which count no word; dates; and what is meant as a number.
 _OF_NAMES = re.compile(r"(?i:.*[_ .-])?(?i:ids?)|.*[a-z]I[dD]s?")
 _DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*")
@@ -119,9 +119,9 @@ class Table(ABC):
 
     def options(self, *names: str, **values: Any) -> str:
         """Options of tables in a message, some with values; those that are None are left out."""
-        given = [(name,) for name in names]
-        given += [named for named in values.items() if named[1] is not None]
-        told = ", ".join(argument(*option) for option in given)
+        given = [argument(name) for name in names]
+        given += [argument(*named) for named in values.items() if named[1] is not None]
+        told = ", ".join(given)
         return told + (f" of {self.taker}" if self.taker else "")
 
     @abstractmethod
@@ -167,8 +167,8 @@ def roles_of(table: Table, named: NamedColumns) -> Roles:
         for name in given if field.name == "metadata" else [given]:
             if name is not None and name not in table.names:
                 raise InvalidArgumentError(
-                    f"{table.options(**{field.name: name})}: {table.title} has no column {name!r}; it "
-                    f"has {_shown(table.names)}",
+                    f"{table.options(**{field.name: name})}: {table.title} has no column {name!r}; "
+                    f"it has {some(table.names, 8)}",
                     argument=field.name,
                     value=name,
                 )
@@ -204,31 +204,30 @@ def _wide_roles(table: Table, named: NamedColumns, names: list[str], ids: str | 
         labels = [name for name in words if name in labels or _OF_NAMES.fullmatch(name)]
     if labels or not words:
         raise InvalidArgumentError(
-            f"{table.title} has the columns {_shown(table.names)}; "
+            f"{table.title} has the columns {some(table.names, 8)}; "
             f"{repr(labels[0]) if labels else 'none'} holds no counts. "
             f"{_remedy(table, names, labels or names, ids)}"
         )
-    if table.row_names is None and not is_wide:
-        if ids is None:
-            _warn_of_names(table, words)
-        if named.ids is None and table.has_headers:
-            _warn_of_triplets(table, [name for name in names if name not in named.metadata])
+    if table.row_names is None and not is_wide and table.n_rows > 1:
+        others = [name for name in names if name not in named.metadata]
+        _warn_of_names(table, words if ids is None else [], [] if named.ids else others)
     return Roles("wide", ids, words, list(named.metadata))
 
 
 def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) -> str:
     """Options that read a table, by how it looks: they are for the caller, and never taken."""
-    names = [name for name in names if name.lower() not in _ROW_NAMES]
+    names = [name for name in names if name.lower() not in _ROW_NAMES] or names
     kinds = {name: table.kind(name) for name in names}
-    numbers = [name for name in names if kinds[name] == "number" and name not in labels]
+    labels = [name for name in names if name in labels or kinds[name] != "number"]
+    numbers = [name for name in names if name not in labels and name != ids]
+    whole = [name for name in numbers if _holds_whole_numbers(table, name)]
     frame = f"{table.as_frame}.set_index({labels})"
     if table.as_frame != "table" and any(number_of(name) is not None for name in names):
-        columns = ["id", *(f"word{number}" for number in range(1, len(names)))]
-        columns = ["document", "word", "count"] if len(names) == 3 > len(numbers) + 1 else columns
-        return f"If its first line is no header, use {table.options(columns=columns)}"
-    if numbers and not any(_holds_whole_numbers(table, name) for name in numbers):
-        call = f"polyabayes.DocumentModel.dirichlet({frame}.T, 1.0)"
-        return f"Topics or signatures, with words in rows, are read by {call}"
+        columns = table.options(columns=columns_of(len(names), len(labels)))
+        return f"If its first line is no header, use {columns}"
+    if numbers and not whole:
+        call = "polyabayes.LatentDirichletAllocation.from_parameters(doc_topic_prior=1.0, "
+        return f"Topics or signatures, with words in rows, are read by {call}topic_word={frame}.T)"
     word, count = headed(names, _WORD_NAMES), headed(names, COUNT_NAMES)
     if labels == [word] == names[:1]:
         return f"If its rows are words, use {table.options(transpose=True)}"
@@ -239,20 +238,20 @@ def _remedy(table: Table, names: list[str], labels: list[str], ids: str | None) 
         others = [x for x in others if not _DATE.fullmatch(str(table.values(x)[0]))] or others
         term = word or next((name for name in others if kinds[name] != "number"), others[0])
         after = [x for x in names[names.index(term) + 1 :] if kinds[x] == "number"]
-        count = count or next((x for x in after[:1] if _holds_whole_numbers(table, x)), None)
+        count = count or next((name for name in after[:1] if name in whole), None)
         named = table.options(document=document, word=term, count=count)
         found.append(f"with a row for each word of a document, use {named}")
     texts = [name for name in labels if kinds[name] in ("text", "tokens")]
     rows = [name for name in labels if table.are_distinct([name]) and ids is None]
-    own = next((name for name in rows if name not in texts), *rows[:1] or [None])
+    own = next((name for name in rows if name not in texts), rows[0] if rows else None)
     are_texts = not numbers and isinstance(table.values(labels[0])[0], str)
     if word not in labels and (texts or are_texts):
-        text = max(texts or labels, key=lambda x: len("".join(map(str, table.values(x)[-5:]))))
+        text = max(texts or labels, key=lambda x: len("".join(map(str, table.values(x)[-2:]))))
         refuse_other_kinds(table, text)
         named = table.options(text=text, ids=None if own in texts or own == text else own)
         found.append(f"with a text in each row, use {named}")
-    if len(numbers) > 1 or not found:
-        properties = [name for name in labels if name != own] or None
+    if len(whole) > 1 or not found:
+        properties = [name for name in names if name not in (ids, own, *whole)] or None
         named, turned = table.options(ids=own, metadata=properties), table.options(transpose=True)
         if own is None and ids is None:
             named, turned = f"polyabayes.Corpus({frame})", f"its {frame}.T"
@@ -269,15 +268,17 @@ def _are_labels(table: Table, name: str) -> bool:
     return not any(number_of(x) is not None or _LIKE_A_NUMBER.fullmatch(x) for x in texts)
 
 
-def _shown(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _N_SHOWN:,} more" if len(names) > _N_SHOWN else ""
-    return ", ".join(map(repr, names[:_N_SHOWN])) + more
-
-
 def headed(names: Sequence[str], headers: Collection[str]) -> str | None:
     """The column with one of these headers, the first in their order; None if there is none."""
     found = {name.lower(): name for name in reversed(names)}
     return next((found[header] for header in headers if header in found), None)
+
+
+def columns_of(n_columns: int, n_labels: int) -> list[str]:
+    """Names for the columns of a table without a header, so many of which are no numbers."""
+    if n_columns == 3 and n_labels != 1:
+        return ["document", "word", "count"]
+    return ["id"] * (n_labels > 0) + [f"word{k}" for k in range(n_labels > 0, n_columns)]
 
 
 def has_roles(names: Sequence[str]) -> bool:
@@ -300,15 +301,15 @@ def _long_columns(table: Table, named: NamedColumns, names: list[str]) -> list[s
         return found
     if (named.document, named.word, named.count) != (None, None, None):
         raise InvalidArgumentError(
-            f"{table.title} has the columns {_shown(names)}; a long table has columns of documents "
-            f"and of words: name them by {table.options('document', 'word')}"
+            f"{table.title} has the columns {some(names, 8)}; a long table has columns of "
+            f"documents and of words: name them by {table.options('document', 'word')}"
         )
     # A wide table may have words with these names; it has further columns of counts.
     if None in (document, word) or (len(names) > len(found) and table.kind(found[1]) == "number"):
         return []
     if count is None:
         raise InvalidArgumentError(
-            f"{table.title} has the columns {_shown(names)}, and no counts: if each row is one "
+            f"{table.title} has the columns {some(names, 8)}, and no counts: if each row is one "
             f"token, say so by {table.options(document=document, word=word)}; else name the counts "
             f"by {table.options('count')}"
         )
@@ -321,46 +322,40 @@ def _text_column(table: Table, names: list[str]) -> str | None:
     found = [name for name in headers if table.kind(name) != "number"]
     if len(found) > 1:
         raise InvalidArgumentError(
-            f"{table.title} has the columns {_shown(found)}: name the texts by "
+            f"{table.title} has the columns {some(found, 8)}: name the texts by "
             f"{table.options(text=found[0])}"
         )
     return found[0] if found else None
 
 
-def _warn_of_names(table: Table, words: list[str]) -> None:
-    """Warn if the first column of counts looks like numbers of documents."""
-    if len(words) < 2 or table.n_rows < 2 or not table.are_distinct(words[:1]):
-        return
-    counts = table.counts(words)
-    if counts[:, 0].toarray().min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max())):
-        warn(
-            f"column {words[0]!r} of {table.title} is read as counts of a word, but its values are "
-            "all different and far larger than the other counts: if they name the documents, use "
-            f"{table.options(ids=words[0])}; if not, use {table.options(layout='wide')}",
-            DataWarning,
-        )
+def _warn_of_names(table: Table, words: list[str], names: list[str]) -> None:
+    """Warn of columns of a wide table that look like names, though they are read as counts.
 
-
-def _warn_of_triplets(table: Table, names: list[str]) -> None:
-    """Warn if rows of a wide table look like triplets (document, word, count).
-
-    The first two values are distinct as pairs, both repeat in other rows, and the third is
-    positive.
+    The first of the words has different values, far larger than all others; or the names are those
+    of triplets (document, word, count): pairs that differ, each part in several rows.
     """
-    if len(names) != 3 or table.n_rows < 3 or not _holds_whole_numbers(table, names[2]):
-        return
-    repeats = (len(set(table.values(name))) <= _FEW_DISTINCT * table.n_rows for name in names[:2])
-    if not (all(repeats) and table.are_distinct(names[:2])):
-        return
-    if all(float(value) > 0 for value in table.values(names[2])):
-        document, word, count = names
-        warn(
-            f"{_shown(names)} of {table.title} are read as rows of counts, but look like a "
-            f"document, a word and a count: if they are, use "
-            f"{table.options(document=document, word=word, count=count)}; if not, "
-            f"{table.options(layout='wide')}",
-            DataWarning,
-        )
+    if len(words) > 1 and table.are_distinct(words[:1]):
+        counts = table.counts(words)
+        if counts[:, 0].min() >= _FAR_LARGER * max(1, int(counts[:, 1:].max())):
+            warn(
+                f"column {words[0]!r} of {table.title} is read as counts of a word, but its values "
+                "are all different and far larger than the other counts: if they name the "
+                f"documents, use {table.options(ids=words[0])}; if not, use "
+                f"{table.options(layout='wide')}",
+                DataWarning,
+            )
+    if table.has_headers and len(names) == 3 <= table.n_rows:
+        most = _FEW_DISTINCT * table.n_rows
+        is_few = [len(set(table.values(name))) <= most for name in names[:2]]
+        are_counts = _holds_whole_numbers(table, names[2]) and table.counts(names[2:]).min()
+        if all(is_few) and table.are_distinct(names[:2]) and are_counts:
+            options = table.options(**dict(zip(("document", "word", "count"), names, strict=True)))
+            warn(
+                f"{some(names)} of {table.title} are read as rows of counts, but look like a "
+                f"document, a word and a count: if they are, use {options}; if not, "
+                f"{table.options(layout='wide')}",
+                DataWarning,
+            )
 
 
 def count_column(table: Table, axes: Sequence[str] | None, counts: str | None) -> str | None:

@@ -14,7 +14,7 @@ from polyabayes._support.files import content_of, line_blocks, refuse_announced
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import MAX_COUNT, Words
 from polyabayes.exceptions import FileFormatError, InvalidArgumentError
-from polyabayes.io.integers import COUNT, POINT_ZERO, check_lines, parse_integer_lines
+from polyabayes.io.integers import COUNT, check_lines, numbers_of
 from polyabayes.io.vocabularies import size_of_vocabulary
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -67,10 +67,10 @@ def _cells(path: Path, first_line: int, block: bytes) -> _Cells:
     check_lines(
         path, plain, _DOCUMENT, "a label and pairs 'word:count' of whole numbers", first_line
     )
-    parsed = parse_integer_lines(POINT_ZERO.sub(b"", _BEFORE_WORDS.sub(b"", plain)))
-    values = np.empty(0, np.int64) if parsed is None else parsed.values
-    words, counts = values[::2], values[1::2]
-    if parsed is None or max(words.max(initial=0), counts.max(initial=0)) > MAX_COUNT:
+    pairs = _BEFORE_WORDS.sub(b"", plain)
+    values = numbers_of(pairs)
+    if values.max(initial=0) > MAX_COUNT:
         raise FileFormatError(f"{path} holds numbers above {MAX_COUNT:,}")
+    lengths = np.array([line.count(b":") for line in pairs.split(b"\n")])
     filled = [bool(line.strip()) for line in plain.split(b"\n")]
-    return parsed.per_line[filled] // 2, words, counts
+    return lengths[filled], *values.astype(np.int64).reshape(-1, 2).T

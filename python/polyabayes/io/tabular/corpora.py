@@ -12,7 +12,7 @@ from polyabayes._support.files import content_of, read_lines
 from polyabayes._support.output.frames import import_pandas
 from polyabayes.data.conversion.documents import source_of_table
 from polyabayes.data.conversion.frames import FrameTable
-from polyabayes.data.conversion.tables import NamedColumns, Table, named_rows
+from polyabayes.data.conversion.tables import NamedColumns, Table, columns_of, named_rows
 from polyabayes.data.conversion.texts import check_text_options, checked_on_empty
 from polyabayes.data.corpus import Corpus
 from polyabayes.data.counts import Words
@@ -21,7 +21,6 @@ from polyabayes.io.integers import is_number
 from polyabayes.io.tabular.delimited import DelimitedTable, Dialect
 from polyabayes.io.tabular.parquet import read_parquet_frame
 
-_TRIPLET = 3
 # Cells that a table may have, present or missing, besides one for each character.
 _MOST_CELLS = 10**6
 
@@ -45,12 +44,14 @@ def read_csv(
     if sep is None and ".tsv" in path.suffixes:
         sep = "\t"
     table = DelimitedTable(path, Dialect(sep, quotechar, encoding, skiprows, columns))
-    is_bare = len(table.names) == _TRIPLET and all(map(is_number, table.names))
+    # Names of columns may be numbers, in order.
+    n_names, numbers = len(table.names), [x for x in table.names if is_number(x)]
+    is_bare = len(numbers) == n_names and (n_names == 3 or numbers != sorted(numbers, key=int))
     if is_bare and not {"layout", "document", "word"} & options.keys():
         raise FileFormatError(
-            f"{path}: its first line holds three numbers, not names. If lines are document, word "
-            f"and count, use {argument('columns', ['document', 'word', 'count'])}; if the "
-            f"first line names words, use {argument('layout', 'wide')}"
+            f"{path}: its first line holds numbers, not names. If it is no header, use "
+            f"{argument('columns', columns_of(n_names, 0))}; if it names words, use "
+            f"{argument('layout', 'wide')}"
         )
     return corpus_of_table(path, table, vocabulary, **options)
 
@@ -67,7 +68,7 @@ def read_json_lines(
     path: Path, vocabulary: Words | None = None, *, encoding: str = "utf-8", **options: Any
 ) -> Corpus:
     """Read a file with a JSON object per line; options as for :func:`corpus_of_table`."""
-    rows, lines, names, n_bytes = [], [], set[str](), 0
+    rows, lines, names, n_bytes = list[Any](), list[int](), set[str](), 0
     for number, line in enumerate(read_lines(path, encoding), start=1):
         if not line.strip():
             continue
